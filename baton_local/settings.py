@@ -157,10 +157,10 @@ def model_endpoint(settings: ProviderSettings) -> str:
 
 
 def _check_profiles() -> None:
-    from baton.adapters.models.profiles.profile import profile_overrides
+    from baton.adapters.models.profiles.profile import read_profile_overrides
 
     try:
-        profile_overrides(ProviderSettings().model_profiles)
+        read_profile_overrides(ProviderSettings().model_profiles)
     except ValidationError:
         return  # something is missing, which each function judges by itself
     except ValueError as problem:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from baton.adapters.dynamodb.attributes import Item, serialize
-from baton.adapters.dynamodb.table import IS_NEW, ConditionFailed, Table, key_of
+from baton.adapters.dynamodb.table import IS_NEW, ConditionFailed, Table, get_key
 from baton_deployment.restoring.comparison import as_read
 
 UNIT = 1024
@@ -57,7 +57,7 @@ class LiveWrites:
         if not self.are_made:
             return True
         await self.pace.wait(_units(seen))
-        return await self.table.delete(key_of(seen), **as_read(seen))
+        return await self.table.delete(get_key(seen), **as_read(seen))
 
     async def _put(self, item: Item, **condition: object) -> bool:
         if not self.are_made:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from aws_lambda_powertools import Logger
 
-from baton.adapters.models.embedding_calls import embeddable
+from baton.adapters.models.embedding_calls import make_embeddable
 from baton.concurrency.tasks import off_loop
 from baton.domain.documents.search import Vector
 from baton.domain.errors import EmbedderUnavailable
@@ -44,7 +44,7 @@ class SentenceEmbedder:
         size = sum(map(len, texts))
         try:
             async with asyncio.timeout(seconds):
-                cleaned = await off_loop(size, list, map(embeddable, texts))
+                cleaned = await off_loop(size, list, map(make_embeddable, texts))
                 encoded = await self._encoder.encode(cleaned)
         except TimeoutError:
             raise EmbedderUnavailable from None

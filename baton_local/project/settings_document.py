@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from baton.adapters.agents.yaml_document import YamlDocument, YamlFileError
 from baton.adapters.aws.s3_settings import SETTINGS_KEY
-from baton.adapters.models.profiles.profile import profile_overrides
+from baton.adapters.models.profiles.profile import read_profile_overrides
 from baton.settings.document import InvalidDocument, SettingsDocument, check_document
 from baton_local.errors import LocalCloudError
 
@@ -47,7 +47,7 @@ def read_settings_file(
     try:
         document = check_document(values)
         check(document)
-        profile_overrides(document.model_profiles)
+        read_profile_overrides(document.model_profiles)
     except InvalidDocument as invalid:
         problems = sorted(invalid.problems, key=lambda problem: text.line(problem.path))
         raise LocalCloudError("\n".join(text.problem(problem.path, problem.message) for problem in problems)) from None

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from baton.adapters.models.openai.messages import wire_messages, wire_metadata, wire_tools
+from baton.adapters.models.openai.messages import make_wire_messages, make_wire_metadata, make_wire_tools
 from baton.domain.errors import ModelError
 from baton.domain.runs.usage import Usage
 from baton.ports.agents.chat_model import FinishReason, ModelChunk, ModelSettings, Prompt, TokenCounter, ToolSpec
@@ -53,9 +53,9 @@ class DemoScriptModel:
         request = ChatRequest.model_validate(
             {
                 "model": settings.model,
-                "messages": await wire_messages(prompts, thread_files),
-                "tools": wire_tools(tools) or None,
-                "metadata": wire_metadata(settings.metadata) or None,
+                "messages": await make_wire_messages(prompts, thread_files),
+                "tools": make_wire_tools(tools) or None,
+                "metadata": make_wire_metadata(settings.metadata) or None,
                 "max_tokens": settings.max_output_tokens,
                 "tool_choice": settings.tool_choice,
                 "response_format": _response_format(settings.answer_schema),

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from baton.adapters.models.openai.chat_completions import ends_of_prefixes
-from baton.adapters.models.openai.messages import wire_tools
+from baton.adapters.models.openai.chat_completions import choose_prefix_ends
+from baton.adapters.models.openai.messages import make_wire_tools
 from baton.agents.prompts.turn_prompt import fit
 from baton.agents.tools.tool_set import ToolOffer, ToolSet
 from baton.domain.agents.agent import AgentDefinition
@@ -116,7 +116,7 @@ class Player:
 
     def __post_init__(self) -> None:
         self._tools = tools()
-        self._tool_piece = Piece(json.dumps(wire_tools(self._tools.specs)), self._tools.tokens(self.counter))
+        self._tool_piece = Piece(json.dumps(make_wire_tools(self._tools.specs)), self._tools.tokens(self.counter))
 
     def play(self, turns: Sequence[Turn]) -> None:
         """Answer every turn."""
@@ -198,7 +198,7 @@ class Player:
         self.stored[below] = replace(self.stored[below], summaries={agent.id: text})
 
     def _record(self, turn: Turn, prompts: Sequence[Prompt]) -> None:
-        marks = set(ends_of_prefixes(prompts))
+        marks = set(choose_prefix_ends(prompts))
         pieces = [
             Piece(
                 f"{prompt.role} {prompt.content} {prompt.tool_calls}",

@@ -10,7 +10,7 @@ from baton.adapters.aws.s3_erasure import S3Erasure
 from baton.adapters.aws.s3_records import S3Bodies
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.a2a_tasks import DynamoPushConfigs
-from baton.adapters.dynamodb.shards import newest_first
+from baton.adapters.dynamodb.shards import read_newest_first
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.tokens.receiver_secrets import ReceiverSecrets
 from baton.domain.tenants.identity import Scope
@@ -36,7 +36,7 @@ class TableStores(Stores):
         return S3Erasure(self.bodies.client, self.bodies.bucket)
 
     async def audit_records(self, scope: Scope) -> list[dict[str, Any]]:
-        entries = newest_first(self.table, keys.audit_listings(scope), before=None, limit=10)
+        entries = read_newest_first(self.table, keys.audit_listings(scope), before=None, limit=10)
         found = [await self.table.get({"PK": item["PK"], "SK": item["SK"]}) async for item in entries]
         return [_audit_record(item) for item in found[::-1] if item is not None]
 

@@ -44,7 +44,7 @@ def _profile() -> Session | None:
     settings = parts.BedrockSettings()
     if settings.profile is None:
         return None
-    return parts.profile_session(settings.profile, settings.config_file, settings.credentials_file)
+    return parts.make_profile_session(settings.profile, settings.config_file, settings.credentials_file)
 
 
 def find_guardrail(provider: parts.Provider) -> parts.BedrockGuardrail | None:
@@ -81,5 +81,5 @@ def make_embedder(
         counter=counter,
         paces=paces,
         name=model,
-        family=parts.family_of(selected.model, parts.profile_overrides(models.model_profiles)),
+        family=parts.find_family(selected.model, parts.read_profile_overrides(models.model_profiles)),
     )

@@ -112,7 +112,7 @@ class _Models:
         """True from the first answer on."""
         self.answers = 0
         """The number of answers in progress."""
-        lengths = parts.context_lengths(settings.providers, parts.profile_overrides(settings.model_profiles))
+        lengths = parts.make_context_lengths(settings.providers, parts.read_profile_overrides(settings.model_profiles))
         self.context_length = lru_cache(maxsize=1_000)(lengths)  # tenants name models, so they are not bounded
 
     @classmethod

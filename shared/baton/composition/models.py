@@ -17,7 +17,7 @@ def provider_models(
     settings: parts.ProviderSettings, secrets: parts.SecretsManager, *, shows_reasons: bool = False
 ) -> parts.ProviderModels:
     """Return one model over all providers of the settings. Raises ``ValueError`` for facts of models that are wrong."""
-    profiles = parts.profile_overrides(settings.model_profiles)
+    profiles = parts.read_profile_overrides(settings.model_profiles)
     makers = {
         parts.ProviderKind.OPENAI: partial(openai_model, secrets=secrets, profiles=profiles),
         parts.ProviderKind.BEDROCK: partial(bedrock_model, profiles=profiles),
@@ -45,7 +45,7 @@ def openai_model(provider: parts.Provider, secrets: parts.SecretsManager, profil
         api_key=key_of(provider, secrets),
         base_url=provider.base_url,
         sends_metadata=provider.metadata,
-        cache_hints=parts.hints_of_setting(provider.cache_hints),
+        cache_hints=parts.read_hints(provider.cache_hints),
         profiles=_with_api(provider.api, profiles),
         reader=document_reader(),
         signing=_signing(provider),

@@ -66,15 +66,15 @@ if TYPE_CHECKING:
     from baton.adapters.egress.web_pages import HttpPages
     from baton.adapters.egress.webhooks import HttpWebhooks
     from baton.adapters.models.bedrock.chat_model import BedrockChatModel
-    from baton.adapters.models.bedrock.connection import BedrockConnection, NoSession, profile_session
+    from baton.adapters.models.bedrock.connection import BedrockConnection, NoSession, make_profile_session
     from baton.adapters.models.bedrock.embedder import BedrockEmbedder
     from baton.adapters.models.bedrock.request import BedrockGuardrail
     from baton.adapters.models.embedding_pace import EmbeddingPaces
     from baton.adapters.models.openai import OpenAIChatModel
     from baton.adapters.models.openai.clients import AwsSigning
     from baton.adapters.models.openai.embedder import OpenAIEmbedder
-    from baton.adapters.models.profiles.known_profiles import context_lengths, family_of
-    from baton.adapters.models.profiles.profile import Api, hints_of_setting, profile_overrides
+    from baton.adapters.models.profiles.known_profiles import find_family, make_context_lengths
+    from baton.adapters.models.profiles.profile import Api, read_hints, read_profile_overrides
     from baton.adapters.models.provider_models import ProviderModels
     from baton.adapters.models.token_counter import TiktokenCounter
     from baton.adapters.opensearch.administration import OpenSearchAdministration

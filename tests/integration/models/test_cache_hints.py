@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from baton.adapters.models.profiles.known_profiles import declared_profile, host_of
-from baton.adapters.models.profiles.profile import CacheHints, hints_of_setting
+from baton.adapters.models.profiles.known_profiles import find_declared_profile, find_host
+from baton.adapters.models.profiles.profile import CacheHints, read_hints
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.runs.usage import Usage
 from baton.domain.threads.message import Role
@@ -114,6 +114,6 @@ async def test_the_keys_of_a_tools_schema_come_in_one_order(make_model: MakeMode
 def test_only_openais_own_hosts_get_a_key_without_being_asked(
     base_url: str | None, setting: str, hints: CacheHints
 ) -> None:
-    declared = declared_profile(host_of(base_url), "m").cache
-    chosen = hints_of_setting(setting)
+    declared = find_declared_profile(find_host(base_url), "m").cache
+    chosen = read_hints(setting)
     assert (declared if chosen is None else chosen) is hints

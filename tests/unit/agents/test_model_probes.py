@@ -11,7 +11,7 @@ import httpx2 as httpx
 import pytest
 
 from baton.adapters.models.openai import OpenAIChatModel
-from baton.adapters.models.profiles.profile import profile_overrides
+from baton.adapters.models.profiles.profile import read_profile_overrides
 from baton.adapters.switched_off import NoEmbedder
 from baton.agents.checks.model_checks import ModelChecks
 from baton.agents.checks.model_probes import ModelProbes
@@ -159,7 +159,7 @@ async def test_what_was_learned_is_given_as_the_setting_that_declares_it() -> No
     report = await report_of(AbleModel(refused=frozenset({"images"})), agent(model={"name": "own/big"}), name="own/big")
     [advice] = report.advice
     declared = json.loads(advice.split("learn it: ", 1)[1])
-    assert profile_overrides(declared) == {"big": {"images": False}}
+    assert read_profile_overrides(declared) == {"big": {"images": False}}
 
 
 async def test_a_trial_that_hangs_ends_after_its_seconds() -> None:
@@ -294,4 +294,4 @@ async def test_a_report_over_an_endpoint_that_refuses_much_names_all_of_it() -> 
     assert report.advice[0].startswith("Remove `temperature` from the model of the agent assistant")
     assert report.learned["images"] is False
     assert report.learned["answerForm"] == "prompt"
-    assert profile_overrides(json.loads(report.advice[-1].split("learn it: ", 1)[1]))
+    assert read_profile_overrides(json.loads(report.advice[-1].split("learn it: ", 1)[1]))

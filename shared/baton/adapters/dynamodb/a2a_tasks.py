@@ -26,7 +26,7 @@ class DynamoA2ATasks(TableStore):
     """``A2ATasks`` on the conversation table."""
 
     async def get(self, scope: Scope, thread_id: str, root: str) -> TaskMark | None:
-        return await self._table.read(keys.a2a_task(scope, thread_id, root), _mark)
+        return await self._table.read(keys.a2a_task(scope, thread_id, root), _to_mark)
 
     async def mark(self, scope: Scope, thread_id: str, mark: TaskMark) -> TaskMark:
         item: Item = {
@@ -46,14 +46,14 @@ class DynamoA2ATasks(TableStore):
         except ConditionFailed as failure:
             if failure.item is None:
                 raise
-            return _mark(failure.item)
+            return _to_mark(failure.item)
         return mark
 
 
 _MARK = Shape(TaskMark)
 
 
-def _mark(item: Item) -> TaskMark:
+def _to_mark(item: Item) -> TaskMark:
     return _MARK.of_json(item, root=item["SK"].removeprefix(keys.A2A_TASK), status=item["task_mark"])
 
 
@@ -91,17 +91,17 @@ class DynamoPushConfigs(TimedTableStore):
             "scheme": config.scheme,
         }
         if config.secrets:
-            item["sealed"] = await asyncio.to_thread(self._secrets.seal, _binding_of(item), config.secrets)
+            item["sealed"] = await asyncio.to_thread(self._secrets.seal, _make_binding(item), config.secrets)
         await self._table.put(item)
 
     async def get(self, scope: Scope, thread_id: str, root: str, config_id: str) -> PushConfig | None:
         item = await self._table.get(keys.push_config(scope, thread_id, root, config_id))
-        config = self._config(scope, item) if item is not None else None
+        config = self._read_config(scope, item) if item is not None else None
         if item is None or config is None:
             return None
         if "sealed" not in item:  # it has no secrets, or an earlier version stored them unsealed
             return replace(config, token=item.get("token"), credentials=item.get("credentials"))
-        secrets = await asyncio.to_thread(self._secrets.open, _binding_of(item), item["sealed"])
+        secrets = await asyncio.to_thread(self._secrets.open, _make_binding(item), item["sealed"])
         if secrets is None:  # the key has changed, and the receiver would refuse a request without them
             return None
         return replace(config, token=secrets.get("token"), credentials=secrets.get("credentials"))
@@ -112,18 +112,18 @@ class DynamoPushConfigs(TimedTableStore):
 
     async def of_thread(self, scope: Scope, thread_id: str) -> Sequence[PushConfig]:
         items = await self._table.read_all(keys.partition(scope, thread_id), prefix=keys.PUSH)
-        return [config for item in items if (config := self._config(scope, item)) is not None]
+        return [config for item in items if (config := self._read_config(scope, item)) is not None]
 
     async def delete(self, scope: Scope, thread_id: str, root: str, config_id: str) -> None:
         await self._table.delete(keys.push_config(scope, thread_id, root, config_id))
 
-    def _config(self, scope: Scope, item: Item) -> PushConfig | None:
+    def _read_config(self, scope: Scope, item: Item) -> PushConfig | None:
         expires_at = from_millis(item["set_at"]) + LIFETIME
         if item["user_id"] != scope.user_id or expires_at <= self._clock.now():
             return None
         return _CONFIG.of_json(item, id=item["config_id"], token=None, credentials=None)
 
 
-def _binding_of(item: Item) -> str:
+def _make_binding(item: Item) -> str:
     """Return the text to which the sealed secrets of an item are bound, so that they open in no other one."""
     return f"{item['PK']} {item['SK']} {item['user_id']} {item['url']}"

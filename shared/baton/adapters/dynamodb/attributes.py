@@ -30,12 +30,12 @@ _ITEM_IN = {"GetItem": "Item", "PutItem": "Attributes", "UpdateItem": "Attribute
 
 def serialize(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return plain values as attribute values, in the form that boto3's client takes."""
-    return {name: _attribute(value) for name, value in values.items()}
+    return {name: _to_attribute(value) for name, value in values.items()}
 
 
 def deserialize(item: Mapping[str, Any]) -> Item:
     """Return an item of boto3's client as plain values. Numbers become ``int``: Baton stores whole numbers only."""
-    return {name: _plain(value) for name, value in item.items()}
+    return {name: _to_plain(value) for name, value in item.items()}
 
 
 def pack_id(text: str) -> str | bytes:
@@ -57,7 +57,7 @@ def read_items(client: DynamoDBClient) -> None:
     client.meta.events.register("before-parse.dynamodb", _read, unique_id="baton-items")
 
 
-def _attribute(value: Any) -> dict[str, Any]:
+def _to_attribute(value: Any) -> dict[str, Any]:
     if type(value) is str:
         return {"S": value}
     if type(value) is bytes:
@@ -72,24 +72,24 @@ def _attribute(value: Any) -> dict[str, Any]:
         case str():
             return {"S": str(value)}
         case Mapping():
-            return {"M": {name: _attribute(member) for name, member in value.items()}}
+            return {"M": {name: _to_attribute(member) for name, member in value.items()}}
         case list() | tuple():
-            return {"L": [_attribute(member) for member in value]}
+            return {"L": [_to_attribute(member) for member in value]}
         case set() | frozenset():
-            return _set(value)
+            return _to_set_attribute(value)
     raise TypeError(f"DynamoDB stores no {type(value).__name__}.")
 
 
-def _set(values: AbstractSet[Any]) -> dict[str, Any]:
+def _to_set_attribute(values: AbstractSet[Any]) -> dict[str, Any]:
     """Return the attribute value of a set, whose members are of one kind: texts, numbers or bytes."""
-    members = [next(iter(_attribute(member).items())) for member in values]
+    members = [next(iter(_to_attribute(member).items())) for member in values]
     kinds = {kind for kind, _ in members}
     if len(kinds) != 1 or not kinds <= {"S", "N", "B"}:
         raise TypeError("DynamoDB stores only sets of texts, of numbers or of bytes, and no empty ones.")
     return {f"{kinds.pop()}S": [content for _, content in members]}
 
 
-def _plain(value: Mapping[str, Any]) -> Any:
+def _to_plain(value: Mapping[str, Any]) -> Any:
     [(kind, content)] = value.items()
     match kind:
         case "S" | "B" | "BOOL":
@@ -101,7 +101,7 @@ def _plain(value: Mapping[str, Any]) -> Any:
         case "M":
             return deserialize(content)
         case "L":
-            return [_plain(member) for member in content]
+            return [_to_plain(member) for member in content]
         case "SS" | "BS":
             return set(content)
         case "NS":
@@ -138,19 +138,19 @@ def read_response(operation: str, body: bytes) -> dict[str, Any] | None:
     except ValueError:
         return None
     if operation == "Query":
-        response["Items"] = [_item(item) for item in response["Items"]]
+        response["Items"] = [_encode_item(item) for item in response["Items"]]
         if "LastEvaluatedKey" in response:
-            response["LastEvaluatedKey"] = _item(response["LastEvaluatedKey"])
+            response["LastEvaluatedKey"] = _encode_item(response["LastEvaluatedKey"])
     elif (member := _ITEM_IN[operation]) in response:
-        response[member] = _item(response[member])
+        response[member] = _encode_item(response[member])
     return response
 
 
-def _item(item: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    return {name: _value(value) for name, value in item.items()}
+def _encode_item(item: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {name: _encode_value(value) for name, value in item.items()}
 
 
-def _value(value: dict[str, Any]) -> dict[str, Any]:
+def _encode_value(value: dict[str, Any]) -> dict[str, Any]:
     [(kind, content)] = value.items()
     match kind:
         case "B":
@@ -158,7 +158,7 @@ def _value(value: dict[str, Any]) -> dict[str, Any]:
         case "BS":
             return {"BS": [b64decode(member) for member in content]}
         case "L":
-            return {"L": [_value(member) for member in content]}
+            return {"L": [_encode_value(member) for member in content]}
         case "M":
-            return {"M": _item(content)}
+            return {"M": _encode_item(content)}
     return value

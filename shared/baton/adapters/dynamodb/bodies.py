@@ -28,7 +28,7 @@ _DICTIONARIES = {b"\x03": STRUCTURE, _FORMAT: TEXTS}
 
 def pack(value: Any) -> bytes:
     """Return a value as compressed JSON. Lone surrogates, which some models write, become ``U+FFFD``."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain)
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_to_plain)
     try:
         raw = text.encode()
     except UnicodeEncodeError:
@@ -61,7 +61,7 @@ def unpack_sized(packed: bytes) -> tuple[Any, int]:
         raise StoreUnavailable(DAMAGED) from error
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     """Return the JSON form of what ``json`` cannot encode.
 
     Times become whole milliseconds, days ISO 8601, durations seconds to the millisecond.

@@ -37,7 +37,7 @@ def retry_on_conflict(
     return repeat
 
 
-def replaces_revision(revision: int) -> dict[str, Any]:
+def make_revision_condition(revision: int) -> dict[str, Any]:
     """Return ``condition`` and ``values`` of a write that replaces this revision of an item, or none if it is 0."""
     if revision:
         return {"condition": "revision = :read", "values": {":read": revision}}
@@ -61,7 +61,7 @@ async def save_revised(table: Table, item: Item, *, compared: Collection[str] | 
     ``compared`` are the attributes that show, if the response to a write is lost, whether it was made; all by default.
     """
     try:
-        await table.put(item, **replaces_revision(item["revision"] - 1))
+        await table.put(item, **make_revision_condition(item["revision"] - 1))
     except ConditionFailed as failure:
         stored = failure.item
         return stored is not None and all(stored.get(name) == item[name] for name in compared or item)

@@ -14,8 +14,8 @@ from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.conditional_writes import create_revised, save_revised
 from baton.adapters.dynamodb.key_forms import Key
 from baton.adapters.dynamodb.shapes import DOCUMENT, SOURCE, SOURCE_PAGE
-from baton.adapters.dynamodb.shards import LISTING, due_entries, page_of, read_page
-from baton.adapters.dynamodb.table import AT_ONCE, ConditionFailed, TableStore, key_of
+from baton.adapters.dynamodb.shards import LISTING, make_page, read_due_entries, read_page
+from baton.adapters.dynamodb.table import AT_ONCE, ConditionFailed, TableStore, get_key
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.documents.document import Document, DocumentRef, IngestionStep, VersionStatus
 from baton.domain.documents.source import Source, SourcePage, in_turns
@@ -36,10 +36,10 @@ class DynamoSources(TableStore):
     """``SourceStore`` on the conversation table."""
 
     async def create(self, scope: Scope, source: Source) -> Source:
-        return _source(await create_revised(self._table, _source_item(scope, source, revision=1)))
+        return _to_source(await create_revised(self._table, _make_source_item(scope, source, revision=1)))
 
     async def get(self, scope: Scope, agent_id: str, source_id: str) -> Source | None:
-        return await self._table.read(agent_keys.source(scope, agent_id, source_id), _source)
+        return await self._table.read(agent_keys.source(scope, agent_id, source_id), _to_source)
 
     async def of_agent(
         self, scope: Scope, agent_id: str, *, limit: int, cursor: str | None
@@ -54,31 +54,33 @@ class DynamoSources(TableStore):
         )
         async with aclosing(pages):
             async for page in pages:
-                listed = map(_source, page)
+                listed = map(_to_source, page)
                 sources += [source for source in listed if source.id != after and source.deleted_at is None]
                 if len(sources) > limit:
                     break
-        return page_of(sources, limit, lambda source: encode_text(source.id))
+        return make_page(sources, limit, lambda source: encode_text(source.id))
 
     async def save(self, scope: Scope, source: Source) -> Source | None:
         changed = replace(source, revision=source.revision + 1)
-        item = _source_item(scope, source, revision=changed.revision)
+        item = _make_source_item(scope, source, revision=changed.revision)
         return changed if await save_revised(self._table, item, compared=_REVISED) else None
 
     async def remove(self, scope: Scope, agent_id: str, source_id: str) -> None:
         await self._table.delete(agent_keys.source(scope, agent_id, source_id))
 
     async def due(self, before: datetime) -> AsyncIterator[DueSource]:
-        entries = await self._due_entries(before)
+        entries = await self._list_due_entries(before)
         order = in_turns(entries, lambda entry: agent_keys.source.place(entry)[0])
         while batch := list(islice(order, LOADED_AT_ONCE)):
             for due in await self._load(batch, before):
                 yield due
 
-    async def _due_entries(self, before: datetime) -> list[Item]:
+    async def _list_due_entries(self, before: datetime) -> list[Item]:
         """Return the index's entries of due sources, the longest overdue first."""
         due: list[Item] = []
-        async with aclosing(due_entries(self._table, agent_keys.source_shards(), before, page_size=KEYS_PAGE)) as pages:
+        async with aclosing(
+            read_due_entries(self._table, agent_keys.source_shards(), before, page_size=KEYS_PAGE)
+        ) as pages:
             async for entries in pages:
                 due += entries
                 if len(due) >= MAX_DUE:
@@ -110,13 +112,13 @@ class DynamoSources(TableStore):
         """Return the sources in the order of their entries, read consistently, because the index may be behind."""
         items = await self._table.items_of(entries, consistent=True)
         by_key = {
-            (item["PK"], item["SK"]): DueSource(agent_keys.source.place(item)[0], _source(item)) for item in items
+            (item["PK"], item["SK"]): DueSource(agent_keys.source.place(item)[0], _to_source(item)) for item in items
         }
         ordered = (by_key.get((entry["PK"], entry["SK"])) for entry in entries)
         return [source for source in ordered if source is not None and source.source.check_at <= before]
 
 
-def _source_item(scope: Scope, source: Source, *, revision: int) -> Item:
+def _make_source_item(scope: Scope, source: Source, *, revision: int) -> Item:
     return {
         **agent_keys.source(scope, source.agent_id, source.id),
         "revision": revision,
@@ -126,7 +128,7 @@ def _source_item(scope: Scope, source: Source, *, revision: int) -> Item:
     }
 
 
-def _source(item: Item) -> Source:
+def _to_source(item: Item) -> Source:
     _, agent_id, source_id = agent_keys.source.place(item)
     return SOURCE.unpack(item["body"], id=source_id, agent_id=agent_id, revision=item["revision"])
 
@@ -139,10 +141,10 @@ class DynamoDocuments(TableStore):
     """
 
     async def create(self, scope: Scope, document: Document) -> Document:
-        return _document(await create_revised(self._table, _item(scope, document, revision=1)))
+        return _to_document(await create_revised(self._table, _make_item(scope, document, revision=1)))
 
     async def get(self, scope: Scope, agent_id: str, document_id: str) -> Document | None:
-        return await self._table.read(agent_keys.document(scope, agent_id, document_id), _document)
+        return await self._table.read(agent_keys.document(scope, agent_id, document_id), _to_document)
 
     async def get_many(self, scope: Scope, agent_id: str, document_ids: Collection[str]) -> Mapping[str, Document]:
         item_keys = [agent_keys.document(scope, agent_id, document_id) for document_id in dict.fromkeys(document_ids)]
@@ -150,7 +152,7 @@ class DynamoDocuments(TableStore):
 
     async def save(self, scope: Scope, document: Document) -> Document | None:
         changed = replace(document, revision=document.revision + 1)
-        item = _item(scope, document, revision=changed.revision)
+        item = _make_item(scope, document, revision=changed.revision)
         return changed if await save_revised(self._table, item, compared=_REVISED) else None
 
     async def note_progress(
@@ -168,7 +170,7 @@ class DynamoDocuments(TableStore):
     ) -> tuple[Sequence[Document], str | None]:
         listed = [agent_keys.documents(scope, agent_id)]
         entries, next_cursor = await read_page(self._table, listed, limit=limit, cursor=cursor)
-        loaded = await self._load([key_of(entry) for entry in entries])
+        loaded = await self._load([get_key(entry) for entry in entries])
         by_id = {document.id: document for document in loaded if document.deleted_at is None}
         ids = [agent_keys.document.place(entry)[2] for entry in entries]
         return [by_id[document_id] for document_id in ids if document_id in by_id], next_cursor
@@ -187,22 +189,22 @@ class DynamoDocuments(TableStore):
 
     async def due(self, before: datetime) -> AsyncIterator[DocumentRef]:
         async with aclosing(
-            due_entries(self._table, agent_keys.ingestion_shards(), before, page_size=AT_ONCE)
+            read_due_entries(self._table, agent_keys.ingestion_shards(), before, page_size=AT_ONCE)
         ) as pages:
             async for entries in pages:
                 # Read consistently, because the index may be behind.
                 for item in await self._table.items_of(entries, consistent=True):
-                    document = _document(item)
+                    document = _to_document(item)
                     if document.check_at is not None and document.check_at <= before:
                         tenant_id, agent_id, document_id = agent_keys.document.place(item)
                         yield DocumentRef(tenant_id, agent_id, document_id, document.latest.number)
 
     async def _load(self, item_keys: Sequence[Key]) -> list[Document]:
         """Return the documents that exist, as they are now: one that was deleted must not be used any more."""
-        return [_document(item) for item in await self._table.get_many(item_keys, consistent=True)]
+        return [_to_document(item) for item in await self._table.get_many(item_keys, consistent=True)]
 
 
-def _item(scope: Scope, document: Document, *, revision: int) -> Item:
+def _make_item(scope: Scope, document: Document, *, revision: int) -> Item:
     item: Item = {
         **agent_keys.document(scope, document.agent_id, document.id),
         "revision": revision,
@@ -221,7 +223,7 @@ def _item(scope: Scope, document: Document, *, revision: int) -> Item:
     return item
 
 
-def _document(item: Item) -> Document:
+def _to_document(item: Item) -> Document:
     _, agent_id, document_id = agent_keys.document.place(item)
     document = DOCUMENT.unpack(item["body"], id=document_id, agent_id=agent_id, revision=item["revision"])
     if "progress_at" not in item or document.next is None:

@@ -45,7 +45,7 @@ class Shards:
 
     def of(self, member: str) -> str:
         """Return the one for a member's id."""
-        return self()[_shard(member, self.count)]
+        return self()[_compute_shard(member, self.count)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class TenantShards:
 
     def of(self, scope: Scope, member: str) -> str:
         """Return the one for a member's id."""
-        return self(scope)[_shard(member, self.count)]
+        return self(scope)[_compute_shard(member, self.count)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +130,6 @@ class UnderNumber:
         return f"{self.prefix}{number:012d}"
 
 
-def _shard(name: str, shards: int) -> int:
+def _compute_shard(name: str, shards: int) -> int:
     """Return the shard of a name. It never changes. The whole name counts, because ids may begin with the time."""
     return zlib.crc32(name.encode()) % shards

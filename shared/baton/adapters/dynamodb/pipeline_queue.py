@@ -67,7 +67,7 @@ class DynamoPipelineQueue(TableStore):
         oldest: dict[str, WaitingRun] = {}
         last, is_second_round = after, not after
         while len(oldest) < limit:
-            waiting = await self._first_after(pipeline, last)
+            waiting = await self._find_first_after(pipeline, last)
             if waiting is None and not is_second_round:
                 last, is_second_round = "", True
                 continue
@@ -79,7 +79,7 @@ class DynamoPipelineQueue(TableStore):
                 break
         return list(oldest.values())
 
-    async def _first_after(self, pipeline: Pipeline, tenant_id: str) -> WaitingRun | None:
+    async def _find_first_after(self, pipeline: Pipeline, tenant_id: str) -> WaitingRun | None:
         """Return the first run of the next tenant behind ``tenant_id``."""
         first = keys.waiting_runs(tenant_id) + _LAST if tenant_id else keys.WAITING
         last = keys.WAITING + _LAST

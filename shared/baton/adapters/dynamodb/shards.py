@@ -27,7 +27,7 @@ DUE_PAGE = 25
 T = TypeVar("T")
 
 
-def page_of(items: list[T], limit: int, cursor_of: Callable[[T], str]) -> tuple[list[T], str | None]:
+def make_page(items: list[T], limit: int, cursor_of: Callable[[T], str]) -> tuple[list[T], str | None]:
     """Return the first ``limit`` items, and the cursor of the last of them if there are more."""
     return items[:limit], cursor_of(items[limit - 1]) if len(items) > limit else None
 
@@ -45,7 +45,7 @@ class _Shard:
             self.entries.extend(page)
 
 
-async def newest_first(
+async def read_newest_first(
     table: Table, partitions: Sequence[str], *, before: str | None, limit: int
 ) -> AsyncGenerator[Item, None]:
     """Yield the entries of several partitions as one list, newest first, older than ``before``.
@@ -76,17 +76,17 @@ async def newest_first(
 async def read_page(
     table: Table, partitions: Sequence[str], *, limit: int, cursor: str | None
 ) -> tuple[list[Item], str | None]:
-    """Return a page of ``newest_first``, after the one that ended at ``cursor``, and the next cursor."""
+    """Return a page of ``read_newest_first``, after the one that ended at ``cursor``, and the next cursor."""
     before = decode_text(cursor) if cursor else None
     entries: list[Item] = []
     if partitions:
-        async with aclosing(newest_first(table, partitions, before=before, limit=limit + 1)) as listed:
-            entries = await anext(batches(listed, limit + 1, oldest=""), [])
-    return page_of(entries, limit, lambda entry: encode_text(entry["listed_at"]))
+        async with aclosing(read_newest_first(table, partitions, before=before, limit=limit + 1)) as listed:
+            entries = await anext(read_batches(listed, limit + 1, oldest=""), [])
+    return make_page(entries, limit, lambda entry: encode_text(entry["listed_at"]))
 
 
-async def batches(entries: AsyncGenerator[Item], size: int, oldest: str) -> AsyncGenerator[list[Item]]:
-    """Yield the entries of ``newest_first`` in lists of ``size``, until one is older than ``oldest``."""
+async def read_batches(entries: AsyncGenerator[Item], size: int, oldest: str) -> AsyncGenerator[list[Item]]:
+    """Yield the entries of ``read_newest_first`` in lists of ``size``, until one is older than ``oldest``."""
     batch: list[Item] = []
     async for entry in entries:
         if entry["listed_at"] < oldest:
@@ -99,7 +99,7 @@ async def batches(entries: AsyncGenerator[Item], size: int, oldest: str) -> Asyn
         yield batch
 
 
-async def due_entries(
+async def read_due_entries(
     table: Table, partitions: Sequence[str], before: datetime, *, page_size: int = DUE_PAGE
 ) -> AsyncGenerator[list[Item], None]:
     """Yield the entries that are due ``before`` a time. Each list has a page of every partition, so that none waits."""

@@ -280,7 +280,7 @@ class Table:
             request["IndexName"] = name
         elif consistent:
             request["ConsistentRead"] = True
-        return self._pages("Query", request)
+        return self._read_pages("Query", request)
 
     async def read_all(self, partition: str, *, enough: float = math.inf, **options: Any) -> list[Item]:
         """Return the items of all pages of ``query``, or of the first pages that hold ``enough``."""
@@ -296,7 +296,7 @@ class Table:
         """Yield pages of all entries of a secondary index, with one attribute each. It reads the whole index."""
         names = {"#attribute": attribute}
         request = {"IndexName": index, "ProjectionExpression": "#attribute", "ExpressionAttributeNames": names}
-        return self._pages("Scan", request)
+        return self._read_pages("Scan", request)
 
     async def scan_keys(
         self, *, prefix: str | None = None, after: Mapping[str, str] | None = None, limit: int | None = None
@@ -321,7 +321,7 @@ class Table:
             if position is None:
                 return
 
-    async def _pages(self, operation: str, request: dict[str, Any]) -> AsyncGenerator[list[Item], None]:
+    async def _read_pages(self, operation: str, request: dict[str, Any]) -> AsyncGenerator[list[Item], None]:
         while True:
             response = await self._ask(operation, TableName=self.name, **request)
             yield [deserialize(item) for item in response["Items"]]
@@ -354,7 +354,7 @@ class Table:
 
     async def items_of(self, entries: Sequence[Item], *, consistent: bool = False) -> list[Item]:
         """Return the items of an index's entries as ``get_many`` does. The index may be behind them."""
-        return await self.get_many([key_of(entry) for entry in entries], consistent=consistent)
+        return await self.get_many([get_key(entry) for entry in entries], consistent=consistent)
 
     async def _ask(self, operation: str, **request: Any) -> Any:
         """Send a request. Raises ``StoreUnavailable`` for an outage and after the time limit."""
@@ -392,7 +392,7 @@ class TimedTableStore(TableStore):
         self._clock = clock
 
 
-def key_of(item: Item) -> dict[str, str]:
+def get_key(item: Item) -> dict[str, str]:
     """Return the key of an item, or that in an entry of an index."""
     return {"PK": item["PK"], "SK": item["SK"]}
 

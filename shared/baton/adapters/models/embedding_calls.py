@@ -42,7 +42,7 @@ _TOO_LONG = (
 )
 
 
-def embeddable(text: str) -> str:
+def make_embeddable(text: str) -> str:
     """Return the text as a model can embed it: without lone surrogates, which have no UTF-8 form, and not empty."""
     return text.encode(errors="replace").decode().strip() or NOTHING
 
@@ -173,7 +173,7 @@ class ApiEmbedder(ABC):
     def _cut_texts(self, texts: Sequence[str]) -> Iterator[_Text]:
         limits = self._limits
         for index, whole_text in enumerate(texts):
-            text = embeddable(whole_text)[: limits.text_characters].strip()
+            text = make_embeddable(whole_text)[: limits.text_characters].strip()
             tokens = self._counter.count(text)
             while tokens > limits.text_tokens:
                 text = text[: max(1, int(len(text) * 0.98 * limits.text_tokens / tokens))]
@@ -231,7 +231,7 @@ class ApiEmbedder(ABC):
                 async with asyncio.timeout_at(last_try_at if pace is None else began + self._timeout_seconds):
                     vectors = await self.ask(texts, purpose)
             except (ProviderFailure, TimeoutError, OverflowError, StreamTooLong, NoEmbeddings) as raised:
-                failure = _failure_of(raised)
+                failure = _to_failure(raised)
             else:
                 if pace is not None:
                     pace.note_answer(len(texts), began)
@@ -273,7 +273,7 @@ class ApiEmbedder(ABC):
         count(Metric.MODEL_CALLS_FAILED)
 
 
-def unit_vectors(embeddings: Sequence[Sequence[Any]], dimensions: int) -> list[Vector]:
+def make_unit_vectors(embeddings: Sequence[Sequence[Any]], dimensions: int) -> list[Vector]:
     """Return embeddings as vectors of length 1.
 
     Raises ``WrongEmbeddings`` if all have another length, and ``NoEmbeddings`` if one is not an embedding.
@@ -281,7 +281,7 @@ def unit_vectors(embeddings: Sequence[Sequence[Any]], dimensions: int) -> list[V
     lengths = {len(numbers) for numbers in embeddings}
     if len(lengths) == 1 and lengths.isdisjoint({0, dimensions}):
         raise WrongEmbeddings.of(lengths.pop(), dimensions)
-    return [_unit_vector(numbers, dimensions) for numbers in embeddings]
+    return [_make_unit_vector(numbers, dimensions) for numbers in embeddings]
 
 
 class _RefusedTexts(EmbedderUnavailable):
@@ -292,7 +292,7 @@ def _is_outage(error: Exception) -> bool:
     return not isinstance(error, WrongEmbeddings | _RefusedTexts)
 
 
-def _unit_vector(numbers: Sequence[Any], dimensions: int) -> Vector:
+def _make_unit_vector(numbers: Sequence[Any], dimensions: int) -> Vector:
     if len(numbers) != dimensions:
         raise NoEmbeddings(f"An embedding has {len(numbers)} numbers, not {dimensions}.")
     if not all(type(number) in (float, int) for number in numbers):
@@ -306,7 +306,7 @@ def _unit_vector(numbers: Sequence[Any], dimensions: int) -> Vector:
     return tuple(number / length for number in numbers)
 
 
-def _failure_of(raised: Exception) -> ProviderFailure:
+def _to_failure(raised: Exception) -> ProviderFailure:
     if isinstance(raised, ProviderFailure):
         return raised
     name = type(raised).__name__

@@ -18,9 +18,9 @@ from baton.adapters.models.answers.answer_so_far import FORBIDDEN_CALLS, AnswerS
 from baton.adapters.models.attachments.laid_out_attachments import Attachments
 from baton.adapters.models.learning.adaptation import MAX_ADAPTATIONS, adapt_form
 from baton.adapters.models.learning.failure import Backoff, FailureKind, ProviderFailure
-from baton.adapters.models.learning.refusal import content_size
+from baton.adapters.models.learning.refusal import measure_content
 from baton.adapters.models.learning.request_form import RequestForm
-from baton.adapters.models.profiles.known_profiles import MAX_PROFILES, Profiles, learned_facts
+from baton.adapters.models.profiles.known_profiles import MAX_PROFILES, Profiles, list_learned_facts
 from baton.adapters.models.profiles.profile import ModelProfile
 from baton.adapters.models.question import ModelQuestion, RefusedQuestion, find_lost_parts, without_refused
 from baton.concurrency.tasks import off_loop
@@ -102,7 +102,7 @@ class ApiChatModel:
                     try:
                         async with asyncio.timeout_at(attempt.deadline):
                             api = self._api_of(attempt.form.profile)
-                            answer = await api.open(self._question(attempt), attempt.form)
+                            answer = await api.open(self._make_question(attempt), attempt.form)
                         reader = _AnswerReader(self._profiles, attempt, answer)
                         async with aclosing(answer):
                             while (chunks := await reader.next()) is not None:
@@ -123,7 +123,7 @@ class ApiChatModel:
             unavailable.reason = str(circuit_open)
             raise unavailable from None
 
-    def _question(self, attempt: _Attempt) -> ModelQuestion:
+    def _make_question(self, attempt: _Attempt) -> ModelQuestion:
         settings = without_refused(attempt.question.settings, attempt.form.profile)
         hides_tools = settings.tool_choice == "none" and (settings.caller, settings.model) in self._insistent_models
         return replace(attempt.question, settings=settings, hides_tools=hides_tools)
@@ -141,12 +141,12 @@ class ApiChatModel:
 
     def learned(self, model: str) -> Mapping[str, JsonValue]:
         """See ``LearningModel``."""
-        return learned_facts(self._profiles.declared(model), self._profiles.of(model))
+        return list_learned_facts(self._profiles.declared(model), self._profiles.of(model))
 
     async def _pause_after(self, error: Exception, attempt: _Attempt, settings: ModelSettings) -> float:
         """Return the seconds until the next attempt, or raise the error that ends the call."""
         now = asyncio.get_running_loop().time()
-        failure, model = _failure_of(error), settings.model
+        failure, model = _to_failure(error), settings.model
         if failure.name == FORBIDDEN_CALLS:
             self._insistent_models[settings.caller, model] = True
         if isinstance(error, RefusedQuestion) and await attempt.adapt(error, now):
@@ -195,7 +195,7 @@ class _Attempt:
         if self.is_answering or self._adaptations >= MAX_ADAPTATIONS or now >= self.deadline:
             return False
         sent, settings = refused.sent, self.question.settings
-        other = await off_loop(content_size(sent), adapt_form, self.form, refused.failure, sent, settings)
+        other = await off_loop(measure_content(sent), adapt_form, self.form, refused.failure, sent, settings)
         if other is None:
             return False
         self._adaptations += 1
@@ -288,7 +288,7 @@ class _AnswerReader:
         self._profiles.learn(settings.model, profile, since, settings.caller, is_for_user=is_for_user)
 
 
-def _failure_of(error: Exception) -> ProviderFailure:
+def _to_failure(error: Exception) -> ProviderFailure:
     """Return the failure as it is logged."""
     if isinstance(error, RefusedQuestion):
         return error.failure

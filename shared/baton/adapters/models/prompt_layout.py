@@ -223,13 +223,13 @@ def _with_answers_after_tools(laid: Sequence[LaidMessage]) -> list[LaidMessage]:
     return messages
 
 
-def arguments_of(call: ToolCall) -> dict[str, object]:
+def parse_arguments(call: ToolCall) -> dict[str, object]:
     """Return the arguments of a call as an object, which APIs demand even of a malformed call."""
     parsed = call.parsed()
     return parsed if parsed is not None else {"malformed": call.arguments}
 
 
-def arguments_text(call: ToolCall) -> str:
+def write_arguments(call: ToolCall) -> str:
     """Return valid JSON arguments. Some endpoints parse them and would reject every request with a malformed call."""
     if call.parsed() is not None:
         return call.arguments

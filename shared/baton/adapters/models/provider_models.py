@@ -123,7 +123,7 @@ class ProviderModels:
                 "The model's name begins with no provider's, and there is no default provider (OPENAI_BASE_URL)",
                 extra={"model": name, "providers": names},
             )
-            raise _misconfigured(
+            raise _make_misconfigured(
                 "its name begins with no provider's, and there is no default provider (OPENAI_BASE_URL)"
             )
         try:
@@ -131,7 +131,7 @@ class ProviderModels:
         except ValueError as error:
             logger.error("The model's provider cannot be used", extra={"model": name, "reason": str(error)})
             count(Metric.MODEL_CALLS_FAILED)
-            raise _misconfigured(str(error)) from None
+            raise _make_misconfigured(str(error)) from None
 
     def _explain(self, failure: errors.ModelError) -> None:
         """Add the endpoint's words to the error, if this deployment shows them."""
@@ -139,7 +139,7 @@ class ProviderModels:
             failure.detail = f"{failure.detail} The reason: {failure.reason}"
 
 
-def _misconfigured(reason: str) -> errors.ModelMisconfigured:
+def _make_misconfigured(reason: str) -> errors.ModelMisconfigured:
     """Return the error with its reason for operators."""
     error = errors.ModelMisconfigured()
     error.reason = reason

@@ -14,7 +14,7 @@ from baton.adapters.models.learning.failure import ProviderFailure
 from baton.adapters.models.learning.request_form import RequestForm, SentFeatures
 from baton.adapters.models.profiles.profile import AnswerForm, ModelProfile, SystemPlace
 from baton.adapters.models.prompt_layout import PromptLayout, lay_out
-from baton.adapters.models.tool_schemas import ModelTools, offered_tools
+from baton.adapters.models.tool_schemas import ModelTools, make_model_tools
 from baton.domain.threads.message import Role
 from baton.ports.agents.chat_model import ModelSettings, Prompt, ToolSpec
 
@@ -39,7 +39,7 @@ class ModelQuestion:
     call none."""
 
 
-def output_limit(settings: ModelSettings, profile: ModelProfile) -> int | None:
+def choose_output_limit(settings: ModelSettings, profile: ModelProfile) -> int | None:
     """Return the most tokens of an answer; None leaves it to the endpoint.
 
     An agent's limit gets room for the thinking that counts against it. A model's default gets none.
@@ -52,10 +52,10 @@ def output_limit(settings: ModelSettings, profile: ModelProfile) -> int | None:
 
 def without_refused(settings: ModelSettings, profile: ModelProfile) -> ModelSettings:
     """Return the settings without the values that the model refuses."""
-    return replace(settings, **dict.fromkeys(_refused_settings(settings, profile)))  # type: ignore[arg-type]  # to None
+    return replace(settings, **dict.fromkeys(_list_refused_settings(settings, profile)))  # type: ignore[arg-type]  # to None
 
 
-def _refused_settings(settings: ModelSettings, profile: ModelProfile) -> set[str]:
+def _list_refused_settings(settings: ModelSettings, profile: ModelProfile) -> set[str]:
     return {name for name, value in profile.refused_values if repr(getattr(settings, name)) == value}
 
 
@@ -65,7 +65,7 @@ def find_lost_parts(question: ModelQuestion, profile: ModelProfile) -> set[str]:
     These are settings whose values it refuses, ``images``, ``documents`` if it gets only the text of one, and
     ``answer_schema`` if only the prompt contains it.
     """
-    names = _refused_settings(question.settings, profile)
+    names = _list_refused_settings(question.settings, profile)
     media_types = question.attachments.media_types  # of the attachments that were read
     contents = [prompt.content for prompt in question.prompts if not isinstance(prompt.content, str)]
     has_images = any(media_type.startswith("image/") for media_type in media_types) or any(
@@ -140,7 +140,7 @@ async def prepare_question(
         note = SCHEMA_NOTE.format(schema=json.dumps(schema, ensure_ascii=False, sort_keys=True))
         messages = _with_note(messages, note, profile)
     called = [call.name for message in messages for call in message.calls]
-    return PreparedQuestion(question.settings, profile, origin, messages, offered_tools(declared, profile, called))
+    return PreparedQuestion(question.settings, profile, origin, messages, make_model_tools(declared, profile, called))
 
 
 def _with_note(messages: list[LaidMessage], note: str, profile: ModelProfile) -> list[LaidMessage]:

@@ -101,7 +101,7 @@ class TiktokenCounter:
 
     def _count_exactly(self, text: str) -> int:
         """Return the number of tokens. Raises ``TooManyLookups`` if that takes the vocabulary, which is not loaded."""
-        if self._encoding is None and (pieces := _piece_counter(self._table)) is not None:
+        if self._encoding is None and (pieces := _load_piece_counter(self._table)) is not None:
             return pieces.count(text)
         return len((self._encoding or self.load()).encode_ordinary(text))
 
@@ -120,7 +120,7 @@ class TiktokenCounter:
 
 
 @cache
-def _piece_counter(path: Path) -> PieceCounter | None:
+def _load_piece_counter(path: Path) -> PieceCounter | None:
     """Return the counter with the table; None if this machine cannot read it, or if only the vocabulary is there."""
     if sys.byteorder != "little" or not path.exists():
         return None

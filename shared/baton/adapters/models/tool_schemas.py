@@ -81,7 +81,7 @@ class ModelTools:
         return next((candidate for candidate in (name, bare, short) if candidate in offered), None)
 
 
-def offered_tools(tools: Sequence[ToolSpec], profile: ModelProfile, called: Sequence[str] = ()) -> ModelTools:
+def make_model_tools(tools: Sequence[ToolSpec], profile: ModelProfile, called: Sequence[str] = ()) -> ModelTools:
     """Return the tools as the model takes them. ``called`` are names in the history, which are changed alike.
 
     Raises ``ModelRefused`` for more tools than the model takes.
@@ -95,12 +95,12 @@ def offered_tools(tools: Sequence[ToolSpec], profile: ModelProfile, called: Sequ
     taken = {tool.name for tool in tools}
     for name in dict.fromkeys([*(tool.name for tool in tools), *called]):
         if not re.fullmatch(profile.tool_names, name):
-            outside[name] = _fitting_name(name, profile.tool_names, taken)
+            outside[name] = _make_fitting_name(name, profile.tool_names, taken)
             taken.add(outside[name])
     return ModelTools(
         tuple(
             OfferedTool(
-                outside.get(tool.name, tool.name), encodable(tool.description), _schema(tool.parameters, profile)
+                outside.get(tool.name, tool.name), encodable(tool.description), _make_schema(tool.parameters, profile)
             )
             for tool in tools
         ),
@@ -108,7 +108,7 @@ def offered_tools(tools: Sequence[ToolSpec], profile: ModelProfile, called: Sequ
     )
 
 
-def _fitting_name(name: str, pattern: str, taken: set[str]) -> str:
+def _make_fitting_name(name: str, pattern: str, taken: set[str]) -> str:
     cleaned = re.sub(r"[^a-zA-Z0-9_-]+", "_", name) or "tool"
     for candidate in (cleaned, f"t_{cleaned}"):
         short = candidate[:64]
@@ -120,11 +120,11 @@ def _fitting_name(name: str, pattern: str, taken: set[str]) -> str:
     return numbered
 
 
-def _schema(parameters: Mapping[str, Any], profile: ModelProfile) -> dict[str, Any]:
+def _make_schema(parameters: Mapping[str, Any], profile: ModelProfile) -> dict[str, Any]:
     """Return a tool's schema: an object with ``properties``, its keys in order, without what the model refuses."""
     # OpenAI and others accept neither a reference nor a combination at the top level.
     whole = _Flattening(parameters).flat(parameters)
-    schema = normalised_schema(whole, profile.dropped_keywords, inlines_refs=profile.inlines_refs)
+    schema = normalise_schema(whole, profile.dropped_keywords, inlines_refs=profile.inlines_refs)
     schema["type"] = "object"
     if not isinstance(schema.get("properties"), dict):
         schema["properties"] = {}
@@ -132,7 +132,7 @@ def _schema(parameters: Mapping[str, Any], profile: ModelProfile) -> dict[str, A
     schema["required"] = list(dict.fromkeys(required))
     if not required:
         del schema["required"]
-    return _sendable({key: schema[key] for key in sorted(schema)})
+    return _make_sendable({key: schema[key] for key in sorted(schema)})
 
 
 @dataclass(slots=True)
@@ -148,7 +148,7 @@ class _Flattening:
 
         The properties of all branches are allowed. Those that ``allOf`` requires stay required.
         """
-        target = _target(self.root, schema.get("$ref"))
+        target = _find_target(self.root, schema.get("$ref"))
         if target is not None and self._may_follow():
             flattened = self.flat({**target, **{key: value for key, value in schema.items() if key != "$ref"}})
             return {**{key: schema[key] for key in ("$defs", "definitions") if key in schema}, **flattened}
@@ -159,10 +159,10 @@ class _Flattening:
             for branch in _list(schema.get(keyword)):
                 if isinstance(branch, Mapping) and self._may_follow():
                     own = self.flat(branch)
-                    properties |= _mapping(own.get("properties"))
+                    properties |= _to_mapping(own.get("properties"))
                     required += _list(own.get("required")) if keyword == "allOf" else []
         if properties:
-            flat["properties"] = {**properties, **_mapping(schema.get("properties"))}
+            flat["properties"] = {**properties, **_to_mapping(schema.get("properties"))}
         if required:
             flat["required"] = [*_list(schema.get("required")), *required]
         return flat
@@ -172,7 +172,7 @@ class _Flattening:
         return self.branches >= 0
 
 
-def _sendable(schema: dict[str, Any]) -> dict[str, Any]:
+def _make_sendable(schema: dict[str, Any]) -> dict[str, Any]:
     """Return the schema without lone surrogates and without numbers that JSON does not have.
 
     It is empty if it is nested too deeply to be written.
@@ -190,7 +190,7 @@ def _sendable(schema: dict[str, Any]) -> dict[str, Any]:
     return schema
 
 
-def normalised_schema(
+def normalise_schema(
     schema: Mapping[str, Any], dropped: frozenset[str], *, inlines_refs: bool = False
 ) -> dict[str, Any]:
     """Return a JSON Schema with the keys of all its objects in order, without the ``dropped`` keywords.
@@ -250,7 +250,7 @@ class _Walk:
             return value
         ref = value.get("$ref")
         if self.root is not None and isinstance(ref, str):
-            target = _target(self.root, ref)
+            target = _find_target(self.root, ref)
             is_deep = len(self.within) >= MAX_DEPTH or self.within.count(ref) >= MAX_RECURSION
             if target is None or is_deep or self.nodes > MAX_INLINED:
                 return {key: member for key, member in value.items() if key == "description"}
@@ -264,35 +264,35 @@ class _Walk:
     def _member(self, key: str, value: Any, depth: int) -> Any:
         if key in ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas"):
             # The keys are names of the author, which may be those of keywords.
-            members = _mapping(value)
+            members = _to_mapping(value)
             return {name: self.schema(members[name], depth + 1) for name in sorted(members)}
         if key in ("enum", "const", "default", "examples", "required"):
             return list(value) if isinstance(value, tuple) else value
         return self.schema(value, depth + 1)
 
 
-def _target(root: Mapping[str, Any], ref: object) -> Mapping[str, Any] | None:
+def _find_target(root: Mapping[str, Any], ref: object) -> Mapping[str, Any] | None:
     """Return the schema to which a reference within ``root`` points (RFC 6901); None for other references."""
     if not isinstance(ref, str) or not ref.startswith("#/"):
         return None
     target: Any = root
     for step in ref[2:].split("/")[:MAX_DEPTH]:
-        target = _mapping(target).get(unquote(step).replace("~1", "/").replace("~0", "~"))
+        target = _to_mapping(target).get(unquote(step).replace("~1", "/").replace("~0", "~"))
     return target if isinstance(target, Mapping) else None
 
 
 def _without_no_numbers(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    return {key: _numbers_only(value) for key, value in members if value is not _NO_NUMBER}
+    return {key: _drop_no_numbers(value) for key, value in members if value is not _NO_NUMBER}
 
 
-def _numbers_only(value: Any) -> Any:
+def _drop_no_numbers(value: Any) -> Any:
     """Return a value without ``_NO_NUMBER`` at any depth of its lists."""
-    return [_numbers_only(item) for item in value if item is not _NO_NUMBER] if isinstance(value, list) else value
+    return [_drop_no_numbers(item) for item in value if item is not _NO_NUMBER] if isinstance(value, list) else value
 
 
 def _list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else []
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
+def _to_mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}

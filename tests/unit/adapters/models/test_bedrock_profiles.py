@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from baton.adapters.models.profiles.bedrock_profiles import HOST
-from baton.adapters.models.profiles.known_profiles import declared_profile
+from baton.adapters.models.profiles.known_profiles import find_declared_profile
 from baton.adapters.models.profiles.profile import AnswerForm, Api, CacheHints, EffortForm, ModelProfile, SystemPlace
 from baton.domain.runs.provider_parts import Replay
 
 
 def of(model: str) -> ModelProfile:
-    return declared_profile(HOST, model)
+    return find_declared_profile(HOST, model)
 
 
 @pytest.mark.parametrize(
@@ -90,6 +90,6 @@ def test_schemas_are_enforced_where_the_service_can() -> None:
 def test_an_override_names_a_family_and_further_facts() -> None:
     overrides = {"*/ab12cd": {"family": "anthropic.claude-opus-5-5", "further": {"efforts": "low"}}}
     arn = "arn:aws:bedrock:eu-west-1:123456789012:application-inference-profile/ab12cd"
-    profile = declared_profile(HOST, arn, overrides)
+    profile = find_declared_profile(HOST, arn, overrides)
     assert profile.effort is EffortForm.ADAPTIVE
     assert (profile.further["efforts"], profile.further["thinking_off"]) == ("low", "never")

@@ -13,7 +13,7 @@ from botocore.awsrequest import AWSResponse
 from botocore.credentials import Credentials, RefreshableCredentials
 from botocore.exceptions import CredentialRetrievalError
 
-from baton.adapters.models.bedrock.connection import Signer, model_url
+from baton.adapters.models.bedrock.connection import Signer, make_model_url
 from baton.adapters.models.bedrock.failures import NoCredentials
 
 ENDPOINT = "https://bedrock-runtime.eu-west-1.amazonaws.com"
@@ -37,7 +37,7 @@ class Found:
 
 
 async def signed(signer: Signer, model: str = MODELS[0], body: bytes = b"{}") -> dict[str, str]:
-    url = model_url(ENDPOINT, model, "converse-stream")
+    url = make_model_url(ENDPOINT, model, "converse-stream")
     return await signer.headers(url, {"Content-Type": "application/json"}, body)
 
 
@@ -48,7 +48,7 @@ async def test_a_request_is_signed_as_boto3_signs_it(monkeypatch: pytest.MonkeyP
     moment = time.strptime(theirs["X-Amz-Date"], "%Y%m%dT%H%M%SZ")
     monkeypatch.setattr("baton.adapters.aws.signature.time.gmtime", lambda seconds: moment)
     ours = await signed(Signer("eu-west-1", ENDPOINT, lambda: session), model, body)
-    assert url == model_url(ENDPOINT, model, "converse-stream")
+    assert url == make_model_url(ENDPOINT, model, "converse-stream")
     assert ours["X-Amz-Security-Token"] == "a-token"
     assert parts(ours) == parts(theirs)
 

@@ -7,7 +7,7 @@ import zipfile
 
 import pytest
 
-from baton.adapters.models.attachments.file_types import FileKind, file_type
+from baton.adapters.models.attachments.file_types import FileKind, detect_file_type
 from baton_documents.formats import DocumentFormat
 from baton_documents.media_types import TEXTS, MediaType
 from tests.encoded_texts import ENCODED, encoded
@@ -22,7 +22,7 @@ def test_the_same_bytes_are_the_same_text_in_an_attachment(
     line = " ".join(text.split())
     for label in labels:
         for charset in (label, None):
-            file = file_type(encoded(line, label), f"a.{form}", str(MediaType(essence, charset)))
+            file = detect_file_type(encoded(line, label), f"a.{form}", str(MediaType(essence, charset)))
             assert (file.kind, file.mime_type, file.text) == (FileKind.TEXT, essence, line)
 
 
@@ -33,4 +33,4 @@ def test_an_archive_is_recognised_whatever_its_names_are(name: str) -> None:
         for number in range(50):
             archive.writestr(f"{number}/{name}", b"")
         archive.writestr("word/document2.xml", b"")
-    assert file_type(written.getvalue(), "a.docx", None).kind is FileKind.DOCUMENT
+    assert detect_file_type(written.getvalue(), "a.docx", None).kind is FileKind.DOCUMENT

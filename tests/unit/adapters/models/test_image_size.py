@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from baton.adapters.models.bedrock.media import image_size
+from baton.adapters.models.bedrock.media import read_image_size
 
 JPEG = b"\xff\xd8\xff\xe0\x00\x10JFIF\x00" + b"\x00" * 9 + b"\xff\xff\xc2\x00\x11\x08" + struct.pack("!HH", 600, 800)
 IMAGES = {
@@ -24,14 +24,14 @@ IMAGES = {
 
 @pytest.mark.parametrize("name", IMAGES)
 def test_the_width_and_height_are_read(name: str) -> None:
-    assert image_size(IMAGES[name]) == (800, 600)
+    assert read_image_size(IMAGES[name]) == (800, 600)
 
 
 @pytest.mark.parametrize("name", IMAGES)
 def test_of_a_piece_of_an_image_nothing_is_known(name: str) -> None:
-    assert {image_size(IMAGES[name][:end]) for end in range(len(IMAGES[name]))} == {None}
+    assert {read_image_size(IMAGES[name][:end]) for end in range(len(IMAGES[name]))} == {None}
 
 
 @pytest.mark.parametrize("data", [b"", b"%PDF-1.7", b"\xff\xd8\xff\xd9", b"RIFF\x00\x00\x00\x00WEBPVP9 "])
 def test_of_anything_else_nothing_is_known(data: bytes) -> None:
-    assert image_size(data) is None
+    assert read_image_size(data) is None

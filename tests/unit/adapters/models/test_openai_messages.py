@@ -10,7 +10,7 @@ import pytest
 from ag_ui.core import DataSource, DocumentPart, FileSource, ImagePart, TextPart, UrlSource
 
 from baton.adapters.models.attachments.file_types import MAX_CHARACTERS
-from baton.adapters.models.openai.messages import wire_messages
+from baton.adapters.models.openai.messages import make_wire_messages
 from baton.domain.errors import StoreUnavailable
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.message import Part, Role
@@ -22,7 +22,7 @@ FILE_ID = "file_" + "0" * 32
 
 
 async def content_of(*parts: Part, files: dict[str, bytes] | None = None) -> Any:
-    [message] = await wire_messages([Prompt(Role.USER, parts)], MemoryThreadFiles(files or {}))
+    [message] = await make_wire_messages([Prompt(Role.USER, parts)], MemoryThreadFiles(files or {}))
     assert message["role"] == "user"
     return message["content"]
 
@@ -41,19 +41,19 @@ async def test_parts_that_are_all_text_are_one_string() -> None:
 
 async def test_text_beside_tool_calls_is_kept() -> None:
     prompt = Prompt(Role.ASSISTANT, "One moment.", tool_calls=(ToolCall("c1", "add", "{}"),))
-    [message] = await wire_messages([prompt], MemoryThreadFiles())
+    [message] = await make_wire_messages([prompt], MemoryThreadFiles())
     assert message.get("content") == "One moment."
 
 
 async def test_a_tools_output_without_its_call_is_reported_with_a_users_authority() -> None:
-    [message] = await wire_messages([Prompt(Role.TOOL, "It rains.")], MemoryThreadFiles())
+    [message] = await make_wire_messages([Prompt(Role.TOOL, "It rains.")], MemoryThreadFiles())
     assert message == {"role": "user", "content": "It rains."}
 
 
 @pytest.mark.parametrize("arguments", ["", "[]", "1", '{"x": ', "[" * 100_000])
 async def test_arguments_that_are_no_object_do_not_spoil_the_conversation(arguments: str) -> None:
     prompt = Prompt(Role.ASSISTANT, "", tool_calls=(ToolCall("c1", "add", arguments),))
-    [message] = await wire_messages([prompt], MemoryThreadFiles())
+    [message] = await make_wire_messages([prompt], MemoryThreadFiles())
     [call] = message["tool_calls"]
     assert json.loads(call["function"]["arguments"]) == {"malformed": arguments}
 
@@ -129,7 +129,7 @@ async def test_an_outage_of_the_files_is_not_hidden() -> None:
             raise StoreUnavailable
 
     with pytest.raises(StoreUnavailable):
-        await wire_messages([Prompt(Role.USER, (ImagePart(source=upload()),))], Down())
+        await make_wire_messages([Prompt(Role.USER, (ImagePart(source=upload()),))], Down())
 
 
 async def test_a_long_document_is_cut_and_the_model_learns_it() -> None:

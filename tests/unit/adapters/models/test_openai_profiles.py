@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from baton.adapters.models.profiles.known_profiles import declared_profile
+from baton.adapters.models.profiles.known_profiles import find_declared_profile
 from baton.adapters.models.profiles.profile import Api, CacheHints, ModelProfile
 
 OPENAI = "api.openai.com"
@@ -16,7 +16,7 @@ GATEWAY = "gateway.test"
 
 
 def profile(host: str, model: str) -> ModelProfile:
-    return declared_profile(host, model)
+    return find_declared_profile(host, model)
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ import httpx2 as httpx
 import pytest
 
 from baton.adapters.models.openai import OpenAIChatModel
-from baton.adapters.models.profiles.known_profiles import Profiles, learned_facts, with_facts
-from baton.adapters.models.profiles.profile import AnswerForm, Api, ModelProfile, profile_overrides
+from baton.adapters.models.profiles.known_profiles import Profiles, list_learned_facts, with_facts
+from baton.adapters.models.profiles.profile import AnswerForm, Api, ModelProfile, read_profile_overrides
 from baton.domain.errors import ModelMisconfigured, ModelRefused
 from baton.domain.threads.message import Content, Role
 from baton.ports.agents.chat_model import Finished, LearningModel, ModelSettings, Prompt
@@ -141,10 +141,10 @@ def test_declaring_what_was_learned_gives_the_learned_profile() -> None:
             "further": {"streams_tools": "no"},
         },
     )
-    facts = learned_facts(declared, known)
+    facts = list_learned_facts(declared, known)
     assert facts["dropped"] == ["temperature"]
     assert facts["documents"] == []
-    assert with_facts(declared, profile_overrides(json.loads(json.dumps({"m": facts})))["m"]) == known
+    assert with_facts(declared, read_profile_overrides(json.loads(json.dumps({"m": facts})))["m"]) == known
 
 
 def test_requests_that_learn_at_the_same_time_keep_what_each_has_learned() -> None:
@@ -158,4 +158,4 @@ def test_requests_that_learn_at_the_same_time_keep_what_each_has_learned() -> No
 
 
 def test_what_nobody_can_declare_is_left_out() -> None:
-    assert learned_facts(ModelProfile(), ModelProfile(thinks_first=True)) == {}
+    assert list_learned_facts(ModelProfile(), ModelProfile(thinks_first=True)) == {}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from baton.adapters.models.profiles.profile import AnswerForm, Api, ModelProfile, SystemPlace, profile_overrides
+from baton.adapters.models.profiles.profile import AnswerForm, Api, ModelProfile, SystemPlace, read_profile_overrides
 
 
 def test_facts_have_the_types_of_a_profile() -> None:
@@ -15,7 +15,7 @@ def test_facts_have_the_types_of_a_profile() -> None:
         "my-qwen*": {"system": "first", "alternates": True, "dropped": ["temperature"], "max_tools": 20},
         "*": {"api": "responses", "answerForm": "prompt", "callIds": "[a-z0-9]{9}", "defaultMaxOutput": None},
     }
-    overrides = profile_overrides(written)
+    overrides = read_profile_overrides(written)
     assert replace(ModelProfile(), **overrides["my-qwen*"]) == ModelProfile(
         system=SystemPlace.FIRST, alternates=True, dropped=frozenset({"temperature"}), max_tools=20
     )
@@ -40,4 +40,4 @@ def test_facts_have_the_types_of_a_profile() -> None:
 )
 def test_a_wrong_fact_is_named_with_its_place(facts: Any, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
-        profile_overrides({"gpt": facts})
+        read_profile_overrides({"gpt": facts})

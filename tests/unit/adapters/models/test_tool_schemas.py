@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from baton.adapters.models.profiles.profile import ModelProfile
-from baton.adapters.models.tool_schemas import MAX_INLINED, offered_tools
+from baton.adapters.models.tool_schemas import MAX_INLINED, make_model_tools
 from baton.ports.agents.chat_model import ToolSpec
 
 KEEPS = ModelProfile()
@@ -18,7 +18,7 @@ TEXT = {"type": "string"}
 
 
 def offered(schema: dict[str, Any], profile: ModelProfile = KEEPS) -> dict[str, Any]:
-    return offered_tools([ToolSpec("tool", "Does it.", schema)], profile).tools[0].parameters
+    return make_model_tools([ToolSpec("tool", "Does it.", schema)], profile).tools[0].parameters
 
 
 @pytest.mark.parametrize("profile", [KEEPS, INLINES])
@@ -101,7 +101,7 @@ def test_what_no_request_can_hold_is_left_out() -> None:
             "\ud83d": {"description": "Half \ud83d."},
         }
     }
-    tool = offered_tools([ToolSpec("tool", "Half \ud83d.", schema)], KEEPS).tools[0]
+    tool = make_model_tools([ToolSpec("tool", "Half \ud83d.", schema)], KEEPS).tools[0]
     sent = json.dumps([tool.description, tool.parameters], ensure_ascii=False, allow_nan=False).encode()
     assert json.loads(sent)[1]["properties"] == {
         "n": {"enum": [1], "default": [[2]]},

@@ -14,8 +14,8 @@ from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.bodies import BodyStore, pack, unpack
 from baton.adapters.dynamodb.conditional_writes import put_fenced
 from baton.adapters.dynamodb.shapes import FACT, PERSON, Shape
-from baton.adapters.dynamodb.shards import batches, newest_first, read_page
-from baton.adapters.dynamodb.table import AT_ONCE, ConditionFailed, key_of
+from baton.adapters.dynamodb.shards import read_batches, read_newest_first, read_page
+from baton.adapters.dynamodb.table import AT_ONCE, ConditionFailed, get_key
 from baton.concurrency.tasks import gather_all, off_loop
 from baton.domain.memory.episode import (
     MAX_ATTEMPTS,
@@ -61,17 +61,17 @@ class DynamoEpisodes(BodyStore):
             **keys.episode_place(lease.scope, ref.id, ref.thread_id, ref.number),
             "user_id": lease.scope.user_id,
             "listing": keys.tenant_episodes.of(lease.scope, ref.id),
-            "listed_at": _listed_at(ref),
+            "listed_at": _make_listing_key(ref),
         }
         await gather_all(put_fenced(self._table, lease, item), put_fenced(self._table, lease, place_item))
 
     async def get_ref(self, scope: Scope, thread_id: str, number: int) -> EpisodeRef | None:
-        return await self._table.read(keys.episode(scope, thread_id, number), partial(_ref, thread_id, number))
+        return await self._table.read(keys.episode(scope, thread_id, number), partial(_to_ref, thread_id, number))
 
     async def ended(self, scope: Scope, thread_id: str, number: int) -> EndedSession | None:
         return await self._table.read(
             keys.episode(scope, thread_id, number),
-            lambda item: EndedSession(_ref(thread_id, number, item), _episode_or_none(item)),
+            lambda item: EndedSession(_to_ref(thread_id, number, item), _to_episode_or_none(item)),
         )
 
     async def find(self, scope: Scope, episode_id: str) -> EpisodeRef | None:
@@ -81,7 +81,7 @@ class DynamoEpisodes(BodyStore):
         return None
 
     async def get(self, scope: Scope, thread_id: str, number: int) -> Episode | None:
-        return await self._table.read(keys.episode(scope, thread_id, number), _episode_or_none)
+        return await self._table.read(keys.episode(scope, thread_id, number), _to_episode_or_none)
 
     async def put_redaction(self, scope: Scope, thread_id: str, ordinal: int, text: str) -> None:
         packed = await off_loop(len(text), pack, text)
@@ -112,7 +112,7 @@ class DynamoEpisodes(BodyStore):
             ":input": episode.usage.input_tokens,
             ":output": episode.usage.output_tokens,
             ":listing": keys.user_episodes(scope),
-            ":listed": _listed_at(episode.ref),
+            ":listed": _make_listing_key(episode.ref),
             ":none": {},
         }
         zone = ""
@@ -182,13 +182,13 @@ class DynamoEpisodes(BodyStore):
 
     async def of_user(self, scope: Scope, *, limit: int, cursor: str | None) -> tuple[Sequence[Episode], str | None]:
         entries, next_cursor = await read_page(self._table, [keys.user_episodes(scope)], limit=limit, cursor=cursor)
-        episodes = await self._load([key_of(entry) for entry in entries])
+        episodes = await self._load([get_key(entry) for entry in entries])
         return [episode for episode in episodes if episode.user_id == scope.user_id], next_cursor
 
     async def of_tenant(self, scope: Scope) -> AsyncIterator[Episode]:
-        listed = newest_first(self._table, keys.tenant_episodes(scope), before=None, limit=8 * AT_ONCE)
+        listed = read_newest_first(self._table, keys.tenant_episodes(scope), before=None, limit=8 * AT_ONCE)
         async with aclosing(listed):
-            async for batch in batches(listed, AT_ONCE, oldest=""):
+            async for batch in read_batches(listed, AT_ONCE, oldest=""):
                 for episode in await self._load([keys.episode(scope, *_locate_record(entry)) for entry in batch]):
                     yield episode
 
@@ -196,7 +196,7 @@ class DynamoEpisodes(BodyStore):
         """Return the stored episodes among the records, in their order."""
         items = {(item["PK"], item["SK"]): item for item in await self._table.get_many(item_keys)}
         listed = [items[position] for key in item_keys if (position := (key["PK"], key["SK"])) in items]
-        return [episode for episode in map(_episode_or_none, listed) if episode is not None]
+        return [episode for episode in map(_to_episode_or_none, listed) if episode is not None]
 
     async def _change(
         self, scope: Scope, ref: EpisodeRef, expression: str, values: Item, *, condition: str = ""
@@ -210,8 +210,8 @@ class DynamoEpisodes(BodyStore):
                 condition=f"attribute_exists(PK){condition}",
             )
         except ConditionFailed as failure:
-            return _episode_or_none(failure.item) if failure.item is not None else None
-        return _episode_or_none(item)
+            return _to_episode_or_none(failure.item) if failure.item is not None else None
+        return _to_episode_or_none(item)
 
 
 def is_settled(item: Item) -> bool:
@@ -223,12 +223,12 @@ def is_settled(item: Item) -> bool:
     )
 
 
-def _episode_or_none(item: Item) -> Episode | None:
+def _to_episode_or_none(item: Item) -> Episode | None:
     """Return the episode of a record; None if it has none yet."""
-    return _episode(item) if "started_at" in item else None
+    return _to_episode(item) if "started_at" in item else None
 
 
-def _listed_at(ref: EpisodeRef) -> str:
+def _make_listing_key(ref: EpisodeRef) -> str:
     return f"{to_millis(ref.ended_at):015d}#{ref.id}"
 
 
@@ -242,7 +242,7 @@ def _pack(facts: Sequence[Fact]) -> bytes:
     return pack([FACT.as_json(fact) for fact in facts])
 
 
-def _facts(item: Item) -> tuple[Fact, ...]:
+def _read_facts(item: Item) -> tuple[Fact, ...]:
     superseded = item.get("superseded", {})
     facts: list[Fact] = []
     for body in unpack(item["facts"]) if "facts" in item else ():
@@ -254,17 +254,17 @@ def _facts(item: Item) -> tuple[Fact, ...]:
     return tuple(facts)
 
 
-def _episode(item: Item) -> Episode:
+def _to_episode(item: Item) -> Episode:
     thread_id, number = item["PK"].partition("#")[2], keys.episode.number(item)
     return _EPISODE.of_json(
         item,
-        ref=_ref(thread_id, number, item),
+        ref=_to_ref(thread_id, number, item),
         status=item["episode_status"],
         usage=Usage(item["input_tokens"], item["output_tokens"]),
-        facts=_facts(item),
+        facts=_read_facts(item),
         parts=[part for part, name in _PART.items() if item.get(name)],
     )
 
 
-def _ref(thread_id: str, number: int, item: Item) -> EpisodeRef:
+def _to_ref(thread_id: str, number: int, item: Item) -> EpisodeRef:
     return _REF.of_json(item, thread_id=thread_id, number=number)

@@ -11,12 +11,12 @@ from dataclasses import replace
 
 from baton.adapters.dynamodb import agent_keys, keys
 from baton.adapters.dynamodb.attributes import Item
-from baton.adapters.dynamodb.conditional_writes import replaces_revision, retry_on_conflict
+from baton.adapters.dynamodb.conditional_writes import make_revision_condition, retry_on_conflict
 from baton.adapters.dynamodb.memory.procedure_writes import (
     ProcedureAddress,
+    make_version_attributes,
+    make_version_writes,
     procedure_from_item,
-    version_attributes,
-    writes_of_version,
 )
 from baton.adapters.dynamodb.memory.procedures import DynamoProcedures
 from baton.adapters.dynamodb.shards import read_page
@@ -45,7 +45,7 @@ class DynamoPrivateSkills(TimedTableStore):
         key = agent_keys.private_skill(scope, skill.agent_id, skill.slug)
         maker = hashlib.sha256(made_of.encode()).hexdigest()
         item = await self._table.get(key)
-        procedure = _skill(scope, item) if item is not None else None
+        procedure = _to_skill(scope, item) if item is not None else None
         makers: list[str] = item["made_of"] if item is not None else []
         if procedure is not None and maker in makers:
             return procedure
@@ -69,8 +69,8 @@ class DynamoPrivateSkills(TimedTableStore):
         return saved
 
     async def get(self, scope: Scope, agent_id: str, skill_id: str) -> Procedure | None:
-        item = await self._item(scope, agent_id, skill_id)
-        return _skill(scope, item) if item is not None else None
+        item = await self._read_item(scope, agent_id, skill_id)
+        return _to_skill(scope, item) if item is not None else None
 
     async def of_user(self, scope: Scope) -> Sequence[Procedure]:
         return await self._read(scope, agent_keys.PRIVATE_SKILL)
@@ -88,13 +88,13 @@ class DynamoPrivateSkills(TimedTableStore):
         # The index may be a moment behind the items.
         offered = [item for item in items if "listed_at" in item]
         offered.sort(key=lambda item: str(item["listed_at"]), reverse=True)
-        return [procedure for item in offered if (procedure := _skill(scope, item)) is not None], next_cursor
+        return [procedure for item in offered if (procedure := _to_skill(scope, item)) is not None], next_cursor
 
     @retry_on_conflict
     async def change(
         self, scope: Scope, agent_id: str, skill_id: str, version: int, decision: SkillDecision
     ) -> Procedure:
-        item, procedure = await self._version(scope, agent_id, skill_id, version)
+        item, procedure = await self._read_version(scope, agent_id, skill_id, version)
         if decision.is_taken(procedure):
             return procedure
         decided = decision.apply(procedure)
@@ -108,7 +108,7 @@ class DynamoPrivateSkills(TimedTableStore):
         self, scope: Scope, agent_id: str, skill_id: str, version: int, decision: SkillDecision, *, replaces: int | None
     ) -> SharedSkill:
         address = ProcedureAddress(scope, agent_id, skill_id.removeprefix(USER_PREFIX))
-        item, procedure = await self._version(scope, agent_id, skill_id, version)
+        item, procedure = await self._read_version(scope, agent_id, skill_id, version)
         if decision.is_taken(procedure):
             shared_before = await self._procedures.get(scope, agent_id, address.slug, version=item["shared_as"])
             if shared_before is None:
@@ -120,37 +120,38 @@ class DynamoPrivateSkills(TimedTableStore):
         newest = await self._procedures.get(scope, agent_id, address.slug)
         approved = await self._procedures.get_approved(scope, agent_id, address.slug)
         if replaces != (approved.version if approved is not None else None):
-            if await self._item(scope, agent_id, skill_id) != item:
+            if await self._read_item(scope, agent_id, skill_id) != item:
                 raise TransactionFailed("somebody else has just shared it")
             raise name_taken(approved)
         number = newest.version + 1 if newest is not None else 1
         shared = replace(shared_version(procedure, decision), version=number)
-        noted = {**self._item_of(scope, item, decided, item["made_of"]), "shared_as": shared.version}
+        noted = {**self._make_item(scope, item, decided, item["made_of"]), "shared_as": shared.version}
         await self._table.transact(
-            *writes_of_version(address, shared, approved, None), Write.put(noted, **replaces_revision(item["revision"]))
+            *make_version_writes(address, shared, approved, None),
+            Write.put(noted, **make_revision_condition(item["revision"])),
         )
         return SharedSkill(shared, replaces)
 
     @retry_on_conflict
     async def remove(self, scope: Scope, agent_id: str, skill_id: str, version: int) -> Procedure:
-        item, procedure = await self._version(scope, agent_id, skill_id, version)
+        item, procedure = await self._read_version(scope, agent_id, skill_id, version)
         # The number stays: an approver who has read a version must never share another one by its number.
         remainder = {name: item[name] for name in ("PK", "SK", "version")}
         remainder |= {"made_of": [], "revision": item["revision"] + 1, "changed_at": to_millis(self._clock.now())}
-        await self._table.put(remainder, **replaces_revision(item["revision"]))
+        await self._table.put(remainder, **make_revision_condition(item["revision"]))
         return replace(
             procedure, status=ProcedureStatus.RETIRED, decided_by=scope.user_id, decided_at=self._clock.now()
         )
 
-    async def _item(self, scope: Scope, agent_id: str, skill_id: str) -> Item | None:
+    async def _read_item(self, scope: Scope, agent_id: str, skill_id: str) -> Item | None:
         slug = skill_id.removeprefix(USER_PREFIX)
         if slug == skill_id:
             return None
         return await self._table.get(agent_keys.private_skill(scope, agent_id, slug))
 
-    async def _version(self, scope: Scope, agent_id: str, skill_id: str, version: int) -> tuple[Item, Procedure]:
-        item = await self._item(scope, agent_id, skill_id)
-        procedure = _skill(scope, item) if item is not None else None
+    async def _read_version(self, scope: Scope, agent_id: str, skill_id: str, version: int) -> tuple[Item, Procedure]:
+        item = await self._read_item(scope, agent_id, skill_id)
+        procedure = _to_skill(scope, item) if item is not None else None
         if item is None or procedure is None or procedure.version < version:
             raise UnknownProcedure
         if procedure.version != version:
@@ -159,16 +160,16 @@ class DynamoPrivateSkills(TimedTableStore):
 
     async def _read(self, scope: Scope, prefix: str) -> list[Procedure]:
         items = await self._table.read_all(keys.user_listing(scope), prefix=prefix)
-        return [procedure for item in items if (procedure := _skill(scope, item)) is not None]
+        return [procedure for item in items if (procedure := _to_skill(scope, item)) is not None]
 
     async def _write(self, scope: Scope, former: Item | None, skill: Procedure, made_of: list[str]) -> None:
-        item = self._item_of(scope, former, skill, made_of)
-        await self._table.put(item, **replaces_revision(item["revision"] - 1))
+        item = self._make_item(scope, former, skill, made_of)
+        await self._table.put(item, **make_revision_condition(item["revision"] - 1))
 
-    def _item_of(self, scope: Scope, former: Item | None, skill: Procedure, made_of: list[str]) -> Item:
+    def _make_item(self, scope: Scope, former: Item | None, skill: Procedure, made_of: list[str]) -> Item:
         item: Item = {
             **agent_keys.private_skill(scope, skill.agent_id, skill.slug),
-            **version_attributes(skill),
+            **make_version_attributes(skill),
             "made_of": made_of,
             "revision": former["revision"] + 1 if former is not None else 1,
             # Erasure judges what is kept for a user by it.
@@ -183,6 +184,6 @@ class DynamoPrivateSkills(TimedTableStore):
         return item
 
 
-def _skill(scope: Scope, item: Item) -> Procedure | None:
+def _to_skill(scope: Scope, item: Item) -> Procedure | None:
     """Return the skill of an item; None for one that was removed."""
     return procedure_from_item(scope, item) if "body" in item else None

@@ -9,7 +9,7 @@ from baton.adapters.dynamodb import agent_keys, keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.key_forms import Key
 from baton.adapters.dynamodb.shapes import PROCEDURE
-from baton.adapters.dynamodb.table import Write, key_of
+from baton.adapters.dynamodb.table import Write, get_key
 from baton.domain.memory.procedure import TENANT_PREFIX, Procedure, ProcedureStatus
 from baton.domain.tenants.identity import Scope
 from baton.domain.times import from_millis, to_millis
@@ -30,7 +30,7 @@ class ProcedureAddress:
     @classmethod
     def of(cls, scope: Scope, agent_id: str, procedure_id: str) -> ProcedureAddress:
         """Return the address of the procedure with this id. An agent and its tenant have different ones."""
-        return cls(scope, owner_of(agent_id, procedure_id), procedure_id.removeprefix(TENANT_PREFIX))
+        return cls(scope, find_owner(agent_id, procedure_id), procedure_id.removeprefix(TENANT_PREFIX))
 
     @property
     def partition(self) -> str:
@@ -38,16 +38,16 @@ class ProcedureAddress:
         return agent_keys.procedures(self.scope, self.owner)
 
 
-def owner_of(agent_id: str, procedure_id: str) -> str:
+def find_owner(agent_id: str, procedure_id: str) -> str:
     """Return the agent, or an empty text for a procedure of all agents of the tenant."""
     return "" if procedure_id.startswith(TENANT_PREFIX) else agent_id
 
 
-def writes_of_version(
+def make_version_writes(
     address: ProcedureAddress, new_version: Procedure, approved: Procedure | None, edited: Procedure | None
 ) -> list[Write]:
     """Return the writes of a new version: the version, the notes of its source, and the retirement of earlier ones."""
-    item = _item(address, new_version)
+    item = _make_item(address, new_version)
     writes = [Write.put(item)]
     if new_version.source is not None:
         note = agent_keys.procedure_source(address.scope, address.owner, new_version.source.key)
@@ -58,13 +58,13 @@ def writes_of_version(
         )
         writes.append(Write.put({**thread_note, "procedure_id": new_version.id}, condition=_IN_ANY_CASE))
     if new_version.status is ProcedureStatus.APPROVED:
-        writes += _writes_of_approval(address, new_version, approved)
+        writes += _make_approval_writes(address, new_version, approved)
     if edited is not None and edited.status is ProcedureStatus.PENDING:
-        writes.append(_retirement(address, edited, new_version.created_by, new_version.created_at))
+        writes.append(_make_retirement_write(address, edited, new_version.created_by, new_version.created_at))
     return writes
 
 
-def writes_of_forgetting(
+def make_forgetting_writes(
     address: ProcedureAddress, item: Item, procedure: Procedure, approved: Procedure | None
 ) -> list[Write]:
     """Return the writes that remove a pending version, or the source of another one."""
@@ -77,7 +77,7 @@ def writes_of_forgetting(
             _IN_ANY_CASE,
         ),
     ]
-    key, former = key_of(item), {":found": procedure.status.value}
+    key, former = get_key(item), {":found": procedure.status.value}
     if procedure.status is ProcedureStatus.PENDING:
         return [Write(key, "procedure_status = :found", values=former), *writes]
     change, body = "SET body = :body", {":body": PROCEDURE.pack(replace(procedure, source=None))}
@@ -88,12 +88,12 @@ def writes_of_forgetting(
     return writes
 
 
-def writes_of_decision(
+def make_decision_writes(
     address: ProcedureAddress, procedure: Procedure, decided: Procedure, approved: Procedure | None
 ) -> list[Write]:
     """Return the writes of a decision."""
     if decided.status is ProcedureStatus.APPROVED:
-        return [_change(address, procedure, decided), *_writes_of_approval(address, decided, approved)]
+        return [_change(address, procedure, decided), *_make_approval_writes(address, decided, approved)]
     writes = [_change(address, procedure, decided)]
     if procedure.status is ProcedureStatus.APPROVED:
         copy = agent_keys.approved_procedure(address.scope, address.owner, address.slug)
@@ -101,7 +101,7 @@ def writes_of_decision(
     return writes
 
 
-def writes_of_use(
+def make_use_writes(
     address: ProcedureAddress, version: int, note: Key, *, expires_at: int, went_well: bool
 ) -> list[Write]:
     """Return the writes that count a run's use, and note it until ``expires_at`` (seconds since 1970)."""
@@ -116,17 +116,17 @@ def writes_of_use(
     ]
 
 
-def _writes_of_approval(address: ProcedureAddress, new_version: Procedure, approved: Procedure | None) -> list[Write]:
+def _make_approval_writes(address: ProcedureAddress, new_version: Procedure, approved: Procedure | None) -> list[Write]:
     """Return the writes that let turns use ``new_version`` in place of the ``approved`` version."""
     copy = {
         **agent_keys.approved_procedure(address.scope, address.owner, address.slug),
-        **version_attributes(new_version),
+        **make_version_attributes(new_version),
     }
     if approved is None:
         return [Write.put(copy)]
     return [
         Write.put(copy, condition="version = :former", values={":former": approved.version}),
-        _retirement(
+        _make_retirement_write(
             address,
             approved,
             new_version.decided_by or new_version.created_by,
@@ -135,16 +135,16 @@ def _writes_of_approval(address: ProcedureAddress, new_version: Procedure, appro
     ]
 
 
-def _retirement(address: ProcedureAddress, former: Procedure, by: str, at: datetime) -> Write:
+def _make_retirement_write(address: ProcedureAddress, former: Procedure, by: str, at: datetime) -> Write:
     decided = replace(former, status=ProcedureStatus.RETIRED, decided_by=by, decided_at=at)
     return _change(address, former, decided)
 
 
 def _change(address: ProcedureAddress, procedure: Procedure, decided: Procedure) -> Write:
-    item = _item(address, decided)
+    item = _make_item(address, decided)
     names = [name for name in ("decided_by", "decided_at", "reason", "listing", "listed_at") if item[name] is not None]
     return Write(
-        key_of(item),
+        get_key(item),
         "procedure_status = :found",
         "SET procedure_status = :status, " + ", ".join(f"{name} = :{name}" for name in names),
         {
@@ -155,19 +155,19 @@ def _change(address: ProcedureAddress, procedure: Procedure, decided: Procedure)
     )
 
 
-def _item(address: ProcedureAddress, procedure: Procedure) -> Item:
+def _make_item(address: ProcedureAddress, procedure: Procedure) -> Item:
     # Unique among all agents' versions: the lists of several agents are merged by it.
     millis = to_millis(procedure.decided_at or procedure.created_at)
     listed_at = f"{millis:015d}#{procedure.agent_id}#{procedure.id}#{procedure.version:06d}"
     return {
         **agent_keys.procedure_version(address.scope, address.owner, address.slug, procedure.version),
-        **version_attributes(procedure),
+        **make_version_attributes(procedure),
         "listing": agent_keys.procedure_listing(address.scope, address.owner, procedure.status),
         "listed_at": listed_at,
     }
 
 
-def version_attributes(procedure: Procedure) -> Item:
+def make_version_attributes(procedure: Procedure) -> Item:
     """Return the attributes of a version, or of a private skill, that ``procedure_from_item`` reads."""
     return {
         "body": PROCEDURE.pack(procedure),

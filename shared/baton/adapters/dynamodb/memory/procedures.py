@@ -15,12 +15,12 @@ from baton.adapters.dynamodb import agent_keys
 from baton.adapters.dynamodb.conditional_writes import retry_on_conflict
 from baton.adapters.dynamodb.memory.procedure_writes import (
     ProcedureAddress,
-    owner_of,
+    find_owner,
+    make_decision_writes,
+    make_forgetting_writes,
+    make_use_writes,
+    make_version_writes,
     procedure_from_item,
-    writes_of_decision,
-    writes_of_forgetting,
-    writes_of_use,
-    writes_of_version,
 )
 from baton.adapters.dynamodb.shards import read_page
 from baton.adapters.dynamodb.table import TimedTableStore
@@ -52,10 +52,12 @@ class DynamoProcedures(TimedTableStore):
         address = ProcedureAddress.of(scope, procedure.agent_id, procedure.id)
         if procedure.source is not None:
             note = await self._table.get(agent_keys.procedure_source(scope, address.owner, procedure.source.key))
-            same_source = await self._version(replace(address, slug=note["slug"]), note["version"]) if note else None
+            same_source = (
+                await self._read_version(replace(address, slug=note["slug"]), note["version"]) if note else None
+            )
             if same_source is not None:
                 return same_source
-        newest, approved = await self._newest(address), await self._approved(address)
+        newest, approved = await self._read_newest(address), await self._read_approved(address)
         if edited_from is not None:
             if newest is not None and procedure.repeats(newest, edited_from):
                 return newest
@@ -68,19 +70,19 @@ class DynamoProcedures(TimedTableStore):
                 return other
         number = newest.version + 1 if newest is not None else 1
         new_version = replace(procedure, tenant_id=scope.tenant_id, version=number)
-        await self._table.transact(*writes_of_version(address, new_version, None, newest if edited_from else None))
+        await self._table.transact(*make_version_writes(address, new_version, None, newest if edited_from else None))
         return new_version
 
     async def get(
         self, scope: Scope, agent_id: str, procedure_id: str, *, version: int | None = None
     ) -> Procedure | None:
         address = ProcedureAddress.of(scope, agent_id, procedure_id)
-        procedure = await self._newest(address) if version is None else await self._version(address, version)
+        procedure = await self._read_newest(address) if version is None else await self._read_version(address, version)
         return (await self._count_uses(address, [procedure]))[0] if procedure is not None else None
 
     async def get_approved(self, scope: Scope, agent_id: str, procedure_id: str) -> Procedure | None:
         address = ProcedureAddress.of(scope, agent_id, procedure_id)
-        procedure = await self._approved(address)
+        procedure = await self._read_approved(address)
         return (await self._count_uses(address, [procedure]))[0] if procedure is not None else None
 
     async def versions(
@@ -106,15 +108,15 @@ class DynamoProcedures(TimedTableStore):
         read_as: ProcedureStatus | None = None,
     ) -> Procedure:
         address = ProcedureAddress.of(scope, agent_id, procedure_id)
-        procedure = await self._version(address, version)
+        procedure = await self._read_version(address, version)
         if procedure is None:
             raise UnknownProcedure
         if not decision.is_taken(procedure):
             decided = decision.apply(procedure)
             if decided is None or read_as not in (None, procedure.status):
                 raise ProcedureChanged
-            approved = await self._approved(address) if decision.action is ProcedureAction.APPROVE else None
-            await self._table.transact(*writes_of_decision(address, procedure, decided, approved))
+            approved = await self._read_approved(address) if decision.action is ProcedureAction.APPROVE else None
+            await self._table.transact(*make_decision_writes(address, procedure, decided, approved))
             procedure = decided
         return (await self._count_uses(address, [procedure]))[0]
 
@@ -156,7 +158,9 @@ class DynamoProcedures(TimedTableStore):
         procedure = procedure_from_item(scope, item) if item is not None else None
         if item is None or procedure is None or procedure.source is None:
             return
-        await self._table.transact(*writes_of_forgetting(address, item, procedure, await self._approved(address)))
+        await self._table.transact(
+            *make_forgetting_writes(address, item, procedure, await self._read_approved(address))
+        )
 
     @retry_on_conflict
     async def record_use(
@@ -167,20 +171,20 @@ class DynamoProcedures(TimedTableStore):
         if await self._table.get(note) is not None:
             return False
         expires_at = to_millis(self._clock.now() + USE_KEPT) // 1000
-        use = writes_of_use(address, version, note, expires_at=expires_at, went_well=went_well)
+        use = make_use_writes(address, version, note, expires_at=expires_at, went_well=went_well)
         await self._table.transact(*use)
         return True
 
-    async def _version(self, address: ProcedureAddress, version: int) -> Procedure | None:
+    async def _read_version(self, address: ProcedureAddress, version: int) -> Procedure | None:
         key = agent_keys.procedure_version(address.scope, address.owner, address.slug, version)
         return await self._table.read(key, partial(procedure_from_item, address.scope))
 
-    async def _newest(self, address: ProcedureAddress) -> Procedure | None:
+    async def _read_newest(self, address: ProcedureAddress) -> Procedure | None:
         prefix = agent_keys.procedure_versions(address.slug)
         items = await self._table.read_all(address.partition, prefix=prefix, newest_first=True, limit=1, enough=1)
         return procedure_from_item(address.scope, items[0]) if items else None
 
-    async def _approved(self, address: ProcedureAddress) -> Procedure | None:
+    async def _read_approved(self, address: ProcedureAddress) -> Procedure | None:
         key = agent_keys.approved_procedure(address.scope, address.owner, address.slug)
         return await self._table.read(key, partial(procedure_from_item, address.scope))
 
@@ -188,7 +192,7 @@ class DynamoProcedures(TimedTableStore):
         """Return the versions with the numbers of their uses."""
         use_keys = [
             agent_keys.procedure_uses(
-                address.scope, owner_of(procedure.agent_id, procedure.id), procedure.slug, procedure.version
+                address.scope, find_owner(procedure.agent_id, procedure.id), procedure.slug, procedure.version
             )
             for procedure in procedures
         ]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from baton.adapters.dynamodb import agent_keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.bodies import pack, unpack
-from baton.adapters.dynamodb.conditional_writes import replaces_revision
+from baton.adapters.dynamodb.conditional_writes import make_revision_condition
 from baton.adapters.dynamodb.table import TableStore, TransactionFailed, Write
 from baton.concurrency.tasks import gather_all
 from baton.domain.agents.agent_version import AgentEntry, AgentList, AgentVersion
@@ -47,7 +47,9 @@ class DynamoAgentDefinitions(TableStore):
             "restores": version.restores,
         }
         try:
-            await self._table.transact(Write.put(listed, **replaces_revision(after.revision)), Write.put(version_item))
+            await self._table.transact(
+                Write.put(listed, **make_revision_condition(after.revision)), Write.put(version_item)
+            )
         except TransactionFailed:
             raise AgentsChanged from None
         return agent_list
@@ -58,7 +60,7 @@ class DynamoAgentDefinitions(TableStore):
         for start in range(0, len(wanted), AT_ONCE):
             batch = wanted[start : start + AT_ONCE]
             items = await gather_all(*(self._table.get(agent_keys.agent_version(scope, *version)) for version in batch))
-            versions += [_version(item) for item in items if item is not None]
+            versions += [_to_version(item) for item in items if item is not None]
         return versions
 
     async def versions(
@@ -71,10 +73,10 @@ class DynamoAgentDefinitions(TableStore):
         items = await self._table.read_all(
             agent_keys.own_agents(scope), first=prefix, last=last, newest_first=True, limit=limit, enough=1
         )
-        return [_version(item) for item in items]
+        return [_to_version(item) for item in items]
 
 
-def _version(item: Item) -> AgentVersion:
+def _to_version(item: Item) -> AgentVersion:
     _, agent_id, number = item["SK"].split("#")
     return AgentVersion(
         agent_id,

@@ -13,7 +13,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
-from baton.adapters.dynamodb.shards import batches, newest_first, page_of
+from baton.adapters.dynamodb.shards import make_page, read_batches, read_newest_first
 from baton.adapters.dynamodb.table import IS_NEW, ConditionFailed, TimedTableStore
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.errors import BatonError
@@ -73,10 +73,10 @@ class DynamoAuditLog(TimedTableStore):
         ):
             # Cleaned records are those of a forgotten conversation, whose id may be in use again. The tenant's list has
             # them.
-            audit_records += [_record(item) for item in page if item["SK"] != before and "cleaned" not in item]
+            audit_records += [_to_record(item) for item in page if item["SK"] != before and "cleaned" not in item]
             if len(audit_records) > limit:
                 break
-        return page_of(audit_records, limit, lambda record: encode_text(record.id))
+        return make_page(audit_records, limit, lambda record: encode_text(record.id))
 
     async def of_tenant(
         self,
@@ -96,20 +96,20 @@ class DynamoAuditLog(TimedTableStore):
         audit_records: list[AuditRecord] = []
         pages = 0
         listings = keys.audit_listings(scope)
-        async with aclosing(newest_first(self._table, listings, before=before, limit=PAGE)) as entries:
-            async for page in batches(entries, PAGE, oldest):
+        async with aclosing(read_newest_first(self._table, listings, before=before, limit=PAGE)) as entries:
+            async for page in read_batches(entries, PAGE, oldest):
                 pages += 1
                 items = await self._table.items_of(page)
-                records = sorted((_record(item) for item in items), key=lambda record: record.id, reverse=True)
+                records = sorted((_to_record(item) for item in items), key=lambda record: record.id, reverse=True)
                 audit_records += [record for record in records if record.matches(wanted)]
                 if len(audit_records) > limit:
                     break
                 if pages == MAX_PAGES:
                     return audit_records, encode_text(page[-1]["listed_at"])
-        return page_of(audit_records, limit, lambda record: encode_text(record.id))
+        return make_page(audit_records, limit, lambda record: encode_text(record.id))
 
 
-def _record(item: Item) -> AuditRecord:
+def _to_record(item: Item) -> AuditRecord:
     tenant_id, _, thread_id = item["PK"].partition("#")
     sortable_id = item["SK"].removeprefix(keys.AUDIT)
     return AuditRecord(

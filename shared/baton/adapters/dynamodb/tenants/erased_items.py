@@ -9,8 +9,8 @@ from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.key_forms import Key
 from baton.adapters.dynamodb.shapes import unpack_conversation
-from baton.adapters.dynamodb.threads.desks import desk_place_key
-from baton.adapters.dynamodb.threads.thread_item import listed_at
+from baton.adapters.dynamodb.threads.desks import make_desk_place_key
+from baton.adapters.dynamodb.threads.thread_item import make_listing_time
 from baton.domain.memory.forgetting import without_content
 from baton.domain.tenants.identity import Scope
 from baton.domain.times import to_millis
@@ -68,7 +68,7 @@ def make_tombstone(scope: Scope, item: Item | None, clock: Clock) -> Item:
         "user_id": scope.user_id,
         "thread_status": TOMBSTONE,
         "listing": keys.user_listing(scope),
-        "listed_at": listed_at(clock.now()),
+        "listed_at": make_listing_time(clock.now()),
         **{name: values[name] for name in names if name in values},
         "fence": values.get("fence", 0) + 1,
         "buried_at": to_millis(clock.now()),
@@ -85,7 +85,7 @@ def find_desk_place(scope: Scope, item: Item) -> Key | None:
     desk_place = DeskPlace.of(
         keys.thread_id_of(scope, item), unpack_conversation(item["active_agent_id"], item["conversation"])
     )
-    return desk_place_key(scope, desk_place) if desk_place is not None else None
+    return make_desk_place_key(scope, desk_place) if desk_place is not None else None
 
 
 def clean_audit_record(item: Item, fence: int) -> Item:
@@ -104,6 +104,6 @@ def may_stay(item: Item) -> bool:
     return item["SK"] == "THREAD" or (item["SK"].startswith(keys.AUDIT) and "cleaned" in item)
 
 
-def kind_of(item: Item) -> str:
+def find_kind(item: Item) -> str:
     """Return the name under which a removed item is counted."""
     return _KINDS.get(item["SK"].partition("#")[0], "otherItems")

@@ -17,9 +17,9 @@ from baton.adapters.dynamodb.conditional_writes import retry_on_conflict
 from baton.adapters.dynamodb.memory.procedures import DynamoProcedures
 from baton.adapters.dynamodb.shapes import Shape, pack_conversation, unpack_conversation
 from baton.adapters.dynamodb.shards import LISTING
-from baton.adapters.dynamodb.table import IS_NEW, TimedTableStore, key_of
+from baton.adapters.dynamodb.table import IS_NEW, TimedTableStore, get_key
 from baton.adapters.dynamodb.tenants import erased_items
-from baton.adapters.dynamodb.tenants.erased_items import TOMBSTONE, find_desk_place, kind_of, may_stay
+from baton.adapters.dynamodb.tenants.erased_items import TOMBSTONE, find_desk_place, find_kind, may_stay
 from baton.concurrency.tasks import gather_each
 from baton.domain.memory.episode import episode_id
 from baton.domain.memory.forgetting import EpisodeTrace, ThreadTrace
@@ -43,23 +43,23 @@ class DynamoErasure(TimedTableStore):
     async def threads(self, scope: Scope) -> AsyncIterator[Sequence[ThreadTrace]]:
         async for page in self._table.query(keys.user_listing(scope), prefix=keys.UPLOAD):
             ids = [item["SK"].removeprefix(keys.UPLOAD) for item in page]
-            yield await self._traces(scope, [keys.partition(scope, thread_id) for thread_id in ids], scope.user_id)
+            yield await self._read_traces(scope, [keys.partition(scope, thread_id) for thread_id in ids], scope.user_id)
         async for page in self._table.query(keys.user_listing(scope), index=LISTING):
-            yield await self._traces(scope, [item["PK"] for item in page], scope.user_id)
+            yield await self._read_traces(scope, [item["PK"] for item in page], scope.user_id)
 
     async def inactive_since(self, scope: Scope, before: datetime) -> AsyncIterator[Sequence[ThreadTrace]]:
         last = f"{to_millis(before):015d}"
         for listing in keys.tenant_listings(scope):
             async for page in self._table.query(listing, last=last, index=LISTING):
                 ids = [item["PK"].removeprefix("~THREAD#") for item in page]
-                yield await self._traces(scope, [keys.partition(scope, thread_id) for thread_id in ids], None)
+                yield await self._read_traces(scope, [keys.partition(scope, thread_id) for thread_id in ids], None)
 
     async def forks(self, scope: Scope, thread_id: str) -> Sequence[ThreadTrace]:
         entries = await self._table.read_all(keys.fork_listing(scope, thread_id), index=LISTING)
-        return await self._traces(scope, [entry["PK"] for entry in entries], None)
+        return await self._read_traces(scope, [entry["PK"] for entry in entries], None)
 
     async def trace(self, scope: Scope, thread_id: str) -> ThreadTrace | None:
-        return await self._table.read(keys.thread(scope, thread_id), _trace)
+        return await self._table.read(keys.thread(scope, thread_id), _to_trace)
 
     @retry_on_conflict
     async def bury(self, scope: Scope, thread: ThreadTrace, *, unless_active_since: datetime | None = None) -> bool:
@@ -75,7 +75,7 @@ class DynamoErasure(TimedTableStore):
             is_leased = item.get("lease_until", 0) >= to_millis(self._clock.now())
             if is_leased or item.get("last_activity_at", 0) >= to_millis(unless_active_since):
                 return False
-        condition, values = _condition_of(item)
+        condition, values = _make_condition(item)
         tombstone = erased_items.make_tombstone(scope, item, self._clock)
         await self._table.put({**key, **tombstone}, condition=condition, values=values)
         return True
@@ -95,7 +95,7 @@ class DynamoErasure(TimedTableStore):
         if desk_key is not None:
             await self._table.delete(desk_key)
         # A worker that was ending the last session may have written the episode's place after its record was removed.
-        await self._forget_places(scope, thread_id, _last_sessions(tombstone))
+        await self._forget_places(scope, thread_id, _list_last_sessions(tombstone))
         return counts, True
 
     async def mark_swept(self, scope: Scope, thread_id: str, mark: str) -> None:
@@ -109,11 +109,13 @@ class DynamoErasure(TimedTableStore):
     async def count_left(self, scope: Scope, thread_id: str) -> Mapping[str, int]:
         counts: Counter[str] = Counter()
         async for page in self._table.query(keys.partition(scope, thread_id)):
-            counts.update(kind_of(item) for item in page if not may_stay(item))
+            counts.update(find_kind(item) for item in page if not may_stay(item))
         async for page in self._table.query(keys.user_listing(scope), prefix=keys.FLOW):
-            counts.update(kind_of(item) for item in page if item["thread_id"] == thread_id)
+            counts.update(find_kind(item) for item in page if item["thread_id"] == thread_id)
         tombstone = await self._table.get(keys.thread(scope, thread_id)) or {}
-        places = [keys.episode_place(scope, *episode) for episode in _episodes(thread_id, _last_sessions(tombstone))]
+        places = [
+            keys.episode_place(scope, *episode) for episode in _list_episodes(thread_id, _list_last_sessions(tombstone))
+        ]
         counts["episodes"] += len(await self._table.get_many(places, consistent=True))
         desk_key = find_desk_place(scope, tombstone)
         counts["deskPlaces"] += int(desk_key is not None and await self._table.get(desk_key) is not None)
@@ -150,7 +152,7 @@ class DynamoErasure(TimedTableStore):
     async def count_left_of_user(self, scope: Scope, *, before: datetime) -> Mapping[str, int]:
         counts: Counter[str] = Counter()
         async for page in self._table.query(keys.user_listing(scope)):
-            counts.update(kind_of(item) for item in page if item.get("changed_at", 0) <= to_millis(before))
+            counts.update(find_kind(item) for item in page if item.get("changed_at", 0) <= to_millis(before))
         return counts
 
     async def sweep_audit(self, scope: Scope, *, before: datetime, deadline: float) -> tuple[Mapping[str, int], bool]:
@@ -159,7 +161,7 @@ class DynamoErasure(TimedTableStore):
             async for page in self._table.query(listing, last=f"{to_millis(before):015d}", limit=100, index=LISTING):
                 items = await self._table.items_of(page)
                 # A handoff's record holds the handoff, which a conversation in use still needs.
-                old = [key_of(item) for item in items if "ordinal" not in item]
+                old = [get_key(item) for item in items if "ordinal" not in item]
                 await gather_each(old, self._table.delete, at_once=AT_ONCE)
                 counts["auditRecords"] += len(old)
                 if asyncio.get_running_loop().time() >= deadline:
@@ -189,7 +191,7 @@ class DynamoErasure(TimedTableStore):
             values={":before": f"{to_millis(before):015d}"},
         )
 
-    async def _traces(self, scope: Scope, partitions: Sequence[str], user_id: str | None) -> list[ThreadTrace]:
+    async def _read_traces(self, scope: Scope, partitions: Sequence[str], user_id: str | None) -> list[ThreadTrace]:
         """Return the traces of threads. With ``user_id``, a partition without a thread's item counts as that user's."""
         prefix = f"{scope.tenant_id}#"
         own_partitions = [
@@ -198,7 +200,7 @@ class DynamoErasure(TimedTableStore):
         thread_keys = [{"PK": key, "SK": "THREAD"} for key in own_partitions]
         thread_items = {item["PK"]: item for item in await self._table.get_many(thread_keys, consistent=True)}
         traces = [
-            _trace(thread_items[key]) if key in thread_items else ThreadTrace(key.removeprefix(prefix))
+            _to_trace(thread_items[key]) if key in thread_items else ThreadTrace(key.removeprefix(prefix))
             for key in own_partitions
             if key in thread_items or user_id is not None
         ]
@@ -222,12 +224,12 @@ class DynamoErasure(TimedTableStore):
                 await procedures.forget_source(Scope(tenant_id, ANYBODY), owner, item["procedure_id"], int(version))
             if item["SK"].startswith("EPISODE#"):
                 await self._forget_places(Scope(tenant_id, ANYBODY), thread_id, [keys.episode.number(item)])
-            await self._table.delete(key_of(item))
-        counts[kind_of(item)] += 1
+            await self._table.delete(get_key(item))
+        counts[find_kind(item)] += 1
 
     async def _forget_places(self, scope: Scope, thread_id: str, numbers: Sequence[int]) -> None:
         """Remove the items that map the ids of episodes to their records."""
-        for episode in _episodes(thread_id, numbers):
+        for episode in _list_episodes(thread_id, numbers):
             await self._table.delete(keys.episode_place(scope, *episode))
 
     async def _unlink(self, item: Item, thread_id: str) -> int:
@@ -243,13 +245,13 @@ class DynamoErasure(TimedTableStore):
         if packed is not None:
             expression, values[":new"] = "SET conversation = :new", packed
         # If a turn has changed it, the next sweep looks again.
-        return int(await self._table.change(key_of(item), expression, values, condition="conversation = :old"))
+        return int(await self._table.change(get_key(item), expression, values, condition="conversation = :old"))
 
     async def _remove_all(self, items: Sequence[Item], tombstone: Item, counts: Counter[str]) -> None:
         await gather_each(items, lambda item: self._remove(item, tombstone, counts), at_once=AT_ONCE)
 
 
-def _trace(item: Item) -> ThreadTrace:
+def _to_trace(item: Item) -> ThreadTrace:
     return _TRACE.of_json(
         item,
         id=item["PK"].partition("#")[2],
@@ -258,7 +260,7 @@ def _trace(item: Item) -> ThreadTrace:
     )
 
 
-def _condition_of(item: Item | None) -> tuple[str, Item]:
+def _make_condition(item: Item | None) -> tuple[str, Item]:
     """Return the condition that nobody has taken the lease or been active since ``item`` was read."""
     if item is None:
         return IS_NEW, {}
@@ -270,12 +272,12 @@ def _condition_of(item: Item | None) -> tuple[str, Item]:
     }
 
 
-def _last_sessions(tombstone: Item) -> Sequence[int]:
+def _list_last_sessions(tombstone: Item) -> Sequence[int]:
     """Return the numbers of the sessions that a worker may have been ending when the thread was erased."""
     number = tombstone.get("episode", 1)
     return range(max(1, number - 1), number + 1)
 
 
-def _episodes(thread_id: str, numbers: Sequence[int]) -> list[tuple[str, str, int]]:
+def _list_episodes(thread_id: str, numbers: Sequence[int]) -> list[tuple[str, str, int]]:
     """Return ids, threads and numbers of a thread's episodes."""
     return [(episode_id(thread_id, number), thread_id, number) for number in numbers]

@@ -8,7 +8,7 @@ from dataclasses import fields
 from baton.adapters.dynamodb import agent_keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.bodies import pack, unpack
-from baton.adapters.dynamodb.shards import page_of
+from baton.adapters.dynamodb.shards import make_page
 from baton.adapters.dynamodb.table import TimedTableStore
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.errors import InvalidRequest
@@ -40,7 +40,7 @@ class DynamoEvaluations(TimedTableStore):
         details = await self._table.get(agent_keys.evaluation_details(scope, evaluation_id))
         if listed is None or details is None:
             return None
-        entry = _entry(listed)
+        entry = _to_entry(listed)
         return Evaluation(entry, unpack(details["body"])) if self._is_kept(entry) else None
 
     async def page(
@@ -54,10 +54,10 @@ class DynamoEvaluations(TimedTableStore):
         async for items in self._table.query(
             agent_keys.evaluations(scope), first=agent_keys.EVALUATION, last=last, newest_first=True, limit=limit + 2
         ):
-            entries += [entry for entry in map(_entry, items) if entry.id != before and self._is_kept(entry)]
+            entries += [entry for entry in map(_to_entry, items) if entry.id != before and self._is_kept(entry)]
             if len(entries) > limit:
                 break
-        return page_of(entries, limit, lambda entry: encode_text(entry.id))
+        return make_page(entries, limit, lambda entry: encode_text(entry.id))
 
     async def remove(self, scope: Scope, evaluation_id: str) -> None:
         # The details first: without them the entry is still listed, so that a repetition finds it.
@@ -68,7 +68,7 @@ class DynamoEvaluations(TimedTableStore):
         return entry.expires_at > self._clock.now()
 
 
-def _entry(item: Item) -> EvaluationEntry:
+def _to_entry(item: Item) -> EvaluationEntry:
     values = unpack(item["body"])
     times = {name: from_millis(values[name]) for name in _TIMES}
     return EvaluationEntry(id=item["SK"].removeprefix(agent_keys.EVALUATION), **{**values, **times})

@@ -82,7 +82,7 @@ class DynamoForgetRequests(TimedTableStore):
 
     async def open(self, scope: Scope, request: ForgetRequest) -> ForgetRequest:
         # The request first: a reader that finds its mark then finds the request.
-        await self._table.put(_item(scope, request))
+        await self._table.put(_make_item(scope, request))
         try:
             await self._table.update(
                 _mark(scope, request.subject, request.thread_id),
@@ -106,20 +106,20 @@ class DynamoForgetRequests(TimedTableStore):
         return request
 
     async def get(self, scope: Scope, request_id: str) -> ForgetRequest | None:
-        return await self._table.read(keys.forget_request(scope, request_id), partial(_request, scope))
+        return await self._table.read(keys.forget_request(scope, request_id), partial(_to_request, scope))
 
     async def latest(self, scope: Scope, thread_id: str) -> ForgetRequest | None:
-        return await self._marked(scope, ForgetSubject.THREAD, thread_id)
+        return await self._find_marked(scope, ForgetSubject.THREAD, thread_id)
 
     async def latest_of_retention(self, scope: Scope) -> ForgetRequest | None:
-        return await self._marked(scope, ForgetSubject.RETENTION, None)
+        return await self._find_marked(scope, ForgetSubject.RETENTION, None)
 
-    async def _marked(self, scope: Scope, subject: ForgetSubject, thread_id: str | None) -> ForgetRequest | None:
+    async def _find_marked(self, scope: Scope, subject: ForgetSubject, thread_id: str | None) -> ForgetRequest | None:
         mark = await self._table.get(_mark(scope, subject, thread_id))
         return await self.get(scope, mark["request_id"]) if mark is not None else None
 
     async def save(self, scope: Scope, request: ForgetRequest) -> None:
-        await self._table.put(_item(scope, request))
+        await self._table.put(_make_item(scope, request))
         await self._table.change(
             _mark(scope, request.subject, request.thread_id),
             "SET request_status = :status, cutoff_at = :cutoff, expires_at = :expires",
@@ -147,7 +147,7 @@ def _mark(scope: Scope, subject: ForgetSubject, thread_id: str | None) -> Key:
     return keys.forgotten_user(scope) if thread_id is None else keys.forgotten_thread(scope, thread_id)
 
 
-def _item(scope: Scope, request: ForgetRequest) -> Item:
+def _make_item(scope: Scope, request: ForgetRequest) -> Item:
     return {
         **keys.forget_request(scope, request.id),
         "subject": request.subject.value,
@@ -164,7 +164,7 @@ def _item(scope: Scope, request: ForgetRequest) -> Item:
     }
 
 
-def _request(scope: Scope, item: Item) -> ForgetRequest:
+def _to_request(scope: Scope, item: Item) -> ForgetRequest:
     return _REQUEST.of_json(
         item,
         id=item["SK"].removeprefix("REQUEST#"),

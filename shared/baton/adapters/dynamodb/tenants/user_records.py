@@ -54,18 +54,18 @@ class DynamoFeedback(TableStore):
     async def get(self, scope: Scope, thread: Thread, ordinal: int) -> Feedback | None:
         if not thread.has_feedback:
             return None
-        return await self._table.read(keys.feedback(scope, thread.id, ordinal), _feedback)
+        return await self._table.read(keys.feedback(scope, thread.id, ordinal), _to_feedback)
 
     async def between(self, scope: Scope, thread: Thread, first_ordinal: int, end_ordinal: int) -> Sequence[Feedback]:
         if not thread.has_feedback or first_ordinal >= end_ordinal:
             return ()
         first, last = keys.feedback.sort(first_ordinal), keys.feedback.sort(end_ordinal - 1)
         items = await self._table.read_all(keys.partition(scope, thread.id), first=first, last=last)
-        return [_feedback(item) for item in items]
+        return [_to_feedback(item) for item in items]
 
 
 _FEEDBACK = Shape(Feedback)
 
 
-def _feedback(item: Item) -> Feedback:
+def _to_feedback(item: Item) -> Feedback:
     return _FEEDBACK.of_json(item, ordinal=keys.feedback.number(item), comment=item.get("comment"))

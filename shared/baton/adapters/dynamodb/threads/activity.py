@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
-from baton.adapters.dynamodb.conditional_writes import replaces_revision
+from baton.adapters.dynamodb.conditional_writes import make_revision_condition
 from baton.adapters.dynamodb.table import ConditionFailed, TimedTableStore
 from baton.domain.tenants.activity import Activity, Counter, Place, ThreadUse
 from baton.domain.tenants.identity import Scope
@@ -23,19 +23,21 @@ class DynamoActivityCounts(TimedTableStore):
     """``ActivityCounts`` on the conversation table."""
 
     async def get(self, scope: Scope, counter: Counter) -> Activity:
-        return _activity(await self._table.get(keys.activity(scope, counter.user, counter.kind), consistent=False))
+        return _to_activity(await self._table.get(keys.activity(scope, counter.user, counter.kind), consistent=False))
 
     async def change(self, scope: Scope, counter: Counter, change: Change, *, known: Activity | None = None) -> bool:
         key = keys.activity(scope, counter.user, counter.kind)
         activity = known if known is not None else await self.get(scope, counter)
         async for attempt in self._table.attempts():
             if attempt:  # others have changed them again during the pause
-                activity = _activity(await self._table.get(key))
+                activity = _to_activity(await self._table.get(key))
             changed = await change(activity)
             if changed is activity:
                 return True
             try:
-                await self._table.put(key | self._item(activity, changed), **replaces_revision(activity.revision))
+                await self._table.put(
+                    key | self._make_item(activity, changed), **make_revision_condition(activity.revision)
+                )
             except ConditionFailed:
                 continue
             except ClientError as error:
@@ -68,7 +70,7 @@ class DynamoActivityCounts(TimedTableStore):
             for item in items
         }
 
-    def _item(self, before: Activity, changed: Activity) -> Item:
+    def _make_item(self, before: Activity, changed: Activity) -> Item:
         return {
             "revision": before.revision + 1,
             "minute": changed.minute,
@@ -86,7 +88,7 @@ class DynamoActivityCounts(TimedTableStore):
         }
 
 
-def _activity(item: Item | None) -> Activity:
+def _to_activity(item: Item | None) -> Activity:
     if item is None:
         return Activity()
     return Activity(

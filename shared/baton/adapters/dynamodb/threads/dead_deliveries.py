@@ -8,7 +8,7 @@ from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.key_forms import Key
 from baton.adapters.dynamodb.shards import read_page
-from baton.adapters.dynamodb.table import TimedTableStore, key_of
+from baton.adapters.dynamodb.table import TimedTableStore, get_key
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.webhook_delivery import DEAD_LIFETIME, DeadDelivery, WebhookDelivery, thread_of
 from baton.domain.times import from_millis, to_millis
@@ -19,7 +19,7 @@ class DynamoDeadDeliveries(TimedTableStore):
 
     async def put(self, dead: DeadDelivery) -> None:
         delivery, died_at = dead.delivery, to_millis(dead.died_at)
-        key = _key(delivery.scope, delivery.id)
+        key = _make_key(delivery.scope, delivery.id)
         if key is None:
             raise ValueError("the delivery's thread has no id of a thread")
         item: Item = {
@@ -34,28 +34,28 @@ class DynamoDeadDeliveries(TimedTableStore):
         await self._table.put(item)
 
     async def get(self, scope: Scope, delivery_id: str) -> DeadDelivery | None:
-        key = _key(scope, delivery_id)
+        key = _make_key(scope, delivery_id)
         item = await self._table.get(key) if key is not None else None
-        return self._kept(item) if item is not None else None
+        return self._to_unexpired(item) if item is not None else None
 
     async def page(self, scope: Scope, *, limit: int, cursor: str | None) -> tuple[Sequence[DeadDelivery], str | None]:
         listings = keys.dead_delivery_listings(scope)
         entries, next_cursor = await read_page(self._table, listings, limit=limit, cursor=cursor)
-        items = await self._table.get_many([key_of(entry) for entry in entries])
+        items = await self._table.get_many([get_key(entry) for entry in entries])
         listed = sorted(items, key=lambda item: str(item["listed_at"]), reverse=True)
-        return [dead for item in listed if (dead := self._kept(item)) is not None], next_cursor
+        return [dead for item in listed if (dead := self._to_unexpired(item)) is not None], next_cursor
 
     async def remove(self, scope: Scope, delivery_id: str) -> None:
-        if (key := _key(scope, delivery_id)) is not None:
+        if (key := _make_key(scope, delivery_id)) is not None:
             await self._table.delete(key)
 
-    def _kept(self, item: Item) -> DeadDelivery | None:
+    def _to_unexpired(self, item: Item) -> DeadDelivery | None:
         dead = DeadDelivery(
             WebhookDelivery.model_validate_json(item["body"]), from_millis(item["died_at"]), item["reason"]
         )
         return dead if dead.died_at + DEAD_LIFETIME > self._clock.now() else None
 
 
-def _key(scope: Scope, delivery_id: str) -> Key | None:
+def _make_key(scope: Scope, delivery_id: str) -> Key | None:
     thread_id = thread_of(delivery_id)
     return keys.dead_delivery(scope, thread_id, delivery_id.partition(".")[2]) if thread_id is not None else None

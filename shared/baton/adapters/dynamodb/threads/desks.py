@@ -32,25 +32,25 @@ class DynamoDeskPlaces(TimedTableStore):
 
     async def add(self, scope: Scope, desk_place: DeskPlace) -> None:
         expires_at = int((desk_place.arrived_at + KEPT).timestamp())
-        await self._table.put({**desk_place_key(scope, desk_place), "expires_at": expires_at})
+        await self._table.put({**make_desk_place_key(scope, desk_place), "expires_at": expires_at})
 
     async def remove(self, scope: Scope, desk_place: DeskPlace) -> None:
-        await self._table.delete(desk_place_key(scope, desk_place))
+        await self._table.delete(make_desk_place_key(scope, desk_place))
 
     async def threads(
         self, scope: Scope, desk_id: str, *, limit: int, after: DeskPlace | None = None
     ) -> Sequence[Thread]:
         threads: list[Thread] = []
-        first = f"{desk_place_key(scope, after)['SK']}~" if after is not None else keys.AT
+        first = f"{make_desk_place_key(scope, after)['SK']}~" if after is not None else keys.AT
         pages = self._table.query(keys.desk(scope, desk_id), first=first, last=f"{keys.AT}~", limit=AT_ONCE)
         async with aclosing(pages):
             async for page in pages:
-                threads += await self._at_desk(scope, desk_id, page)
+                threads += await self._select_at_desk(scope, desk_id, page)
                 if len(threads) >= limit:
                     break
         return threads[:limit]
 
-    async def _at_desk(self, scope: Scope, desk_id: str, entries: Sequence[Item]) -> list[Thread]:
+    async def _select_at_desk(self, scope: Scope, desk_id: str, entries: Sequence[Item]) -> list[Thread]:
         """Return the threads of entries that are at the desk, and remove the entries of the others."""
         now = self._clock.now()
         thread_ids = [entry["SK"].rpartition("#")[2] for entry in entries]
@@ -62,20 +62,20 @@ class DynamoDeskPlaces(TimedTableStore):
         for thread_id, entry in zip(thread_ids, entries, strict=True):
             thread = thread_from_item(thread_id, stored_items[thread_id], now) if thread_id in stored_items else None
             current = DeskPlace.of(thread_id, thread.conversation) if thread is not None else None
-            if thread is not None and current is not None and desk_place_key(scope, current)["SK"] == entry["SK"]:
+            if thread is not None and current is not None and make_desk_place_key(scope, current)["SK"] == entry["SK"]:
                 if current.desk_id == desk_id:
                     threads.append(thread)
-            elif _age_ms(entry, to_millis(now)) > UNCOMMITTED // timedelta(milliseconds=1):
+            elif _compute_age_ms(entry, to_millis(now)) > UNCOMMITTED // timedelta(milliseconds=1):
                 stale_keys.append({"PK": entry["PK"], "SK": entry["SK"]})
         with contextlib.suppress(StoreUnavailable):  # the next reader removes them
             await gather_all(*(self._table.delete(key) for key in stale_keys))
         return threads
 
 
-def desk_place_key(scope: Scope, desk_place: DeskPlace) -> Key:
+def make_desk_place_key(scope: Scope, desk_place: DeskPlace) -> Key:
     """Return the key of a place."""
     return keys.desk_place(scope, desk_place.desk_id, to_millis(desk_place.arrived_at), desk_place.thread_id)
 
 
-def _age_ms(entry: Item, now: int) -> int:
+def _compute_age_ms(entry: Item, now: int) -> int:
     return now - int(entry["SK"].removeprefix(keys.AT).partition("#")[0])

@@ -10,8 +10,8 @@ from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.conditional_writes import create_revised, save_revised
 from baton.adapters.dynamodb.shapes import BACKGROUND_TASK, SCHEDULE
-from baton.adapters.dynamodb.shards import due_entries
-from baton.adapters.dynamodb.table import TimedTableStore, key_of
+from baton.adapters.dynamodb.shards import read_due_entries
+from baton.adapters.dynamodb.table import TimedTableStore, get_key
 from baton.domain.schedules.background_task import LISTING_TIME, BackgroundTask
 from baton.domain.schedules.due_entry import DueEntry
 from baton.domain.schedules.schedule import Schedule, ScheduleStatus
@@ -116,7 +116,7 @@ class DynamoDueItems(TimedTableStore):
     """``DueItems`` on the conversation table, by the index ``idle``."""
 
     async def before(self, moment: datetime) -> AsyncIterator[Sequence[DueEntry]]:
-        async with aclosing(due_entries(self._table, keys.due_shards(), moment)) as pages:
+        async with aclosing(read_due_entries(self._table, keys.due_shards(), moment)) as pages:
             async for page in pages:
                 yield [
                     DueEntry(partition=item["PK"], sort=item["SK"], at=from_millis(item["idle_check_at"]))
@@ -173,5 +173,5 @@ def _task(item: Item) -> BackgroundTask:
 
 
 def _schedule(item: Item) -> Schedule:
-    schedule_id = key_of(item)["SK"].removeprefix(keys.SCHEDULE)
+    schedule_id = get_key(item)["SK"].removeprefix(keys.SCHEDULE)
     return SCHEDULE.unpack(item["body"], id=schedule_id, revision=item["revision"])

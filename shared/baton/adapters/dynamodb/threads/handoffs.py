@@ -14,8 +14,8 @@ from baton.adapters.dynamodb.bodies import BodyStore
 from baton.adapters.dynamodb.conditional_writes import FENCE_HOLDS, put_fenced
 from baton.adapters.dynamodb.key_forms import Key
 from baton.adapters.dynamodb.shapes import HANDOFF, WORKFLOW
-from baton.adapters.dynamodb.shards import batches, newest_first, page_of
-from baton.adapters.dynamodb.table import ConditionFailed, TimedTableStore, TransactionFailed, Write, key_of
+from baton.adapters.dynamodb.shards import make_page, read_batches, read_newest_first
+from baton.adapters.dynamodb.table import ConditionFailed, TimedTableStore, TransactionFailed, Write, get_key
 from baton.concurrency.tasks import gather_all
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.errors import LeaseLost
@@ -60,7 +60,7 @@ class DynamoWorkflows(TimedTableStore):
         try:
             await self._table.put(item, condition=condition, values=values)
         except ConditionFailed as failure:
-            raise _lost_to(lease, failure.item) from None
+            raise _explain_loss(lease, failure.item) from None
 
     async def _complete(self, lease: Lease, workflow: Workflow, write: Write) -> None:
         """Write a workflow and the records of its completion: all of them, or none."""
@@ -81,7 +81,7 @@ class DynamoWorkflows(TimedTableStore):
         try:
             await self._table.transact(write, *records)
         except TransactionFailed:
-            raise _lost_to(lease, await self._table.get(key_of(dict(write.target)))) from None
+            raise _explain_loss(lease, await self._table.get(get_key(dict(write.target)))) from None
 
     async def completed(
         self, scope: Scope, query: CompletedQuery, *, limit: int, cursor: str | None
@@ -97,17 +97,17 @@ class DynamoWorkflows(TimedTableStore):
             listings = [keys.user_completions(replace(scope, user_id=query.user_id))]
         completed: list[tuple[str, CompletedWorkflow]] = []
         pages = 0
-        async with aclosing(newest_first(self._table, listings, before=before, limit=PAGE)) as entries:
-            async for page in batches(entries, PAGE, oldest):
+        async with aclosing(read_newest_first(self._table, listings, before=before, limit=PAGE)) as entries:
+            async for page in read_batches(entries, PAGE, oldest):
                 pages += 1
-                items = await self._table.get_many([_record_key(scope, entry) for entry in page])
+                items = await self._table.get_many([_make_record_key(scope, entry) for entry in page])
                 records = sorted(((item["listed_at"], _to_completed(scope, item)) for item in items), reverse=True)
                 completed += [record for record in records if query.matches(record[1])]
                 if len(completed) > limit:
                     break
                 if pages == MAX_PAGES:
                     return [record for _, record in completed], encode_text(page[-1]["listed_at"])
-        listed, more = page_of(completed, limit, lambda record: encode_text(record[0]))
+        listed, more = make_page(completed, limit, lambda record: encode_text(record[0]))
         return [record for _, record in listed], more
 
     async def find(self, scope: Scope, workflow_id: str) -> Workflow | None:
@@ -133,13 +133,13 @@ def _to_workflow(item: Item) -> Workflow:
     return WORKFLOW.unpack(item["body"], id=workflow_id, thread_id=item["thread_id"])
 
 
-def _lost_to(lease: Lease, item: Item | None) -> Exception:
+def _explain_loss(lease: Lease, item: Item | None) -> Exception:
     """Return why a workflow cannot be written: its thread has another worker, or it belongs to another thread."""
     holder = (item or {}).get("thread_id", lease.thread_id)
     return LeaseLost() if holder == lease.thread_id else WorkflowElsewhere(holder)
 
 
-def _record_key(scope: Scope, entry: Item) -> Key:
+def _make_record_key(scope: Scope, entry: Item) -> Key:
     """Return the key of the completed workflow that an entry lists."""
     _, _, workflow_id = entry["SK"].partition("#")
     return keys.completion(scope, keys.thread_id_of(scope, entry), workflow_id)
@@ -162,7 +162,7 @@ class DynamoHandoffs(BodyStore):
 
     async def put(self, lease: Lease, request: HandoffRequest) -> None:
         scope, thread_id = lease.scope, lease.thread_id
-        sortable_id = _sortable_id(thread_id, request.place)
+        sortable_id = _make_sortable_id(thread_id, request.place)
         outcome = "refused" if request.outcome is HandoffOutcome.REFUSED else "started"
         item: Item = {
             **keys.audit(scope, thread_id, sortable_id),
@@ -179,8 +179,8 @@ class DynamoHandoffs(BodyStore):
         await put_fenced(self._table, lease, item)
 
     async def get(self, scope: Scope, thread_id: str, place: HandoffPlace) -> HandoffRequest | None:
-        item = await self._table.get(keys.audit(scope, thread_id, _sortable_id(thread_id, place)))
-        return await self._request(scope, thread_id, item) if item else None
+        item = await self._table.get(keys.audit(scope, thread_id, _make_sortable_id(thread_id, place)))
+        return await self._read_request(scope, thread_id, item) if item else None
 
     async def of_thread(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
@@ -193,10 +193,10 @@ class DynamoHandoffs(BodyStore):
             items += [item for item in page if item["SK"] != before and item["action"] == AUDITED and "ordinal" in item]
             if len(items) > limit:
                 break
-        page_items, more = page_of(items, limit, lambda item: encode_text(item["SK"].removeprefix(keys.AUDIT)))
-        return await gather_all(*(self._request(scope, thread_id, item) for item in page_items)), more
+        page_items, more = make_page(items, limit, lambda item: encode_text(item["SK"].removeprefix(keys.AUDIT)))
+        return await gather_all(*(self._read_request(scope, thread_id, item) for item in page_items)), more
 
-    async def _request(self, scope: Scope, thread_id: str, item: Item) -> HandoffRequest:
+    async def _read_request(self, scope: Scope, thread_id: str, item: Item) -> HandoffRequest:
         started = int(item["SK"].removeprefix(keys.AUDIT).partition("#")[0])
         body = await self._bodies.read(scope, thread_id, item)
         return HANDOFF.unpack(
@@ -209,6 +209,6 @@ class DynamoHandoffs(BodyStore):
         )
 
 
-def _sortable_id(thread_id: str, handoff: HandoffPlace) -> str:
+def _make_sortable_id(thread_id: str, handoff: HandoffPlace) -> str:
     # The number orders the handoffs of one run, which have the same time.
     return f"{handoff.started:015d}#{handoff.number:02d}-{handoff_id(thread_id, handoff.ordinal, handoff.number)}"

@@ -10,7 +10,7 @@ from functools import partial
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.memory.episodes import is_settled
-from baton.adapters.dynamodb.shards import due_entries
+from baton.adapters.dynamodb.shards import read_due_entries
 from baton.adapters.dynamodb.table import AT_ONCE, TimedTableStore
 from baton.adapters.dynamodb.threads.thread_item import thread_from_item
 from baton.domain.tenants.identity import Scope
@@ -22,7 +22,7 @@ class DynamoIdleThreads(TimedTableStore):
     """``IdleThreads`` on the conversation table."""
 
     async def due(self, before: datetime) -> AsyncIterator[DueThread]:
-        async with aclosing(due_entries(self._table, keys.idle_shards(), before)) as pages:
+        async with aclosing(read_due_entries(self._table, keys.idle_shards(), before)) as pages:
             async for page in pages:
                 entries = sorted(page, key=lambda entry: (entry["idle_check_at"], entry["PK"]))
                 for start in range(0, len(entries), AT_ONCE):
@@ -57,7 +57,9 @@ class DynamoIdleThreads(TimedTableStore):
                     thread_id,
                     check_at=from_millis(item["idle_check_at"]),
                     failures=item.get("idle_failures", 0),
-                    read=partial(_idle_thread, tenant_id, thread_id, item, now, has_last_episode=entry["PK"] in stored),
+                    read=partial(
+                        _to_idle_thread, tenant_id, thread_id, item, now, has_last_episode=entry["PK"] in stored
+                    ),
                 )
             )
         return threads
@@ -70,7 +72,7 @@ class DynamoIdleThreads(TimedTableStore):
         return {episode["PK"] for episode in episodes if is_settled(episode)}
 
 
-def _idle_thread(tenant_id: str, thread_id: str, item: Item, now: datetime, *, has_last_episode: bool) -> IdleThread:
+def _to_idle_thread(tenant_id: str, thread_id: str, item: Item, now: datetime, *, has_last_episode: bool) -> IdleThread:
     thread = thread_from_item(thread_id, item, now)
     return IdleThread(
         scope=Scope(tenant_id, item["user_id"]),

@@ -12,7 +12,7 @@ from baton.adapters.dynamodb.conditional_writes import MY_THREAD
 from baton.adapters.dynamodb.shapes import PENDING, pack_conversation
 from baton.adapters.dynamodb.table import IS_NEW
 from baton.adapters.dynamodb.threads.thread_item import (
-    listed_at,
+    make_listing_time,
     segments_as_item,
     spent_as_item,
     watchers_as_item,
@@ -104,7 +104,7 @@ def acquire(scope: Scope, request: LeaseRequest, *, owner: str, until: datetime,
             expression += ", parent_thread_id = :parent"
             condition = f"{IS_NEW} OR ({free_and_mine} AND parent_thread_id = :parent)"
             values[":parent"] = request.parent_thread_id
-        created = _new_thread(scope, request, now)
+        created = _make_thread_attributes(scope, request, now)
         expression += "".join(f", {name} = if_not_exists({name}, :{name})" for name in created)
         values |= {f":{name}": value for name, value in created.items()}
     return ThreadUpdate(expression + end, values, condition)
@@ -130,7 +130,9 @@ def commit_run(lease: Lease, commit: Commit, now: datetime) -> ThreadUpdate:
         "thread_status": (ThreadStatus.CLOSED if commit.ended else ThreadStatus.ACTIVE).value,
         "messages_fence": commit.messages_fence if commit.messages_fence is not None else lease.fence,
         # The time is coarse, because every change of the index costs two write units.
-        "listed_at": listed_at(now) if listed_at(now) != listed_at(lease.thread.last_activity_at) else None,
+        "listed_at": make_listing_time(now)
+        if make_listing_time(now) != make_listing_time(lease.thread.last_activity_at)
+        else None,
         "spent": spent_as_item(spent) if spent != lease.thread.spent else None,
         "last_error": commit.error_code,
         "time_zone": commit.time_zone,
@@ -138,11 +140,11 @@ def commit_run(lease: Lease, commit: Commit, now: datetime) -> ThreadUpdate:
         "branch_segments": segments_as_item(lease.thread.segments) if lease.thread.is_branching else None,
     }
     attributes = {name: value for name, value in attributes.items() if value is not None}
-    assignment, session_attributes = _next_check(lease, commit, now)
+    assignment, session_attributes = _plan_next_check(lease, commit, now)
     expression += assignment
     attributes |= session_attributes
     if commit.conversation is not None:
-        attributes |= _conversation(commit.conversation)
+        attributes |= _make_conversation_attributes(commit.conversation)
     attributes |= {
         # One attribute for both, because an earlier release asks only whether it is there.
         "messages_may_change": True if commit.messages_may_change else commit.summary_at,
@@ -158,7 +160,7 @@ def commit_run(lease: Lease, commit: Commit, now: datetime) -> ThreadUpdate:
     awaits_user = False if commit.ended is not None else reading.awaits_user
     if awaits_user is not None and awaits_user is not lease.thread.awaits_user:
         attributes["awaits_user"] = awaits_user or None
-    update = _final_update(lease, commit.last_seq, expression, values, attributes)
+    update = _make_final_update(lease, commit.last_seq, expression, values, attributes)
     if not commit.usage.cached_input_tokens:
         return update
     cached = {":cached": commit.usage.cached_input_tokens}
@@ -167,11 +169,11 @@ def commit_run(lease: Lease, commit: Commit, now: datetime) -> ThreadUpdate:
     )
 
 
-def _next_check(lease: Lease, commit: Commit, now: datetime) -> tuple[str, Item]:
+def _plan_next_check(lease: Lease, commit: Commit, now: datetime) -> tuple[str, Item]:
     """Return the assignments and attributes by which the sweeper finds the thread after a run."""
     shard = keys.idle_shards.of(lease.thread_id)
     if commit.ended is not None:
-        return ", episode_first_ordinal = :ordinal", _end_of_session(lease, commit.ended, now)
+        return ", episode_first_ordinal = :ordinal", _make_end_of_session(lease, commit.ended, now)
     if commit.check_at is not None:
         return "", {"idle_shard": shard, "idle_check_at": to_millis(commit.check_at)}
     if lease.thread.status is ThreadStatus.CLOSED or (lease.thread.awaits_user and commit.reading.is_read):
@@ -190,12 +192,12 @@ def close(
         attributes["awaits_user"] = None
     if ended is not None:
         expression += ", episode_first_ordinal = next_ordinal"
-        attributes |= _end_of_session(lease, ended, now)
+        attributes |= _make_end_of_session(lease, ended, now)
     new = ConversationState(lease.thread.agent_id)
     packed = pack_conversation(replace(new, resumable=tuple(resumable), data=lease.thread.conversation.data))
     if packed is not None or lease.thread.conversation != new:
         attributes["conversation"] = packed
-    return _final_update(lease, last_seq, expression, {}, attributes)
+    return _make_final_update(lease, last_seq, expression, {}, attributes)
 
 
 def select(
@@ -204,11 +206,11 @@ def select(
     """Return the update that selects the lease's branch and releases the lease."""
     expression = "SET branch_segments = :segments"
     values: Item = {":segments": segments_as_item(lease.thread.segments)}
-    attributes: Item = {"windows": windows_as_item(windows), **_conversation(conversation)}
-    return _final_update(lease, last_seq, expression, values, attributes)
+    attributes: Item = {"windows": windows_as_item(windows), **_make_conversation_attributes(conversation)}
+    return _make_final_update(lease, last_seq, expression, values, attributes)
 
 
-def _final_update(lease: Lease, last_seq: int, expression: str, values: Item, attributes: Item) -> ThreadUpdate:
+def _make_final_update(lease: Lease, last_seq: int, expression: str, values: Item, attributes: Item) -> ThreadUpdate:
     """Return the update that releases the lease: ``expression``, and ``attributes``, of which None removes one.
 
     A usual lease must still hold. Of an optimistic one nothing is stored: the thread must be free, and as it was read.
@@ -229,7 +231,7 @@ def _final_update(lease: Lease, last_seq: int, expression: str, values: Item, at
     return ThreadUpdate(f"{expression}{END_RUN}{removed}", values, condition)
 
 
-def _end_of_session(lease: Lease, episode: EpisodeRef, now: datetime) -> Item:
+def _make_end_of_session(lease: Lease, episode: EpisodeRef, now: datetime) -> Item:
     return {
         "episode": episode.number + 1,
         "idle_shard": keys.idle_shards.of(lease.thread_id),
@@ -237,11 +239,11 @@ def _end_of_session(lease: Lease, episode: EpisodeRef, now: datetime) -> Item:
     }
 
 
-def _conversation(conversation: ConversationState) -> Item:
+def _make_conversation_attributes(conversation: ConversationState) -> Item:
     return {"active_agent_id": conversation.agent_id, "conversation": pack_conversation(conversation)}
 
 
-def _new_thread(scope: Scope, request: LeaseRequest, now: datetime) -> Item:
+def _make_thread_attributes(scope: Scope, request: LeaseRequest, now: datetime) -> Item:
     """Return the attributes of a thread that a request creates."""
     idle_ms = round(request.idle_seconds * 1000)
     parent = request.parent_thread_id
@@ -259,5 +261,5 @@ def _new_thread(scope: Scope, request: LeaseRequest, now: datetime) -> Item:
         "idle_shard": keys.idle_shards.of(request.thread_id),
         "idle_check_at": to_millis(now) + idle_ms,
         "listing": keys.user_listing(scope) if parent is None else keys.fork_listing(scope, parent),
-        "listed_at": listed_at(now),
+        "listed_at": make_listing_time(now),
     }

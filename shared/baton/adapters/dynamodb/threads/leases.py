@@ -16,7 +16,7 @@ from baton.adapters.dynamodb.table import IS_NEW, ConditionFailed, Table, TimedT
 from baton.adapters.dynamodb.threads import lease_updates
 from baton.adapters.dynamodb.threads.lease_updates import END_RUN, FOR_NO_RECORD, RESERVED_SEQS, ThreadUpdate
 from baton.adapters.dynamodb.threads.recent_histories import RecentHistories
-from baton.adapters.dynamodb.threads.thread_item import lease_mark, tenant_listed_at, thread_from_item
+from baton.adapters.dynamodb.threads.thread_item import get_lease_mark, make_tenant_listing_time, thread_from_item
 from baton.concurrency.tasks import gather_all
 from baton.domain.errors import LeaseLost, StoreUnavailable, ThreadUnavailable
 from baton.domain.handoffs.workflow import Workflow
@@ -42,7 +42,7 @@ LOW_SEQS = 5_000
 """A renewal reserves more sequence numbers if fewer than this are left."""
 
 
-def _end_of_lease(now: datetime, seconds: float) -> datetime:
+def _compute_end_of_lease(now: datetime, seconds: float) -> datetime:
     """Return the end of a new lease in whole milliseconds, as in the table. Leases are compared by their end."""
     return from_millis(to_millis(now + timedelta(seconds=seconds)))
 
@@ -58,7 +58,7 @@ class DynamoLeases(TimedTableStore):
     async def acquire(self, scope: Scope, request: LeaseRequest) -> Lease:
         now = self._clock.now()
         owner = self._clock.new_id()
-        until = _end_of_lease(now, self._lease_seconds)
+        until = _compute_end_of_lease(now, self._lease_seconds)
         # The update of a thread that is there needs none of the values of a new one, which take a sixth of its time.
         is_known = request.parent_thread_id is None and self._histories.has(scope, request.thread_id)
         lease_request = replace(request, may_create=False) if is_known else request
@@ -75,7 +75,7 @@ class DynamoLeases(TimedTableStore):
                 raise NoSuchThread from None
             if request.parent_thread_id not in (None, failure.item.get("parent_thread_id")):
                 raise ThreadUnavailable from None  # the id is in use for something else
-            item = _own_retry_or_raise(failure.item, scope, owner, now)
+            item = _accept_own_retry(failure.item, scope, owner, now)
         if request.may_create and not item.get("owner_claimed"):
             await self._claim_id(scope, request.thread_id, item, now)
         self._histories.begin(scope, request.thread_id, item)
@@ -104,14 +104,14 @@ class DynamoLeases(TimedTableStore):
             thread=replace(thread_from_item(thread_id, item, now), run=run),
             owner=self._clock.new_id(),
             fence=item["fence"] + OPTIMISTIC_STEP,
-            until=_end_of_lease(now, self._lease_seconds),
+            until=_compute_end_of_lease(now, self._lease_seconds),
             first_seq=item["next_seq"],
             end_seq=item["next_seq"] + RESERVED_SEQS,
             is_optimistic=True,
         )
 
     async def renew(self, lease: Lease, *, used_seq: int, without_record: bool = False) -> Lease:
-        until = _end_of_lease(self._clock.now(), self._lease_seconds)
+        until = _compute_end_of_lease(self._clock.now(), self._lease_seconds)
         more = RESERVED_SEQS if lease.end_seq - used_seq < LOW_SEQS else 0
         expression = "SET lease_until = :until, next_seq = :end" + (FOR_NO_RECORD if without_record else "")
         values = {":until": to_millis(until), ":end": lease.end_seq + more}
@@ -206,24 +206,24 @@ class DynamoLeases(TimedTableStore):
 
     async def open_turn(self, lease: Lease, turn: TurnRecord) -> TurnRecord | None:
         try:
-            await self._table.put(_turn_item(lease, turn), condition=IS_NEW)
+            await self._table.put(_make_turn_item(lease, turn), condition=IS_NEW)
         except ConditionFailed as failure:
-            existing = _turn(turn.message_id, failure.item or {})
+            existing = _to_turn(turn.message_id, failure.item or {})
             return None if existing.fence == lease.fence and existing.run_id == turn.run_id else existing
         return None
 
     async def reopen_turn(self, lease: Lease, turn: TurnRecord) -> None:
-        await put_fenced(self._table, lease, _turn_item(lease, turn))
+        await put_fenced(self._table, lease, _make_turn_item(lease, turn))
 
     async def get_turn(self, scope: Scope, thread_id: str, message_id: str) -> TurnRecord | None:
-        return await self._table.read(keys.turn(scope, thread_id, message_id), partial(_turn, message_id))
+        return await self._table.read(keys.turn(scope, thread_id, message_id), partial(_to_turn, message_id))
 
     async def withdraw(self, scope: Scope, thread_id: str, message_id: str, digest: str) -> TurnRecord | None:
         record = {"run_id": "", "digest": digest, "first_ordinal": 0, "fence": 0, "withdrawn": True}
         try:
             await self._table.put({**keys.turn(scope, thread_id, message_id), **record}, condition=IS_NEW)
         except ConditionFailed as failure:
-            return _turn(message_id, failure.item or {})
+            return _to_turn(message_id, failure.item or {})
         return None
 
     async def _update_mine(self, lease: Lease, expression: str, values: Item) -> None:
@@ -255,7 +255,7 @@ class DynamoLeases(TimedTableStore):
         The list is in the order of hours, so that most turns do not pay for it. Failures are ignored: the thread is
         moved with its first activity of another hour.
         """
-        sort = f"{tenant_listed_at(now)}#{thread_id}"
+        sort = f"{make_tenant_listing_time(now)}#{thread_id}"
         with contextlib.suppress(StoreUnavailable):
             await self._table.change(
                 keys.owner(thread_id),
@@ -270,7 +270,7 @@ class DynamoLeases(TimedTableStore):
         if "parent_thread_id" not in item:
             claim |= {
                 "listing": keys.tenant_listings.of(scope, thread_id),
-                "listed_at": f"{tenant_listed_at(now)}#{thread_id}",
+                "listed_at": f"{make_tenant_listing_time(now)}#{thread_id}",
             }
         try:
             await self._table.put(claim, condition=IS_NEW)
@@ -285,17 +285,17 @@ class DynamoLeases(TimedTableStore):
             raise ThreadUnavailable from None
 
 
-def _own_retry_or_raise(item: Item, scope: Scope, owner: str, now: datetime) -> Item:
+def _accept_own_retry(item: Item, scope: Scope, owner: str, now: datetime) -> Item:
     """Return the item if an earlier try of this request took the lease. Otherwise raise the reason of the refusal."""
     if unpack_id(item.get("lease_owner", "")) == owner:
         return item
     if item["user_id"] != scope.user_id or item["thread_status"] == "deleted":
         raise ThreadUnavailable
     run = thread_from_item("", item, now).run
-    raise LeaseBusy(run, lease_mark({"lease_until": to_millis(now), **item}))
+    raise LeaseBusy(run, get_lease_mark({"lease_until": to_millis(now), **item}))
 
 
-def _turn_item(lease: Lease, turn: TurnRecord) -> Item:
+def _make_turn_item(lease: Lease, turn: TurnRecord) -> Item:
     return {
         **keys.turn(lease.scope, lease.thread_id, turn.message_id),
         "run_id": turn.run_id,
@@ -309,7 +309,7 @@ def _turn_item(lease: Lease, turn: TurnRecord) -> Item:
     }
 
 
-def _turn(message_id: str, item: Item) -> TurnRecord:
+def _to_turn(message_id: str, item: Item) -> TurnRecord:
     return TurnRecord(
         message_id=message_id,
         run_id=item["run_id"],

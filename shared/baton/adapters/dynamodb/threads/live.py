@@ -144,8 +144,8 @@ class DynamoLiveRegistry(TimedTableStore):
                     case [_, "READER"]:
                         is_log_read = True
                     case [_, "MESSAGE", message_id]:
-                        waiting.append(_waiting_message(message_id, item))
-        return Live(connections, frozenset(cancelled), frozenset(marks), is_log_read, _in_order(waiting), users)
+                        waiting.append(_to_waiting_message(message_id, item))
+        return Live(connections, frozenset(cancelled), frozenset(marks), is_log_read, _sort(waiting), users)
 
     async def put_waiting(self, scope: Scope, thread_id: str, waiting: WaitingMessage) -> None:
         queued = waiting.queued.model_dump_json(by_alias=True) if waiting.queued is not None else None
@@ -158,15 +158,15 @@ class DynamoLiveRegistry(TimedTableStore):
                 "sent_at": to_millis(waiting.sent_at),
                 "until": to_millis(waiting.until) if waiting.until is not None else None,
                 "body": pack(queued) if queued is not None else None,
-                "expires_at": _end_of_waiting(waiting, self._clock.now()),
+                "expires_at": _compute_end_of_waiting(waiting, self._clock.now()),
             }
         )
 
     async def waiting(self, scope: Scope, thread_id: str) -> Sequence[WaitingMessage]:
         now, prefix = self._clock.now().timestamp(), keys.live_message.prefix
         items = await self._table.read_all(keys.partition(scope, thread_id), prefix=prefix)
-        return _in_order(
-            [_waiting_message(item["SK"].removeprefix(prefix), item) for item in items if item["expires_at"] > now]
+        return _sort(
+            [_to_waiting_message(item["SK"].removeprefix(prefix), item) for item in items if item["expires_at"] > now]
         )
 
     async def remove_waiting(self, scope: Scope, thread_id: str, message_id: str) -> None:
@@ -227,7 +227,7 @@ class DynamoLiveRegistry(TimedTableStore):
                 await self._table.delete({"PK": own, "SK": item["SK"]})
 
 
-def _waiting_message(message_id: str, item: Item) -> WaitingMessage:
+def _to_waiting_message(message_id: str, item: Item) -> WaitingMessage:
     queued = QueuedMessage.model_validate_json(unpack(item["body"])) if "body" in item else None
     return WaitingMessage(
         message_id,
@@ -240,12 +240,12 @@ def _waiting_message(message_id: str, item: Item) -> WaitingMessage:
     )
 
 
-def _end_of_waiting(waiting: WaitingMessage, now: datetime) -> int:
+def _compute_end_of_waiting(waiting: WaitingMessage, now: datetime) -> int:
     """Return the time at which a waiting message expires, in epoch seconds."""
     if waiting.until is not None:
         return int(waiting.until.timestamp()) + UNTIL_KEPT_SECONDS
     return int(now.timestamp()) + WAITING_KEPT_SECONDS
 
 
-def _in_order(waiting: Iterable[WaitingMessage]) -> tuple[WaitingMessage, ...]:
+def _sort(waiting: Iterable[WaitingMessage]) -> tuple[WaitingMessage, ...]:
     return tuple(sorted(waiting, key=lambda message: (message.sent_at, message.message_id)))

@@ -30,7 +30,7 @@ def pack_message(message: StoredMessage, thread_id: str) -> bytes:
     if end is not None and end.get("tail"):
         body["end"] = {
             **end,
-            "tail": _compact_tail(end["tail"], _facts_of_item(message.id, message.run_id, thread_id, end)),
+            "tail": _compact_tail(end["tail"], _collect_facts(message.id, message.run_id, thread_id, end)),
         }
     return pack(body)
 
@@ -40,7 +40,7 @@ def unpack_message(packed: bytes, item: Item, thread_id: str) -> StoredMessage:
     body = unpack(packed)
     message_id, run_id = unpack_id(item["id"]), unpack_id(item["run_id"])
     if isinstance(body, dict) and isinstance(end := body.get("end"), dict) and isinstance(end.get("tail"), list):
-        end["tail"] = _whole_tail(end["tail"], _facts_of_item(message_id, run_id, thread_id, end))
+        end["tail"] = _expand_tail(end["tail"], _collect_facts(message_id, run_id, thread_id, end))
     return MESSAGE.of_json(
         body,
         id=message_id,
@@ -56,7 +56,7 @@ def unpack_message(packed: bytes, item: Item, thread_id: str) -> StoredMessage:
     )
 
 
-def _facts_of_item(message_id: str, run_id: str, thread_id: str, end: Mapping[str, Any]) -> dict[str, Any]:
+def _collect_facts(message_id: str, run_id: str, thread_id: str, end: Mapping[str, Any]) -> dict[str, Any]:
     """Return the members of a run's last events that other attributes of the item have."""
     usage, model = end.get("usage"), end.get("model")
     if not isinstance(usage, dict):
@@ -93,7 +93,7 @@ def _compact_tail(tail: Sequence[Event], facts: Mapping[str, Any]) -> list[Any]:
     return compact
 
 
-def _whole_tail(compact: Sequence[Any], facts: Mapping[str, Any]) -> list[Event]:
+def _expand_tail(compact: Sequence[Any], facts: Mapping[str, Any]) -> list[Event]:
     """Return what ``_compact_tail`` was given. Events that were stored whole stay as they are."""
     tail: list[Event] = []
     for entry in compact:

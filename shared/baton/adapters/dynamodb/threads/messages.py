@@ -52,21 +52,21 @@ class DynamoMessages(DynamoLeases):
         self._bodies = ItemBodies(bodies)
 
     async def put_message(self, lease: Lease, message: StoredMessage) -> None:
-        item = await self._item(lease, message)
+        item = await self._make_item(lease, message)
         await put_fenced(self._table, lease, item)
         if self._bodies.is_inline(item):
-            [stored] = await self._messages(lease.scope, lease.thread_id, [{**item, "fence": lease.fence}])
-            self._histories.note_written(lease, stored, _memory(stored))
+            [stored] = await self._to_messages(lease.scope, lease.thread_id, [{**item, "fence": lease.fence}])
+            self._histories.note_written(lease, stored, _estimate_memory(stored))
         else:  # an earlier version of it may have been noted
             self._histories.forget(lease.scope, lease.thread_id)
 
     async def put_messages(self, lease: Lease, messages: Sequence[StoredMessage]) -> None:
         # Transactions cost twice the write units, and fifty messages take one request instead of fifty.
-        items = await gather_all(*(self._item(lease, message) for message in messages))
-        await gather_all(*(put_all_fenced(self._table, lease, group) for group in _groups(items)))
+        items = await gather_all(*(self._make_item(lease, message) for message in messages))
+        await gather_all(*(put_all_fenced(self._table, lease, group) for group in _divide_into_groups(items)))
 
-    async def _item(self, lease: Lease, message: StoredMessage) -> Item:
-        packed = await off_loop(_size(message), pack_message, message, lease.thread_id)
+    async def _make_item(self, lease: Lease, message: StoredMessage) -> Item:
+        packed = await off_loop(_measure(message), pack_message, message, lease.thread_id)
         return {
             **keys.message(lease.scope, lease.thread_id, message.ordinal),
             "id": pack_id(message.id),
@@ -79,7 +79,7 @@ class DynamoMessages(DynamoLeases):
     async def recent_messages(
         self, scope: Scope, thread: Thread, *, token_budget: int, before: int | None = None, first_ordinal: int = 0
     ) -> Sequence[StoredMessage]:
-        path = _path_below(thread, before).below(thread.next_ordinal, first_ordinal)
+        path = _cut_path(thread, before).below(thread.next_ordinal, first_ordinal)
         if not path.length:
             return ()
         is_newest = not thread.segments and (before is None or before >= thread.next_ordinal)
@@ -91,11 +91,11 @@ class DynamoMessages(DynamoLeases):
                 return stored_messages
         read = await self._read_cheaply(scope, thread, path, token_budget) if is_newest else None
         if read is None:
-            items = await self._newest_items(scope, thread, path, token_budget)
-            read = items, await self._messages(scope, thread.id, items)
+            items = await self._read_newest_items(scope, thread, path, token_budget)
+            read = items, await self._to_messages(scope, thread.id, items)
         items, messages = read
         if is_newest:
-            self._histories.keep(scope, thread, messages, sum(map(_memory, messages)))
+            self._histories.keep(scope, thread, messages, sum(map(_estimate_memory, messages)))
         return messages
 
     async def _read_cheaply(
@@ -104,15 +104,15 @@ class DynamoMessages(DynamoLeases):
         """Return the newest messages and their items, read without consistency; None if they may not be current."""
         if not history_check.may_be_checked(thread):
             return None
-        items = await self._newest_items(scope, thread, path, token_budget, consistent=False)
+        items = await self._read_newest_items(scope, thread, path, token_budget, consistent=False)
         is_whole = bool(items) and keys.message.number(items[0]) == path.ranges[0][0]
         is_whole = is_whole or sum(item["tokens"] for item in items) > token_budget
         if not (is_whole and history_check.is_current(items, thread) and history_check.has_summary(items, thread)):
             return None
-        messages = await self._messages(scope, thread.id, items)
+        messages = await self._to_messages(scope, thread.id, items)
         return (items, messages) if history_check.ends_plainly(messages, items) else None
 
-    async def _newest_items(
+    async def _read_newest_items(
         self, scope: Scope, thread: Thread, path: MessagePath, token_budget: int, *, consistent: bool = True
     ) -> list[Item]:
         """Return the items of the path's newest messages, in order, up to the one that exceeds the budget."""
@@ -121,7 +121,7 @@ class DynamoMessages(DynamoLeases):
         limit = min(MAX_QUERY, math.ceil(token_budget / mean) + 4)
         items: list[Item] = []
         tokens = 0
-        async for page in self._backwards(scope, thread.id, path, limit, consistent=consistent):
+        async for page in self._read_backwards(scope, thread.id, path, limit, consistent=consistent):
             for item in page:
                 items.append(item)
                 tokens += item["tokens"]
@@ -130,14 +130,14 @@ class DynamoMessages(DynamoLeases):
         return items[::-1]
 
     async def read_messages(self, scope: Scope, thread: Thread, *, limit: int, before: int | None) -> Page:
-        path = _path_below(thread, before)
+        path = _cut_path(thread, before)
         messages: list[StoredMessage] = []
         size = 0
         if path.length:
-            async for page in self._backwards(scope, thread.id, path, limit):
+            async for page in self._read_backwards(scope, thread.id, path, limit):
                 for item in page[: limit - len(messages)]:
-                    messages += await self._messages(scope, thread.id, [item])
-                    size += max(_size(messages[-1]), len(item.get("body", b"")))
+                    messages += await self._to_messages(scope, thread.id, [item])
+                    size += max(_measure(messages[-1]), len(item.get("body", b"")))
                     if size >= PAGE_SIZE:
                         break
                 if size >= PAGE_SIZE or len(messages) >= limit:
@@ -162,7 +162,7 @@ class DynamoMessages(DynamoLeases):
             async with aclosing(pages):
                 async for page in pages:
                     if page:
-                        return (await self._messages(scope, thread.id, page[:1]))[0]
+                        return (await self._to_messages(scope, thread.id, page[:1]))[0]
                     requests -= 1
                     if requests == 0:
                         break
@@ -184,9 +184,9 @@ class DynamoMessages(DynamoLeases):
             for item in page:
                 is_next = not items or keys.message.number(item) == keys.message.number(items[-1]) + 1
                 if not is_next or (items and unpack_id(item["run_id"]) != unpack_id(items[0]["run_id"])):
-                    return _one_run(await self._messages(scope, thread_id, items))
+                    return _select_one_run(await self._to_messages(scope, thread_id, items))
                 items.append(item)
-        return _one_run(await self._messages(scope, thread_id, items))
+        return _select_one_run(await self._to_messages(scope, thread_id, items))
 
     async def put_summary(self, scope: Scope, thread: Thread, *, ordinal: int, agent_id: str, summary: str) -> None:
         await self._table.change(
@@ -198,11 +198,11 @@ class DynamoMessages(DynamoLeases):
         )
         self._histories.forget(scope, thread.id)
 
-    async def _backwards(
+    async def _read_backwards(
         self, scope: Scope, thread_id: str, path: MessagePath, limit: int, *, consistent: bool = True
     ) -> AsyncIterator[list[Item]]:
         """Yield pages of the path's messages, the newest first. A request asks for ``limit`` messages at most."""
-        for span in reversed(_spans(path)):
+        for span in reversed(_divide_path(path)):
             first, end = span.ranges[0][0], span.ranges[-1][1]
             async for page in self._table.query(
                 keys.partition(scope, thread_id),
@@ -214,7 +214,7 @@ class DynamoMessages(DynamoLeases):
             ):
                 yield page if len(span.ranges) == 1 else [item for item in page if keys.message.number(item) in span]
 
-    async def _messages(self, scope: Scope, thread_id: str, items: Sequence[Item]) -> list[StoredMessage]:
+    async def _to_messages(self, scope: Scope, thread_id: str, items: Sequence[Item]) -> list[StoredMessage]:
         elsewhere = [item for item in items if not self._bodies.is_inline(item)]
         bodies = await gather_all(*(self._bodies.read(scope, thread_id, item) for item in elsewhere))
         read = {item["SK"]: body for item, body in zip(elsewhere, bodies, strict=True)}
@@ -222,18 +222,18 @@ class DynamoMessages(DynamoLeases):
         for item in items:
             message = unpack_message(read[item["SK"]] if item["SK"] in read else item["body"], item, thread_id)
             messages.append(message)
-            if _size(message) >= LARGE:
+            if _measure(message) >= LARGE:
                 await asyncio.sleep(0)
         return messages
 
 
-def _path_below(thread: Thread, before: int | None) -> MessagePath:
+def _cut_path(thread: Thread, before: int | None) -> MessagePath:
     """Return the part of the thread's path below ``before``."""
     top = thread.next_ordinal if before is None else min(before, thread.next_ordinal)
     return thread.path.below(top)
 
 
-def _spans(path: MessagePath) -> list[MessagePath]:
+def _divide_path(path: MessagePath) -> list[MessagePath]:
     """Return the path in parts that one query each reads. Such a query also reads what lies between near ranges."""
     spans: list[list[tuple[int, int]]] = []
     for span in path.ranges:
@@ -244,19 +244,19 @@ def _spans(path: MessagePath) -> list[MessagePath]:
     return [MessagePath(tuple(ranges)) for ranges in spans]
 
 
-def _size(message: StoredMessage) -> int:
+def _measure(message: StoredMessage) -> int:
     """Return the characters of a message's content and calls, which determine the time to pack it."""
     content = message.content
     length = len(content) if isinstance(content, str) else sum(len(part.model_dump_json()) for part in content)
     return length + sum(len(call.arguments) for call in message.tool_calls)
 
 
-def _memory(message: StoredMessage) -> int:
+def _estimate_memory(message: StoredMessage) -> int:
     """Return the most bytes of memory that a message takes, besides its small fields."""
-    return 4 * _size(message)
+    return 4 * _measure(message)
 
 
-def _one_run(messages: list[StoredMessage]) -> list[StoredMessage]:
+def _select_one_run(messages: list[StoredMessage]) -> list[StoredMessage]:
     """Return the messages up to the run's end. The next run may have the same id, because clients choose it."""
     for index, message in enumerate(messages):
         if message.end is not None:
@@ -264,7 +264,7 @@ def _one_run(messages: list[StoredMessage]) -> list[StoredMessage]:
     return messages
 
 
-def _groups(items: Sequence[Item]) -> list[list[Item]]:
+def _divide_into_groups(items: Sequence[Item]) -> list[list[Item]]:
     """Return the items in groups that a transaction can hold."""
     groups: list[list[Item]] = []
     size = 0

@@ -52,22 +52,22 @@ class RecentHistories:
     """Histories of conversations, kept for some minutes. Threads and event loops may share it."""
 
     def __init__(self) -> None:
-        self._known: TTLCache[Key, _History] = TTLCache(MAX_SIZE, KEPT_SECONDS, getsizeof=_size_of)
+        self._known: TTLCache[Key, _History] = TTLCache(MAX_SIZE, KEPT_SECONDS, getsizeof=_measure)
         self._lock = threading.Lock()
 
     def begin(self, scope: Scope, thread_id: str, item: Item) -> None:
         """Note the thread's item as the lease has read it, and forget messages of another state."""
         history = _History(item["created_at"], item.get("committed_fence"), item["next_ordinal"])
         with self._lock:
-            former = self._known.get(_key(scope, thread_id))
-            if former is not None and _state_of(former) == _state_of(history):
+            former = self._known.get(_make_key(scope, thread_id))
+            if former is not None and _get_state(former) == _get_state(history):
                 history = replace(former, written={})
-            self._keep(_key(scope, thread_id), history)
+            self._keep(_make_key(scope, thread_id), history)
 
     def has(self, scope: Scope, thread_id: str) -> bool:
         """Return whether the thread was there within the last minutes."""
         with self._lock:
-            return _key(scope, thread_id) in self._known
+            return _make_key(scope, thread_id) in self._known
 
     def find(
         self, scope: Scope, thread: Thread, *, token_budget: int, first_ordinal: int
@@ -77,7 +77,7 @@ class RecentHistories:
         Returns None if they are not known.
         """
         with self._lock:
-            history = self._known.get(_key(scope, thread.id))
+            history = self._known.get(_make_key(scope, thread.id))
         if history is None or not _is_of(history, thread):
             return None
         messages: list[StoredMessage] = []
@@ -92,7 +92,7 @@ class RecentHistories:
 
     def keep(self, scope: Scope, thread: Thread, messages: Sequence[StoredMessage], size: int) -> None:
         """Keep the newest messages of the thread, as they were read now; ``size`` is that of their contents."""
-        key = _key(scope, thread.id)
+        key = _make_key(scope, thread.id)
         with self._lock:
             history = self._known.get(key)
             if history is None or not _is_of(history, thread) or not _reaches(messages, thread.next_ordinal):
@@ -101,7 +101,7 @@ class RecentHistories:
 
     def note_written(self, lease: Lease, message: StoredMessage, size: int) -> None:
         """Note a message of the run in progress, as a read returns it; ``size`` is that of its content."""
-        key = _key(lease.scope, lease.thread_id)
+        key = _make_key(lease.scope, lease.thread_id)
         with self._lock:
             history = self._known.get(key)
             if history is not None and _is_of(history, lease.thread):
@@ -109,7 +109,7 @@ class RecentHistories:
 
     def extend(self, lease: Lease, commit: Commit) -> None:
         """Add the messages that were written under the lease, because they are committed now."""
-        key = _key(lease.scope, lease.thread_id)
+        key = _make_key(lease.scope, lease.thread_id)
         with self._lock:
             history = self._known.pop(key, None)
             if history is None or not _is_of(history, lease.thread) or commit.may_change:
@@ -127,19 +127,19 @@ class RecentHistories:
     def forget(self, scope: Scope, thread_id: str) -> None:
         """Forget the messages of a thread."""
         with self._lock:
-            self._known.pop(_key(scope, thread_id), None)
+            self._known.pop(_make_key(scope, thread_id), None)
 
     def _keep(self, key: Key, history: _History) -> None:
         self._known.pop(key, None)
-        if _size_of(history) <= MAX_SIZE:
+        if _measure(history) <= MAX_SIZE:
             self._known[key] = history
 
 
-def _key(scope: Scope, thread_id: str) -> Key:
+def _make_key(scope: Scope, thread_id: str) -> Key:
     return scope.tenant_id, thread_id
 
 
-def _state_of(history: _History) -> tuple[int, int | None, int]:
+def _get_state(history: _History) -> tuple[int, int | None, int]:
     return history.created_at, history.committed_fence, history.next_ordinal
 
 
@@ -153,6 +153,6 @@ def _reaches(messages: Sequence[StoredMessage], end: int) -> bool:
     return len(messages) == end - first and (not messages or messages[-1].ordinal == end - 1)
 
 
-def _size_of(history: _History) -> int:
+def _measure(history: _History) -> int:
     written = sum(size + MESSAGE_SIZE for _, size in history.written.values())
     return history.size + written + MESSAGE_SIZE

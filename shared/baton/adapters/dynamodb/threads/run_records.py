@@ -15,7 +15,7 @@ from baton.adapters.dynamodb.bodies import MAX_INLINE, BodyStore, pack, unpack
 from baton.adapters.dynamodb.conditional_writes import put_fenced
 from baton.adapters.dynamodb.key_forms import LAST_NUMBER, UnderNumber
 from baton.adapters.dynamodb.shapes import REMOTE_TASK, RUN_STEP, TASK, TOOL_CALL, pack_call, pack_task_messages
-from baton.adapters.dynamodb.shards import page_of
+from baton.adapters.dynamodb.shards import make_page
 from baton.adapters.dynamodb.table import Table, TimedTableStore
 from baton.concurrency.tasks import LARGE, gather_all, off_loop
 from baton.domain.cursors import decode, encode
@@ -78,16 +78,16 @@ class DynamoRunRecords(BodyStore):
             **keys.call(scope, thread_id, lease.thread.next_ordinal, call.id),
             "run_id": call.run_id,
             "began_at": to_millis(call.called_at),
-            **await self._bodies.store(scope, thread_id, await off_loop(_call_size(call), pack_call, call)),
+            **await self._bodies.store(scope, thread_id, await off_loop(_measure_call(call), pack_call, call)),
         }
         await put_fenced(self._table, lease, item)
 
     async def calls_of_run(
         self, scope: Scope, thread_id: str, run_id: str, *, first_ordinal: int
     ) -> Sequence[ToolCallRecord]:
-        items = await self._items_under(scope, thread_id, keys.call, first_ordinal)
-        own = sorted((item for item in items if item["run_id"] == run_id), key=_position)
-        return await self._unpack(scope, thread_id, own, _call, _call_size)
+        items = await self._read_items_under(scope, thread_id, keys.call, first_ordinal)
+        own = sorted((item for item in items if item["run_id"] == run_id), key=_make_position)
+        return await self._unpack(scope, thread_id, own, _to_call, _measure_call)
 
     async def calls_between(
         self, scope: Scope, thread_id: str, *, first_ordinal: int, end_ordinal: int
@@ -95,15 +95,15 @@ class DynamoRunRecords(BodyStore):
         if first_ordinal >= end_ordinal:
             return []
         end = encode({"run": end_ordinal, "at": -1, "id": ""})
-        items, _ = await self._newest(scope, thread_id, keys.call, MAX_BETWEEN, end, first_ordinal=first_ordinal)
-        return (await self._fill_page(scope, thread_id, items, _call, _call_size))[::-1]
+        items, _ = await self._read_newest(scope, thread_id, keys.call, MAX_BETWEEN, end, first_ordinal=first_ordinal)
+        return (await self._fill_page(scope, thread_id, items, _to_call, _measure_call))[::-1]
 
     async def calls(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[ToolCallRecord], str | None]:
-        items, next_cursor = await self._newest(scope, thread_id, keys.call, limit, cursor)
-        calls = await self._fill_page(scope, thread_id, items, _call, _call_size)
-        return calls, next_cursor if len(calls) == len(items) else _cursor(items[len(calls) - 1])
+        items, next_cursor = await self._read_newest(scope, thread_id, keys.call, limit, cursor)
+        calls = await self._fill_page(scope, thread_id, items, _to_call, _measure_call)
+        return calls, next_cursor if len(calls) == len(items) else _make_cursor(items[len(calls) - 1])
 
     async def put_task(self, lease: Lease, task: Task) -> None:
         scope, thread_id = lease.scope, lease.thread_id
@@ -126,11 +126,11 @@ class DynamoRunRecords(BodyStore):
     async def tasks(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[Task], str | None]:
-        items, next_cursor = await self._newest(scope, thread_id, keys.task, limit, cursor)
+        items, next_cursor = await self._read_newest(scope, thread_id, keys.task, limit, cursor)
         tasks = await self._fill_page(
-            scope, thread_id, items, _task, lambda task: len(task.message) + len(task.result or "")
+            scope, thread_id, items, _to_task, lambda task: len(task.message) + len(task.result or "")
         )
-        return tasks, next_cursor if len(tasks) == len(items) else _cursor(items[len(tasks) - 1])
+        return tasks, next_cursor if len(tasks) == len(items) else _make_cursor(items[len(tasks) - 1])
 
     async def task(self, scope: Scope, thread_id: str, task_id: str) -> Task | None:
         place_item = await self._table.get(keys.task_place(scope, thread_id, task_id))
@@ -142,14 +142,14 @@ class DynamoRunRecords(BodyStore):
         body, messages = await gather_all(
             self._bodies.read(scope, thread_id, item), self._bodies.read(scope, thread_id, item, name="messages")
         )
-        return _task(item, body, messages=unpack(messages))
+        return _to_task(item, body, messages=unpack(messages))
 
     async def put_remote_task(self, lease: Lease, task: RemoteTask) -> None:
         key = keys.remote_task(lease.scope, lease.thread_id, lease.thread.next_ordinal, task.id)
         await put_fenced(self._table, lease, {**key, "body": REMOTE_TASK.pack(task)})
 
     async def remote_tasks(self, scope: Scope, thread_id: str, *, first_ordinal: int) -> Sequence[RemoteTask]:
-        items = await self._items_under(scope, thread_id, keys.remote_task, first_ordinal)
+        items = await self._read_items_under(scope, thread_id, keys.remote_task, first_ordinal)
         return [REMOTE_TASK.unpack(item["body"], id=item["SK"].split("#", 2)[2]) for item in items]
 
     async def put_step(self, lease: Lease, step: RunStep, *, first_ordinal: int) -> None:
@@ -164,12 +164,12 @@ class DynamoRunRecords(BodyStore):
         await put_fenced(self._table, lease, item)
 
     async def steps(self, scope: Scope, thread_id: str, message_id: str, *, first_ordinal: int) -> Sequence[RunStep]:
-        items = await self._items_under(scope, thread_id, keys.step, first_ordinal)
+        items = await self._read_items_under(scope, thread_id, keys.step, first_ordinal)
         # A run that came to nothing may have left steps at the ordinal that another one has used since.
         items = [item for item in items if item["message_id"] == message_id]
-        return await self._unpack(scope, thread_id, items, _step, lambda step: step.size)
+        return await self._unpack(scope, thread_id, items, _to_step, lambda step: step.size)
 
-    async def _items_under(self, scope: Scope, thread_id: str, form: UnderNumber, ordinal: int) -> list[Item]:
+    async def _read_items_under(self, scope: Scope, thread_id: str, form: UnderNumber, ordinal: int) -> list[Item]:
         """Return the items under ``ordinal``."""
         last = form.sort(ordinal + 1)  # a prefix of keys, and not a key itself
         return await self._table.read_all(keys.partition(scope, thread_id), first=form.sort(ordinal), last=last)
@@ -209,7 +209,7 @@ class DynamoRunRecords(BodyStore):
                 await asyncio.sleep(0)
         return records
 
-    async def _newest(
+    async def _read_newest(
         self, scope: Scope, thread_id: str, form: UnderNumber, limit: int, cursor: str | None, *, first_ordinal: int = 0
     ) -> tuple[list[Item], str | None]:
         """Return a page of items, newest first, and the next cursor. Reading stops with the run that fills the page.
@@ -227,50 +227,52 @@ class DynamoRunRecords(BodyStore):
             limit=limit + 1,
         ):
             for item in page:
-                if run and _position(item)[0] != _position(run[0])[0]:
-                    items += _newest_below(run, below)
+                if run and _make_position(item)[0] != _make_position(run[0])[0]:
+                    items += _select_below(run, below)
                     run = []
                     if len(items) > limit:
-                        return page_of(items, limit, _cursor)
+                        return make_page(items, limit, _make_cursor)
                     stored = (len(value) for item in items for value in item.values() if isinstance(value, bytes))
                     if items and sum(stored) >= PAGE_SIZE:
-                        return items, _cursor(items[-1])
+                        return items, _make_cursor(items[-1])
                 run.append(item)
-        return page_of([*items, *_newest_below(run, below)], limit, _cursor)
+        return make_page([*items, *_select_below(run, below)], limit, _make_cursor)
 
 
-def _position(item: Item) -> _Position:
+def _make_position(item: Item) -> _Position:
     _, first_ordinal, record_id = item["SK"].split("#", 2)
     return int(first_ordinal), item["began_at"], record_id
 
 
-def _call(item: Item, body: bytes) -> ToolCallRecord:
-    _, began_at, call_id = _position(item)
+def _to_call(item: Item, body: bytes) -> ToolCallRecord:
+    _, began_at, call_id = _make_position(item)
     return TOOL_CALL.unpack(body, id=call_id, run_id=item["run_id"], called_at=from_millis(began_at))
 
 
-def _task(item: Item, body: bytes, **messages: Any) -> Task:
-    _, began_at, task_id = _position(item)
+def _to_task(item: Item, body: bytes, **messages: Any) -> Task:
+    _, began_at, task_id = _make_position(item)
     return TASK.unpack(body, id=task_id, run_id=item["run_id"], started_at=from_millis(began_at), **messages)
 
 
-def _step(item: Item, body: bytes) -> RunStep:
+def _to_step(item: Item, body: bytes) -> RunStep:
     step_id = item["SK"].rpartition("#")[2]
     return RUN_STEP.unpack(body, id=step_id, message_id=item["message_id"], run_id=item["run_id"])
 
 
-def _newest_below(items: list[Item], below: _Position | None) -> list[Item]:
+def _select_below(items: list[Item], below: _Position | None) -> list[Item]:
     """Return the items of a run before the cursor, newest first."""
-    return sorted((item for item in items if below is None or _position(item) < below), key=_position, reverse=True)
+    return sorted(
+        (item for item in items if below is None or _make_position(item) < below), key=_make_position, reverse=True
+    )
 
 
-def _cursor(last: Item) -> str:
+def _make_cursor(last: Item) -> str:
     """Return the cursor of the page after the one that ends with ``last``."""
-    first_ordinal, at, record_id = _position(last)
+    first_ordinal, at, record_id = _make_position(last)
     return encode({"run": first_ordinal, "at": at, "id": record_id})
 
 
-def _call_size(call: ToolCallRecord) -> int:
+def _measure_call(call: ToolCallRecord) -> int:
     """Return roughly how many characters it has."""
     input_size = (
         len(call.input) if isinstance(call.input, str) else sum(len(str(value)) for value in call.input.values())

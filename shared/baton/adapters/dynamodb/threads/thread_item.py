@@ -19,12 +19,12 @@ MAX_WATCHERS = 4
 """The most connections that the thread's item holds. If there are more, each turn reads them."""
 
 
-def listed_at(moment: datetime) -> str:
+def make_listing_time(moment: datetime) -> str:
     """Return the hour a thread is listed under."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H")
 
 
-def tenant_listed_at(moment: datetime) -> str:
+def make_tenant_listing_time(moment: datetime) -> str:
     """Return the beginning of a thread's place in its tenant's list. Its id follows, after ``#``."""
     return f"{to_millis(moment):015d}"
 
@@ -76,7 +76,7 @@ def thread_from_item(thread_id: str, item: Item, now: datetime) -> Thread:
         summary_at=None if may_change is True else may_change,
         live_changes=item.get("live_changes", 0),
         watchers=watchers_from_item(item["watchers"]) if "watchers" in item else None,
-        lease=lease_mark(item) if "lease_until" in item else None,
+        lease=get_lease_mark(item) if "lease_until" in item else None,
     )
 
 
@@ -125,6 +125,6 @@ def watchers_from_item(stored: str) -> Watchers:
     return Watchers(int(changes, 16), {name: from_millis(int(at, 16)) for name, _, at in pairs})
 
 
-def lease_mark(item: Item) -> LeaseMark:
+def get_lease_mark(item: Item) -> LeaseMark:
     """Return the fence and the end of the lease that the item holds."""
     return LeaseMark(item["fence"], from_millis(item["lease_until"]))

@@ -9,9 +9,9 @@ from datetime import UTC
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
-from baton.adapters.dynamodb.shards import LISTING, batches, newest_first, page_of, read_page
+from baton.adapters.dynamodb.shards import LISTING, make_page, read_batches, read_newest_first, read_page
 from baton.adapters.dynamodb.threads.messages import DynamoMessages
-from baton.adapters.dynamodb.threads.thread_item import listed_at, tenant_listed_at, thread_from_item
+from baton.adapters.dynamodb.threads.thread_item import make_listing_time, make_tenant_listing_time, thread_from_item
 from baton.concurrency.tasks import gather_all
 from baton.domain.cursors import decode, decode_text, encode, encode_text
 from baton.domain.errors import InvalidRequest, ThreadUnavailable
@@ -71,7 +71,7 @@ class DynamoThreadStore(DynamoMessages):
         if whole_tenant:
             scope.require(Permission.THREAD_READ_ALL)
             if of_user is None:
-                return await self._tenant_threads(scope, limit, cursor, query)
+                return await self._list_tenant_threads(scope, limit, cursor, query)
             listing = keys.user_listing(replace(scope, user_id=of_user))
             return await self._list(scope, listing, limit, cursor, query)
         return await self._list(scope, keys.user_listing(scope), limit, cursor, query)
@@ -91,8 +91,8 @@ class DynamoThreadStore(DynamoMessages):
         latest = min((end for end in ends if end is not None), default=None)
         async for page in self._table.query(
             listing,
-            first=listed_at(query.active_from) if query.active_from is not None else None,
-            last=listed_at(latest) if latest is not None else "~",
+            first=make_listing_time(query.active_from) if query.active_from is not None else None,
+            last=make_listing_time(latest) if latest is not None else "~",
             newest_first=True,
             index=LISTING,
         ):
@@ -104,45 +104,47 @@ class DynamoThreadStore(DynamoMessages):
                     looked_at, last = looked_at + len(batch), loaded[-1] if loaded else last
                     batch = []
                     if len(threads) > limit:
-                        return page_of(threads, limit, _user_cursor)
+                        return make_page(threads, limit, _make_user_cursor)
                     if is_search and last is not None and looked_at >= MAX_SEARCHED:
-                        return threads, _user_cursor(last)
+                        return threads, _make_user_cursor(last)
                 hour = item["listed_at"]
                 batch.append(item["PK"].partition("#")[2])
         threads += filter(query.matches, await self._load(scope, batch, below))
-        return page_of(threads, limit, _user_cursor)
+        return make_page(threads, limit, _make_user_cursor)
 
-    async def _tenant_threads(
+    async def _list_tenant_threads(
         self, scope: Scope, limit: int, cursor: str | None, query: ThreadQuery | None
     ) -> tuple[Sequence[Thread], str | None]:
         """Return a page in the order of the index, which has each thread at the first activity of its last hour."""
         if query is None:
             rows, next_cursor = await read_page(self._table, keys.tenant_listings(scope), limit=limit, cursor=cursor)
-            return await self._load(scope, [_listed_thread(row) for row in rows], None), next_cursor
+            return await self._load(scope, [_get_thread_id(row) for row in rows], None), next_cursor
         ends = [decode_text(cursor)] if cursor else []
         oldest = ""
         if query.active_to is not None:
-            ends.append(f"{tenant_listed_at(query.active_to)}~")  # after all ids of that moment
+            ends.append(f"{make_tenant_listing_time(query.active_to)}~")  # after all ids of that moment
         if query.active_from is not None:
-            oldest = tenant_listed_at(query.active_from.astimezone(UTC).replace(minute=0, second=0, microsecond=0))
+            oldest = make_tenant_listing_time(
+                query.active_from.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+            )
         before = min(ends, default=None)
         at_once = limit + 1 if query.is_of_time_only else SEARCHED_AT_ONCE
         listed: list[tuple[str, Thread]] = []
         looked_at = 0
         async with aclosing(
-            newest_first(self._table, keys.tenant_listings(scope), before=before, limit=at_once)
+            read_newest_first(self._table, keys.tenant_listings(scope), before=before, limit=at_once)
         ) as entries:
-            async for batch in batches(entries, at_once, oldest):
-                places = {_listed_thread(row): row["listed_at"] for row in batch}
+            async for batch in read_batches(entries, at_once, oldest):
+                places = {_get_thread_id(row): row["listed_at"] for row in batch}
                 loaded = await self._load(scope, list(places), None)
                 matching = [(places[thread.id], thread) for thread in filter(query.matches, loaded)]
                 listed += sorted(matching, key=lambda entry: entry[0], reverse=True)
                 looked_at += len(batch)
                 if len(listed) > limit:
-                    return _by_age(listed[:limit]), encode_text(listed[limit - 1][0])
+                    return _sort_by_age(listed[:limit]), encode_text(listed[limit - 1][0])
                 if looked_at >= MAX_SEARCHED:
-                    return _by_age(listed), encode_text(batch[-1]["listed_at"])
-        return _by_age(listed), None
+                    return _sort_by_age(listed), encode_text(batch[-1]["listed_at"])
+        return _sort_by_age(listed), None
 
     async def _load(self, scope: Scope, thread_ids: list[str], below: tuple[int, str] | None) -> list[Thread]:
         """Return the threads after the cursor, newest activity first."""
@@ -155,25 +157,25 @@ class DynamoThreadStore(DynamoMessages):
         ]
         if not scope.has(Permission.THREAD_READ_ALL):
             threads = [thread for thread in threads if thread.user_id == scope.user_id]
-        threads.sort(key=_age, reverse=True)
-        return [thread for thread in threads if below is None or _age(thread) < below]
+        threads.sort(key=_get_last_activity, reverse=True)
+        return [thread for thread in threads if below is None or _get_last_activity(thread) < below]
 
 
-def _listed_thread(entry: Item) -> str:
+def _get_thread_id(entry: Item) -> str:
     return str(entry["PK"]).removeprefix("~THREAD#")
 
 
-def _by_age(listed: list[tuple[str, Thread]]) -> list[Thread]:
+def _sort_by_age(listed: list[tuple[str, Thread]]) -> list[Thread]:
     """Return the threads of a page by their last activity, which the index has by the hour only."""
-    return sorted((thread for _, thread in listed), key=_age, reverse=True)
+    return sorted((thread for _, thread in listed), key=_get_last_activity, reverse=True)
 
 
-def _age(thread: Thread) -> tuple[int, str]:
+def _get_last_activity(thread: Thread) -> tuple[int, str]:
     return to_millis(thread.last_activity_at), thread.id
 
 
-def _user_cursor(last: Thread) -> str:
-    at, thread_id = _age(last)
+def _make_user_cursor(last: Thread) -> str:
+    at, thread_id = _get_last_activity(last)
     return encode({"at": at, "id": thread_id})
 
 

@@ -234,7 +234,7 @@ class _Reader:
         offered = self._tools.offered_name(name)
         schema: Mapping[str, Any] = next((t.parameters for t in self._tools.tools if t.name == offered), {})
         properties = schema.get("properties") or {}
-        return json.dumps({key.strip(): _value_of(text, properties.get(key.strip())) for key, text in pairs})
+        return json.dumps({key.strip(): _convert_value(text, properties.get(key.strip())) for key, text in pairs})
 
     def _read_python(self) -> Iterator[WrittenCall]:
         """Read calls as Python writes them, up to the next special token."""
@@ -254,7 +254,7 @@ class _Reader:
                 yield ast.unparse(elt.func), json.dumps(arguments, ensure_ascii=False, allow_nan=False)
 
 
-def _value_of(text: str, schema: Any) -> Any:
+def _convert_value(text: str, schema: Any) -> Any:
     """Return the value of a parameter that was written as text: JSON, unless its schema asks for a text."""
     text = text.removeprefix("\n").removesuffix("\n")
     kind = schema.get("type") if isinstance(schema, Mapping) else None

@@ -15,12 +15,12 @@ class TooManyParts(Exception):
     """The answer has more calls, blocks or fragments than any model makes."""
 
 
-def text_of(value: object) -> str:
+def get_text(value: object) -> str:
     """Return a value that is a text; an empty text for any other."""
     return value if isinstance(value, str) else ""
 
 
-def mapping_of(value: object) -> Mapping[str, Any]:
+def get_mapping(value: object) -> Mapping[str, Any]:
     """Return a value that is an object; an empty one for any other."""
     return value if isinstance(value, Mapping) else {}
 

@@ -80,7 +80,7 @@ _MARKS = (
 _OTHER = FileType(FileKind.OTHER, "application/octet-stream", "neither text nor a known kind of document or image")
 _ARCHIVE = FileType(FileKind.OTHER, "application/zip", "an archive")
 _DAMAGED = FileType(FileKind.OTHER, "application/zip", "damaged or incomplete")
-"""An unreadable archive. ``file_type`` takes it for a damaged Office file only if it was announced as one."""
+"""An unreadable archive. ``detect_file_type`` takes it for a damaged Office file only if it was announced as one."""
 _OFFICE = {
     "word/document.xml": (DOCX, "application/vnd.ms-word.document.macroenabled.12", "a Word document"),
     "ppt/presentation.xml": (PPTX, "application/vnd.ms-powerpoint.presentation.macroenabled.12", "a presentation"),
@@ -100,7 +100,7 @@ _OLDER = (
 _IS_OLDER = FileType(FileKind.OTHER, "application/x-ole-storage", "an older Office file")
 
 
-def file_type(data: bytes, name: str | None, announced: str | None) -> FileType:
+def detect_file_type(data: bytes, name: str | None, announced: str | None) -> FileType:
     """Return what ``data`` is. ``announced`` is a media type, perhaps a wrong one.
 
     It and ``name`` decide the kind of a text, whether an unreadable archive is a damaged Office file, and whether data
@@ -114,7 +114,7 @@ def file_type(data: bytes, name: str | None, announced: str | None) -> FileType:
     if is_late_pdf and PDF in (media_type.essence, type_by_name(name or "")):
         return _IS_PDF  # though all of it may be ASCII
     if by_mark is None:
-        by_mark = _text_type(data, media_type, name or "")
+        by_mark = _detect_text_type(data, media_type, name or "")
     if by_mark is None and is_late_pdf:
         by_mark = _IS_PDF
     return by_mark or _OTHER
@@ -126,13 +126,13 @@ def _find_by_mark(data: bytes) -> FileType | None:
         if re.match(mark, data, re.DOTALL):
             return marked_type
     if data.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-        return _archive_type(data)
+        return _detect_archive_type(data)
     if data.startswith(_OLE):
         return next((file_type for stream, file_type in _OLDER if stream.encode("utf-16-le") in data), _IS_OLDER)
     return None
 
 
-def _archive_type(data: bytes) -> FileType:
+def _detect_archive_type(data: bytes) -> FileType:
     if data.count(_ENTRY) > _MAX_ENTRIES:
         return _ARCHIVE
     try:
@@ -154,7 +154,7 @@ def _archive_type(data: bytes) -> FileType:
     return _ARCHIVE
 
 
-def _text_type(data: bytes, media_type: MediaType, name: str) -> FileType | None:
+def _detect_text_type(data: bytes, media_type: MediaType, name: str) -> FileType | None:
     claims = [essence for essence in (media_type.essence, type_by_name(name)) if _TEXT_TYPES.fullmatch(essence)]
     media = claims[0] if claims else HTML if is_page(data) else TEXT
     # Without a type, a text may be one that declares its encoding.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ag_ui.core import DataSource, DocumentPart, ImagePart, TextPart, UrlSource
 
 from baton.adapters.models.attachments.content import Media, MediaKind, Piece
-from baton.adapters.models.attachments.file_types import FileKind, FileType, file_type
+from baton.adapters.models.attachments.file_types import FileKind, FileType, detect_file_type
 from baton.adapters.models.profiles.profile import ModelProfile
 from baton.concurrency.tasks import gather_all, off_loop
 from baton.domain.errors import DocumentUnreadable, NotFound
@@ -151,17 +151,17 @@ class Attachments:
         """
         latest_first = contents[::-1]
         async with self._lock:
-            await self._read_all(part for content in latest_first for part in _attached(content))
+            await self._read_all(part for content in latest_first for part in _list_attached(content))
             room = TextRoom(profile)
-            return [await self._pieces(content, profile, room) for content in latest_first][::-1]
+            return [await self._make_pieces(content, profile, room) for content in latest_first][::-1]
 
     async def _read_all(self, parts: Iterable[_Attached]) -> None:
-        unread = [*{key: part for part in parts if (key := _key(part)) not in self._read}.items()]
+        unread = [*{key: part for part in parts if (key := _make_key(part)) not in self._read}.items()]
         for start in range(0, len(unread), _AT_ONCE):
             batch = unread[start : start + _AT_ONCE]
             files: list[AttachedFile | str] = await gather_all(*(self._read_file(part) for _, part in batch))
             for (key, _), file in zip(batch, files, strict=True):
-                self._read[key] = self._within_bounds(file)
+                self._read[key] = self._check_bounds(file)
 
     async def _read_file(self, part: _Attached) -> AttachedFile | str:
         """Return the file, or the sentence that names it and says why it is missing."""
@@ -178,10 +178,10 @@ class Attachments:
             return explain_omission(part.type, name or "that was sent", "its base64 is damaged")
         if not data:
             return explain_omission(part.type, name or "that was sent", "it is empty")
-        kind = await off_loop(len(data) * GUESSING, file_type, data, name, source.mime_type)
+        kind = await off_loop(len(data) * GUESSING, detect_file_type, data, name, source.mime_type)
         return AttachedFile.of(part, data, kind)
 
-    def _within_bounds(self, file: AttachedFile | str) -> AttachedFile | str:
+    def _check_bounds(self, file: AttachedFile | str) -> AttachedFile | str:
         """Return the file, or a sentence if no model gets it or the request holds too many bytes already."""
         if isinstance(file, str):
             return file
@@ -192,30 +192,30 @@ class Attachments:
         self._held += len(file.data)
         return file
 
-    async def _pieces(self, content: Content, profile: ModelProfile, room: TextRoom) -> tuple[Piece, ...]:
+    async def _make_pieces(self, content: Content, profile: ModelProfile, room: TextRoom) -> tuple[Piece, ...]:
         if isinstance(content, str):
             return (content,) if content.strip() else ()
         sent: list[Media] = []
         pieces: list[Piece] = []
         for part in content:
-            piece = part.text if isinstance(part, TextPart) else await self._piece(part, profile, sent, room)
+            piece = part.text if isinstance(part, TextPart) else await self._make_piece(part, profile, sent, room)
             if isinstance(piece, Media):
                 sent.append(piece)
             if isinstance(piece, Media) or piece.strip():
                 pieces.append(piece)
         return tuple(pieces)
 
-    async def _piece(self, part: _Attached, profile: ModelProfile, sent: Sequence[Media], room: TextRoom) -> Piece:
+    async def _make_piece(self, part: _Attached, profile: ModelProfile, sent: Sequence[Media], room: TextRoom) -> Piece:
         if isinstance(part.source, UrlSource):
             return _to_linked_piece(part, part.source, profile, sent)
-        key = _key(part)
+        key = _make_key(part)
         file = self._read[key]
         if isinstance(file, str):
             return file
         if file.type.kind is FileKind.TEXT:
             return file.frame(file.type.text, room, characters=file.type.characters)
         if file.type.kind is FileKind.IMAGE:
-            refusal = _image_refusal(profile, sent, file.size)
+            refusal = _find_image_refusal(profile, sent, file.size)
             return file.media() if refusal is None else file.explain_omission(refusal)
         if file.is_document_for(profile, sent):
             return file.media()
@@ -243,13 +243,13 @@ class Attachments:
             return f"[The document {file.name} was not given to the model. {problem.detail}]"
 
 
-def _attached(content: Content) -> list[_Attached]:
+def _list_attached(content: Content) -> list[_Attached]:
     """Return the parts of a content that have to be read."""
     parts = () if isinstance(content, str) else content
     return [part for part in parts if not isinstance(part, TextPart) and not isinstance(part.source, UrlSource)]
 
 
-def _key(part: _Attached) -> _Key:
+def _make_key(part: _Attached) -> _Key:
     source = part.source
     return (part.type, source.type, source.value, source.mime_type, part_name(part))
 
@@ -262,7 +262,7 @@ def _to_linked_piece(
     if isinstance(part, DocumentPart):
         # APIs accept few documents by URL, and fetching a caller's URL here would expose our network.
         return f"[Document{f' {name}' if name else ''} at {source.value}]"
-    refusal = _image_refusal(profile, sent)
+    refusal = _find_image_refusal(profile, sent)
     if refusal is None and not profile.image_urls:
         refusal = "it reads no images by their address"
     if refusal is not None:
@@ -275,7 +275,7 @@ def explain_omission(word: str, name: str, reason: str) -> str:
     return f"[The {word} {name} was not given to the model, because {reason}.]"
 
 
-def _image_refusal(profile: ModelProfile, sent: Sequence[Media], size: int = 0) -> str | None:
+def _find_image_refusal(profile: ModelProfile, sent: Sequence[Media], size: int = 0) -> str | None:
     """Return why the model does not get an image beside what it is ``sent`` of the message already."""
     if profile.max_image_bytes is not None and size > profile.max_image_bytes:
         return f"it reads images of at most {profile.max_image_bytes} bytes"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from baton.adapters.models.answers.answer_so_far import AnswerSoFar
-from baton.adapters.models.answers.parts import mapping_of, text_of
+from baton.adapters.models.answers.parts import get_mapping, get_text
 from baton.adapters.models.answers.thinking_tags import ThinkingTags
 from baton.adapters.models.bedrock.blocks import AnswerBlocks
 from baton.adapters.models.bedrock.event_stream import StreamEvent
@@ -80,17 +80,17 @@ class ConverseAnswer(AnswerSoFar):
         fields = event.fields
         match event.name:
             case "contentBlockStart":
-                call = mapping_of(fields.get("start")).get("toolUse")
+                call = get_mapping(fields.get("start")).get("toolUse")
                 if isinstance(call, Mapping):
-                    self._blocks.begin_call(_index(fields), call)
+                    self._blocks.begin_call(_read_index(fields), call)
             case "contentBlockDelta" if isinstance(fields.get("delta"), Mapping):
-                return self._take_delta(_index(fields), fields["delta"])
-            case "contentBlockStop" if _index(fields) == self._tagged:
+                return self._take_delta(_read_index(fields), fields["delta"])
+            case "contentBlockStop" if _read_index(fields) == self._tagged:
                 return self._end_of_text()
             case "messageStop":
                 self._stop(fields.get("stopReason"))
             case "metadata":
-                self._usage = _usage(fields.get("usage")) or self._usage
+                self._usage = _read_usage(fields.get("usage")) or self._usage
         return []  # padding, the beginning of a message, and events that are not known yet
 
     def _take_delta(self, index: int, delta: Mapping[str, Any]) -> list[ModelChunk]:
@@ -121,7 +121,7 @@ class ConverseAnswer(AnswerSoFar):
 
     def _stop(self, value: object) -> None:
         """Note why the model stopped. Raises ``ContentFiltered``, ``ContextTooLong`` and ``ProviderFailure``."""
-        reason = text_of(value)
+        reason = get_text(value)
         if reason in _FILTERED:
             raise ContentFiltered
         if reason in _MALFORMED:
@@ -131,19 +131,19 @@ class ConverseAnswer(AnswerSoFar):
         self.reason = _REASONS.get(reason, FinishReason.STOP)
 
 
-def _index(fields: Mapping[str, Any]) -> int:
+def _read_index(fields: Mapping[str, Any]) -> int:
     index = fields.get("contentBlockIndex")
     return index if isinstance(index, int) and index >= 0 else 0
 
 
-def _usage(reported: object) -> Usage | None:
+def _read_usage(reported: object) -> Usage | None:
     """Return the token counts. What the service calls input leaves out the cached tokens, so they are added."""
     if not isinstance(reported, Mapping):
         return None
-    sent, answered = _count(reported, "inputTokens"), _count(reported, "outputTokens")
-    read, written = _count(reported, "cacheReadInputTokens"), _count(reported, "cacheWriteInputTokens")
+    sent, answered = _read_count(reported, "inputTokens"), _read_count(reported, "outputTokens")
+    read, written = _read_count(reported, "cacheReadInputTokens"), _read_count(reported, "cacheWriteInputTokens")
     return Usage(sent + read + written, answered, read, written)
 
 
-def _count(reported: Mapping[str, Any], name: str) -> int:
+def _read_count(reported: Mapping[str, Any], name: str) -> int:
     return parse_token_count(reported.get(name)) or 0

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from baton.adapters.models.answers.parts import TooManyParts, is_object, make_unique_calls, text_of
-from baton.adapters.models.bedrock.messages import kept_reasoning
+from baton.adapters.models.answers.parts import TooManyParts, get_text, is_object, make_unique_calls
+from baton.adapters.models.bedrock.messages import select_reasoning
 from baton.adapters.models.profiles.profile import ModelProfile
 from baton.adapters.models.tool_schemas import ModelTools
 from baton.domain.runs.tool_call import ToolCall, as_object
@@ -63,7 +63,7 @@ class AnswerBlocks:
             self._calls[index] = max(self._blocks) + 1
         block = self._block(self._calls.get(index, index))
         block.is_call = True
-        block.call_id, block.name = text_of(call.get("toolUseId")), text_of(call.get("name"))
+        block.call_id, block.name = get_text(call.get("toolUseId")), get_text(call.get("name"))
         self.size += len(block.call_id) + len(block.name)
         if call.get("input"):
             self.add_arguments(index, call["input"])
@@ -86,7 +86,7 @@ class AnswerBlocks:
         if isinstance(piece.get("redactedContent"), str):
             block.redacted.append(piece["redactedContent"])
             self.size += len(piece["redactedContent"])
-        return text_of(piece.get("text"))
+        return get_text(piece.get("text"))
 
     def note_text(self, index: int, length: int) -> None:
         """Note that a block has shown this many more characters. Raises ``TooManyParts``."""
@@ -120,7 +120,7 @@ class AnswerBlocks:
             elif block.length:
                 parts.append({"text": block.length})
             elif block.reasoning or block.signature or block.redacted:
-                parts.append(kept_reasoning(block.whole_reasoning, profile) or {})
+                parts.append(select_reasoning(block.whole_reasoning, profile) or {})
         return [part for part in parts if part]
 
     def _block(self, index: int) -> _Block:

@@ -11,7 +11,7 @@ from baton.adapters.egress.circuit_breaker import CircuitBreakers
 from baton.adapters.models.bedrock.answer import ConverseAnswer
 from baton.adapters.models.bedrock.connection import BedrockConnection
 from baton.adapters.models.bedrock.events import JSON_TYPE, Events
-from baton.adapters.models.bedrock.request import BedrockGuardrail, ConverseRequest, converse_request
+from baton.adapters.models.bedrock.request import BedrockGuardrail, ConverseRequest, make_converse_request
 from baton.adapters.models.learning.failure import Backoff, ProviderFailure
 from baton.adapters.models.learning.request_form import RequestForm
 from baton.adapters.models.model_calls import ApiChatModel
@@ -80,6 +80,6 @@ class BedrockChatModel(ApiChatModel):
         await self._connection.aclose()
 
     def _render(self, question: PreparedQuestion) -> tuple[ConverseRequest, bytes]:
-        request = converse_request(question, guardrail=self._guardrail, sends_metadata=self._sends_metadata)
+        request = make_converse_request(question, guardrail=self._guardrail, sends_metadata=self._sends_metadata)
         # Lone surrogates have no UTF-8 form.
         return request, json.dumps(request.body, ensure_ascii=False).encode("utf-8", "replace")

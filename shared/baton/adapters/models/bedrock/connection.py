@@ -19,7 +19,7 @@ from baton.adapters.aws.blocking_calls import start
 from baton.adapters.aws.connections import certificate_context
 from baton.adapters.aws.session import CredentialSource
 from baton.adapters.aws.signature import AwsSignature
-from baton.adapters.models.bedrock.failures import NoCredentials, answered_failure, broken_failure, is_expired
+from baton.adapters.models.bedrock.failures import NoCredentials, is_expired, make_broken_failure, read_answered_failure
 from baton.adapters.models.learning.failure import FailureKind, ProviderFailure
 from baton.concurrency.tasks import off_loop
 
@@ -31,7 +31,7 @@ CONNECT_SECONDS = 5.0
 _CONNECTIONS = httpx.Limits(max_connections=1000, max_keepalive_connections=100)
 
 
-def profile_session(profile: str, config_file: Path, credentials_file: Path) -> botocore.session.Session:
+def make_profile_session(profile: str, config_file: Path, credentials_file: Path) -> botocore.session.Session:
     """Return the session of a profile of the developer's AWS configuration.
 
     It ignores the credentials and endpoints in this process's variables, which are those of the local cloud.
@@ -57,7 +57,7 @@ class NoSession:
         )
 
 
-def model_url(endpoint: str, model: str, action: str) -> str:
+def make_model_url(endpoint: str, model: str, action: str) -> str:
     """Return the URL for a model's id or ARN. Its ``:`` and ``/`` are percent-encoded, as boto3 sends them."""
     return f"{endpoint.rstrip('/')}/model/{quote(model, safe='')}/{action}"
 
@@ -146,26 +146,26 @@ class BedrockConnection:
             await client.aclose()
 
     async def _post(self, model: str, action: str, body: bytes, accept: str) -> httpx.Response:
-        url = model_url(self.endpoint, model, action)
+        url = make_model_url(self.endpoint, model, action)
         # A compressed answer may be a thousand times larger than its counted bytes.
         plain = {"Accept": accept, "Accept-Encoding": "identity", "Content-Type": "application/json"}
         try:
             headers = await self._signer.headers(url, plain, body)
-            client = self._client()
+            client = self._get_client()
             request = client.build_request("POST", url, headers=headers, content=body)
             response = await client.send(request, stream=True)
         except (httpx.HTTPError, NoCredentials) as error:
-            raise broken_failure(error) from None
+            raise make_broken_failure(error) from None
         if response.status_code == 200 and response.headers.get("content-encoding", "identity").lower() == "identity":
             return response
         try:
             if response.status_code == 200:
                 raise ProviderFailure("DecodingError", FailureKind.PROTOCOL, text="The answer is compressed.")
-            raise answered_failure(response.status_code, response.headers, await _read_beginning(response))
+            raise read_answered_failure(response.status_code, response.headers, await _read_beginning(response))
         finally:
             await response.aclose()
 
-    def _client(self) -> httpx.AsyncClient:
+    def _get_client(self) -> httpx.AsyncClient:
         loop = asyncio.get_running_loop()
         client = self._clients.get(loop)
         if client is None:

@@ -11,10 +11,10 @@ import httpx2 as httpx
 from baton.adapters.egress.circuit_breaker import CircuitBreakers
 from baton.adapters.egress.stream_limits import StreamLimits
 from baton.adapters.models.bedrock.connection import BedrockConnection
-from baton.adapters.models.bedrock.embedding_models import BedrockEmbeddingModel, embedding_model, vectors_of
+from baton.adapters.models.bedrock.embedding_models import BedrockEmbeddingModel, find_embedding_model, read_vectors
 from baton.adapters.models.bedrock.event_stream import BrokenStream
 from baton.adapters.models.bedrock.events import JSON_TYPE, read_json
-from baton.adapters.models.bedrock.failures import broken_failure
+from baton.adapters.models.bedrock.failures import make_broken_failure
 from baton.adapters.models.embedding_calls import ApiEmbedder
 from baton.adapters.models.embedding_pace import EmbeddingPaces
 from baton.adapters.models.learning.failure import Backoff
@@ -54,7 +54,7 @@ class BedrockEmbedder(ApiEmbedder):
         ``family`` is the id of a known model, for names that do not imply it. Raises ``ValueError`` for a model that is
         not known.
         """
-        known_model = embedding_model(family or model)
+        known_model = find_embedding_model(family or model)
         if known_model is None:
             raise ValueError(
                 f"{model!r} is no known embedding model of Amazon Bedrock. Known are Amazon's Titan and Nova,"
@@ -100,11 +100,11 @@ class BedrockEmbedder(ApiEmbedder):
         try:
             answer: Any = await read_json(response, LIMITS)
         except (httpx.HTTPError, BrokenStream) as error:
-            raise broken_failure(error) from None
+            raise make_broken_failure(error) from None
         finally:
             await response.aclose()
         size = len(texts) * self.dimensions
-        return await off_loop(size, vectors_of, answer, self._family, len(texts), self.dimensions)
+        return await off_loop(size, read_vectors, answer, self._family, len(texts), self.dimensions)
 
     async def aclose(self) -> None:
         """Close this event loop's connections."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from baton.adapters.models.embedding_calls import EmbeddingLimits, NoEmbeddings, unit_vectors
+from baton.adapters.models.embedding_calls import EmbeddingLimits, NoEmbeddings, make_unit_vectors
 from baton.adapters.models.profiles.known_profiles import without_place
 from baton.domain.documents.search import Vector
 from baton.ports.documents.search import EmbeddingPurpose
@@ -35,35 +35,35 @@ class BedrockEmbeddingModel:
     """Returns the vectors of an answer unchanged: a list of lists of numbers, if the answer is one."""
 
 
-def embedding_model(name: str) -> BedrockEmbeddingModel | None:
+def find_embedding_model(name: str) -> BedrockEmbeddingModel | None:
     """Return the family of the model with this id, inference profile or ARN; None if it is unknown."""
     bare_name = without_place(name)
     return next((family for beginning, family in _FAMILIES.items() if bare_name.startswith(beginning)), None)
 
 
-def vectors_of(response: object, model: BedrockEmbeddingModel, texts: int, dimensions: int) -> list[Vector]:
+def read_vectors(response: object, model: BedrockEmbeddingModel, texts: int, dimensions: int) -> list[Vector]:
     """Return the vectors of a response, with length 1. Raises ``NoEmbeddings`` and ``WrongEmbeddings``."""
     if not isinstance(response, Mapping):
         raise NoEmbeddings("The answer is no object.")
     numbers = model.numbers(response)
     if not isinstance(numbers, list) or len(numbers) != texts:
         raise NoEmbeddings(f"The answer has no list of {texts} embeddings.")
-    return unit_vectors([vector if isinstance(vector, list) else () for vector in numbers], dimensions)
+    return make_unit_vectors([vector if isinstance(vector, list) else () for vector in numbers], dimensions)
 
 
-def _titan_body(texts: Sequence[str], purpose: EmbeddingPurpose, dimensions: int) -> dict[str, Any]:
+def _make_titan_body(texts: Sequence[str], purpose: EmbeddingPurpose, dimensions: int) -> dict[str, Any]:
     return {"inputText": texts[0], "dimensions": dimensions, "normalize": True}
 
 
-def _titan_numbers(response: Mapping[str, Any]) -> Any:
+def _read_titan_numbers(response: Mapping[str, Any]) -> Any:
     return [response.get("embedding")]
 
 
-def _cohere_3_body(texts: Sequence[str], purpose: EmbeddingPurpose, dimensions: int) -> dict[str, Any]:
+def _make_cohere_3_body(texts: Sequence[str], purpose: EmbeddingPurpose, dimensions: int) -> dict[str, Any]:
     return {"texts": list(texts), "input_type": _COHERE_PURPOSES[purpose], "truncate": "END"}
 
 
-def _cohere_4_body(texts: Sequence[str], purpose: EmbeddingPurpose, dimensions: int) -> dict[str, Any]:
+def _make_cohere_4_body(texts: Sequence[str], purpose: EmbeddingPurpose, dimensions: int) -> dict[str, Any]:
     return {
         "texts": list(texts),
         "input_type": _COHERE_PURPOSES[purpose],
@@ -73,13 +73,13 @@ def _cohere_4_body(texts: Sequence[str], purpose: EmbeddingPurpose, dimensions: 
     }
 
 
-def _cohere_numbers(response: Mapping[str, Any]) -> Any:
+def _read_cohere_numbers(response: Mapping[str, Any]) -> Any:
     embeddings = response.get("embeddings")
     # They are an object if the request names types.
     return embeddings.get("float") if isinstance(embeddings, Mapping) else embeddings
 
 
-def _nova_body(texts: Sequence[str], purpose: EmbeddingPurpose, dimensions: int) -> dict[str, Any]:
+def _make_nova_body(texts: Sequence[str], purpose: EmbeddingPurpose, dimensions: int) -> dict[str, Any]:
     return {
         "taskType": "SINGLE_EMBEDDING",
         "singleEmbeddingParams": {
@@ -90,7 +90,7 @@ def _nova_body(texts: Sequence[str], purpose: EmbeddingPurpose, dimensions: int)
     }
 
 
-def _nova_numbers(response: Mapping[str, Any]) -> Any:
+def _read_nova_numbers(response: Mapping[str, Any]) -> Any:
     embeddings = response.get("embeddings")
     if not isinstance(embeddings, list):
         return None
@@ -100,18 +100,26 @@ def _nova_numbers(response: Mapping[str, Any]) -> Any:
 _ONE_TEXT = EmbeddingLimits(1, MAX_TEXT_TOKENS, MAX_TEXT_TOKENS, MAX_CHARACTERS, PARALLEL)
 _FAMILIES = {
     "amazon.titan-embed-text-v1": BedrockEmbeddingModel(
-        _ONE_TEXT, (1536,), lambda texts, purpose, dimensions: {"inputText": texts[0]}, _titan_numbers
+        _ONE_TEXT, (1536,), lambda texts, purpose, dimensions: {"inputText": texts[0]}, _read_titan_numbers
     ),
-    "amazon.titan-embed-text": BedrockEmbeddingModel(_ONE_TEXT, (256, 512, 1024), _titan_body, _titan_numbers),
+    "amazon.titan-embed-text": BedrockEmbeddingModel(
+        _ONE_TEXT, (256, 512, 1024), _make_titan_body, _read_titan_numbers
+    ),
     "amazon.nova-2-multimodal-embeddings": BedrockEmbeddingModel(
-        _ONE_TEXT, (256, 384, 1024, 3072), _nova_body, _nova_numbers
+        _ONE_TEXT, (256, 384, 1024, 3072), _make_nova_body, _read_nova_numbers
     ),
     "cohere.embed-v4": BedrockEmbeddingModel(
-        EmbeddingLimits(96, 100_000, 32_000, None, PARALLEL), (256, 512, 1024, 1536), _cohere_4_body, _cohere_numbers
+        EmbeddingLimits(96, 100_000, 32_000, None, PARALLEL),
+        (256, 512, 1024, 1536),
+        _make_cohere_4_body,
+        _read_cohere_numbers,
     ),
     # It takes 512 tokens. A text of this length may have more; the service cuts it.
     "cohere.embed": BedrockEmbeddingModel(
-        EmbeddingLimits(96, 100_000, MAX_TEXT_TOKENS, 2_048, PARALLEL), (1024,), _cohere_3_body, _cohere_numbers
+        EmbeddingLimits(96, 100_000, MAX_TEXT_TOKENS, 2_048, PARALLEL),
+        (1024,),
+        _make_cohere_3_body,
+        _read_cohere_numbers,
     ),
 }
 """Families by the beginning of their names, the longer ones first."""

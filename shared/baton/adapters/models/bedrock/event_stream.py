@@ -63,8 +63,8 @@ class EventStream(AsyncIterator[StreamEvent]):
         """Bytes of the frame that is not complete yet."""
 
     async def __anext__(self) -> StreamEvent:
-        while (event := self._next_event()) is None:
-            piece = await self._next_piece()
+        while (event := self._read_next_event()) is None:
+            piece = await self._read_next_piece()
             if not piece:
                 if self._unread:
                     raise BrokenStream("The event stream ends inside a frame.")
@@ -78,7 +78,7 @@ class EventStream(AsyncIterator[StreamEvent]):
         """Close the body."""
         await self._body.aclose()
 
-    async def _next_piece(self) -> bytes:
+    async def _read_next_piece(self) -> bytes:
         """Return the next bytes of the body; none at its end."""
         while self._position >= len(self._part):
             part = await anext(self._body, None)
@@ -94,7 +94,7 @@ class EventStream(AsyncIterator[StreamEvent]):
     async def _read_whole(self, beginning: bytes) -> bytes:
         """Return a body that is no stream, cut at the longest event."""
         body = bytearray(beginning)
-        while len(body) < self._limits.event_bytes and (piece := await self._next_piece()):
+        while len(body) < self._limits.event_bytes and (piece := await self._read_next_piece()):
             body += piece
         return bytes(body)
 
@@ -107,7 +107,7 @@ class EventStream(AsyncIterator[StreamEvent]):
             raise StreamTooLong(f"An event of the stream is longer than {self._limits.event_bytes} bytes.")
         self._frames.add_data(piece)
 
-    def _next_event(self) -> StreamEvent | None:
+    def _read_next_event(self) -> StreamEvent | None:
         """Return the next complete event; None if more bytes are needed."""
         try:
             frame: Any = next(self._frames, None)  # its attributes are declared wrongly

@@ -9,9 +9,9 @@ from typing import Any
 import httpx2 as httpx
 
 from baton.adapters.egress.stream_limits import StreamLimits, StreamTooLong
-from baton.adapters.models.answers.parts import mapping_of
+from baton.adapters.models.answers.parts import get_mapping
 from baton.adapters.models.bedrock.event_stream import LIMITS, BrokenStream, EventStream, NoEventStream, StreamEvent
-from baton.adapters.models.bedrock.failures import answered_failure, broken_failure, streamed_failure
+from baton.adapters.models.bedrock.failures import make_broken_failure, read_answered_failure, read_streamed_failure
 from baton.domain.json_values import ValueCount, load_json
 
 JSON_TYPE = "application/json"
@@ -50,25 +50,25 @@ class Events(AsyncIterator[StreamEvent]):
 
     async def __anext__(self) -> StreamEvent:
         try:
-            event = await self._next()
+            event = await self._read_next()
         except NoEventStream as other:
-            raise answered_failure(200, {}, other.body) from None
+            raise read_answered_failure(200, {}, other.body) from None
         except (httpx.HTTPError, BrokenStream) as error:
-            raise broken_failure(error) from None
+            raise make_broken_failure(error) from None
         if event is None:
             raise StopAsyncIteration
         if event.is_exception:
-            raise streamed_failure(event)
+            raise read_streamed_failure(event)
         return event
 
-    async def _next(self) -> StreamEvent | None:
+    async def _read_next(self) -> StreamEvent | None:
         if self._stream is not None and self._whole is None:
             try:
                 return await anext(self._stream, None)
             except NoEventStream as other:  # a gateway answers whole
-                self._whole = iter(_events_of(_whole_answer(other)))
+                self._whole = iter(_list_events(_read_whole_answer(other)))
         if self._whole is None:
-            self._whole = iter(_events_of(await self._read_answer()))
+            self._whole = iter(_list_events(await self._read_answer()))
         return next(self._whole, None)
 
     async def aclose(self) -> None:
@@ -86,7 +86,7 @@ class Events(AsyncIterator[StreamEvent]):
         return answer
 
 
-def _whole_answer(other: NoEventStream) -> Mapping[str, Any]:
+def _read_whole_answer(other: NoEventStream) -> Mapping[str, Any]:
     """Return the answer that came in place of an event stream. Raises ``NoEventStream`` if it is none."""
     answer = load_json(other.body)
     if not isinstance(answer, Mapping) or "output" not in answer:
@@ -94,27 +94,27 @@ def _whole_answer(other: NoEventStream) -> Mapping[str, Any]:
     return answer
 
 
-def _events_of(answer: Mapping[str, Any]) -> list[StreamEvent]:
+def _list_events(answer: Mapping[str, Any]) -> list[StreamEvent]:
     """Return the events that ConverseStream would have sent for an answer of Converse."""
-    message = mapping_of(mapping_of(answer.get("output")).get("message"))
+    message = get_mapping(get_mapping(answer.get("output")).get("message"))
     content = message.get("content")
     events: list[StreamEvent] = []
     for index, block in enumerate(content if isinstance(content, list) else ()):
-        events += _block_events({"contentBlockIndex": index}, mapping_of(block))
+        events += _list_block_events({"contentBlockIndex": index}, get_mapping(block))
     events.append(StreamEvent("metadata", {"usage": answer.get("usage")}))
     if "stopReason" in answer:
         events.append(StreamEvent("messageStop", {"stopReason": answer["stopReason"]}))
     return events
 
 
-def _block_events(index: dict[str, Any], block: Mapping[str, Any]) -> list[StreamEvent]:
+def _list_block_events(index: dict[str, Any], block: Mapping[str, Any]) -> list[StreamEvent]:
     events: list[StreamEvent] = []
     deltas: list[dict[str, Any]] = []
-    call, reasoning = mapping_of(block.get("toolUse")), mapping_of(block.get("reasoningContent"))
+    call, reasoning = get_mapping(block.get("toolUse")), get_mapping(block.get("reasoningContent"))
     if call:
         events.append(StreamEvent("contentBlockStart", {**index, "start": {"toolUse": call}}))
     elif reasoning:
-        thinking = {**mapping_of(reasoning.get("reasoningText")), **reasoning}
+        thinking = {**get_mapping(reasoning.get("reasoningText")), **reasoning}
         deltas += [{"reasoningContent": {name: thinking[name]}} for name in _REASONING if name in thinking]
     elif "text" in block:
         deltas.append({"text": block["text"]})

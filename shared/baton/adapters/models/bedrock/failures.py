@@ -10,7 +10,13 @@ from typing import Any
 import httpx2 as httpx
 
 from baton.adapters.models.bedrock.event_stream import BrokenStream, StreamEvent
-from baton.adapters.models.learning.failure import MAX_TEXT, FailureKind, ProviderFailure, json_text, retry_after
+from baton.adapters.models.learning.failure import (
+    MAX_TEXT,
+    FailureKind,
+    ProviderFailure,
+    read_retry_after,
+    write_json_text,
+)
 
 _STATUS = {
     "accessdeniedexception": 403,
@@ -67,7 +73,7 @@ class NoCredentials(ValueError):
     """There are no credentials, or they cannot be renewed. The message says why."""
 
 
-def answered_failure(status: int, headers: Mapping[str, str], body: bytes) -> ProviderFailure:
+def read_answered_failure(status: int, headers: Mapping[str, str], body: bytes) -> ProviderFailure:
     """Return the failure of an answer that is not 200."""
     fields: Any
     try:
@@ -78,22 +84,22 @@ def answered_failure(status: int, headers: Mapping[str, str], body: bytes) -> Pr
         fields = {}
     # The header may continue with the address of a description of the error.
     name = headers.get("x-amzn-errortype", "").partition(":")[0] or str(fields.get("__type", "")).rpartition("#")[2]
-    failure = _failure(name or f"HTTP {status}", fields, _STATUS.get(name.lower(), status))
+    failure = _make_failure(name or f"HTTP {status}", fields, _STATUS.get(name.lower(), status))
     failure.request_id = headers.get("x-amzn-requestid")
-    failure.retry_after = retry_after(headers)
+    failure.retry_after = read_retry_after(headers)
     return failure
 
 
-def streamed_failure(event: StreamEvent) -> ProviderFailure:
+def read_streamed_failure(event: StreamEvent) -> ProviderFailure:
     """Return the failure that an exception in the stream means. botocore would give all of them status 400."""
     status = _STATUS.get(event.name.lower())
     original = event.fields.get("originalStatusCode")
     if status == 424 and isinstance(original, int) and 400 <= original < 600:
         status = original
-    return _failure(event.name, event.fields, status)
+    return _make_failure(event.name, event.fields, status)
 
 
-def broken_failure(error: httpx.HTTPError | BrokenStream | NoCredentials) -> ProviderFailure:
+def make_broken_failure(error: httpx.HTTPError | BrokenStream | NoCredentials) -> ProviderFailure:
     """Return the failure of a request without an answer, or with something that is not one."""
     name = type(error).__name__
     if isinstance(error, NoCredentials):
@@ -107,11 +113,11 @@ def is_expired(failure: ProviderFailure) -> bool:
     return failure.code.lower() in _EXPIRED
 
 
-def _failure(name: str, fields: Mapping[str, Any], status: int | None) -> ProviderFailure:
+def _make_failure(name: str, fields: Mapping[str, Any], status: int | None) -> ProviderFailure:
     texts = (fields.get("message") or fields.get("Message"), fields.get("originalMessage"))
     text = " ".join(text for text in texts if isinstance(text, str))[:MAX_TEXT]
-    text = text or (json_text(fields) if set(fields) - {"message", "Message"} else "")
-    failure = ProviderFailure(name, status=status, code=name, param=_setting_name(text), text=text)
+    text = text or (write_json_text(fields) if set(fields) - {"message", "Message"} else "")
+    failure = ProviderFailure(name, status=status, code=name, param=_find_setting_name(text), text=text)
     words = failure.words
     if _AGREEMENT in words:
         failure.status, failure.is_final = 503, True
@@ -120,7 +126,7 @@ def _failure(name: str, fields: Mapping[str, Any], status: int | None) -> Provid
     return failure
 
 
-def _setting_name(text: str) -> str:
+def _find_setting_name(text: str) -> str:
     """Return the profile's name for the field that the text is about; empty if it names none."""
     if "prompt caching" in text:
         return "cache_point"

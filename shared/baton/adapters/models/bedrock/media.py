@@ -57,7 +57,7 @@ class MessageMedia:
         """Return the blocks of an attachment: itself, or a sentence that says why it is left out."""
         if media.data is None:
             return [{"text": f"[Image {media.name} at {media.url}]"}]  # Converse fetches nothing from the web
-        refusal = self._refusal(media, media.data)
+        refusal = self._find_refusal(media, media.data)
         if refusal is not None:
             return [{"text": f"[The {media.kind} {media.name} was not given to the model: {refusal}.]"}]
         self._sent[media.kind] += 1
@@ -69,7 +69,7 @@ class MessageMedia:
         name = f"document {self._number}-{self._sent[media.kind]}"
         return [{"text": f"[{name} is the file {media.name}]"}, {"document": {**block, "name": name}}]
 
-    def _refusal(self, media: Media, data: bytes) -> str | None:
+    def _find_refusal(self, media: Media, data: bytes) -> str | None:
         """Return why the service does not take an attachment; None if it does."""
         formats, most, most_bytes = _LIMITS[media.kind]
         if media.mime_type not in formats:
@@ -78,7 +78,7 @@ class MessageMedia:
             return "it is empty"
         if len(data) > most_bytes:
             return f"it is larger than {most_bytes / 1_000_000:g} MB"
-        size = image_size(data) if media.kind is MediaKind.IMAGE else None
+        size = read_image_size(data) if media.kind is MediaKind.IMAGE else None
         if size is not None and max(size) > MAX_IMAGE_PIXELS:
             return f"it has more than {MAX_IMAGE_PIXELS} pixels in one direction"
         if self._sent[media.kind] == most:
@@ -90,7 +90,7 @@ _JPEG_FRAMES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
 """Markers of JPEG segments that hold the size."""
 
 
-def image_size(data: bytes) -> tuple[int, int] | None:
+def read_image_size(data: bytes) -> tuple[int, int] | None:
     """Return the width and height of a PNG, GIF, WebP or JPEG; None if they cannot be read."""
     try:
         if data.startswith(b"\x89PNG\r\n\x1a\n"):
@@ -98,15 +98,15 @@ def image_size(data: bytes) -> tuple[int, int] | None:
         if data.startswith((b"GIF87a", b"GIF89a")):
             return struct.unpack_from("<HH", data, 6)
         if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
-            return _webp_size(data)
+            return _read_webp_size(data)
         if data.startswith(b"\xff\xd8"):
-            return _jpeg_size(data)
+            return _read_jpeg_size(data)
     except (struct.error, IndexError):
         pass
     return None
 
 
-def _webp_size(data: bytes) -> tuple[int, int] | None:
+def _read_webp_size(data: bytes) -> tuple[int, int] | None:
     kind = data[12:16]
     if kind == b"VP8X" and len(data) >= 30:
         return int.from_bytes(data[24:27], "little") + 1, int.from_bytes(data[27:30], "little") + 1
@@ -119,7 +119,7 @@ def _webp_size(data: bytes) -> tuple[int, int] | None:
     return None
 
 
-def _jpeg_size(data: bytes) -> tuple[int, int] | None:
+def _read_jpeg_size(data: bytes) -> tuple[int, int] | None:
     offset = 2
     while data[offset] == 0xFF:
         marker = data[offset + 1]

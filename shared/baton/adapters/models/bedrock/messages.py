@@ -9,7 +9,7 @@ from typing import Any
 from baton.adapters.models.attachments.content import LaidMessage
 from baton.adapters.models.bedrock.media import Block, MessageMedia
 from baton.adapters.models.profiles.profile import CacheHints, ModelProfile
-from baton.adapters.models.prompt_layout import BEGINNING, BETWEEN, arguments_of
+from baton.adapters.models.prompt_layout import BEGINNING, BETWEEN, parse_arguments
 from baton.adapters.models.tool_schemas import ModelTools
 from baton.domain.json_values import load_json
 from baton.domain.runs.tool_call import ToolCall
@@ -80,12 +80,12 @@ class ConverseMessages:
     def _add(self, message: LaidMessage) -> bool:
         """Render a message, and return whether it has content."""
         if message.role is Role.TOOL and message.call_id in self._unanswered:
-            return self._extend("user", [self._result_block(message, self._unanswered.pop(message.call_id or ""))])
+            return self._extend("user", [self._make_result_block(message, self._unanswered.pop(message.call_id or ""))])
         self._answer_all()
         if message.role is Role.ASSISTANT:
-            self._unanswered = {call.id: self._unique(call.id) for call in message.calls}
+            self._unanswered = {call.id: self._make_unique(call.id) for call in message.calls}
             calls = tuple(replace(call, id=self._unanswered[call.id]) for call in message.calls)
-            return self._extend("assistant", _answer_blocks(replace(message, calls=calls), self._tools))
+            return self._extend("assistant", _make_answer_blocks(replace(message, calls=calls), self._tools))
         holds_results = self.messages and any("toolResult" in block for block in self.messages[-1]["content"])
         if message.media and holds_results:
             # No model takes a document beside a result, and Converse joins neighbours of one role.
@@ -108,7 +108,7 @@ class ConverseMessages:
             self.messages[-1]["content"].extend(blocks)
         return bool(blocks)
 
-    def _unique(self, call_id: str) -> str:
+    def _make_unique(self, call_id: str) -> str:
         """Return an id that no earlier call of the request has: some models count from the start in each answer."""
         unique, number = call_id, 2
         while unique in self._call_ids:
@@ -119,12 +119,14 @@ class ConverseMessages:
     def _answer_all(self) -> None:
         """Give each call without a result one that says so: the service refuses a call alone."""
         for call_id in self._unanswered.values():
-            self._extend("user", [self._result_block(LaidMessage(Role.TOOL, (NO_RESULT,), is_error=True), call_id)])
+            self._extend(
+                "user", [self._make_result_block(LaidMessage(Role.TOOL, (NO_RESULT,), is_error=True), call_id)]
+            )
         self._unanswered = {}
 
-    def _result_block(self, message: LaidMessage, call_id: str) -> Block:
+    def _make_result_block(self, message: LaidMessage, call_id: str) -> Block:
         text = message.text if message.text.strip() else NO_RESULT
-        result: dict[str, Any] = {"toolUseId": call_id, "content": [_output_block(text, self._profile)]}
+        result: dict[str, Any] = {"toolUseId": call_id, "content": [_make_output_block(text, self._profile)]}
         if message.is_error and "result_status" not in self._profile.dropped:
             result["status"] = "error"
         return {"toolResult": result}
@@ -134,7 +136,7 @@ class ConverseMessages:
             content.append(dict(CACHE_POINT))
 
 
-def _output_block(text: str, profile: ModelProfile) -> Block:
+def _make_output_block(text: str, profile: ModelProfile) -> Block:
     """Return the block of a tool's output. Mistral's models read JSON better, others read text better."""
     if profile.further.get("results") != "json":
         return {"text": text}
@@ -142,25 +144,25 @@ def _output_block(text: str, profile: ModelProfile) -> Block:
     return {"json": value if isinstance(value, dict) else {"result": text}}
 
 
-def _answer_blocks(message: LaidMessage, tools: ModelTools) -> list[Block]:
+def _make_answer_blocks(message: LaidMessage, tools: ModelTools) -> list[Block]:
     """Return the blocks of an answer: reasoning, text and calls in the order in which the model gave them."""
-    text, calls = message.text, dict(enumerate(_call_block(call, tools) for call in message.calls))
+    text, calls = message.text, dict(enumerate(_make_call_block(call, tools) for call in message.calls))
     blocks: list[Block] = []
     position = 0
     for part in message.parts.parts if message.parts is not None else ():
         if REASONING in part:
             blocks.append({REASONING: part[REASONING]})
         elif isinstance(length := part.get("text"), int):
-            blocks += _text_blocks(text[position : position + length])
+            blocks += _make_text_blocks(text[position : position + length])
             position += length
         elif part.get("call") in calls:
             blocks.append(calls.pop(part["call"]))
     first_call = next((at for at, block in enumerate(blocks) if "toolUse" in block), len(blocks))
-    blocks[first_call:first_call] = _text_blocks(text[position:])  # nothing but calls may follow a call
+    blocks[first_call:first_call] = _make_text_blocks(text[position:])  # nothing but calls may follow a call
     return [*blocks, *calls.values()]
 
 
-def kept_reasoning(reasoning: Mapping[str, Any], profile: ModelProfile) -> Block | None:
+def select_reasoning(reasoning: Mapping[str, Any], profile: ModelProfile) -> Block | None:
     """Return a block of reasoning as it goes back; None if the model would refuse it.
 
     Anthropic's models refuse a text without its signature, and all others a text with one.
@@ -176,10 +178,10 @@ def kept_reasoning(reasoning: Mapping[str, Any], profile: ModelProfile) -> Block
     return {REASONING: {"reasoningText": {"text": text}}} if text else None
 
 
-def _call_block(call: ToolCall, tools: ModelTools) -> Block:
-    arguments = arguments_of(call) if call.arguments.strip() else {}
+def _make_call_block(call: ToolCall, tools: ModelTools) -> Block:
+    arguments = parse_arguments(call) if call.arguments.strip() else {}
     return {"toolUse": {"toolUseId": call.id, "name": tools.name_outside(call.name), "input": arguments}}
 
 
-def _text_blocks(text: str) -> list[Block]:
+def _make_text_blocks(text: str) -> list[Block]:
     return [{"text": text}] if text.strip() else []

@@ -12,7 +12,7 @@ from baton.adapters.models.bedrock.messages import ConverseMessages
 from baton.adapters.models.learning.request_form import SentFeatures
 from baton.adapters.models.profiles.profile import AnswerForm, EffortForm, ModelProfile
 from baton.adapters.models.question import PreparedQuestion
-from baton.adapters.models.tool_schemas import STRICT_NAME, ModelTools, normalised_schema
+from baton.adapters.models.tool_schemas import STRICT_NAME, ModelTools, normalise_schema
 from baton.ports.agents.chat_model import ModelSettings
 
 MAX_METADATA_PAIRS = 16
@@ -70,15 +70,15 @@ class _Draft:
     """Settings that are not sent."""
 
 
-def converse_request(
+def make_converse_request(
     question: PreparedQuestion, *, guardrail: BedrockGuardrail | None, sends_metadata: bool
 ) -> ConverseRequest:
     """Return the request for the messages and tools, in the form of the model's profile."""
     settings, profile, tools = question.settings, question.profile, question.tools
     draft = _make_draft(settings, tools, profile)
     prompts = ConverseMessages(question.messages, tools, profile)
-    inference = _inference_config(draft)
-    tool_config, fields = _tool_config(draft), _model_fields(draft)
+    inference = _make_inference_config(draft)
+    tool_config, fields = _make_tool_config(draft), _make_model_fields(draft)
     streams = not (tools.tools and profile.further.get("streams_tools") == "no")
     schema = settings.answer_schema if profile.answer_form is AnswerForm.SCHEMA else None
     body: dict[str, Any] = {
@@ -88,17 +88,17 @@ def converse_request(
         "inferenceConfig": inference,
         "toolConfig": tool_config,
         "additionalModelRequestFields": fields,
-        "outputConfig": _output_config(schema) if schema is not None else None,
-        "requestMetadata": request_metadata(settings.metadata) if sends_metadata else None,
-        "guardrailConfig": _guardrail_config(guardrail, streams=streams),
+        "outputConfig": _make_output_config(schema) if schema is not None else None,
+        "requestMetadata": make_request_metadata(settings.metadata) if sends_metadata else None,
+        "guardrailConfig": _make_guardrail_config(guardrail, streams=streams),
     }
     body = {name: value for name, value in body.items() if value}
-    names = _feature_names(draft, inference, tool_config, has_points=prompts.has_cache_points)
+    names = _list_feature_names(draft, inference, tool_config, has_points=prompts.has_cache_points)
     sent = replace(question.features(*names), body=body)
     return ConverseRequest(body, sent, tuple(sorted(draft.dropped)), streams)
 
 
-def request_metadata(values: Mapping[str, Any]) -> dict[str, str]:
+def make_request_metadata(values: Mapping[str, Any]) -> dict[str, str]:
     """Return the metadata of invocation logs within AWS's limits of number, length and characters."""
     texts = {
         name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -111,7 +111,7 @@ def request_metadata(values: Mapping[str, Any]) -> dict[str, str]:
 def _make_draft(settings: ModelSettings, tools: ModelTools, profile: ModelProfile) -> _Draft:
     most = profile.default_max_output
     max_tokens = None if "max_output_tokens" in profile.dropped else settings.max_output_tokens
-    thinking = thinking_of(settings, profile, max_tokens)
+    thinking = make_thinking(settings, profile, max_tokens)
     draft = _Draft(settings, profile, tools, thinking or Thinking(), max_tokens, set())
     if max_tokens is None and settings.max_output_tokens is not None:
         draft.dropped.add("max_output_tokens")
@@ -123,7 +123,7 @@ def _make_draft(settings: ModelSettings, tools: ModelTools, profile: ModelProfil
     return draft
 
 
-def _inference_config(draft: _Draft) -> dict[str, Any]:
+def _make_inference_config(draft: _Draft) -> dict[str, Any]:
     settings, profile = draft.settings, draft.profile
     temperature, top_p = settings.temperature, settings.top_p
     if temperature is not None and ("temperature" in profile.dropped or draft.thinking.budget):
@@ -144,7 +144,7 @@ def _inference_config(draft: _Draft) -> dict[str, Any]:
     return {name: value for name, value in inference.items() if value is not None}
 
 
-def _tool_config(draft: _Draft) -> dict[str, Any] | None:
+def _make_tool_config(draft: _Draft) -> dict[str, Any] | None:
     if not draft.tools.tools:
         return None
     config: dict[str, Any] = {
@@ -170,7 +170,7 @@ def _tool_config(draft: _Draft) -> dict[str, Any] | None:
     return {**config, "toolChoice": {"any": {}} if choice == "required" else one}
 
 
-def _model_fields(draft: _Draft) -> dict[str, Any]:
+def _make_model_fields(draft: _Draft) -> dict[str, Any]:
     """Return the fields that the service passes on to the model."""
     settings, profile = draft.settings, draft.profile
     for name in ("verbosity", "parallel_tool_calls"):
@@ -190,7 +190,7 @@ def _model_fields(draft: _Draft) -> dict[str, Any]:
     return fields
 
 
-def _guardrail_config(guardrail: BedrockGuardrail | None, *, streams: bool) -> dict[str, str] | None:
+def _make_guardrail_config(guardrail: BedrockGuardrail | None, *, streams: bool) -> dict[str, str] | None:
     if guardrail is None:
         return None
     config = {"guardrailIdentifier": guardrail.identifier, "guardrailVersion": guardrail.version}
@@ -198,7 +198,7 @@ def _guardrail_config(guardrail: BedrockGuardrail | None, *, streams: bool) -> d
     return {**config, "streamProcessingMode": "sync"} if streams else config
 
 
-def _feature_names(
+def _list_feature_names(
     draft: _Draft, inference: Mapping[str, Any], tool_config: Mapping[str, Any] | None, *, has_points: bool
 ) -> tuple[str, ...]:
     """Return the profiles' names for the optional fields of the request."""
@@ -215,9 +215,9 @@ def _feature_names(
     return (*(name for name, is_held in held.items() if is_held), *draft.settings.extra)
 
 
-def _output_config(schema: Mapping[str, Any]) -> dict[str, Any]:
+def _make_output_config(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return ``outputConfig`` for a JSON Schema, without the keywords that the service refuses."""
-    strict = _make_strict(normalised_schema(schema, REFUSED_KEYWORDS))
+    strict = _make_strict(normalise_schema(schema, REFUSED_KEYWORDS))
     text = json.dumps(strict, ensure_ascii=False, separators=(",", ":"))
     return {"textFormat": {"type": "json_schema", "structure": {"jsonSchema": {"name": STRICT_NAME, "schema": text}}}}
 
@@ -255,18 +255,18 @@ class Thinking:
     """Tokens of thinking, for models that take a number. Such a request takes neither sampling nor forced calls."""
 
 
-def thinking_of(settings: ModelSettings, profile: ModelProfile, max_output: int | None) -> Thinking | None:
+def make_thinking(settings: ModelSettings, profile: ModelProfile, max_output: int | None) -> Thinking | None:
     """Return the fields that ask for the agent's effort of thinking; None if the model takes no effort."""
     asked_effort = settings.reasoning_effort
     if "reasoning_effort" in profile.dropped or profile.effort is EffortForm.NONE:
         return None if asked_effort else Thinking()
     if profile.effort is EffortForm.ADAPTIVE:
-        return _adaptive_thinking(asked_effort, profile, shows=settings.shows_reasoning)
+        return _make_adaptive_thinking(asked_effort, profile, shows=settings.shows_reasoning)
     if profile.effort is EffortForm.BUDGET:
-        return _budgeted_thinking(asked_effort or ("low" if settings.shows_reasoning else None), max_output)
+        return _make_budgeted_thinking(asked_effort or ("low" if settings.shows_reasoning else None), max_output)
     if asked_effort is None:
         return Thinking()
-    effort = _nearest_effort(asked_effort, profile)
+    effort = _find_nearest_effort(asked_effort, profile)
     if profile.effort is EffortForm.REASONING:
         return Thinking({"reasoning": {"effort": effort}})
     if profile.effort is EffortForm.REASONING_CONFIG:
@@ -277,7 +277,7 @@ def thinking_of(settings: ModelSettings, profile: ModelProfile, max_output: int 
     return Thinking({"reasoning_effort": effort})
 
 
-def _adaptive_thinking(effort: str | None, profile: ModelProfile, *, shows: bool) -> Thinking:
+def _make_adaptive_thinking(effort: str | None, profile: ModelProfile, *, shows: bool) -> Thinking:
     off = profile.further.get("thinking_off", "disabled")
     if effort == "none" and off != "never":
         return Thinking({"thinking": {"type": off}})
@@ -288,10 +288,10 @@ def _adaptive_thinking(effort: str | None, profile: ModelProfile, *, shows: bool
         thinking["display"] = profile.further["display"]
     if effort is None:
         return Thinking({"thinking": thinking})
-    return Thinking({"thinking": thinking, "output_config": {"effort": _nearest_effort(effort, profile)}})
+    return Thinking({"thinking": thinking, "output_config": {"effort": _find_nearest_effort(effort, profile)}})
 
 
-def _budgeted_thinking(effort: str | None, max_output: int | None) -> Thinking | None:
+def _make_budgeted_thinking(effort: str | None, max_output: int | None) -> Thinking | None:
     if effort in (None, "none"):
         return Thinking()
     budget = BUDGETS.get(effort or "", BUDGETS["medium"])
@@ -302,7 +302,7 @@ def _budgeted_thinking(effort: str | None, max_output: int | None) -> Thinking |
     return Thinking({"thinking": {"type": "enabled", "budget_tokens": budget}}, budget)
 
 
-def _nearest_effort(effort: str, profile: ModelProfile) -> str:
+def _find_nearest_effort(effort: str, profile: ModelProfile) -> str:
     """Return the model's level that is nearest to ``effort``, the higher one if two are equally near."""
     efforts = profile.further.get("efforts", "").split(",")
     if effort in efforts or effort not in LEVELS or efforts == [""]:

@@ -48,7 +48,7 @@ def adapt_form(
     refusal, whole = (RefusalText.of(failure, words) for words in (RequestWords.of(sent.body), RequestWords()))
     changed = _change(form, refusal, sent, settings)
     if changed is None and refusal != whole:
-        changed = _for_now(form, _change(form, whole, sent, settings))
+        changed = _limit_to_request(form, _change(form, whole, sent, settings))
     if changed is not None or isinstance(failure.error, ModelMisconfigured) or not failure.is_refusal:
         return changed
     # The refusal names nothing. The endpoint may lack a field that it has sent in its answers. Unknown models mostly
@@ -64,18 +64,18 @@ def adapt_form(
 
 
 def _change(form: RequestForm, refusal: RefusalText, sent: SentFeatures, settings: ModelSettings | None) -> Change:
-    steps: Sequence[_Step] = (_by_api, _by_parts, _by_field, _by_rule, _by_media)
+    steps: Sequence[_Step] = (_adapt_api, _adapt_parts, _adapt_field, _apply_rule, _drop_media)
     marked = [name for name in sent.fields if refusal.marks(name)]
     if marked:  # a field that ``param`` names is at fault, whatever else the text is about
-        steps = (_by_api, _by_field)
+        steps = (_adapt_api, _adapt_field)
         sent = replace(sent, fields=marked, has_schema=sent.has_schema and "response_format" in marked)
     elif refusal.topic is not None:
-        steps = (_by_api, _by_parts, _by_rule, _by_media)
+        steps = (_adapt_api, _adapt_parts, _apply_rule, _drop_media)
     changes = (step(form, refusal, sent, settings) for step in steps)
     return next((change for change in changes if change is not None), None)
 
 
-def _for_now(form: RequestForm, changed: Change) -> Change:
+def _limit_to_request(form: RequestForm, changed: Change) -> Change:
     """Return the changed form, whose new facts hold for this request only."""
     if changed is None:
         return None
@@ -84,7 +84,7 @@ def _for_now(form: RequestForm, changed: Change) -> Change:
     return replace(changed, temporary_facts=changed.temporary_facts | new)
 
 
-def _by_api(form: RequestForm, refusal: RefusalText, sent: SentFeatures, settings: ModelSettings | None) -> Change:
+def _adapt_api(form: RequestForm, refusal: RefusalText, sent: SentFeatures, settings: ModelSettings | None) -> Change:
     """Send the request over the other API, if the refusal says that this one is not served."""
     profile, words = form.profile, refusal.words
     if profile.api is Api.CHAT and ("v1/responses" in words or rules.OTHER_ROUTE.search(words)):
@@ -107,13 +107,15 @@ def _switch_api(form: RequestForm, api: Api) -> RequestForm:
     return replace(form, profile=replace(form.profile, api=api), refused_apis=refused)
 
 
-def _by_parts(form: RequestForm, refusal: RefusalText, sent: SentFeatures, settings: ModelSettings | None) -> Change:
+def _adapt_parts(form: RequestForm, refusal: RefusalText, sent: SentFeatures, settings: ModelSettings | None) -> Change:
     """Return fields of the endpoint's answers to it, or stop returning those that it refuses."""
     profile, words = form.profile, refusal.words
     if not refusal.is_about(Topic.MESSAGES):
         return None
     replayable = (*profile.replayed_fields, *sent.withheld, *_THINKING)
-    named = [name for name in replayable if any(map(refusal.refers_to, _member_names(name, sent.withheld.get(name))))]
+    named = [
+        name for name in replayable if any(map(refusal.refers_to, _list_member_names(name, sent.withheld.get(name))))
+    ]
     refused = [name for name in named if name in profile.replayed_fields and sent.has_parts]
     if refused and rules.COMPLAINT.search(words) and "signature" not in words:
         remaining = tuple(name for name in profile.replayed_fields if name not in refused)
@@ -133,12 +135,12 @@ def _by_parts(form: RequestForm, refusal: RefusalText, sent: SentFeatures, setti
     return None
 
 
-def _member_names(name: str, value: Any) -> Iterator[str]:
+def _list_member_names(name: str, value: Any) -> Iterator[str]:
     """Yield the name of a field, and those of its members at any depth."""
     yield name
     members = value.items() if isinstance(value, Mapping) else ()
     for member, inner in members:
-        yield from _member_names(str(member), inner)
+        yield from _list_member_names(str(member), inner)
 
 
 def _with_replayed(form: RequestForm, sent: SentFeatures, names: Sequence[str]) -> Change:
@@ -151,7 +153,7 @@ def _with_replayed(form: RequestForm, sent: SentFeatures, names: Sequence[str]) 
     )
 
 
-def _by_field(form: RequestForm, refusal: RefusalText, sent: SentFeatures, settings: ModelSettings | None) -> Change:
+def _adapt_field(form: RequestForm, refusal: RefusalText, sent: SentFeatures, settings: ModelSettings | None) -> Change:
     """Leave a field out that the refusal names, or send it in another form."""
     profile, words = form.profile, refusal.words
     limits = [name for name in _LIMITS if name in sent.fields and name not in profile.dropped]
@@ -187,7 +189,7 @@ def _refuse(form: RequestForm, refusal: RefusalText, names: Sequence[str], setti
     return form.with_facts(dropped=set(names))
 
 
-def _by_rule(form: RequestForm, refusal: RefusalText, sent: SentFeatures, settings: ModelSettings | None) -> Change:
+def _apply_rule(form: RequestForm, refusal: RefusalText, sent: SentFeatures, settings: ModelSettings | None) -> Change:
     """Apply the first rule of the table that fits the refusal and changes the form."""
     for rule in RULES:
         is_known = all(getattr(form.profile, name) == value for name, value in rule.condition.items())
@@ -195,24 +197,24 @@ def _by_rule(form: RequestForm, refusal: RefusalText, sent: SentFeatures, settin
             continue
         if rule.words.search(refusal.words) and (changed := form.with_facts(**rule.facts)):
             return changed
-    return _by_keyword(form, refusal) if sent.has_tools else None
+    return _drop_keywords(form, refusal) if sent.has_tools else None
 
 
-def _by_keyword(form: RequestForm, refusal: RefusalText) -> Change:
+def _drop_keywords(form: RequestForm, refusal: RefusalText) -> Change:
     """Leave the keywords that the refusal names out of the schemas of tools."""
     if not refusal.is_about(Topic.TOOLS) or not re.search(r"schema|unknown name|parameters", refusal.words):
         return None
     new = rules.KEYWORDS - form.profile.dropped_keywords
-    refused = {word for word in new if re.search(_keyword_pattern(word), refusal.words)}
+    refused = {word for word in new if re.search(_make_keyword_pattern(word), refusal.words)}
     return form.with_facts(dropped_keywords=refused)
 
 
-def _keyword_pattern(word: str) -> str:
+def _make_keyword_pattern(word: str) -> str:
     written = re.escape(word.lower())
     return rf"['\"`]{written}\\?['\"`]" if word in rules.ENGLISH else rf"(?<!\w){written}(?!\w)"
 
 
-def _by_media(form: RequestForm, refusal: RefusalText, sent: SentFeatures, settings: ModelSettings | None) -> Change:
+def _drop_media(form: RequestForm, refusal: RefusalText, sent: SentFeatures, settings: ModelSettings | None) -> Change:
     """Send no attachments of the kind that the refusal names, or none at all."""
     words = refusal.words
     if not sent.has_media or not refusal.is_about(Topic.MESSAGES) or not rules.MEDIA.search(words):

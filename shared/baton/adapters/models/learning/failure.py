@@ -75,23 +75,23 @@ class ProviderFailure(Exception):
             else:
                 break
         if not isinstance(body, Mapping):
-            text = _text(body)
-            return cls(name, text=text, retry_after=_wait_seconds(text))
+            text = _to_text(body)
+            return cls(name, text=text, retry_after=_read_wait_seconds(text))
         detail = body.get("detail")
         located = detail[0] if isinstance(detail, list) and detail and isinstance(detail[0], Mapping) else {}
-        texts = [body.get("message") or body.get("Message") or located.get("msg") or detail or json_text(body)]
+        texts = [body.get("message") or body.get("Message") or located.get("msg") or detail or write_json_text(body)]
         location = ".".join(str(entry) for entry in located.get("loc", ()) if entry != "body")
         # Gateways quote the provider here.
-        texts += [json_text(body[key]) for key in ("innererror", "metadata", "details") if body.get(key)]
-        text = " ".join(map(_text, texts))
+        texts += [write_json_text(body[key]) for key in ("innererror", "metadata", "details") if body.get(key)]
+        text = " ".join(map(_to_text, texts))
         return cls(
             name,
-            status=next(filter(None, (_status(body.get(key)) for key in _STATUSES)), None),
-            code=_text(body.get("code")),
-            type=_text(body.get("type") or body.get("__type") or body.get("status") or located.get("type")),
-            param=_text(body.get("param")) or location,
+            status=next(filter(None, (_read_status(body.get(key)) for key in _STATUSES)), None),
+            code=_to_text(body.get("code")),
+            type=_to_text(body.get("type") or body.get("__type") or body.get("status") or located.get("type")),
+            param=_to_text(body.get("param")) or location,
             text=text[:MAX_TEXT],
-            retry_after=_wait_seconds(text),
+            retry_after=_read_wait_seconds(text),
         )
 
     def __str__(self) -> str:
@@ -135,7 +135,11 @@ class ProviderFailure(Exception):
             return errors.OutOfCredit()
         if self.status == 429 and wordings.DAILY.search(words):
             return errors.OutOfCredit()
-        if wordings.QUOTA_SPENT.search(words) and not wordings.A_MINUTE.search(words) and _wait_seconds(words) is None:
+        if (
+            wordings.QUOTA_SPENT.search(words)
+            and not wordings.A_MINUTE.search(words)
+            and _read_wait_seconds(words) is None
+        ):
             return errors.OutOfCredit()
         if "tool_use_failed" in words:  # the server could not read a call that the model wrote; a retry may succeed
             return errors.ModelUnavailable()
@@ -211,7 +215,7 @@ def _is_misconfigured(words: str) -> bool:
     return bool(wordings.UNKNOWN_MODEL.search(words) or wordings.BAD_KEY.search(words))
 
 
-def _wait_seconds(text: str) -> float | None:
+def _read_wait_seconds(text: str) -> float | None:
     """Return the seconds that a text says to wait."""
     match = wordings.WAIT.search(text.lower())
     if match is None:
@@ -226,13 +230,13 @@ def _without(secret: str, text: str) -> str:
     return text.replace(secret, "***") if secret else text
 
 
-def _text(value: object) -> str:
+def _to_text(value: object) -> str:
     if value is None or isinstance(value, bool):
         return ""
-    return value[:MAX_TEXT] if isinstance(value, str) else json_text(value)[:MAX_TEXT]
+    return value[:MAX_TEXT] if isinstance(value, str) else write_json_text(value)[:MAX_TEXT]
 
 
-def json_text(value: Any) -> str:
+def write_json_text(value: Any) -> str:
     """Return a value as JSON, cut at ``MAX_TEXT``; empty if it has no such text."""
     try:
         return json.dumps(value, ensure_ascii=False, default=str)[:MAX_TEXT]
@@ -240,20 +244,20 @@ def json_text(value: Any) -> str:
         return ""
 
 
-def _status(value: object) -> int | None:
+def _read_status(value: object) -> int | None:
     """Return the HTTP status that a gateway puts into an error inside a stream of status 200."""
     if isinstance(value, str) and value.isdecimal() and len(value) == 3:
         value = int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and 400 <= value < 600 else None
 
 
-def retry_after(headers: Mapping[str, str]) -> float | None:
+def read_retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds of ``Retry-After`` (RFC 9110 10.2.3) or ``retry-after-ms``; None without them."""
-    seconds = _number(headers.get("retry-after-ms"))
+    seconds = _read_number(headers.get("retry-after-ms"))
     if seconds is not None:
         return seconds / 1000
     header = headers.get("retry-after")
-    seconds = _number(header)
+    seconds = _read_number(header)
     if seconds is not None or header is None:
         return seconds
     try:
@@ -262,7 +266,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         return None
 
 
-def _number(text: str | None) -> float | None:
+def _read_number(text: str | None) -> float | None:
     try:
         number = float(text) if text is not None else math.nan
     except ValueError:

@@ -58,7 +58,7 @@ class RequestWords:
     @classmethod
     def of(cls, body: Any) -> RequestWords:
         """Return the texts of a request's body that are no words of its API."""
-        return cls(frozenset(_texts(body)))
+        return cls(frozenset(_list_texts(body)))
 
     def cut_out_of(self, text: str) -> str:
         """Return ``text``, which is in lower case, without what it quotes of the request."""
@@ -93,7 +93,7 @@ class RequestWords:
         return text
 
 
-def _texts(body: Any) -> Iterable[str]:
+def _list_texts(body: Any) -> Iterable[str]:
     """Yield the texts in a request, and the names in its schemas besides the vocabulary of JSON Schema."""
     remaining: list[tuple[Any, _Part]] = [(body, _Part.REQUEST)]
     while remaining:
@@ -113,9 +113,9 @@ def _texts(body: Any) -> Iterable[str]:
             remaining += [(member, role) for member in value]
 
 
-def content_size(sent: SentFeatures) -> int:
+def measure_content(sent: SentFeatures) -> int:
     """Return about how many characters ``RequestWords`` looks at in a request."""
-    return sum(map(len, _texts(sent.body)))
+    return sum(map(len, _list_texts(sent.body)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ class RefusalText:
         """Return whether its ``param`` is a field, or a member of it."""
         if not self.param or self.topic is not None:
             return False
-        return re.fullmatch(rf"(.*\.)?{_field_pattern(name)}", self.param) is not None or self._root == name
+        return re.fullmatch(rf"(.*\.)?{_make_field_pattern(name)}", self.param) is not None or self._root == name
 
     def names(self, name: str) -> bool:
         """Return whether it names a field: by ``param``, or in its text as code does."""
@@ -162,20 +162,20 @@ class RefusalText:
 
     def mentions(self, name: str) -> bool:
         """Return whether the text has a field's name, and not just a word of English."""
-        if not re.search(rf"(?<![\w.]){_field_pattern(name)}(?!\w)", self.text):
+        if not re.search(rf"(?<![\w.]){_make_field_pattern(name)}(?!\w)", self.text):
             return False
-        is_quoted = re.search(rf"['\"`]{_field_pattern(name)}\W", self.text) is not None
+        is_quoted = re.search(rf"['\"`]{_make_field_pattern(name)}\W", self.text) is not None
         return is_quoted or "_" in name or COMPLAINT.search(self.words) is not None
 
     def refers_to(self, name: str) -> bool:
         """Return whether it names a field of the messages."""
-        return self.mentions(name) or re.search(rf"(^|\W){_field_pattern(name)}($|\W)", self.param) is not None
+        return self.mentions(name) or re.search(rf"(^|\W){_make_field_pattern(name)}($|\W)", self.param) is not None
 
     def position_of(self, name: str) -> int:
         """Return the position at which its text names a field: -1 if ``param`` does, the end if neither does."""
-        if re.search(rf"(^|\.){_field_pattern(name)}($|[.\[])", self.param):
+        if re.search(rf"(^|\.){_make_field_pattern(name)}($|[.\[])", self.param):
             return -1
-        match = re.search(rf"(?<![\w.]){_field_pattern(name)}(?!\w)", self.text)
+        match = re.search(rf"(?<![\w.]){_make_field_pattern(name)}(?!\w)", self.text)
         return match.start() if match is not None else len(self.text)
 
     @property
@@ -183,6 +183,6 @@ class RefusalText:
         return re.split(r"[.\[]", self.param)[0]
 
 
-def _field_pattern(name: str) -> str:
+def _make_field_pattern(name: str) -> str:
     """Return the pattern of a field's name. ``reasoning_effort`` may be ``reasoning.effort`` or ``reasoningEffort``."""
     return re.escape(name.lower()).replace("_", "[._]?")

@@ -16,7 +16,7 @@ from enum import StrEnum
 from typing import Any
 
 from baton.adapters.models.learning.request_form import SentFeatures
-from baton.adapters.models.learning.wordings import any_of
+from baton.adapters.models.learning.wordings import join_patterns
 from baton.adapters.models.profiles.profile import NINE_CHARACTERS, SystemPlace
 
 
@@ -58,7 +58,7 @@ _SYSTEM_FIRST = (
 
 RULES = (
     RefusalRule(
-        any_of(
+        join_patterns(
             r"support (?:the )?(?:role )?.?system\b(?!.{0,20}(?:schema|prompt cach))",
             r"system role (?:is )?not supported",
             r"'system' is not",
@@ -67,57 +67,61 @@ RULES = (
         _NO_SYSTEM,
     ),
     # An endpoint with a separate field for the system's words may still take them as the first message.
-    RefusalRule(any_of(r"unexpected role .{0,2}system(?!.{0,2} after)"), _NO_SYSTEM, {"system": SystemPlace.FIRST}),
-    RefusalRule(any_of(*_SYSTEM_FIRST), {"system": SystemPlace.FIRST}, {"system": SystemPlace.ANYWHERE}),
     RefusalRule(
-        any_of(r"role .?user.? after role .?tool", r"tool result blocks cannot be provided in the same turn"),
+        join_patterns(r"unexpected role .{0,2}system(?!.{0,2} after)"), _NO_SYSTEM, {"system": SystemPlace.FIRST}
+    ),
+    RefusalRule(join_patterns(*_SYSTEM_FIRST), {"system": SystemPlace.FIRST}, {"system": SystemPlace.ANYWHERE}),
+    RefusalRule(
+        join_patterns(r"role .?user.? after role .?tool", r"tool result blocks cannot be provided in the same turn"),
         {"user_after_tool": False},
     ),
     RefusalRule(
-        any_of(*_ALTERNATE, r"unexpected role"),
+        join_patterns(*_ALTERNATE, r"unexpected role"),
         {"alternates": True, "system": SystemPlace.FIRST},
         {"alternates": False, "system": SystemPlace.ANYWHERE},
     ),
-    RefusalRule(any_of(*_ALTERNATE, r"unexpected role"), {"alternates": True}),
+    RefusalRule(join_patterns(*_ALTERNATE, r"unexpected role"), {"alternates": True}),
     RefusalRule(
-        any_of(
+        join_patterns(
             r"(?:conversation|first message|must).{0,40}start with a user", r"first message (?:must|to be).{0,20}user"
         ),
         {"user_first": True},
     ),
     # Mistral's template counts neither calls nor their results.
-    RefusalRule(any_of(*_ALTERNATE), {"user_first": True, "user_after_tool": False}),
-    RefusalRule(any_of(*_ALTERNATE, *_SYSTEM_FIRST), _NO_SYSTEM, {"system": SystemPlace.FIRST}),
+    RefusalRule(join_patterns(*_ALTERNATE), {"user_first": True, "user_after_tool": False}),
+    RefusalRule(join_patterns(*_ALTERNATE, *_SYSTEM_FIRST), _NO_SYSTEM, {"system": SystemPlace.FIRST}),
     RefusalRule(
-        any_of(r"tool call id.{0,80}length (?:of )?9", r"call_?id.{0,80}9 (?:characters|chars)"),
+        join_patterns(r"tool call id.{0,80}length (?:of )?9", r"call_?id.{0,80}9 (?:characters|chars)"),
         {"call_ids": NINE_CHARACTERS},
         {"call_ids": None},
     ),
-    RefusalRule(any_of(r"tools=|toolconfig|tools param"), {"tools_with_history": True}, topic=Topic.TOOLS),
+    RefusalRule(join_patterns(r"tools=|toolconfig|tools param"), {"tools_with_history": True}, topic=Topic.TOOLS),
     RefusalRule(
-        any_of(r"tool use in streaming mode"),
+        join_patterns(r"tool use in streaming mode"),
         {"further": {"streams_tools": "no"}},
         topic=Topic.TOOLS,
         is_met=lambda sent: sent.has_tools,
     ),
     RefusalRule(
-        any_of(r"invalid schema for function|strict"),
+        join_patterns(r"invalid schema for function|strict"),
         {"dropped": frozenset({"strict"})},
         topic=Topic.TOOLS,
         is_met=lambda sent: "strict" in sent.fields,
     ),
-    RefusalRule(any_of(r"\$ref|\$defs"), {"inlines_refs": True}, topic=Topic.TOOLS, is_met=lambda sent: sent.has_tools),
+    RefusalRule(
+        join_patterns(r"\$ref|\$defs"), {"inlines_refs": True}, topic=Topic.TOOLS, is_met=lambda sent: sent.has_tools
+    ),
 )
 
-LACKING = any_of(
+LACKING = join_patterns(
     r"(?:passed|sent|given|echoed|returned|included|provided) back|must (?:be )?(?:return|includ|preserv|echo|replay)",
     r"(?:missing|lacks?|without).{0,30}(?:thinking|reasoning|thought|signature)",
     r"(?:thinking|reasoning|thought|signature)\w*\W.{0,40}(?:missing|required|must be|absent|not found|expected)",
 )
 """Something of earlier answers is wanted back."""
-UNSIGNED = any_of(r"(?:missing|lacks?|without|requires?|must (?:have|contain|include)).{0,20}signature")
+UNSIGNED = join_patterns(r"(?:missing|lacks?|without|requires?|must (?:have|contain|include)).{0,20}signature")
 """A call has no signature, as those of other models."""
-LOST_PARTS = any_of(
+LOST_PARTS = join_patterns(
     r"signature",
     r"encrypted[_ ]content",
     r"reasoning content",
@@ -139,41 +143,43 @@ KEYWORDS = frozenset(_KEYWORDS.split())
 ENGLISH = frozenset({"contains", "default", "deprecated", "else", "examples", "if", "not", "then", "title"})
 """Keywords that are words of sentences too, so that they count between quotation marks only."""
 
-VALUE_CODES = any_of(
+VALUE_CODES = join_patterns(
     r"invalid_value", r"literal_error", r"\benum\b", r"(?:less|greater)_than", r"(?:above_max|below_min)imum?_value"
 )
 """Codes by which an endpoint refuses a value and not its field."""
-VALUES = any_of(
+VALUES = join_patterns(
     r"supported values? (?:are|is|include)",
     r"(?:must be|expected|should be|valid|allowed|one of).{0,20}(?:one of|values|options|between|less|greater|at most)",
     r"too large|at most \d|too high|maximum|exceed|out of range|(?:less|greater) than|[<>≤≥]=? ?\d",
 )
 """An endpoint refuses a value, and says which ones it takes."""
-ONLY_DEFAULT = any_of(r"only the default", r"only \S*1 is (?:supported|allowed)", r"only \S+=1\b")
+ONLY_DEFAULT = join_patterns(r"only the default", r"only \S*1 is (?:supported|allowed)", r"only \S+=1\b")
 """It takes the field with one value only, that of a request without it."""
 
-LIMIT_TOO_LARGE = any_of(
+LIMIT_TOO_LARGE = join_patterns(
     r"max_(?:completion_|output_)?tokens.{0,60}(?:too large|at most|exceed|maximum|less than|> \d)",
     r"at most \d+ completion tokens",
 )
-EFFORT_REFUSED = any_of(
+EFFORT_REFUSED = join_patterns(
     r"\b(?:thinking|reasoning)\b.{0,30}(?:support|enabled|allowed)", r"support.{0,30}\b(?:thinking|reasoning)\b"
 )
-ANSWER_FORM = any_of(
+ANSWER_FORM = join_patterns(
     r"response[_ ]format|json_schema|json_object|json mode|response mime type|text\.format|outputconfig"
     r"|structured output"
 )
-COMPLAINT = any_of("unsupported|not support|unknown|unrecognized|unexpected|not permitted|extra|invalid")
+COMPLAINT = join_patterns("unsupported|not support|unknown|unrecognized|unexpected|not permitted|extra|invalid")
 """Outside quotation marks a word of English names a field only in a complaint about it."""
-ABSENCE = any_of(r"missing|required|passed back|sent back|must (?:be|have|include|contain)|lacks?|without|expected")
+ABSENCE = join_patterns(
+    r"missing|required|passed back|sent back|must (?:be|have|include|contain)|lacks?|without|expected"
+)
 
-MEDIA = any_of(
+MEDIA = join_patterns(
     r"content (?:part )?type|image|vision|multi-?modal|file part|attachment|document|input_file|file_data",
     r"content.{0,20}must be a string|expected a? ?str|unsupported content|media|\bpdf\b",
 )
-IMAGES_ONLY = any_of(r"image|vision")
-FILES_ONLY = any_of(r"\bfile|document|input_file|\bpdf\b")
-BAD_MEDIA = any_of(
+IMAGES_ONLY = join_patterns(r"image|vision")
+FILES_ONLY = join_patterns(r"\bfile|document|input_file|\bpdf\b")
+BAD_MEDIA = join_patterns(
     r"(?:could not|unable to) process|invalid[_ ](?:image|base64|file|pdf)",
     r"(?:image|pdf|file|document)\b.{0,40}(?:in|not )valid",
     r"(?:image|file|pdf|document|page).{0,60}(?:too (?:large|small|long|many)|exceed|corrupt|damaged)",
@@ -183,8 +189,8 @@ BAD_MEDIA = any_of(
 """A file is at fault, or the number of files: the model takes others."""
 
 # A server without the API that was asked names neither a model nor an item of the request.
-OTHER_ROUTE = any_of(r"(?:is not|isn.t) supported on this route")
-NO_ROUTE = any_of(r"invalid url \(|unknown request url|no route matched|cannot post /")
-NO_RESPONSES = any_of(r"v1/chat/completions|not (?:supported|available).{0,40}responses api")
-ABOUT_CONTENT = any_of(r"\bmodel|\bitem\b|deployment")
-NO_EFFORT = any_of(r"reasoning_effort.{0,20}['\"]none['\"]")
+OTHER_ROUTE = join_patterns(r"(?:is not|isn.t) supported on this route")
+NO_ROUTE = join_patterns(r"invalid url \(|unknown request url|no route matched|cannot post /")
+NO_RESPONSES = join_patterns(r"v1/chat/completions|not (?:supported|available).{0,40}responses api")
+ABOUT_CONTENT = join_patterns(r"\bmodel|\bitem\b|deployment")
+NO_EFFORT = join_patterns(r"reasoning_effort.{0,20}['\"]none['\"]")

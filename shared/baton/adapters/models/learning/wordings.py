@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 
 
-def any_of(*expressions: str) -> re.Pattern[str]:
+def join_patterns(*expressions: str) -> re.Pattern[str]:
     """Return the pattern of what any of the expressions matches."""
     return re.compile("|".join(f"(?:{expression})" for expression in expressions))
 
 
-FILTERED = any_of(
+FILTERED = join_patterns(
     r"content_filter|contentfilter",
     r"content_?policy_?violation",
     r"responsible ?ai",
@@ -32,7 +32,7 @@ FILTERED = any_of(
 )
 """The provider's filter has stopped the question or the answer."""
 
-OVERFLOW = any_of(
+OVERFLOW = join_patterns(
     r"context_length_exceeded|exceed_context_size_error|contextwindowexceeded|tokens_limit_reached",
     r"max(imum)? (context|prompt|model) length",
     r"(exceeds?|exceeded|than) (the|this|its) (model.?s )?(maximum )?(context|model) (length|window|size)",
@@ -54,10 +54,10 @@ OVERFLOW = any_of(
 )
 """The request is longer than the model reads at once."""
 
-NO_OVERFLOW = any_of(r"string too long")
+NO_OVERFLOW = join_patterns(r"string too long")
 """A single field is too long, whatever else is said."""
 
-NO_CREDIT = any_of(
+NO_CREDIT = join_patterns(
     r"insufficient[ _](quota|credits?|balance|funds)",
     r"credit balance",
     r"doesn.t have any credits|all available credits|requires more credits",
@@ -68,15 +68,15 @@ NO_CREDIT = any_of(
 )
 """The account has no credit, or its quota is used up."""
 
-QUOTA_SPENT = any_of(
+QUOTA_SPENT = join_patterns(
     r"exceeded your current quota.{0,40}billing", r"openai(?:exception|error)?\W.{0,20}exceeded your current quota"
 )
 """OpenAI's sentence, which gateways pass on without its code. Google says the same of limits a minute, with a wait."""
-A_MINUTE = any_of(r"per ?minute|perminute")
-DAILY = any_of(r"per ?day", r"daily (limit|quota)")
+A_MINUTE = join_patterns(r"per ?minute|perminute")
+DAILY = join_patterns(r"per ?day", r"daily (limit|quota)")
 """A limit that a wait of seconds does not end."""
 
-UNKNOWN_MODEL = any_of(
+UNKNOWN_MODEL = join_patterns(
     r"model_?not_?found|modelnotfound|invalid_model|model_decommissioned|deploymentnotfound",
     r"model identifier is invalid|on-demand throughput",
     r"(model|deployment)\b.{0,120}(does not exist|not exist|has been decommissioned|was not found|is not found)",
@@ -86,26 +86,26 @@ UNKNOWN_MODEL = any_of(
 )
 """The endpoint has no such model."""
 
-BAD_KEY = any_of(
+BAD_KEY = join_patterns(
     r"invalid_api_key|api_key_invalid|authentication_error",
     r"(incorrect|invalid|wrong) (x-)?api[- ]key",
     r"api key (not valid|is invalid)",
 )
 """The endpoint does not accept the key."""
 
-UNROUTED = any_of(r"no endpoints found (that|matching)", r"no allowed providers")
+UNROUTED = join_patterns(r"no endpoints found (that|matching)", r"no allowed providers")
 """A gateway knows the model, but no provider of it takes this request (OpenRouter, with status 404)."""
 
-RATE_LIMITED = any_of("rate_limit", "throttl", "quota", "too_many_requests", "resource_exhausted")
-TIMED_OUT = any_of("timeout", "timed out", "timed_out")
-REFUSED = any_of("invalid_request", "invalid_argument", "permission", "not_found", "validation", "bad_?request")
-ABOUT_REQUEST = any_of(
+RATE_LIMITED = join_patterns("rate_limit", "throttl", "quota", "too_many_requests", "resource_exhausted")
+TIMED_OUT = join_patterns("timeout", "timed out", "timed_out")
+REFUSED = join_patterns("invalid_request", "invalid_argument", "permission", "not_found", "validation", "bad_?request")
+ABOUT_REQUEST = join_patterns(
     "not support", "unsupported", "must ", "template", "unexpected role", "only the default", "mmproj"
 )
 """A server error is about the form of the request (llama.cpp, vLLM)."""
-OVERLOADED = any_of("overloaded", "unavailable", "try again", "capacity", "temporar", "loading")
+OVERLOADED = join_patterns("overloaded", "unavailable", "try again", "capacity", "temporar", "loading")
 """A server error is an outage, whatever else is said."""
-FLAGGED = any_of("moderation", "flagged")
+FLAGGED = join_patterns("moderation", "flagged")
 
 WAIT = re.compile(
     r'"?retrydelay"?: ?"?(?P<delay>\d+(?:\.\d+)?)s'

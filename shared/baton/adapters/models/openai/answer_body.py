@@ -16,7 +16,7 @@ import httpx2 as httpx
 
 from baton.adapters.egress.stream_limits import StreamLimits, StreamMeter, StreamTooLong
 from baton.adapters.models.learning.failure import MAX_TEXT, FailureKind, ProviderFailure
-from baton.adapters.models.openai.errors import provider_failure
+from baton.adapters.models.openai.errors import make_provider_failure
 
 DRAIN_SECONDS = 0.1
 """The longest wait for the end of a body after its end mark. HTTP/1.1 needs it to use the connection again."""
@@ -78,11 +78,11 @@ class AnswerBody(AsyncIterator[AnswerValue]):
             if self.has_end_mark:
                 await self._drain()
                 raise StopAsyncIteration
-            piece = await self._next_piece()
+            piece = await self._read_next_piece()
             try:
                 self._read(piece)
             except (ValueError, RecursionError, StreamTooLong) as problem:
-                self._problem = problem if isinstance(problem, StreamTooLong) else provider_failure(problem)
+                self._problem = problem if isinstance(problem, StreamTooLong) else make_provider_failure(problem)
                 continue
             if piece is None and not self._ready:
                 raise StopAsyncIteration
@@ -92,7 +92,7 @@ class AnswerBody(AsyncIterator[AnswerValue]):
         """Close the connection, which ends the answer."""
         await self._response.aclose()
 
-    async def _next_piece(self) -> bytes | None:
+    async def _read_next_piece(self) -> bytes | None:
         """Return the next bytes of the body; None at its end."""
         if self._pieces is None:
             self._pieces = aiter(self._response.aiter_bytes())
@@ -105,7 +105,7 @@ class AnswerBody(AsyncIterator[AnswerValue]):
     async def _drain(self) -> None:
         with suppress(TimeoutError, ProviderFailure, StreamTooLong):
             async with asyncio.timeout(DRAIN_SECONDS):
-                while await self._next_piece() is not None:
+                while await self._read_next_piece() is not None:
                     pass
         await self._response.aclose()
 
@@ -122,7 +122,7 @@ class AnswerBody(AsyncIterator[AnswerValue]):
         if self._is_stream is None and line.strip():
             self._is_stream = _FIELD.match(line) is not None
             if not self._is_stream and line.lstrip()[:1] not in (b"{", b"["):
-                raise self._no_answer(line)
+                raise self._make_no_answer(line)
         if self._is_stream is False:
             self._take_json(line)
         elif not line:
@@ -176,7 +176,7 @@ class AnswerBody(AsyncIterator[AnswerValue]):
             text = "\n".join(data)
             if text.strip().lower() in _IDLE or name.lower() in _IDLE - {""}:
                 return
-            first = AnswerValue(_error_text(text) if name == "error" else json.loads(text), name)
+            first = AnswerValue(_read_error_text(text) if name == "error" else json.loads(text), name)
         if first.value not in (None, "", [], {}):
             self._ready.append(first)
 
@@ -196,7 +196,7 @@ class AnswerBody(AsyncIterator[AnswerValue]):
     def _end(self) -> None:
         """End the body. Raises ``ValueError`` for a JSON text that is cut."""
         if self._is_stream is None:
-            raise self._no_answer(b"")
+            raise self._make_no_answer(b"")
         data, self._data = self._data, []
         if self._is_stream is False:
             if data and (value := json.loads("\n".join(data))):
@@ -206,7 +206,7 @@ class AnswerBody(AsyncIterator[AnswerValue]):
         with suppress(ValueError, RecursionError):
             self._dispatch()
 
-    def _no_answer(self, line: bytes) -> ProviderFailure:
+    def _make_no_answer(self, line: bytes) -> ProviderFailure:
         """Return the failure of a body that is neither JSON nor an event stream, such as a page of a proxy."""
         kind = self._response.headers.get("content-type", "no content type")
         text = line[:MAX_TEXT].decode("utf-8", "replace").strip() or "nothing"
@@ -214,7 +214,7 @@ class AnswerBody(AsyncIterator[AnswerValue]):
         return ProviderFailure("NoAnswer", FailureKind.PROTOCOL, text=message[:MAX_TEXT])
 
 
-def _error_text(text: str) -> Any:
+def _read_error_text(text: str) -> Any:
     """Return the value of an event that is called an error, which is often no JSON."""
     try:
         value = json.loads(text)

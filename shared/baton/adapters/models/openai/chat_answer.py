@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from baton.adapters.models.answers.answer_so_far import AnswerSoFar
-from baton.adapters.models.answers.parts import text_of
+from baton.adapters.models.answers.parts import get_text
 from baton.adapters.models.learning.failure import ProviderFailure
 from baton.adapters.models.learning.request_form import SentFeatures
 from baton.adapters.models.openai.answer_body import AnswerBody, AnswerValue
@@ -85,7 +85,7 @@ class ChatAnswer(AnswerSoFar):
         if calls and reason is FinishReason.STOP:
             reason = FinishReason.TOOL_CALLS  # some endpoints end every answer with "stop"
         dropped = self._find_unsent(self._profile.dropped)
-        finished = Finished(reason, self._model, self._usage, self._parts(calls), dropped)
+        finished = Finished(reason, self._model, self._usage, self._make_parts(calls), dropped)
         return [*chunks, *calls, finished]
 
     @property
@@ -104,7 +104,7 @@ class ChatAnswer(AnswerSoFar):
         counted = self._usage.input_tokens if self._usage is not None else 0
         return self.reason is not None and counted * MAX_TOKEN_CHARACTERS >= self._asked_characters
 
-    def _parts(self, calls: Sequence[ToolCall]) -> ProviderParts | None:
+    def _make_parts(self, calls: Sequence[ToolCall]) -> ProviderParts | None:
         """Return the fields of the message and of its calls that go back with the answer."""
         fields = self._fields.replayed
         parts: list[dict[str, Any]] = [{"fields": fields}] if fields else []
@@ -119,14 +119,14 @@ class ChatAnswer(AnswerSoFar):
         fields = event.value
         if not isinstance(fields, dict):
             raise ProviderFailure.of(fields, IN_STREAM)
-        self._model = text_of(fields.get("model")) or self._model
-        text = text_alone(fields)
+        self._model = get_text(fields.get("model")) or self._model
+        text = read_text_alone(fields)
         if text is not None:
             return self._as_chunks(self._tags.take(self._cut_to_room(text)))
         if is_error(fields):
             raise with_status(ProviderFailure.of(fields, IN_STREAM))
         self._take_usage(fields.get("usage"))
-        choice = first_choice(fields.get("choices"))
+        choice = select_first_choice(fields.get("choices"))
         if choice is None:
             return ()
         delta, reason = choice.get("delta"), choice.get("finish_reason")
@@ -136,7 +136,7 @@ class ChatAnswer(AnswerSoFar):
         if not isinstance(delta, dict | None):
             raise ModelUnavailable
         delta = with_calls(delta or {})
-        texts, thinking = texts_and_thinking(delta)
+        texts, thinking = separate_thinking(delta)
         try:
             self._fragments.add(delta.get("tool_calls"))
         except TypeError:
@@ -163,20 +163,20 @@ class ChatAnswer(AnswerSoFar):
 
     def _take_usage(self, usage: object) -> None:
         # Some endpoints send cumulative counts with every chunk, so the last ones are the totals.
-        sent, answered = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
+        sent, answered = _read_count(usage, "prompt_tokens"), _read_count(usage, "completion_tokens")
         if isinstance(usage, dict) and sent is not None and answered is not None:
             details, written = usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")
-            cached = _count(details, "cached_tokens") or _count(usage, "prompt_cache_hit_tokens") or 0
+            cached = _read_count(details, "cached_tokens") or _read_count(usage, "prompt_cache_hit_tokens") or 0
             self._usage = Usage(
                 sent,
                 answered,
                 min(sent, cached),
-                _count(details, "cache_write_tokens") or _count(usage, "cache_creation_input_tokens") or 0,
-                _count(written, "reasoning_tokens") or 0,
+                _read_count(details, "cache_write_tokens") or _read_count(usage, "cache_creation_input_tokens") or 0,
+                _read_count(written, "reasoning_tokens") or 0,
             )
 
 
-def _count(holder: object, name: str) -> int | None:
+def _read_count(holder: object, name: str) -> int | None:
     return parse_token_count(holder.get(name)) if isinstance(holder, dict) else None
 
 
@@ -190,7 +190,7 @@ _NESTING = 4
 """Levels of entries within entries that are read."""
 
 
-def text_alone(chunk: dict[str, Any]) -> str | None:
+def read_text_alone(chunk: dict[str, Any]) -> str | None:
     """Return the text of a chunk with nothing else to read; None for others. It is called for each token."""
     choices = chunk.get("choices")
     if not isinstance(choices, list) or len(choices) != 1 or chunk.get("usage"):
@@ -214,7 +214,7 @@ def is_error(fields: Mapping[str, Any]) -> bool:
     return fields.get("object") == "error" or any(fields.get(name) for name in ("message", "detail", "code"))
 
 
-def first_choice(choices: object) -> dict[str, Any] | None:
+def select_first_choice(choices: object) -> dict[str, Any] | None:
     """Return the choice to read; None if there is none. Requests ask for one only."""
     filled = [
         choice
@@ -235,12 +235,14 @@ def with_calls(message: dict[str, Any]) -> dict[str, Any]:
     return {**message, "tool_calls": [calls]} if isinstance(calls, dict) else message
 
 
-def texts_and_thinking(delta: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+def separate_thinking(delta: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     """Return the texts and the thinking of a delta, whose content some endpoints send as a list of parts.
 
     Raises ``ContentFiltered`` for a part that refuses.
     """
-    thinking: list[str] = next((thoughts for name in _SHOWN_FIELDS if (thoughts := _thoughts(delta.get(name)))), [])
+    thinking: list[str] = next(
+        (thoughts for name in _SHOWN_FIELDS if (thoughts := _list_thoughts(delta.get(name)))), []
+    )
     texts: list[str] = []
     content = delta.get("content")
     for part in content if isinstance(content, list) else [content]:
@@ -248,13 +250,13 @@ def texts_and_thinking(delta: Mapping[str, Any]) -> tuple[list[str], list[str]]:
         if kind == "refusal":
             raise ContentFiltered
         if kind in ("thinking", "reasoning"):
-            thinking = [*thinking, *_thoughts(part)]
+            thinking = [*thinking, *_list_thoughts(part)]
         else:
-            texts.append(_text(part))
+            texts.append(_read_text(part))
     return [text for text in texts if text], thinking
 
 
-def _text(part: object) -> str:
+def _read_text(part: object) -> str:
     """Return the text of a part, which some endpoints put into an object, or send as a number."""
     for name in ("text", "value"):
         part = part.get(name) if isinstance(part, dict) else part
@@ -263,12 +265,12 @@ def _text(part: object) -> str:
     return part if isinstance(part, str) else ""
 
 
-def _thoughts(value: object, depth: int = 0) -> list[str]:
+def _list_thoughts(value: object, depth: int = 0) -> list[str]:
     """Return the thinking in a text, in an entry that has it under one of its names, or in a list of such."""
     if isinstance(value, str):
         return [value] if value else []
     if depth > _NESTING:
         return []
     if isinstance(value, dict):
-        return next((thoughts for name in _THOUGHTS if (thoughts := _thoughts(value.get(name), depth + 1))), [])
-    return [text for entry in value for text in _thoughts(entry, depth + 1)] if isinstance(value, list) else []
+        return next((thoughts for name in _THOUGHTS if (thoughts := _list_thoughts(value.get(name), depth + 1))), [])
+    return [text for entry in value for text in _list_thoughts(entry, depth + 1)] if isinstance(value, list) else []

@@ -11,10 +11,16 @@ from baton.adapters.models.learning.request_form import TOOLS_EFFORT, RequestFor
 from baton.adapters.models.openai.answer_body import AnswerBody
 from baton.adapters.models.openai.chat_answer import ChatAnswer
 from baton.adapters.models.openai.clients import LIMITS
-from baton.adapters.models.openai.endpoint import Endpoint, answer_format, choose_tools, note_refusal, tool_choice
-from baton.adapters.models.openai.messages import Wire, chat_messages, chat_tools
+from baton.adapters.models.openai.endpoint import (
+    Endpoint,
+    choose_tools,
+    make_answer_format,
+    make_tool_choice,
+    note_refusal,
+)
+from baton.adapters.models.openai.messages import Wire, make_chat_messages, make_chat_tools
 from baton.adapters.models.profiles.profile import CacheHints
-from baton.adapters.models.question import ModelQuestion, PreparedQuestion, output_limit, prepare_question
+from baton.adapters.models.question import ModelQuestion, PreparedQuestion, choose_output_limit, prepare_question
 from baton.domain.runs.provider_parts import ProviderParts
 from baton.ports.agents.chat_model import Prompt
 
@@ -35,43 +41,43 @@ class ChatCompletions:
         declared = choose_tools(question, profile)
         calls_as_text = question.hides_tools or (profile.tools_with_history and not declared)
         prepared = await prepare_question(question, form, origin, declared, calls_as_text=calls_as_text)
-        fields = self._optional_fields(prepared)
+        fields = self._make_optional_fields(prepared)
         takes_marks = self._endpoint.hints_for(profile) is CacheHints.BREAKPOINTS
-        marks = ends_of_prefixes(prepared.messages, profile.max_cache_marks) if takes_marks else ()
-        messages = mark_messages(chat_messages(prepared.messages, prepared.tools, profile), marks)
+        marks = choose_prefix_ends(prepared.messages, profile.max_cache_marks) if takes_marks else ()
+        messages = mark_messages(make_chat_messages(prepared.messages, prepared.tools, profile), marks)
         extra = {name: value for name, value in settings.extra.items() if name not in profile.dropped}
         body = {"model": settings.model, "messages": messages, "stream": True, **fields, **extra}
         sent = replace(
             prepared.features(*fields, *settings.extra, *(["cache_control"] if marks else ())),
-            withheld=_withheld(question.prompts, origin, messages),
+            withheld=_find_withheld(question.prompts, origin, messages),
             body=body,
         )
         with note_refusal(sent):
             stream = await self._endpoint.post("/chat/completions", body)
         return ChatAnswer(AnswerBody(stream.response, LIMITS), prepared, sent)
 
-    def _optional_fields(self, question: PreparedQuestion) -> dict[str, Any]:
+    def _make_optional_fields(self, question: PreparedQuestion) -> dict[str, Any]:
         """Return the fields besides model and messages, without those that the model does not take."""
         settings, profile, tools = question.settings, question.profile, question.tools
         # Some models take tools with one effort only.
         effort_with_tools = profile.further.get(TOOLS_EFFORT) if tools.tools else None
         return self._endpoint.optional_fields(
             question,
-            **{profile.limit_field: output_limit(settings, profile)},
+            **{profile.limit_field: choose_output_limit(settings, profile)},
             stream_options={"include_usage": True},
             reasoning_effort=effort_with_tools or settings.reasoning_effort,
             verbosity=settings.verbosity,
-            response_format=_nest(answer_format(settings.answer_schema, profile)),
-            tools=chat_tools(tools) or None,
-            tool_choice=_nest(tool_choice(settings.tool_choice, tools)),
+            response_format=_nest(make_answer_format(settings.answer_schema, profile)),
+            tools=make_chat_tools(tools) or None,
+            tool_choice=_nest(make_tool_choice(settings.tool_choice, tools)),
         )
 
 
-def _withheld(prompts: Sequence[Prompt], origin: str, messages: Sequence[Wire]) -> dict[str, Any]:
+def _find_withheld(prompts: Sequence[Prompt], origin: str, messages: Sequence[Wire]) -> dict[str, Any]:
     """Return the fields that this model has sent in more of its answers than the messages send back."""
     answers = [prompt.provider_parts for prompt in prompts if prompt.provider_parts is not None]
     withheld: dict[str, list[Any]] = {}
-    for fields in (_fields_of(parts) for parts in answers if parts.origin == origin):
+    for fields in (_list_fields(parts) for parts in answers if parts.origin == origin):
         for name, value in fields.items():
             withheld.setdefault(name, []).append(value)
     return {
@@ -81,7 +87,7 @@ def _withheld(prompts: Sequence[Prompt], origin: str, messages: Sequence[Wire]) 
     }
 
 
-def _fields_of(parts: ProviderParts) -> dict[str, Any]:
+def _list_fields(parts: ProviderParts) -> dict[str, Any]:
     """Return all fields of an answer's message, whether they go back or not."""
     fields: dict[str, Any] = {}
     for part in parts.parts:
@@ -98,7 +104,7 @@ def _nest(value: Any) -> Any:
     return {"type": value["type"], value["type"]: members}
 
 
-def ends_of_prefixes(prompts: Sequence[Prompt | LaidMessage], most: int = MAX_BREAKPOINTS) -> Sequence[int]:
+def choose_prefix_ends(prompts: Sequence[Prompt | LaidMessage], most: int = MAX_BREAKPOINTS) -> Sequence[int]:
     """Return the indices of the messages to mark: the first ones, whose prefixes change least, and the newest."""
     ends = [index for index, prompt in enumerate(prompts) if prompt.ends_prefix]
     if len(ends) <= most:

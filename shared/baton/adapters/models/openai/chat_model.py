@@ -15,7 +15,7 @@ from baton.adapters.models.openai.chat_completions import ChatCompletions
 from baton.adapters.models.openai.clients import OpenAIClients
 from baton.adapters.models.openai.endpoint import Endpoint
 from baton.adapters.models.openai.responses import Responses
-from baton.adapters.models.profiles.known_profiles import Profiles, host_of
+from baton.adapters.models.profiles.known_profiles import Profiles, find_host
 from baton.adapters.models.profiles.profile import Api, CacheHints
 from baton.ports.documents.documents import DocumentReader
 
@@ -56,7 +56,7 @@ class OpenAIChatModel(ApiChatModel):
         # ApiChatModel enforces the timeout, because a gateway's keep-alive comments reset the SDK's read timeout.
         timeout = Timeout(None, connect=CONNECT_SECONDS)
         self._clients = OpenAIClients(api_key, base_url, timeout, transport=transport, signing=signing)
-        endpoint = Endpoint(self._clients.get, host_of(base_url), sends_metadata, cache_hints)
+        endpoint = Endpoint(self._clients.get, find_host(base_url), sends_metadata, cache_hints)
         chat, responses = ChatCompletions(endpoint), Responses(endpoint)
         super().__init__(
             lambda profile: responses if profile.api is Api.RESPONSES else chat,

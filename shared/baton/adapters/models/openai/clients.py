@@ -90,14 +90,14 @@ class OpenAIClients:
         client = self._clients.get(loop)
         if client is None:
             client = self._clients[loop] = AsyncOpenAI(
-                **self._access(),
+                **self._make_access(),
                 max_retries=0,
                 timeout=self._timeout,
                 # A compressed answer may be a thousand times larger than its counted bytes.
                 default_headers={"Accept-Encoding": "identity"},
                 http_client=DefaultAsyncHttpxClient(
                     transport=self._transport,
-                    verify=_trusted_authorities(),
+                    verify=_load_trusted_authorities(),
                     event_hooks={"response": [self._limit]},
                     # A redirect could take the conversation, and on the same host the key, where no operator allowed.
                     follow_redirects=False,
@@ -117,19 +117,19 @@ class OpenAIClients:
         if client is not None:
             await client.close()
 
-    def _access(self) -> dict[str, Any]:
+    def _make_access(self) -> dict[str, Any]:
         """Return the client's arguments for the endpoint's address and the access to it."""
         if self._signing is not None:
             return {"provider": self._signing.provider(self._base_url or self._signing.address)}
-        return {"api_key": self._key, "base_url": self._base_url}
+        return {"api_key": self._get_key, "base_url": self._base_url}
 
-    async def _key(self) -> str:
+    async def _get_key(self) -> str:
         key = self._api_key if isinstance(self._api_key, str) else await self._api_key()
         return key or "none"  # Endpoints without keys get a well-formed header too.
 
 
 @cache
-def _trusted_authorities() -> ssl.SSLContext:
+def _load_trusted_authorities() -> ssl.SSLContext:
     """Return the certificates that httpx trusts. Reading them takes 20 ms, and clients may share them."""
     return httpx.create_ssl_context()
 

@@ -12,11 +12,11 @@ import httpx2 as httpx
 from openai import OpenAIError
 
 from baton.adapters.egress.circuit_breaker import CircuitBreakers
-from baton.adapters.models.embedding_calls import ApiEmbedder, EmbeddingLimits, NoEmbeddings, unit_vectors
+from baton.adapters.models.embedding_calls import ApiEmbedder, EmbeddingLimits, NoEmbeddings, make_unit_vectors
 from baton.adapters.models.embedding_pace import EmbeddingPaces
 from baton.adapters.models.learning.failure import Backoff
 from baton.adapters.models.openai.clients import EMBEDDING_LIMITS, OpenAIClients
-from baton.adapters.models.openai.errors import provider_failure
+from baton.adapters.models.openai.errors import make_provider_failure
 from baton.concurrency.tasks import off_loop
 from baton.domain.documents.search import Vector
 from baton.ports.agents.chat_model import TokenCounter
@@ -82,21 +82,21 @@ class OpenAIEmbedder(ApiEmbedder):
             if isinstance(answer, str):  # what the SDK returns for other content types than JSON's
                 answer = json.loads(answer)
         except (OpenAIError, ValueError, RecursionError) as error:
-            raise provider_failure(error) from None
+            raise make_provider_failure(error) from None
         data = answer.get("data") if isinstance(answer, dict) else None
-        return await off_loop(len(texts) * self.dimensions, _vectors, data, len(texts), self.dimensions)
+        return await off_loop(len(texts) * self.dimensions, _read_vectors, data, len(texts), self.dimensions)
 
     async def aclose(self) -> None:
         """Close this event loop's connections."""
         await self._clients.aclose()
 
 
-def _vectors(data: object, texts: int, dimensions: int) -> list[Vector]:
+def _read_vectors(data: object, texts: int, dimensions: int) -> list[Vector]:
     """Return the vectors of an answer's ``data``, with length 1. Raises ``NoEmbeddings`` and ``WrongEmbeddings``."""
     if not isinstance(data, list) or len(data) != texts:
         raise NoEmbeddings(f"The answer has no list of {texts} embeddings.")
     entries = [entry if isinstance(entry, dict) else {} for entry in data]
-    vectors = unit_vectors([_numbers(entry.get("embedding")) for entry in entries], dimensions)
+    vectors = make_unit_vectors([_decode_numbers(entry.get("embedding")) for entry in entries], dimensions)
     # Some endpoints leave the indices out.
     indices = [position if (index := entry.get("index")) is None else index for position, entry in enumerate(entries)]
     by_index = {index: vector for index, vector in zip(indices, vectors, strict=True) if isinstance(index, int)}
@@ -105,7 +105,7 @@ def _vectors(data: object, texts: int, dimensions: int) -> list[Vector]:
     return [by_index[index] for index in range(texts)]
 
 
-def _numbers(embedding: object) -> Sequence[float]:
+def _decode_numbers(embedding: object) -> Sequence[float]:
     if not isinstance(embedding, str):
         return embedding if isinstance(embedding, list) else ()
     try:

@@ -10,8 +10,8 @@ from typing import Any
 from openai import AsyncOpenAI, AsyncStream, OpenAIError
 
 from baton.adapters.models.learning.request_form import SentFeatures
-from baton.adapters.models.openai.errors import provider_failure
-from baton.adapters.models.openai.messages import wire_metadata
+from baton.adapters.models.openai.errors import make_provider_failure
+from baton.adapters.models.openai.messages import make_wire_metadata
 from baton.adapters.models.profiles.profile import AnswerForm, CacheHints, ModelProfile
 from baton.adapters.models.question import ModelQuestion, PreparedQuestion, RefusedQuestion
 from baton.adapters.models.tool_schemas import STRICT_NAME, ModelTools, is_strict
@@ -43,7 +43,7 @@ class Endpoint:
             **own,
             "temperature": settings.temperature,
             "top_p": settings.top_p,
-            "metadata": (wire_metadata(settings.metadata) or None) if self.sends_metadata else None,
+            "metadata": (make_wire_metadata(settings.metadata) or None) if self.sends_metadata else None,
             "prompt_cache_key": settings.cache_key if takes_key else None,
             "parallel_tool_calls": settings.parallel_tool_calls if question.tools.tools else None,
         }
@@ -71,7 +71,7 @@ def note_refusal(sent: SentFeatures) -> Iterator[None]:
     try:
         yield
     except (OpenAIError, ValueError, RecursionError) as error:
-        raise RefusedQuestion(provider_failure(error), sent) from None
+        raise RefusedQuestion(make_provider_failure(error), sent) from None
 
 
 def choose_tools(question: ModelQuestion, profile: ModelProfile) -> Sequence[ToolSpec]:
@@ -82,7 +82,7 @@ def choose_tools(question: ModelQuestion, profile: ModelProfile) -> Sequence[Too
     return question.tools if is_needed or question.settings.tool_choice != "none" else ()
 
 
-def answer_format(schema: Mapping[str, Any] | None, profile: ModelProfile) -> dict[str, Any] | None:
+def make_answer_format(schema: Mapping[str, Any] | None, profile: ModelProfile) -> dict[str, Any] | None:
     """Return the form of the answer as Responses takes it: any object, or one of a schema; None for text."""
     if schema is None or profile.answer_form is AnswerForm.PROMPT:
         return None
@@ -91,7 +91,7 @@ def answer_format(schema: Mapping[str, Any] | None, profile: ModelProfile) -> di
     return {"type": "json_schema", "name": STRICT_NAME, "strict": is_strict(schema), "schema": dict(schema)}
 
 
-def tool_choice(choice: str | None, tools: ModelTools) -> Any:
+def make_tool_choice(choice: str | None, tools: ModelTools) -> Any:
     """Return ``ModelSettings.tool_choice`` as Responses takes it; None without tools."""
     if choice in (None, "auto", "none", "required") or not tools.tools:
         return choice if tools.tools else None

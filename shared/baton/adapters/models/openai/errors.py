@@ -9,7 +9,7 @@ from typing import Any
 import httpx2 as httpx
 from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError, OpenAIError
 
-from baton.adapters.models.learning.failure import MAX_TEXT, FailureKind, ProviderFailure, retry_after
+from baton.adapters.models.learning.failure import MAX_TEXT, FailureKind, ProviderFailure, read_retry_after
 
 Failure = OpenAIError | TimeoutError | ValueError | RecursionError
 """The exceptions of a request: the SDK's errors, a timeout, invalid JSON or UTF-8, JSON that is nested too deeply."""
@@ -22,7 +22,7 @@ _REFUSED = ("invalid", "image", "unsupported", "context_length", "policy", "data
 """Words of codes that refuse the request."""
 
 
-def provider_failure(error: Failure) -> ProviderFailure:
+def make_provider_failure(error: Failure) -> ProviderFailure:
     """Return the failure that an exception of the package means."""
     name = type(error).__name__
     if error.__cause__ is not None:
@@ -41,11 +41,11 @@ def provider_failure(error: Failure) -> ProviderFailure:
     if isinstance(error, APIStatusError):
         failure.status = error.status_code
         failure.request_id = error.request_id
-        headers_say = retry_after(error.response.headers)
+        headers_say = read_retry_after(error.response.headers)
         failure.retry_after = headers_say if headers_say is not None else failure.retry_after
         failure.is_final = error.response.headers.get("x-should-retry") == "false"
         if error.response.has_redirect_location:
-            failure.text = redirected_to(error.response.headers["location"])
+            failure.text = explain_redirect(error.response.headers["location"])
     return failure
 
 
@@ -57,14 +57,14 @@ def _with_address(error: TimeoutError | APIConnectionError) -> str:
     return f"{error} ({url.copy_with(userinfo=b'', path='/', query=None)})"
 
 
-def redirected_to(location: str) -> str:
+def explain_redirect(location: str) -> str:
     """Return what operators can do about an endpoint that redirects, without secrets that its address may contain."""
     scheme, _, rest = location[:MAX_TEXT].partition("//")
     address = f"{scheme}//{re.split('[?#]', rest.rpartition('@')[2])[0]}" if rest else re.split("[?#]", location)[0]
     return f"The endpoint redirects to {address}, which is not followed: set the address of the endpoint itself."
 
 
-def streamed_failure(error_body: Mapping[str, Any]) -> ProviderFailure:
+def read_streamed_failure(error_body: Mapping[str, Any]) -> ProviderFailure:
     """Return the failure of an error event, or of a response's ``error``."""
     body = {name: value for name, value in error_body.items() if (name, value) != ("type", "error")}
     return with_status(ProviderFailure.of(body, IN_STREAM))

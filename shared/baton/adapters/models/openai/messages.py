@@ -10,8 +10,8 @@ from typing import Any
 from baton.adapters.models.attachments.content import LaidMessage, Media, MediaKind, Piece
 from baton.adapters.models.attachments.laid_out_attachments import Attachments
 from baton.adapters.models.profiles.profile import ModelProfile
-from baton.adapters.models.prompt_layout import PromptLayout, arguments_text, lay_out
-from baton.adapters.models.tool_schemas import ModelTools, offered_tools
+from baton.adapters.models.prompt_layout import PromptLayout, lay_out, write_arguments
+from baton.adapters.models.tool_schemas import ModelTools, make_model_tools
 from baton.domain.threads.message import Role
 from baton.ports.agents.chat_model import Prompt, ToolSpec
 from baton.ports.documents.files import ThreadFiles
@@ -25,7 +25,7 @@ Wire = dict[str, Any]
 """A part of a request in its JSON form."""
 
 
-async def wire_messages(prompts: Sequence[Prompt], files: ThreadFiles) -> list[Wire]:
+async def make_wire_messages(prompts: Sequence[Prompt], files: ThreadFiles) -> list[Wire]:
     """Return the messages of a request to an endpoint of which nothing is known.
 
     A missing upload becomes a sentence that says so, because it must not fail every later turn. Raises the errors of
@@ -33,20 +33,20 @@ async def wire_messages(prompts: Sequence[Prompt], files: ThreadFiles) -> list[W
     """
     profile, attachments = ModelProfile(), Attachments(files, None)
     pieces = await attachments.pieces_of_all([prompt.content for prompt in prompts], profile)
-    return chat_messages(lay_out(prompts, pieces, PromptLayout(profile, "")), ModelTools(), profile)
+    return make_chat_messages(lay_out(prompts, pieces, PromptLayout(profile, "")), ModelTools(), profile)
 
 
-def wire_tools(tools: Sequence[ToolSpec]) -> list[Wire]:
+def make_wire_tools(tools: Sequence[ToolSpec]) -> list[Wire]:
     """Return the tools of a request to an endpoint of which nothing is known."""
-    return chat_tools(offered_tools(tools, ModelProfile()))
+    return make_chat_tools(make_model_tools(tools, ModelProfile()))
 
 
-def chat_messages(laid: Sequence[LaidMessage], tools: ModelTools, profile: ModelProfile) -> list[Wire]:
+def make_chat_messages(laid: Sequence[LaidMessage], tools: ModelTools, profile: ModelProfile) -> list[Wire]:
     """Return the messages in their wire form."""
-    return [_message(message, tools, profile) for message in laid]
+    return [_make_message(message, tools, profile) for message in laid]
 
 
-def chat_tools(tools: ModelTools) -> list[Wire]:
+def make_chat_tools(tools: ModelTools) -> list[Wire]:
     """Return the tools in their wire form."""
     return [
         {
@@ -57,7 +57,7 @@ def chat_tools(tools: ModelTools) -> list[Wire]:
     ]
 
 
-def wire_metadata(values: Mapping[str, Any]) -> dict[str, str]:
+def make_wire_metadata(values: Mapping[str, Any]) -> dict[str, str]:
     """Return the request's metadata within OpenAI's limits: values that are not text as JSON, each cut at its limit."""
     texts = {
         name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -67,25 +67,25 @@ def wire_metadata(values: Mapping[str, Any]) -> dict[str, str]:
     return {name: value[:MAX_METADATA_VALUE] for name, value in fitting[:MAX_METADATA_PAIRS]}
 
 
-def data_url(media: Media) -> str:
+def make_data_url(media: Media) -> str:
     """Return an attachment as a data URL, or as its address."""
     if media.data is None:
         return media.url or ""
     return f"data:{media.mime_type};base64,{base64.b64encode(media.data).decode()}"
 
 
-def _message(message: LaidMessage, tools: ModelTools, profile: ModelProfile) -> Wire:
+def _make_message(message: LaidMessage, tools: ModelTools, profile: ModelProfile) -> Wire:
     if message.role is Role.ASSISTANT:
-        return _answer(message, tools, profile)
+        return _make_answer(message, tools, profile)
     if message.role is Role.TOOL:
         return {"role": "tool", "tool_call_id": message.call_id, "content": message.text}
     if message.role is Role.SYSTEM or not message.media:
         # Some servers accept plain strings only, so a list is sent only if it is needed.
         return {"role": message.role.value, "content": message.text}
-    return {"role": "user", "content": [_part(piece) for piece in message.pieces]}
+    return {"role": "user", "content": [_make_part(piece) for piece in message.pieces]}
 
 
-def _answer(message: LaidMessage, tools: ModelTools, profile: ModelProfile) -> Wire:
+def _make_answer(message: LaidMessage, tools: ModelTools, profile: ModelProfile) -> Wire:
     parts = message.parts.parts if message.parts is not None else ()
     answer: Wire = {"role": "assistant", "content": message.text}
     for part in parts:
@@ -101,7 +101,7 @@ def _answer(message: LaidMessage, tools: ModelTools, profile: ModelProfile) -> W
             {
                 "id": call.id,
                 "type": "function",
-                "function": {"name": tools.name_outside(call.name), "arguments": arguments_text(call)},
+                "function": {"name": tools.name_outside(call.name), "arguments": write_arguments(call)},
                 **fields.get(at, {}),
             }
             for at, call in enumerate(message.calls)
@@ -109,9 +109,9 @@ def _answer(message: LaidMessage, tools: ModelTools, profile: ModelProfile) -> W
     return answer
 
 
-def _part(piece: Piece) -> Wire:
+def _make_part(piece: Piece) -> Wire:
     if isinstance(piece, str):
         return {"type": "text", "text": piece}
     if piece.kind is MediaKind.IMAGE:
-        return {"type": "image_url", "image_url": {"url": data_url(piece)}}
-    return {"type": "file", "file": {"filename": piece.name, "file_data": data_url(piece)}}
+        return {"type": "image_url", "image_url": {"url": make_data_url(piece)}}
+    return {"type": "file", "file": {"filename": piece.name, "file_data": make_data_url(piece)}}

@@ -26,7 +26,7 @@ def defer(*packages: str) -> None:
         spec = None if name in sys.modules else _find(name)
         if spec is None or spec.origin is None:
             continue
-        exports = _exports(Path(spec.origin))
+        exports = _read_exports(Path(spec.origin))
         if exports is not None:
             sys.modules[name] = _Package(spec, exports)
 
@@ -66,7 +66,7 @@ def _find(name: str) -> ModuleSpec | None:
     return PathFinder.find_spec(name, locations) if locations and last else None
 
 
-def _exports(path: Path) -> dict[str, tuple[str, str]] | None:
+def _read_exports(path: Path) -> dict[str, tuple[str, str]] | None:
     """Return module and name of each name that an ``__init__`` re-exports; None if it does anything else."""
     exports: dict[str, tuple[str, str]] = {}
     for statement in ast.parse(path.read_bytes()).body:

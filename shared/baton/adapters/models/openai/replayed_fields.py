@@ -103,7 +103,7 @@ class _Entries:
             position = len(self._entries)
             self._entries.append({})
             self._pieces.append({})
-            self._places[_kind(entry)] = position
+            self._places[_get_kind(entry)] = position
         whole, pieces = self._entries[position], self._pieces[position]
         for key, value in entry.items():
             if key in _JOINED and isinstance(value, str) and (key in pieces or key not in whole):
@@ -118,12 +118,12 @@ class _Entries:
 
     def _find_continued_place(self, entry: Mapping[str, Any]) -> int | None:
         """Return the place of the entry that this one continues."""
-        position = self._places.get(_kind(entry))
+        position = self._places.get(_get_kind(entry))
         if position is None or entry.get("index") is not None:
             return position
         is_whole = any(self._pieces[position].get("signature", ())) or self._entries[position].get("signature")
         return None if is_whole or entry.get("type") == "redacted_thinking" or "id" in entry else position
 
 
-def _kind(entry: Mapping[str, Any]) -> tuple[str, str]:
+def _get_kind(entry: Mapping[str, Any]) -> tuple[str, str]:
     return str(entry.get("type")), str(entry.get("index"))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from baton.adapters.models.answers.parts import TooManyParts, is_object, make_unique_calls, mapping_of, text_of
+from baton.adapters.models.answers.parts import TooManyParts, get_mapping, get_text, is_object, make_unique_calls
 from baton.adapters.models.openai.tool_calls import MAX_CALLS
 from baton.domain.runs.tool_call import ToolCall, as_object
 from baton.domain.text import utf8_size
@@ -71,15 +71,15 @@ class OutputItems:
 
     def begin_item(self, event: Mapping[str, Any]) -> OutputItem | None:
         """Return the item that an event begins; None for one of another kind. Raises ``TooManyParts``."""
-        kind = _kind(event)
+        kind = _read_kind(event)
         if kind is None:
             return None
-        item = self._by_id.get(text_of(mapping_of(event.get("item")).get("id"))) or self._add(kind, event)
+        item = self._by_id.get(get_text(get_mapping(event.get("item")).get("id"))) or self._add(kind, event)
         return self._identify(item, event)
 
     def of(self, event: Mapping[str, Any], kind: ItemKind) -> OutputItem:
         """Return the item of ``kind`` that an event is about, a new one if none fits. Raises ``TooManyParts``."""
-        identity = text_of(event.get("item_id"))
+        identity = get_text(event.get("item_id"))
         item = self._find(event, kind, identity) or self._add(kind, event)
         if identity and not item.id:
             item.id = identity
@@ -88,17 +88,17 @@ class OutputItems:
 
     def end_item(self, event: Mapping[str, Any]) -> OutputItem | None:
         """Return the item that an event completes; None for one of another kind. Raises ``TooManyParts``."""
-        kind, whole = _kind(event), mapping_of(event.get("item"))
+        kind, whole = _read_kind(event), get_mapping(event.get("item"))
         if kind is None:
             return None
-        identity = text_of(whole.get("id")) or text_of(whole.get("call_id"))
+        identity = get_text(whole.get("id")) or get_text(whole.get("call_id"))
         item = self._identify(self._find(event, kind, identity) or self._add(kind, event), event)
         item.is_done = True
         return item
 
     def add_arguments(self, item: OutputItem, piece: object) -> None:
         """Add a piece of a call's arguments, or all of them as an object."""
-        text = json.dumps(piece, ensure_ascii=False) if isinstance(piece, dict) else text_of(piece)
+        text = json.dumps(piece, ensure_ascii=False) if isinstance(piece, dict) else get_text(piece)
         if text:
             item.pieces.append(text)
             self.size += utf8_size(text)
@@ -132,11 +132,11 @@ class OutputItems:
 
     def _identify(self, item: OutputItem, event: Mapping[str, Any]) -> OutputItem:
         """Take the ids, name and phase of an event's item."""
-        whole = mapping_of(event.get("item"))
-        item.id = item.id or text_of(whole.get("id"))
-        item.call_id = item.call_id or text_of(whole.get("call_id"))
-        item.name = item.name or text_of(whole.get("name"))
-        item.phase = text_of(whole.get("phase")) or item.phase
+        whole = get_mapping(event.get("item"))
+        item.id = item.id or get_text(whole.get("id"))
+        item.call_id = item.call_id or get_text(whole.get("call_id"))
+        item.name = item.name or get_text(whole.get("name"))
+        item.phase = get_text(whole.get("phase")) or item.phase
         for name in filter(None, (item.id, item.call_id)):
             self._by_id.setdefault(name, item)
         return item
@@ -155,6 +155,6 @@ class OutputItems:
         return None
 
 
-def _kind(event: Mapping[str, Any]) -> ItemKind | None:
-    kind = mapping_of(event.get("item")).get("type")
+def _read_kind(event: Mapping[str, Any]) -> ItemKind | None:
+    kind = get_mapping(event.get("item")).get("type")
     return ItemKind(kind) if kind in list(ItemKind) else None

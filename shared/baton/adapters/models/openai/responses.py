@@ -10,12 +10,18 @@ from baton.adapters.models.attachments.content import LaidMessage, MediaKind, Pi
 from baton.adapters.models.learning.request_form import RequestForm
 from baton.adapters.models.openai.answer_body import AnswerBody
 from baton.adapters.models.openai.clients import RESPONSES_LIMITS
-from baton.adapters.models.openai.endpoint import Endpoint, answer_format, choose_tools, note_refusal, tool_choice
-from baton.adapters.models.openai.messages import Wire, data_url
+from baton.adapters.models.openai.endpoint import (
+    Endpoint,
+    choose_tools,
+    make_answer_format,
+    make_tool_choice,
+    note_refusal,
+)
+from baton.adapters.models.openai.messages import Wire, make_data_url
 from baton.adapters.models.openai.responses_answer import ResponsesAnswer
 from baton.adapters.models.profiles.profile import OBFUSCATION, EffortForm
-from baton.adapters.models.prompt_layout import arguments_text
-from baton.adapters.models.question import ModelQuestion, PreparedQuestion, output_limit, prepare_question
+from baton.adapters.models.prompt_layout import write_arguments
+from baton.adapters.models.question import ModelQuestion, PreparedQuestion, choose_output_limit, prepare_question
 from baton.adapters.models.tool_schemas import ModelTools, is_strict
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.message import Role
@@ -39,23 +45,23 @@ class Responses:
         settings, profile = question.settings, form.profile
         origin = f"responses:{self._endpoint.host}/{settings.model}"
         prepared = await prepare_question(question, form, origin, choose_tools(question, profile))
-        fields = self._optional_fields(prepared)
+        fields = self._make_optional_fields(prepared)
         body = _join(fields, {name: value for name, value in settings.extra.items() if name not in profile.dropped})
         body |= {
             "model": settings.model,
-            "input": input_items(prepared.messages, prepared.tools),
+            "input": make_input_items(prepared.messages, prepared.tools),
             "store": False,
             "stream": True,
         }
-        sent = replace(prepared.features(*_field_names(fields), *settings.extra), body=body)
+        sent = replace(prepared.features(*_list_field_names(fields), *settings.extra), body=body)
         with note_refusal(sent):
             stream = await self._endpoint.post("/responses", body)
         return ResponsesAnswer(AnswerBody(stream.response, RESPONSES_LIMITS), prepared, sent)
 
-    def _optional_fields(self, question: PreparedQuestion) -> dict[str, Any]:
+    def _make_optional_fields(self, question: PreparedQuestion) -> dict[str, Any]:
         """Return the fields besides model and input, without those that the model does not take."""
         settings, profile, tools = question.settings, question.profile, question.tools
-        limit = output_limit(settings, profile)
+        limit = choose_output_limit(settings, profile)
         takes_effort = profile.effort is not EffortForm.NONE and "reasoning_effort" not in profile.dropped
         shows_summary = settings.shows_reasoning and "reasoning_summary" not in profile.dropped
         is_padding_optional = profile.further.get(OBFUSCATION) == "optional"
@@ -67,16 +73,16 @@ class Responses:
                 effort=settings.reasoning_effort if takes_effort else None, summary="auto" if shows_summary else None
             ),
             text=_drop_missing(
-                format=answer_format(settings.answer_schema, profile),
+                format=make_answer_format(settings.answer_schema, profile),
                 verbosity=settings.verbosity if "verbosity" not in profile.dropped else None,
             ),
             stream_options={"include_obfuscation": False} if is_padding_optional else None,
-            tools=response_tools(tools, takes_strict="strict" not in profile.dropped) or None,
-            tool_choice=tool_choice(settings.tool_choice, tools),
+            tools=make_response_tools(tools, takes_strict="strict" not in profile.dropped) or None,
+            tool_choice=make_tool_choice(settings.tool_choice, tools),
         )
 
 
-def _field_names(fields: Mapping[str, Any]) -> list[str]:
+def _list_field_names(fields: Mapping[str, Any]) -> list[str]:
     """Return the profiles' names for the optional fields of a request."""
     names = [name for name in fields if name != "text"]
     names += [f"reasoning_{name}" for name in fields.get("reasoning", ())]
@@ -98,16 +104,16 @@ def _drop_missing(**members: Any) -> dict[str, Any] | None:
     return {name: value for name, value in members.items() if value is not None} or None
 
 
-def input_items(laid: Sequence[LaidMessage], tools: ModelTools) -> list[Wire]:
+def make_input_items(laid: Sequence[LaidMessage], tools: ModelTools) -> list[Wire]:
     """Return the messages as input items.
 
     System messages are items too, not ``instructions``: later ones may follow, servers repeat ``instructions`` in every
     stream, and some do not take them.
     """
-    return [item for message in laid for item in _items(message, tools)]
+    return [item for message in laid for item in _make_items(message, tools)]
 
 
-def response_tools(tools: ModelTools, *, takes_strict: bool = True) -> list[Wire]:
+def make_response_tools(tools: ModelTools, *, takes_strict: bool = True) -> list[Wire]:
     """Return the tools in their wire form.
 
     ``strict`` is always set, because OpenAI treats schemas without it as strict, which makes optional arguments
@@ -125,15 +131,15 @@ def response_tools(tools: ModelTools, *, takes_strict: bool = True) -> list[Wire
     ]
 
 
-def _items(message: LaidMessage, tools: ModelTools) -> list[Wire]:
+def _make_items(message: LaidMessage, tools: ModelTools) -> list[Wire]:
     if message.role is Role.ASSISTANT:
-        texts = [_message("assistant", message.text)] if message.text else []
-        return _replay(message, tools) or [*texts, *(_call(call, tools) for call in message.calls)]
+        texts = [_make_message("assistant", message.text)] if message.text else []
+        return _replay(message, tools) or [*texts, *(_make_call_item(call, tools) for call in message.calls)]
     if message.role is Role.TOOL:
         return [{"type": "function_call_output", "call_id": message.call_id, "output": message.text}]
     if message.role is Role.SYSTEM or not message.media:
-        return [_message(message.role.value, message.text)]
-    return [_message("user", [_part(piece) for piece in message.pieces])]
+        return [_make_message(message.role.value, message.text)]
+    return [_make_message("user", [_make_part(piece) for piece in message.pieces])]
 
 
 def _replay(message: LaidMessage, tools: ModelTools) -> list[Wire]:
@@ -152,11 +158,11 @@ def _replay(message: LaidMessage, tools: ModelTools) -> list[Wire]:
             items.append(part["item"])
         elif "call" in part:
             named = {"id": part["id"]} if has_reasoning and "id" in part else {}
-            items.append(_call(message.calls[part["call"]], tools) | named)
+            items.append(_make_call_item(message.calls[part["call"]], tools) | named)
         else:
             end = position + part["text"]
             text, position = message.text[position + part.get("gap", 0) : end], end
-            items += [_message_item(text, part, has_id=has_reasoning)] if text else []
+            items += [_make_message_item(text, part, has_id=has_reasoning)] if text else []
     return items
 
 
@@ -167,31 +173,31 @@ def _fits(parts: Sequence[Mapping[str, Any]], message: LaidMessage) -> bool:
     return bool(parts) and length == len(message.text) and calls == list(range(len(message.calls)))
 
 
-def _message_item(text: str, part: Mapping[str, Any], *, has_id: bool) -> Wire:
+def _make_message_item(text: str, part: Mapping[str, Any], *, has_id: bool) -> Wire:
     phase = {"phase": part["phase"]} if "phase" in part else {}
     if not has_id or "id" not in part:
-        return _message("assistant", text) | phase
+        return _make_message("assistant", text) | phase
     content = [{"type": "output_text", "text": text, "annotations": []}]
     item = {"type": "message", "id": part["id"], "role": "assistant", "status": "completed", "content": content}
     return item | phase
 
 
-def _message(role: str, content: str | list[Wire]) -> Wire:
+def _make_message(role: str, content: str | list[Wire]) -> Wire:
     return {"type": "message", "role": role, "content": content}
 
 
-def _call(call: ToolCall, tools: ModelTools) -> Wire:
+def _make_call_item(call: ToolCall, tools: ModelTools) -> Wire:
     return {
         "type": "function_call",
         "call_id": call.id,
         "name": tools.name_outside(call.name),
-        "arguments": arguments_text(call),
+        "arguments": write_arguments(call),
     }
 
 
-def _part(piece: Piece) -> Wire:
+def _make_part(piece: Piece) -> Wire:
     if isinstance(piece, str):
         return {"type": "input_text", "text": piece}
     if piece.kind is MediaKind.IMAGE:
-        return {"type": "input_image", "image_url": data_url(piece), "detail": "auto"}
-    return {"type": "input_file", "filename": piece.name, "file_data": data_url(piece)}
+        return {"type": "input_image", "image_url": make_data_url(piece), "detail": "auto"}
+    return {"type": "input_file", "filename": piece.name, "file_data": make_data_url(piece)}

@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from baton.adapters.models.answers.answer_so_far import AnswerSoFar
-from baton.adapters.models.answers.parts import mapping_of, text_of
+from baton.adapters.models.answers.parts import get_mapping, get_text
 from baton.adapters.models.learning.failure import ProviderFailure
 from baton.adapters.models.learning.request_form import SentFeatures
 from baton.adapters.models.openai.answer_body import AnswerBody, AnswerValue
 from baton.adapters.models.openai.chat_answer import OVERFLOW_CHARACTERS, is_error
-from baton.adapters.models.openai.errors import IN_STREAM, streamed_failure, with_status
+from baton.adapters.models.openai.errors import IN_STREAM, read_streamed_failure, with_status
 from baton.adapters.models.openai.response_items import ItemKind, OutputItem, OutputItems
 from baton.adapters.models.question import PreparedQuestion
 from baton.domain.errors import ContentFiltered, ContextTooLong
@@ -64,7 +64,7 @@ class ResponsesAnswer(AnswerSoFar):
             calls, written = [], []
         if (calls or written) and reason is FinishReason.STOP:
             reason = FinishReason.TOOL_CALLS
-        parts = ProviderParts.of(self._origin, self._profile.replay, self._parts([item for item, _ in calls]))
+        parts = ProviderParts.of(self._origin, self._profile.replay, self._make_parts([item for item, _ in calls]))
         dropped = self._profile.dropped | ({"reasoning_effort"} if "reasoning" in self._profile.dropped else set())
         finished = Finished(reason, self._model, self._usage, parts, self._find_unsent(dropped))
         return [*chunks, *(call for _, call in calls), *written, finished]
@@ -103,13 +103,13 @@ class ResponsesAnswer(AnswerSoFar):
             case "response.refusal.delta" | "response.refusal.done":
                 raise ContentFiltered
             case "error":
-                raise streamed_failure(event)
+                raise read_streamed_failure(event)
             case _ if kind in _ENDS:
-                return self._finish(_ENDS[kind], mapping_of(event.get("response")))
+                return self._finish(_ENDS[kind], get_mapping(event.get("response")))
             case _ if "output" in event:  # a whole answer
                 return self._finish("completed", event)
             case _ if event.get("error") or (not kind and is_error(event)):
-                raise streamed_failure(event)
+                raise read_streamed_failure(event)
         return ()
 
     def _take_text_of(self, item: OutputItem, text: object) -> list[ModelChunk]:
@@ -142,7 +142,7 @@ class ResponsesAnswer(AnswerSoFar):
 
     def _end_item(self, event: Mapping[str, Any]) -> list[ModelChunk]:
         """Take a complete item, and return the text that earlier events have left out."""
-        item, whole = self._items.end_item(event), mapping_of(event.get("item"))
+        item, whole = self._items.end_item(event), get_mapping(event.get("item"))
         if item is None:
             return []
         if item.kind is ItemKind.CALL:
@@ -151,7 +151,7 @@ class ResponsesAnswer(AnswerSoFar):
             # Only here is the encrypted content complete.
             item.whole = {name: value for name, value in whole.items() if value is not None}
         else:
-            return self._take_text_of(item, _message_text(whole)[item.arrived_length :])
+            return self._take_text_of(item, _read_message_text(whole)[item.arrived_length :])
         return []
 
     def _finish(self, status: str, response: Mapping[str, Any]) -> list[ModelChunk]:
@@ -161,14 +161,14 @@ class ResponsesAnswer(AnswerSoFar):
         if status in ("failed", "cancelled"):
             error = response.get("error")
             text = error if isinstance(error, str) and error else f"The response is {status}."
-            raise streamed_failure(error if isinstance(error, Mapping) and error else {"message": text})
-        self._model = text_of(response.get("model")) or self._model
-        self._usage = _usage(mapping_of(response.get("usage")))
+            raise read_streamed_failure(error if isinstance(error, Mapping) and error else {"message": text})
+        self._model = get_text(response.get("model")) or self._model
+        self._usage = _read_usage(get_mapping(response.get("usage")))
         chunks = self._take_left_out(response.get("output"))
         if status == "completed":
             self.reason = self.reason or FinishReason.STOP
             return chunks
-        if mapping_of(response.get("incomplete_details")).get("reason") == "content_filter":
+        if get_mapping(response.get("incomplete_details")).get("reason") == "content_filter":
             raise ContentFiltered
         self.reason = FinishReason.LENGTH
         return chunks
@@ -183,7 +183,7 @@ class ResponsesAnswer(AnswerSoFar):
                 chunks += self._end_item({"item": whole})
         return chunks
 
-    def _parts(self, calls: Sequence[OutputItem]) -> list[dict[str, Any]]:
+    def _make_parts(self, calls: Sequence[OutputItem]) -> list[dict[str, Any]]:
         """Return the items that go back to the model, with all reasoning or none."""
         items = self._items.all
         reasoning = [item.whole or {} for item in items if item.kind is ItemKind.REASONING]
@@ -205,7 +205,7 @@ class ResponsesAnswer(AnswerSoFar):
         return parts
 
 
-def _message_text(whole: Mapping[str, Any]) -> str:
+def _read_message_text(whole: Mapping[str, Any]) -> str:
     """Return the text of a complete message. Raises ``ContentFiltered`` if it holds a refusal."""
     content = whole.get("content")
     if isinstance(content, str):
@@ -216,11 +216,11 @@ def _message_text(whole: Mapping[str, Any]) -> str:
     return "".join(part["text"] for part in parts if isinstance(part.get("text"), str))
 
 
-def _usage(counts: Mapping[str, Any]) -> Usage | None:
+def _read_usage(counts: Mapping[str, Any]) -> Usage | None:
     sent, answered = parse_token_count(counts.get("input_tokens")), parse_token_count(counts.get("output_tokens"))
     if sent is None or answered is None:
         return None
-    read, written = mapping_of(counts.get("input_tokens_details")), mapping_of(counts.get("output_tokens_details"))
+    read, written = get_mapping(counts.get("input_tokens_details")), get_mapping(counts.get("output_tokens_details"))
     return Usage(
         sent,
         answered,

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-from baton.adapters.models.answers.parts import TooManyParts, is_object, make_unique_calls, mapping_of, text_of
+from baton.adapters.models.answers.parts import TooManyParts, get_mapping, get_text, is_object, make_unique_calls
 from baton.domain.runs.tool_call import ToolCall, as_object
 from baton.domain.text import utf8_size
 
@@ -108,11 +108,11 @@ class ToolCallFragments:
     def _add(self, fragment: object) -> None:
         """Take a fragment, which continues a call or begins another one."""
         # Nothing has validated it: any member may be missing or of another type.
-        whole = mapping_of(fragment)
-        function = mapping_of(whole.get("function"))
-        index, identity = whole.get("index"), text_of(whole.get("id"))
+        whole = get_mapping(fragment)
+        function = get_mapping(whole.get("function"))
+        index, identity = whole.get("index"), get_text(whole.get("id"))
         index = index if isinstance(index, int | str) else None
-        name, arguments = text_of(function.get("name")), function.get("arguments")
+        name, arguments = get_text(function.get("name")), function.get("arguments")
         self.size += MIN_FRAGMENT
         draft = self._find_draft(index, identity, name)
         if draft is None or (name and self._begins_another(draft, identity, name, arguments)):
@@ -129,7 +129,7 @@ class ToolCallFragments:
         if name and self._continues_name(draft, name):
             draft.name += name
         draft.name = draft.name or name
-        piece = json.dumps(arguments, ensure_ascii=False) if isinstance(arguments, dict) else text_of(arguments)
+        piece = json.dumps(arguments, ensure_ascii=False) if isinstance(arguments, dict) else get_text(arguments)
         if piece:
             draft.pieces.append(piece)
             self.size += max(0, utf8_size(piece) - MIN_FRAGMENT)

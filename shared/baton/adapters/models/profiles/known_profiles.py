@@ -35,7 +35,7 @@ _GEO = re.compile(r"^(us|eu|apac|jp|au|ca|in|sa|us-gov|global)\.")
 _VERSION = re.compile(r"(-v\d+)?:\d+(:\w+)?$")
 
 
-def host_of(base_url: str | None) -> str:
+def find_host(base_url: str | None) -> str:
     """Return the host and port of an endpoint; OpenAI's without an address."""
     return (urlsplit(base_url).netloc.rpartition("@")[2] if base_url else "api.openai.com").lower()
 
@@ -73,7 +73,7 @@ class Profiles:
     def of(self, model: str, caller: ModelCaller | None = None) -> ModelProfile:
         """Return the profile of a model, with what was learned for a caller."""
         profile = self.declared(model)
-        for holder in _holders(caller):
+        for holder in _list_holders(caller):
             facts = self._learned.get((model, holder))
             profile = with_facts(profile, facts) if facts else profile
         return profile
@@ -82,7 +82,7 @@ class Profiles:
         """Return the profile of a model without what was learned."""
         profile = self._declared.get(model)
         if profile is None:
-            profile = self._declared[model] = declared_profile(self._host, model, self._overrides)
+            profile = self._declared[model] = find_declared_profile(self._host, model, self._overrides)
         return profile
 
     def learn(
@@ -99,10 +99,10 @@ class Profiles:
         If ``is_for_user``, words of the caller's user may be the cause, so the facts hold for this user only. Facts
         that other requests have taught meanwhile stay.
         """
-        facts = _difference(profile, since)
+        facts = _find_difference(profile, since)
         if not facts:
             return
-        holders = _holders(caller) if is_for_user else _holders(caller)[:2]
+        holders = _list_holders(caller) if is_for_user else _list_holders(caller)[:2]
         holder = holders[-1]  # the narrowest of them
         self._keep(model, holder, facts)
         if caller is None or is_for_user:
@@ -132,14 +132,14 @@ class Profiles:
             )
 
 
-def _holders(caller: ModelCaller | None) -> tuple[str, ...]:
+def _list_holders(caller: ModelCaller | None) -> tuple[str, ...]:
     """Return the holders whose facts apply to a caller's requests: everybody, the tenant, the user."""
     if caller is None:
         return ("",)
     return "", caller.tenant_id, f"{caller.tenant_id}\0{caller.user_id}"
 
 
-def _difference(profile: ModelProfile, since: ModelProfile) -> Facts:
+def _find_difference(profile: ModelProfile, since: ModelProfile) -> Facts:
     """Return the facts that are new in a profile."""
     facts: Facts = {}
     for field in fields(ModelProfile):
@@ -149,12 +149,14 @@ def _difference(profile: ModelProfile, since: ModelProfile) -> Facts:
     return facts
 
 
-def declared_profile(host: str, model: str, overrides: Mapping[str, Mapping[str, Any]] | None = None) -> ModelProfile:
+def find_declared_profile(
+    host: str, model: str, overrides: Mapping[str, Mapping[str, Any]] | None = None
+) -> ModelProfile:
     """Return the profile of a model from the table and the ``overrides``, one of which may name its family."""
     from baton.adapters.models.profiles.profile_table import TABLE
 
-    own = _overrides_of(model, overrides or {})
-    normal_name = normalise(family_of(model, overrides or {}) or model)
+    own = _find_overrides(model, overrides or {})
+    normal_name = normalise(find_family(model, overrides or {}) or model)
     profile = ModelProfile()
     for rule in TABLE:
         if fnmatchcase(host, rule.host) and fnmatchcase(normal_name, rule.model):
@@ -164,13 +166,13 @@ def declared_profile(host: str, model: str, overrides: Mapping[str, Mapping[str,
     return profile
 
 
-def family_of(model: str, overrides: Mapping[str, Mapping[str, Any]]) -> str | None:
+def find_family(model: str, overrides: Mapping[str, Mapping[str, Any]]) -> str | None:
     """Return the known model as which an operator has declared this one; None without a declaration."""
-    own = _overrides_of(model, overrides)
+    own = _find_overrides(model, overrides)
     return next((facts["family"] for facts in reversed(own) if facts.get("family")), None)
 
 
-def _overrides_of(model: str, overrides: Mapping[str, Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _find_overrides(model: str, overrides: Mapping[str, Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return the overrides of a model, in the order in which they apply."""
     names = (normalise(model), model.lower())
     return [facts for pattern, facts in overrides.items() if any(fnmatchcase(name, pattern.lower()) for name in names)]
@@ -180,7 +182,7 @@ def _to_plain(value: object) -> object:
     return sorted(map(str, value)) if isinstance(value, frozenset) else str(value)
 
 
-def context_lengths(
+def make_context_lengths(
     providers: Mapping[str, Provider], overrides: Mapping[str, Mapping[str, Any]]
 ) -> Callable[[str], int | None]:
     """Return a function from a model's name to its context length in Baton's tokens; None if none is declared."""
@@ -189,19 +191,19 @@ def context_lengths(
         route_ = route(model, providers)
         provider = providers.get(route_.provider)
         is_bedrock = provider is not None and provider.kind is ProviderKind.BEDROCK
-        host = BEDROCK_HOST if is_bedrock else host_of(provider.base_url if provider is not None else None)
-        profile = declared_profile(host, route_.model, overrides)
+        host = BEDROCK_HOST if is_bedrock else find_host(provider.base_url if provider is not None else None)
+        profile = find_declared_profile(host, route_.model, overrides)
         return int(profile.context_tokens / profile.token_ratio) if profile.context_tokens is not None else None
 
     return length
 
 
-def learned_facts(declared: ModelProfile, learned: ModelProfile) -> dict[str, JsonValue]:
+def list_learned_facts(declared: ModelProfile, learned: ModelProfile) -> dict[str, JsonValue]:
     """Return the facts in which a model's profile differs from what is declared, by their names in the setting.
 
     Declaring them gives the model the profile ``learned``, but for facts that cannot be declared. Those are left out.
     """
-    facts = _difference(learned, declared)
+    facts = _find_difference(learned, declared)
     return {to_camel(name): _to_json(value) for name, value in facts.items() if name not in UNDECLARED}
 
 

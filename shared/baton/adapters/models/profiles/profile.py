@@ -61,7 +61,7 @@ class CacheHints(StrEnum):
     """``cachePoint`` blocks (Amazon Bedrock)."""
 
 
-def hints_of_setting(setting: str) -> CacheHints | None:
+def read_hints(setting: str) -> CacheHints | None:
     """Return the hints that an operator has chosen; None for ``auto``, which leaves them to the model's profile."""
     return None if setting == "auto" else CacheHints(setting)
 
@@ -198,7 +198,7 @@ _EXPRESSIONS = frozenset({"call_ids", "tool_names"})
 """Facts that are regular expressions."""
 
 
-def profile_overrides(written: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def read_profile_overrides(written: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the facts by pattern and field, as ``ModelProfile`` has them.
 
     ``written`` is the setting's JSON: patterns of models to facts, by names in camel case or as in ``ModelProfile``.
@@ -207,10 +207,10 @@ def profile_overrides(written: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     types = get_type_hints(ModelProfile)
     names = {field.name: field.name for field in fields(ModelProfile) if field.name not in UNDECLARED}
     names |= {to_camel(name): name for name in names}
-    return {pattern: _facts(pattern, facts, names, types) for pattern, facts in written.items()}
+    return {pattern: _read_facts(pattern, facts, names, types) for pattern, facts in written.items()}
 
 
-def _facts(pattern: str, written: Any, names: Mapping[str, str], types: Mapping[str, Any]) -> dict[str, Any]:
+def _read_facts(pattern: str, written: Any, names: Mapping[str, str], types: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(written, Mapping):
         raise ValueError(f"{SETTING}: {pattern}: must be an object with facts about these models")
     facts: dict[str, Any] = {}
