@@ -15,6 +15,8 @@ from benchmarks.instruments.report import table
 TURN = 0.077 / 1_000
 """USD of a turn at AWS: the page's first table."""
 CLOSING = 0.067 / 1_000
+PANEL_HOUR = 0.030 / 1_000
+"""USD of an hour of an open panel at rest: the page's table of panels."""
 IDLE = 10.89
 """USD of a month without traffic: the page's second table."""
 METRICS = 21
@@ -60,6 +62,8 @@ class Month:
     documents: int = 100
     chunks: int = 20
     """Of a document."""
+    panel_minutes: int = 10
+    """Minutes of each conversation for which the panel is open and visible."""
     months_stored: int = 12
     """Months whose conversations are stored. Storage is billed for all of them."""
 
@@ -80,6 +84,7 @@ def bill(month: Month) -> Sequence[Item]:
     chunks = month.documents * month.chunks
     reads = turns * READS_A_TURN + conversations * READS_A_CLOSING
     writes = conversations * WRITES_A_CLOSING + chunks // CHUNKS_AT_ONCE
+    hours = conversations * month.panel_minutes / 60
     seconds = turns * SEARCH_SECONDS * 1.0 + conversations * WRITE_SECONDS * 0.5
     index_gb = (conversations * CONVERSATION_BYTES * month.months_stored + chunks * CHUNK_BYTES) / 1e9
     table_gb = turns * TURN_BYTES * month.months_stored / 1e9
@@ -89,6 +94,7 @@ def bill(month: Month) -> Sequence[Item]:
         Item("metrics written", f"{METRICS}", METRICS * 0.30),
         Item("turns", f"{turns:,}", turns * TURN),
         Item("closings", f"{conversations:,}", conversations * CLOSING),
+        Item("open panels", f"{hours:,.0f} hours", hours * PANEL_HOUR),
         Item("reads of index files", f"{reads:,}", reads * S3_READ),
         Item("writes of index files", f"{writes:,}", writes * S3_WRITE),
         Item("Lambda for searches and writes", f"{seconds:,.0f} GB-seconds", seconds * GB_SECOND),
@@ -112,7 +118,7 @@ def main() -> None:
     """Print the table."""
     usual = Month()
     parser = argparse.ArgumentParser(prog="python -m benchmarks.month_cost", description=__doc__)
-    for name in ("users", "conversations", "turns", "documents", "chunks", "months_stored"):
+    for name in ("users", "conversations", "turns", "documents", "chunks", "panel_minutes", "months_stored"):
         parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=getattr(usual, name))
     items = bill(Month(**vars(parser.parse_args())))
     rows = [(item.name, item.count, f"{item.usd:.2f}") for item in items]

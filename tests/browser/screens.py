@@ -84,6 +84,25 @@ class Screen:
         """Have the page's clock run on, as fast as it can: no network has the time to answer meanwhile."""
         await self.page.clock.run_for(round(seconds * 1000))
 
+    async def hide(self) -> None:
+        """Have another page before this one."""
+        await self._look("hidden")
+
+    async def show(self) -> None:
+        """Have this page before the reader again."""
+        await self._look("visible")
+
+    async def _look(self, state: str) -> None:
+        await self.page.evaluate(
+            """(state) => {
+                const fields = { visibilityState: { value: state }, hidden: { value: state === "hidden" } };
+                for (const field of Object.values(fields)) field.configurable = true;
+                Object.defineProperties(document, fields);
+                document.dispatchEvent(new Event("visibilitychange"));
+            }""",
+            state,
+        )
+
     async def fall_asleep(self, seconds: float) -> None:
         """Have the page's clock jump, as when a laptop is closed: what was due meanwhile is done once, at the end."""
         await self.page.clock.fast_forward(round(seconds * 1000))

@@ -6,6 +6,7 @@ Both the widget and the page of the guide to embedding notice it, with their clo
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -23,37 +24,47 @@ pytestmark = pytest.mark.nightly
 
 expect.set_options(timeout=60_000)
 
-IN_A_RUN, OTHERWISE = 15, 30
-"""Seconds within which silence must be noticed."""
-UNTIL_ASKED = 22
-"""Seconds of silence after which a page at rest has sent a ping, and still waits for the answer."""
+NOTICED = 17
+"""Seconds within which silence must be noticed while something is awaited, with the second that notices it."""
+A_WHILE = 30
 AN_HOUR = 3600
 
 
-class Pings:
-    """The counts of what the page asks of its connections, and what it is answered."""
+class Frames:
+    """The counts of a page's frames and connections."""
 
     def __init__(self, page: Page) -> None:
-        self.connections = self.sent = self.unanswered = 0
+        self.connections = self.sent = self.received = 0
         self._answered = asyncio.Event()
+        self._answered.set()
         page.on("websocket", self._opened)
 
-    async def answered(self) -> None:
-        """Wait until every ping is answered."""
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            await self._answered.wait()
+    @property
+    def total(self) -> int:
+        """Frames of both directions."""
+        return self.sent + self.received
+
+    async def run_on(self, screen: Screen, seconds: int) -> None:
+        """Have the page's clock run on. The network is real: it gets a moment, and the time to answer each ping."""
+        for _ in range(0, seconds, 5):
+            await screen.pass_time(5)
+            await screen.page.wait_for_timeout(20)
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                await self._answered.wait()
 
     def _opened(self, connection: WebSocket) -> None:
         self.connections += 1
-        connection.on("framesent", lambda frame: self._count(1) if '"ping"' in frame else None)
-        connection.on("framereceived", lambda frame: self._count(-1) if '"PONG"' in frame else None)
+        connection.on("framesent", self._sent)
+        connection.on("framereceived", self._received)
 
-    def _count(self, change: int) -> None:
-        self.unanswered += change
-        self.sent += max(change, 0)
-        if self.unanswered:
+    def _sent(self, frame: str | bytes) -> None:
+        self.sent += 1
+        if json.loads(frame) == {"action": "ping"}:
             self._answered.clear()
-        else:
+
+    def _received(self, frame: str | bytes) -> None:
+        self.received += 1
+        if json.loads(frame) == {"type": "PONG"}:
             self._answered.set()
 
 
@@ -84,10 +95,10 @@ async def test_silence_in_a_run_is_noticed_and_the_answer_goes_on(
     gate = await half_a_story(screen, model)
     network.swallow_everything()
     gate.open()
-    await screen.pass_time(IN_A_RUN)
+    await screen.pass_time(NOTICED)
     assert await screen.status.text_content() != "Connected"
     network.pass_again()
-    await screen.pass_time(OTHERWISE)
+    await screen.pass_time(A_WHILE)
     await expect(screen.said("assistant")).to_have_text([gate.text])
     await expect(screen.said("user")).to_have_text(["Tell me a story"])
     await expect(screen.stop).to_be_hidden()
@@ -95,18 +106,24 @@ async def test_silence_in_a_run_is_noticed_and_the_answer_goes_on(
     assert len(model.requests) == 1
 
 
-async def test_silence_between_runs_is_noticed(screen: Screen, network: LossyProxy) -> None:
+async def test_a_network_that_is_lost_between_runs_is_noticed_by_the_next_message(
+    screen: Screen, network: LossyProxy, model: FaultModel
+) -> None:
     await screen.open()
     await screen.say("Hello")
     await expect(screen.said("assistant")).to_have_text(["Hello"])
     network.swallow_everything()
-    await screen.pass_time(OTHERWISE)
-    assert await screen.status.text_content() != "Connected"
-    network.pass_again()
-    await screen.pass_time(OTHERWISE)
+    await screen.pass_time(A_WHILE)
     await expect(screen.status).to_have_text("Connected")
     await screen.say("Are you still there?")
+    await screen.pass_time(NOTICED)
+    assert await screen.status.text_content() != "Connected"
+    network.pass_again()
+    await screen.pass_time(A_WHILE)
+    await expect(screen.status).to_have_text("Connected")
     await expect(screen.said("assistant")).to_have_text(["Hello", "Are you still there?"])
+    await expect(screen.said("user")).to_have_text(["Hello", "Are you still there?"])
+    assert len(model.requests) == 2
 
 
 async def test_a_message_that_was_swallowed_is_sent_again_and_answered_once(
@@ -117,7 +134,7 @@ async def test_a_message_that_was_swallowed_is_sent_again_and_answered_once(
     await expect(screen.said("assistant")).to_have_text(["Hello"])
     network.swallow()
     await screen.say("Can you hear me?")
-    await screen.pass_time(IN_A_RUN)
+    await screen.pass_time(NOTICED)
     await expect(screen.said("assistant")).to_have_text(["Hello", "Can you hear me?"])
     await expect(screen.said("user")).to_have_text(["Hello", "Can you hear me?"])
     assert len(model.requests) == 2
@@ -134,7 +151,7 @@ async def test_an_acknowledgement_that_was_swallowed_makes_no_second_turn(
     while not model.requests:
         await screen.page.wait_for_timeout(50)
     async with screen.page.expect_websocket():
-        await screen.pass_time(IN_A_RUN)
+        await screen.pass_time(NOTICED)
     gate.open()
     await expect(screen.said("assistant")).to_have_text([gate.text])
     assert len(model.requests) == 1
@@ -147,7 +164,7 @@ async def test_a_request_to_stop_that_was_swallowed_is_sent_again(
     gate = await half_a_story(screen, model)
     network.swallow()
     await screen.stop.click()
-    await screen.pass_time(IN_A_RUN)
+    await screen.pass_time(NOTICED)
     await expect(screen.stop).to_be_hidden()
     gate.open()
     await screen.say("Thank you")
@@ -163,10 +180,10 @@ async def test_connections_that_are_never_answered_are_given_up_until_one_is(
     network.swallow_everything()
     await screen.say("Can you hear me?")
     for _ in range(3):  # handshakes, and tokens, hang
-        await screen.pass_time(OTHERWISE)
+        await screen.pass_time(A_WHILE)
     await expect(screen.status).not_to_have_text("Connected")
     network.pass_again()
-    await screen.pass_time(OTHERWISE)
+    await screen.pass_time(A_WHILE)
     await expect(screen.said("assistant")).to_have_text(["Hello", "Can you hear me?"])
 
 
@@ -180,58 +197,73 @@ async def test_a_page_loaded_into_a_dead_network_comes_to_life_with_it(screen: S
         await screen.page.reload()
     await expect(screen.said("assistant")).to_have_count(0)
     await screen.page.unroute_all()
-    await screen.pass_time(OTHERWISE)
+    await screen.pass_time(A_WHILE)
     await expect(screen.said("user")).to_have_text(["Hello", "Tell me a story"])
     await expect(screen.said("assistant")).to_have_text(["Hello", "It was a dark"])
     gate.open()
     await expect(screen.said("assistant")).to_have_text(["Hello", gate.text])
 
 
-async def test_a_connection_that_answers_is_kept_however_little_is_said(screen: Screen) -> None:
-    pings = Pings(screen.page)
+async def test_a_page_at_rest_takes_ten_frames_an_hour_at_most(screen: Screen) -> None:
+    frames = Frames(screen.page)
     await screen.open()
-    await said_hello(screen, pings)
-    before = pings.sent
-    while pings.sent < before + 4:
-        await screen.pass_time(1)
-        await pings.answered()  # the network is real: it takes a moment, not one of the page's seconds
+    await said_hello(screen)
+    await frames.run_on(screen, 60)  # the conversation gets its title
+    before = frames.total
+    await frames.run_on(screen, AN_HOUR)
     await expect(screen.status).to_have_text("Connected")
-    assert pings.connections == 1
+    assert 6 <= frames.total - before <= 10
+
+
+async def test_a_page_that_is_hidden_gives_its_connection_up_until_it_shows(screen: Screen) -> None:
+    frames = Frames(screen.page)
+    socket = await screen.open()
+    await said_hello(screen)
+    async with socket.expect_event("close"):
+        await screen.hide()
+        await screen.pass_time(310)
+    before = frames.total
+    await screen.pass_time(AN_HOUR)
+    assert (frames.total, frames.connections) == (before, 1)
+    async with screen.page.expect_websocket():
+        await screen.show()
+    await screen.say("Are you still there?")
+    await expect(screen.said("assistant")).to_have_text(["Hello", "Are you still there?"])
 
 
 async def test_a_page_that_slept_reads_what_came_meanwhile_before_it_gives_up(
-    screen: Screen, network: LossyProxy
+    screen: Screen, network: LossyProxy, model: FaultModel
 ) -> None:
-    pings = Pings(screen.page)
+    frames = Frames(screen.page)
     await screen.open()
-    await said_hello(screen, pings)
+    gate = await half_a_story(screen, model)
     network.hold()
-    await screen.pass_time(UNTIL_ASKED)
-    assert pings.unanswered == 1
+    asked = frames.sent
+    await screen.pass_time(10)
+    assert frames.sent > asked
     await screen.fall_asleep(AN_HOUR)
     network.release()
-    await pings.answered()
+    gate.open()
+    await expect(screen.said("assistant")).to_have_text([gate.text])
     await expect(screen.status).to_have_text("Connected")
-    assert pings.connections == 1
+    assert frames.connections == 1
 
 
 async def test_a_connection_that_died_while_the_page_slept_is_replaced(screen: Screen, network: LossyProxy) -> None:
-    pings = Pings(screen.page)
     await screen.open()
-    await said_hello(screen, pings)
+    await said_hello(screen)
     network.swallow_everything()
-    await screen.pass_time(UNTIL_ASKED)
+    await screen.pass_time(A_WHILE)
     await screen.fall_asleep(AN_HOUR)
-    await screen.pass_time(IN_A_RUN)
+    await screen.pass_time(NOTICED)
     assert await screen.status.text_content() != "Connected"
     network.pass_again()
     await screen.say("Are you still there?")
     await expect(screen.said("assistant")).to_have_text(["Hello", "Are you still there?"])
 
 
-async def said_hello(screen: Screen, pings: Pings) -> None:
-    """Have a conversation that is at rest again, with every ping answered."""
+async def said_hello(screen: Screen) -> None:
+    """Have a conversation that is at rest again."""
     await screen.say("Hello")
     await expect(screen.said("assistant")).to_have_text(["Hello"])
     await expect(screen.stop).to_be_hidden()
-    await pings.answered()

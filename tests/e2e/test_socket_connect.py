@@ -55,6 +55,13 @@ async def test_a_ping_is_answered(socket: SocketClient) -> None:
     assert await socket.receive() == {"type": "PONG"}
 
 
+async def test_a_quiet_ping_is_not_answered(socket: SocketClient) -> None:
+    for fields in ({"quiet": True}, {"quiet": False}, {"quiet": "yes"}):
+        await socket.send("ping", **fields)
+    assert await socket.receive() == {"type": "PONG"}
+    assert (await socket.refused())["code"] == "invalid_request"
+
+
 async def test_an_expired_token_ends_the_connection(new_user: NewUser) -> None:
     visitor = new_user("visitor", seconds=3)
     async with visitor.connect() as socket:

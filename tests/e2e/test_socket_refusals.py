@@ -39,6 +39,7 @@ INVALID: list[Frame] = [
     {"action": 7},
     {"action": ["ping"]},
     {"action": {"name": "ping"}},
+    {"action": "ping", "quiet": None},
     but(MESSAGE, messageId=LEFT_OUT),
     but(MESSAGE, messageId=None),
     but(MESSAGE, messageId=7),

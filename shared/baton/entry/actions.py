@@ -237,7 +237,11 @@ class Actions:
         await self.controls.note_typing(caller.scope, thread_id)
 
     async def _ping(self, caller: Caller, fields: dict[str, Any]) -> None:
-        await self._reply(caller, Event({"type": "PONG"}))
+        quiet = fields.get("quiet", False)
+        if not isinstance(quiet, bool):
+            raise InvalidRequest("quiet must be true or false.")
+        if not quiet:  # a quiet one only keeps the connection open
+            await self._reply(caller, Event({"type": "PONG"}))
 
     async def _reply(self, caller: Caller, event: Event) -> None:
         await send_to(self.connections, caller.connection_id, [event])

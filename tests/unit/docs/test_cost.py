@@ -17,7 +17,9 @@ COST = ROOT / "docs" / "explanation" / "cost.md"
 BILLED = table(COST, "billed")
 MONTH = table(COST, "what")
 TRAFFIC = table(COST, "with traffic")
+PANEL = table(COST, "billed for a panel")
 SUM = "**USD for 1,000**"
+PANEL_SUM = "**USD for 1,000 hours**"
 MODEL_SECONDS = 2.0
 """Seconds of a call of the light model."""
 
@@ -95,6 +97,13 @@ def test_a_month_with_traffic_is_what_the_command_computes_and_its_sum_is_right(
     rows = {item.name: [item.count, f"{item.usd:.2f}"] for item in items}
     assert {**rows, "**together**": ["", f"**{month_cost.total(items):.2f}**"]} == TRAFFIC
     assert month_cost.total(items) == pytest.approx(sum(float(usd) for _, usd in rows.values()))
+
+
+def test_the_sum_of_an_open_panel_is_right_and_a_fraction_of_a_turn() -> None:
+    rows = [row for name, row in PANEL.items() if name != PANEL_SUM]
+    usd = sum(float(count) * float(price) for count, price in rows) / 1000
+    assert PANEL[PANEL_SUM][0] == f"**{usd:.3f}**" == f"**{1000 * month_cost.PANEL_HOUR:.3f}**"
+    assert usd < dollars(0) / 2
 
 
 def test_a_month_with_traffic_builds_on_the_tables_above_it() -> None:

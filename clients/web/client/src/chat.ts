@@ -2,7 +2,7 @@ import { Alternatives } from "./alternatives.ts";
 import type { Api } from "./api.ts";
 import { CatchingUp } from "./catching-up.ts";
 import { uuid } from "./clock.ts";
-import { Connection } from "./connection.ts";
+import { type Awaited, Connection } from "./connection.ts";
 import { Conversation } from "./conversation.ts";
 import { Emitter } from "./emitter.ts";
 import { BatonError, TokenError } from "./errors.ts";
@@ -109,7 +109,7 @@ export class Chat extends Emitter<ChatEvents> {
       tokenFailed: (error) => this.emit("tokenerror", error),
       refused: () => void this.#checkToken(),
       arrived: () => this.#outbox.arrived(),
-      isRunning: () => this.#talk.run !== null,
+      awaited: () => this.#awaited,
     });
     this.#catchingUp = new CatchingUp(
       () => this.#connection.send({ action: "resume", threadId, after: this.#sequence.lastSeq }),
@@ -290,8 +290,9 @@ export class Chat extends Emitter<ChatEvents> {
     await this.#tellingErrors(this.#people.ask(deskId));
   }
 
-  /** Notify a person who answers that the user is writing, every few seconds at most. */
+  /** The user is writing: a person who answers is notified, every few seconds at most. */
   typed(): void {
+    this.#connection.prepare();
     this.#people.typed();
   }
 
@@ -314,6 +315,17 @@ export class Chat extends Emitter<ChatEvents> {
   /** Tries to connect now instead of waiting longer. */
   retryNow(): void {
     this.#connection.retryNow();
+  }
+
+  /** Whether a reader has the conversation before them; at first they have. Unseen and unused, it rests after minutes. */
+  set isShown(isShown: boolean) {
+    this.#connection.isShown = isShown;
+  }
+
+  get #awaited(): Awaited | null {
+    if (this.#talk.run) return "run";
+    if (this.#outbox.keys.length) return "reply";
+    return this.#people.areAwaited ? "people" : null;
   }
 
   /** Ends the connection. What was not sent stays kept for the next time. */

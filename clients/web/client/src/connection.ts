@@ -15,6 +15,8 @@ export type ConnectionState =
       /** `token`: there is none; `refused`: the server does not accept it. */
       readonly reason: "network" | "token" | "refused";
     }
+  /** Nobody looks, and nothing is awaited: there is a connection again when somebody looks, or something is said. */
+  | { readonly status: "resting" }
   /** The page says that nobody is signed in. It is tried again when the page is looked at again, and by `retryNow`. */
   | { readonly status: "signed-out" }
   | { readonly status: "closed" };
@@ -29,22 +31,51 @@ export interface ConnectionListener {
   refused(): void;
   /** Everything that was sent before the last ping has reached the server. */
   arrived(): void;
-  isRunning(): boolean;
+  /** What is to come, and from whom: of a run, for what was said, from people; `null` while nothing is awaited. */
+  awaited(): Awaited | null;
 }
+
+export type Awaited = "run" | "reply" | "people";
 
 const CONNECT_SECONDS = 10;
 const FIRST_WAIT_SECONDS = 0.5;
 const LONGEST_WAIT_SECONDS = 20;
 /** Whoever is said to be offline is asked once more: a server on this machine still answers. */
 const OFFLINE_SECONDS = 1;
-/** Silence until a ping is sent, and how long anything may take to be heard after a frame was sent. A run is never silent. */
-const RUNNING = { ask: 8, answer: 5 };
-const RESTING = { ask: 18, answer: 10 };
+/**
+ * Seconds of silence until a ping asks for an answer, and how long anything may take to be heard after a frame was sent.
+ * A run is never silent. While nothing is awaited, nothing is asked: what is sent next finds out.
+ */
+const PATIENCE = {
+  run: { ask: 8, answer: 5 },
+  reply: { ask: 4, answer: 10 },
+  people: { ask: 60, answer: 10 },
+  nothing: { ask: Number.POSITIVE_INFINITY, answer: 10 },
+};
+/** API Gateway ends a connection after ten minutes without a frame: one is sent before, not by all at the same moment. */
+const KEEP_SECONDS = 540;
+const KEEP_SPREAD = 1 / 18;
+/** Every third of these frames asks for an answer: some networks are lost without a word, and without a reader. */
+const ASKED_OF = 3;
+/** A connection lives for two hours. One that is kept open without use is replaced instead, when it has this age. */
+const OLD_SECONDS = 5_400;
+const OLD_SPREAD_SECONDS = 900;
+/** Proxies may end a silent connection earlier: from the second time on, frames are sent that much more often. */
+const SHORTEST_SILENCE_SECONDS = 25;
+/** A connection that was heard of so recently needs no question before something is said. */
+const FRESH_SECONDS = 60;
+/** How long a connection outlives the last look at the conversation. */
+const AWAY_SECONDS = 300;
 /** A tick that comes so late tells of a page that slept or is throttled, not of a connection that is dead. */
 const LATE_TICK_SECONDS = 2.5;
 const GRACE_SECONDS = 4;
+/** The machine has slept, or the page was frozen. Hidden pages, which are woken once a minute, do not count. */
+const NAP_SECONDS = 30;
 
-/** One WebSocket that is kept alive: replaced when it falls silent, which a lost network never tells, or its token ends. */
+/**
+ * One WebSocket that is kept alive: replaced when it falls silent while something is awaited, which a lost network never
+ * tells, or when its token ends; given up when nobody looks.
+ */
 export class Connection {
   readonly #url: string;
   readonly #tokens: TokenSource;
@@ -56,7 +87,19 @@ export class Connection {
   #retry: ReturnType<typeof setTimeout> | undefined;
   #ticking: ReturnType<typeof setInterval> | undefined;
   #tickedAt = 0;
+  /** Of the clock on the wall, which goes on while the machine sleeps. */
+  #tickedTime = 0;
   #heardAt = 0;
+  /** When a frame was sent last, or a replacement begun. */
+  #usedAt = 0;
+  #keepSeconds = KEEP_SECONDS;
+  #spread = 1;
+  #kept = 0;
+  #shortLives = 0;
+  #oldAt = 0;
+  /** When somebody had the conversation before them last, or something was awaited. */
+  #wantedAt = 0;
+  #isShown = true;
   #answerBy = Number.POSITIVE_INFINITY;
   #hadGrace = false;
   #renewAt = Number.POSITIVE_INFINITY;
@@ -78,7 +121,8 @@ export class Connection {
 
   start(): void {
     if (this.#state.status !== "idle") return;
-    this.#tickedAt = seconds();
+    this.#tickedAt = this.#wantedAt = seconds();
+    this.#tickedTime = Date.now();
     this.#ticking = setInterval(() => this.#tick(), 1000);
     globalThis.addEventListener?.("online", this.#look);
     globalThis.addEventListener?.("offline", this.#doubt);
@@ -87,17 +131,37 @@ export class Connection {
     void this.#connect();
   }
 
-  /** Sends one frame; false if there is no connection. */
+  /** Sends one frame, which is answered; false if there is no connection. One at rest is opened. */
   send(frame: ClientFrame): boolean {
+    if (this.#state.status === "resting") this.retryNow();
+    if (!this.tell(frame)) return false;
+    this.#answerBy = Math.min(this.#answerBy, seconds() + this.#patience.answer);
+    return true;
+  }
+
+  /** Sends one frame that nothing answers; false if there is no connection. */
+  tell(frame: ClientFrame): boolean {
     if (!this.isOpen) return false;
     this.#socket?.send(JSON.stringify(frame));
-    this.#answerBy = Math.min(this.#answerBy, seconds() + this.#patience.answer);
+    this.#usedAt = seconds();
     return true;
   }
 
   /** Asks whether the connection lives; what was sent before has arrived when the answer comes. */
   ping(): void {
     if (this.send({ action: "ping" })) this.#pings += 1;
+  }
+
+  /** Something will be said, perhaps: asks whether the connection lives, unless that was heard a moment ago. */
+  prepare(): void {
+    if (this.#state.status === "resting") this.retryNow();
+    else if (this.#answerBy === Number.POSITIVE_INFINITY && seconds() > this.#heardAt + FRESH_SECONDS) this.ping();
+  }
+
+  /** Whether a reader has the conversation before them, as far as the page knows. */
+  set isShown(isShown: boolean) {
+    this.#isShown = isShown;
+    if (this.#state.status === "resting") this.#look();
   }
 
   /** Gives the connection up, whatever state it is in, and opens another: at once, or later if that did not help. */
@@ -130,7 +194,8 @@ export class Connection {
 
   /** Tries again now instead of waiting longer. */
   retryNow(): void {
-    if (this.#state.status === "waiting" || this.#state.status === "signed-out") void this.#connect();
+    this.#wantedAt = seconds();
+    if (["waiting", "resting", "signed-out"].includes(this.#state.status)) void this.#connect();
   }
 
   close(): void {
@@ -145,7 +210,16 @@ export class Connection {
   }
 
   get #patience() {
-    return this.#on.isRunning() ? RUNNING : RESTING;
+    return PATIENCE[this.#on.awaited() ?? "nothing"];
+  }
+
+  get #isHidden(): boolean {
+    return globalThis.document?.visibilityState === "hidden";
+  }
+
+  /** Seconds without a frame in either direction. */
+  get #silence(): number {
+    return seconds() - Math.max(this.#heardAt, this.#usedAt);
   }
 
   async #connect({ beside = false } = {}): Promise<void> {
@@ -193,10 +267,11 @@ export class Connection {
     socket.onclose = () => this.#lost();
     this.#heardAt = seconds();
     this.#renewAt = seconds() + Math.max(this.#tokens.freshSeconds, 1);
+    this.#oldAt = seconds() + OLD_SECONDS + Math.random() * OLD_SPREAD_SECONDS;
+    this.#kept = 0;
     this.#tokens.accept();
     this.#tell({ status: "open" });
     this.#on.opened();
-    this.ping();
   }
 
   #failed(attempt: Attempt, reason: "network" | "token"): void {
@@ -211,7 +286,14 @@ export class Connection {
   #lost(): void {
     // Others were cut off with us, by a restart perhaps: not everybody comes back at the same moment.
     this.#failures ||= 1;
+    if (this.#on.awaited() === null && this.#silence > SHORTEST_SILENCE_SECONDS) this.#endedSilent(this.#silence);
     this.replace();
+  }
+
+  /** Something on the way ends connections that are silent for so long, if it happens again. */
+  #endedSilent(silence: number): void {
+    this.#shortLives += 1;
+    if (this.#shortLives > 1) this.#keepSeconds = Math.min(this.#keepSeconds, silence * 0.8);
   }
 
   #heard(data: string): void {
@@ -233,8 +315,12 @@ export class Connection {
 
   #tick(): void {
     const now = seconds();
-    const isLate = now - this.#tickedAt > LATE_TICK_SECONDS;
+    const gap = Math.max(now - this.#tickedAt, (Date.now() - this.#tickedTime) / 1000);
+    const isLate = gap > LATE_TICK_SECONDS;
     this.#tickedAt = now;
+    this.#tickedTime = Date.now();
+    if ((this.#isShown && !this.#isHidden) || this.#on.awaited() !== null) this.#wantedAt = now;
+    else if (now > this.#wantedAt + AWAY_SECONDS) this.#rest();
     if (this.#attempt && now > this.#attempt.endsAt) {
       if (isLate && !this.#attempt.hadGrace) this.#attempt.prolong(now + GRACE_SECONDS);
       else this.#failed(this.#attempt, "network");
@@ -246,8 +332,30 @@ export class Connection {
       this.#hadGrace = true;
       this.#answerBy = now + GRACE_SECONDS;
       this.ping();
-    } else if (this.#answerBy === Number.POSITIVE_INFINITY && now > this.#heardAt + this.#patience.ask) this.ping();
+    } else if (this.#answerBy === Number.POSITIVE_INFINITY) {
+      const isAsking = now > this.#heardAt + this.#patience.ask || (gap > NAP_SECONDS && !this.#isHidden);
+      if (isAsking) this.ping();
+      else if (this.#silence > this.#keepSeconds * this.#spread) this.#keep(now);
+    }
     if (now > this.#renewAt) this.renew();
+  }
+
+  /** Keeps a connection open that nobody uses. */
+  #keep(now: number): void {
+    this.#kept += 1;
+    this.#usedAt = now;
+    this.#spread = 1 + Math.random() * KEEP_SPREAD;
+    const isOld = now > Math.min(this.#oldAt, this.#renewAt - KEEP_SECONDS * (1 + KEEP_SPREAD));
+    if (isOld) this.renew();
+    else if (this.#kept % ASKED_OF === 0) this.ping();
+    else this.tell({ action: "ping", quiet: true });
+  }
+
+  #rest(): void {
+    if (!["open", "connecting", "waiting"].includes(this.#state.status)) return;
+    this.#drop();
+    this.#failures = 0;
+    this.#tell({ status: "resting" });
   }
 
   /** Nothing of a socket is waited for: closing one whose network is gone takes as long as the system likes. */
@@ -272,15 +380,17 @@ export class Connection {
   }
 
   readonly #doubt = (): void => {
+    if (!this.isOpen) return;
     this.ping();
     this.#answerBy = Math.min(this.#answerBy, seconds() + OFFLINE_SECONDS);
   };
 
   /** Another network, or a page that is looked at again: what was waited for may never come. */
-  readonly #look = (): void => {
-    if (globalThis.document?.visibilityState === "hidden") return;
-    if (this.isOpen) this.ping();
-    else this.retryNow();
+  readonly #look = (event?: Event): void => {
+    if (this.#isHidden || (!this.#isShown && this.#state.status === "resting")) return;
+    if (!this.isOpen) this.retryNow();
+    else if (event?.type === "online" || this.#on.awaited() !== null) this.ping();
+    else this.prepare();
   };
 }
 

@@ -35,7 +35,9 @@ export class Outgoing {
 
   /** Everything that is kept goes again, under its id: never a second turn. */
   again(): void {
-    for (const frame of this.#host.outbox.frames) this.transmit(frame);
+    const { frames } = this.#host.outbox;
+    for (const frame of frames) this.transmit(frame);
+    if (frames.length) this.#host.connection.ping();
   }
 
   /** What nothing was heard of goes again; what is being posted goes on. */

@@ -7,6 +7,8 @@ import type { Agent, BatonEvent, KnownEvent, ListedAgent, OfferedDesk, Person } 
 
 /** The shortest pause between two notices to people that the user is writing. */
 const TYPING_SECONDS = 3;
+/** Who waits at a desk for so long without a word does something else. */
+const PATIENCE_SECONDS = 3600;
 /** A person who has written nothing for so long is not writing any more. */
 const SILENT_MS = 6_000;
 
@@ -33,6 +35,7 @@ export class People {
   #status: string | undefined;
   #silence: ReturnType<typeof setTimeout> | undefined;
   #toldAt = Number.NEGATIVE_INFINITY;
+  #heardAt = Number.NEGATIVE_INFINITY;
 
   constructor(host: PeopleHost) {
     this.#host = host;
@@ -64,6 +67,11 @@ export class People {
     return own?.opensAt ?? null;
   }
 
+  /** Whether people have the conversation, and something has happened in it not long ago. */
+  get areAwaited(): boolean {
+    return this.#host.talk.state?.desk != null && seconds() - this.#heardAt < PATIENCE_SECONDS;
+  }
+
   /** What cannot be read is not offered: the conversation goes on without it. */
   async read(): Promise<void> {
     const { items } = await this.#host.api.agents().catch(() => ({ items: this.#agents }));
@@ -80,6 +88,7 @@ export class People {
   heard(event: BatonEvent): void {
     const { desk } = this.#host.talk.state ?? {};
     const known = event as KnownEvent;
+    this.#heardAt = seconds();
     if (desk?.status !== this.#status) {
       this.#status = desk?.status;
       void this.read(); // when a desk opens is another time by now
@@ -93,7 +102,7 @@ export class People {
     const { talk, connection, threadId } = this.#host;
     if (!talk.state?.desk || seconds() - this.#toldAt < TYPING_SECONDS) return;
     this.#toldAt = seconds();
-    connection.send({ action: "typing", threadId });
+    connection.tell({ action: "typing", threadId });
   }
 
   /** What was written is sent: the next word is news again. */

@@ -164,12 +164,13 @@ test("a full storage loses nothing while the page lives", async () => {
   assert.equal(FakeSocket.last.sent.find(({ action }) => action === "message")?.messageId, id);
 });
 
-test("silence is asked about, and a connection that does not answer is replaced", async () => {
-  await connected();
+test("silence in a run is asked about, and a connection that does not answer is replaced", async () => {
+  const chat = await connected();
+  FakeSocket.last.hear(...runOf(chat.send("Hello"), "It was").slice(0, 3));
   const first = FakeSocket.last;
-  await pass(20);
-  assert.deepEqual(first.actions(), ["ping", "ping"]);
-  await pass(12);
+  await pass(10);
+  assert.deepEqual(first.actions(), ["message", "ping"]);
+  await pass(5);
   assert.notEqual(FakeSocket.last, first);
 });
 
@@ -179,13 +180,15 @@ test("a page that has slept asks once more before it gives a connection up", asy
   await pass(19);
   await sleep(3600);
   assert.equal(FakeSocket.last, socket);
+  assert.equal(socket.actions().at(-1), "ping");
   socket.hear({ type: "PONG" });
   await pass(10);
   assert.equal(FakeSocket.last, socket);
 });
 
 test("a throttled page finds a dead connection, too", async () => {
-  await connected();
+  const chat = await connected();
+  FakeSocket.last.hear(...runOf(chat.send("Hello"), "It was").slice(0, 3));
   const socket = FakeSocket.last;
   for (let minute = 0; minute < 4; minute += 1) await sleep(60);
   assert.notEqual(FakeSocket.last, socket);
@@ -326,6 +329,7 @@ test("stopping is asked for again by the next connection", async () => {
   FakeSocket.last.open();
   await settled();
   assert.deepEqual(FakeSocket.last.sent.find(({ action }) => action === "cancel")?.runId, "r-1");
+  assert.deepEqual(FakeSocket.last.actions().slice(0, 2), ["cancel", "ping"]); // whose answer tells that it has arrived
 });
 
 test("a second attempt drops what the first has said", async () => {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, mock } from "node:test";
+import { afterEach, beforeEach, mock, type TestContext } from "node:test";
 import { BatonClient, type Chat, type ClientOptions, textOf } from "../src/index.ts";
 import { FakeChannel, FakeLocks, FakeSocket, FakeStorage, settled, tokenFor } from "./fakes.ts";
 
@@ -66,6 +66,39 @@ export async function pass(seconds: number): Promise<void> {
     page.now += 1000;
     mock.timers.tick(1000);
     await settled();
+  }
+}
+
+/** The window and the document of the page under test. */
+export class FakeBrowser {
+  readonly #window = new EventTarget();
+  readonly #document = Object.assign(new EventTarget(), { visibilityState: "visible" });
+
+  constructor(context: TestContext) {
+    const listeners = ["addEventListener", "removeEventListener"] as const;
+    for (const name of listeners) Object.assign(globalThis, { [name]: this.#window[name].bind(this.#window) });
+    Object.assign(globalThis, { document: this.#document });
+    context.after(() => {
+      for (const chat of page.chats) chat.disconnect();
+      for (const name of [...listeners, "document"]) delete (globalThis as Record<string, unknown>)[name];
+    });
+  }
+
+  tell(event: "online" | "offline" | "pageshow"): void {
+    this.#window.dispatchEvent(new Event(event));
+  }
+
+  hide(): void {
+    this.#look("hidden");
+  }
+
+  show(): void {
+    this.#look("visible");
+  }
+
+  #look(visibilityState: string): void {
+    this.#document.visibilityState = visibilityState;
+    this.#document.dispatchEvent(new Event("visibilitychange"));
   }
 }
 

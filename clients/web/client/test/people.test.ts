@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mock, test } from "node:test";
 import type { Item, TokenError } from "../src/index.ts";
 import { FakeSocket, settled } from "./fakes.ts";
-import { begin, connected, page, pass, runOf, stamp, THREAD } from "./page.ts";
+import { begin, connected, FakeBrowser, page, pass, runOf, stamp, THREAD } from "./page.ts";
 
 const ASSISTANT = { id: "assistant", name: "Assistant", isMain: true };
 const TEAM = { id: "support", name: "Support team", isMain: false };
@@ -104,6 +104,18 @@ test("people are notified now and then that the user is writing, and agents neve
   assert.equal(notices(), 3);
 });
 
+test("whoever writes for long, to a person who says nothing, keeps the connection", async () => {
+  const chat = await connected();
+  FakeSocket.last.hear(...runOf("m-0", "Hello"), snapshot(6, "active"));
+  const socket = FakeSocket.last;
+  for (let second = 0; second < 59; second += 1) {
+    chat.typed();
+    await pass(1);
+  }
+  assert.equal(FakeSocket.last, socket);
+  assert.ok(!socket.actions().includes("ping"));
+});
+
 test("the desks of the main agent can be asked for, until one of them has the conversation", async () => {
   page.answers["/v1/agents"] = agents();
   page.answers[`/v1/threads/${THREAD}/desk`] = {};
@@ -163,18 +175,13 @@ test("a token that the server refuses is reported, and not tried again at once",
 });
 
 test("a browser that goes offline is believed after a second without an answer", async (context) => {
-  const browser = new EventTarget();
-  const names = ["addEventListener", "removeEventListener"] as const;
-  for (const name of names) Object.assign(globalThis, { [name]: browser[name].bind(browser) });
-  context.after(() => {
-    for (const name of names) delete (globalThis as Partial<typeof globalThis>)[name];
-  });
+  const browser = new FakeBrowser(context);
   const chat = await connected();
-  browser.dispatchEvent(new Event("offline"));
+  browser.tell("offline");
   FakeSocket.last.hear({ type: "PONG" });
   await pass(3);
   assert.equal(chat.snapshot.connection.status, "open");
-  browser.dispatchEvent(new Event("offline"));
+  browser.tell("offline");
   await pass(3);
   assert.notEqual(chat.snapshot.connection.status, "open");
 });
