@@ -107,6 +107,42 @@ async def test_what_was_said_meanwhile_is_counted_until_it_was_seen(
 
 
 @pytest.mark.nightly
+async def test_a_closed_panel_has_no_connection_and_hears_of_answers_when_somebody_is_at_the_page(
+    page: Page, site: HostApplication, shop: RunningCloud, model: FaultModel
+) -> None:
+    badge, thread_id = page.locator("[part=badge]"), site.session_id
+    widget = Widget(page, site.url)
+    await page.clock.install()
+    async with page.expect_websocket() as opened:
+        await widget.open()
+    model.script(answers("I will keep you posted."))
+    await widget.say("Where is my order?")
+    await expect(widget.said("assistant")).to_have_text(["I will keep you posted."])
+    await expect(widget.stop).to_be_hidden()
+    async with page.expect_response(lambda response: response.url.endswith("/read")):
+        await page.get_by_role("button", name="Close chat").last.click()
+    async with (await opened.value).expect_event("close"):
+        await widget.pass_time(310)
+
+    await ship(shop, model, thread_id, "Your parcel is on its way.")
+    while await unread(shop, thread_id) == 0:  # the event's run takes a moment
+        await page.wait_for_timeout(100)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "/v1/" in request.url else None)
+    await widget.pass_time(3600)
+    assert asked == []
+    await expect(badge).to_be_hidden()
+    await page.mouse.click(5, 5)
+    await expect(badge).to_have_text("1")
+    await page.mouse.click(5, 5)
+    assert len(asked) == 1
+    async with page.expect_response(lambda response: response.url.endswith("/read")):
+        await page.get_by_role("button", name="Open chat. New messages: 1").click()
+        await expect(widget.said("assistant").last).to_have_text("Your parcel is on its way.")
+    await expect(badge).to_be_hidden()
+
+
+@pytest.mark.nightly
 async def test_another_conversation_shows_in_the_list_and_on_the_launcher_at_once(
     page: Page, site: HostApplication, shop: RunningCloud, model: FaultModel
 ) -> None:

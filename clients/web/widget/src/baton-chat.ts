@@ -207,6 +207,7 @@ export class BatonChat extends LitElement {
 
   #endClient(): void {
     this.#end();
+    this.#threads?.end();
     this.#client = this.#threads = null;
     this.#showUnread();
   }
@@ -236,6 +237,7 @@ export class BatonChat extends LitElement {
       this.#endClient();
     } else if (CHAT_FIELDS.some((name) => changed.has(name))) this.#end();
     if (this.#client && (changed.has("tools") || changed.has("context"))) this.#offer(this.#client);
+    if (this.#chat) this.#chat.isShown = this.#isShown;
     if (!this.#isWanted) {
       if (this.#client?.seen) this.#countAll(); // somebody has talked here before
     } else if (!this.trouble) void this.#started();
@@ -258,10 +260,9 @@ export class BatonChat extends LitElement {
   protected override render(): TemplateResult {
     const { direction } = this.ui.locale;
     const isInline = this.mode === "inline";
-    const isShown = isInline || this.open;
     return html`
       <div class="root ${isInline ? "inline" : "floating"}" dir=${direction} lang=${this.ui.locale.tag}>
-        ${isShown ? this.#panel(isInline) : nothing}
+        ${this.#isShown ? this.#panel(isInline) : nothing}
         ${isInline ? nothing : this.#launcher()}
         <div class="unseen" aria-live="polite">${this.announced}</div>
       </div>
@@ -331,9 +332,13 @@ export class BatonChat extends LitElement {
     return this.renderRoot.querySelector("baton-chat-transcript");
   }
 
+  get #isShown(): boolean {
+    return this.mode === "inline" || this.open;
+  }
+
   /** A launcher that was never opened costs nothing, unless a conversation is kept that may go on. */
   get #isWanted(): boolean {
-    return this.mode === "inline" || this.open || this.#connected()?.seen?.isOpen === true;
+    return this.#isShown || this.#connected()?.seen?.isOpen === true;
   }
 
   // The conversation
@@ -399,7 +404,7 @@ export class BatonChat extends LitElement {
     const { snapshot } = this;
     const client = this.#client;
     if (!snapshot?.isLoaded || !client) return;
-    const isShown = (this.mode === "inline" || this.open) && document.visibilityState !== "hidden";
+    const isShown = this.#isShown && document.visibilityState !== "hidden";
     if (isShown || this.#seenId === null) this.#seenId = lastSeen(snapshot.items);
     const unread = unreadIn(snapshot.items, this.#seenId);
     const isOpen = snapshot.run !== null || snapshot.isWaiting || unread > 0;
@@ -419,7 +424,8 @@ export class BatonChat extends LitElement {
     void import("./unread-threads.ts").then(
       ({ UnreadThreads }) => {
         if (this.#threads || client !== this.#client) return;
-        this.#threads = new UnreadThreads(client, () => this.#showUnread(), this.sessionId);
+        const isLive = () => this.#chat?.snapshot.connection.status === "open";
+        this.#threads = new UnreadThreads(client, () => this.#showUnread(), isLive, this.sessionId);
         if (read) this.#threads.look(read, lastSeen(read.items), 0);
         this.#count(); // that conversation shows still, perhaps, and has gone on
       },
@@ -437,7 +443,7 @@ export class BatonChat extends LitElement {
   }
 
   #showUnread(): void {
-    const count = this.#ownUnread + (this.#threads?.totalBeside(this.snapshot) ?? 0);
+    const count = this.#threads?.total(this.snapshot, this.#ownUnread) ?? this.#ownUnread;
     if (count === this.unread) return;
     this.unread = count;
     this.#tell("baton-unread", { count });
@@ -446,12 +452,17 @@ export class BatonChat extends LitElement {
   #use(chat: Chat): void {
     this.#end();
     this.#chat = chat;
+    chat.isShown = this.#isShown;
     this.ui = { ...this.ui, chat };
     this.snapshot = chat.snapshot;
+    let wasLive = false;
     const seen = this.#client?.seen;
     this.#seenId = seen?.threadId === chat.threadId ? seen.itemId : null;
     chat.on("change", (snapshot) => {
       if (this.#chat !== chat) return;
+      const isLive = snapshot.connection.status === "open";
+      if (isLive && !wasLive) void this.#threads?.read(); // nobody has told meanwhile
+      wasLive = isLive;
       this.#redrawing.ask();
       if (snapshot.workflow) this.#leftAfter = lastSaid(snapshot);
       if (snapshot.run) this.problem = "";
@@ -535,7 +546,7 @@ export class BatonChat extends LitElement {
   async #toggleList(): Promise<void> {
     this.isListing = !this.isListing;
     if (!this.isListing) {
-      void this.#threads?.read(this.sessionId); // some may be deleted
+      void this.#threads?.read(); // some may be deleted
       await this.updateComplete;
       this.#composer?.focus();
       return;
