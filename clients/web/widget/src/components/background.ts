@@ -4,7 +4,7 @@ import { background } from "../styles/background.ts";
 import { define, Piece } from "../ui.ts";
 import "../locales/later.ts";
 
-/** Between two questions how far open tasks are. */
+/** Until a question is repeated that was not answered. */
 const AGAIN_MS = 10_000;
 
 /** Work in the background of the conversation, which the user can cancel. Nothing, where none is open. */
@@ -53,15 +53,19 @@ export class BatonBackground extends Piece {
 
   protected override willUpdate(_: PropertyValues<this>): void {
     this.#listen(this.isConnected ? this.ui.chat : null);
-    const { threadId, run, isKnown, items } = this.snapshot ?? {};
+    const { threadId, run, isKnown, items, connection } = this.snapshot ?? {};
     const asked = `${threadId} ${items?.findLast(({ runId }) => runId)?.runId}`;
+    if (connection?.status !== "open") {
+      this.#asked = ""; // its changes are not told
+      return;
+    }
     if (!isKnown || run || asked === this.#asked) return; // it may begin and end with each run
     if (!asked.startsWith(this.#asked.split(" ")[0] ?? "")) this.tasks = [];
     this.#asked = asked;
     void this.#load();
   }
 
-  /** Asks again at once when a task changes. Without a connection the timer does. */
+  /** Asks again when a task changes, and with every new connection: its changes were not told meanwhile. */
   #listen(chat: Chat | null): void {
     if (chat === this.#heard) return;
     this.#leave?.();
@@ -122,7 +126,7 @@ export class BatonBackground extends Piece {
     const page = await client.api.background(snapshot.threadId).catch(() => null);
     if (snapshot.threadId !== this.snapshot?.threadId || !this.isConnected) return;
     if (page) this.tasks = page.items;
-    if (this.tasks.some(isOpen)) this.#timer = setTimeout(() => void this.#load(), AGAIN_MS);
+    else if (this.tasks.some(isOpen)) this.#timer = setTimeout(() => void this.#load(), AGAIN_MS);
   }
 }
 
