@@ -201,6 +201,7 @@ export class TimelineView extends View {
     let seen = this.thread?.lastSeq ?? 0;
     while (!signal.aborted) {
       try {
+        await visible(signal); // a stream holds a worker, which is billed
         const answer = await this.api.send(["threads", this.#threadId, "events"], {
           parameters: { after: seen, protocolVersion: "1.0" },
           signal,
@@ -258,6 +259,21 @@ export class TimelineView extends View {
     const keys = new Set(known.map((each) => each.key));
     this.items = [...known, ...this.#live.items.filter((each) => !keys.has(each.key))];
   }
+}
+
+/** Waits until somebody can see the page. */
+function visible(signal: AbortSignal): Promise<void> {
+  if (!document.hidden || signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const look = () => {
+      if (document.hidden && !signal.aborted) return;
+      document.removeEventListener("visibilitychange", look);
+      signal.removeEventListener("abort", look);
+      resolve();
+    };
+    document.addEventListener("visibilitychange", look);
+    signal.addEventListener("abort", look);
+  });
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {
