@@ -140,7 +140,7 @@ async def wait_for_answers(planner: RunningCloud, thread_id: str, texts: list[st
     stored: set[str] = set()
     while not stored.issuperset(texts):
         await asyncio.sleep(0.1)
-        stored = {each["content"] for each in (await read(planner, f"/v1/threads/{thread_id}/messages"))["items"]}
+        stored = {message["content"] for message in (await read(planner, f"/v1/threads/{thread_id}/messages"))["items"]}
 
 
 async def test_a_user_sees_and_cancels_work_in_the_background(

@@ -31,9 +31,9 @@ def site(cloud: RunningCloud, model: FaultModel, tmp_path: Path) -> Iterator[Hos
 @pytest.fixture
 async def widget(page: Page, site: HostApplication) -> Widget:
     """The widget, open and connected."""
-    shown = Widget(page, site.url)
-    await shown.open()
-    return shown
+    opened = Widget(page, site.url)
+    await opened.open()
+    return opened
 
 
 async def consulting(widget: Widget, model: FaultModel) -> Gate:

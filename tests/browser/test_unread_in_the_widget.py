@@ -52,8 +52,8 @@ def site(shop: RunningCloud, model: FaultModel, tmp_path: Path) -> Iterator[Host
 
 async def session(page: Page) -> str:
     """The conversation that shows, and that this browser comes back to."""
-    kept = "Object.entries(localStorage).find(([key]) => key.startsWith('baton:session:'))[1]"
-    thread_id: str = await page.evaluate(kept)
+    session_key = "Object.entries(localStorage).find(([key]) => key.startsWith('baton:session:'))[1]"
+    thread_id: str = await page.evaluate(session_key)
     return thread_id
 
 

@@ -52,18 +52,18 @@ class DeadDeliveriesContract:
         assert (await stores.dead_deliveries.page(stores.ada, limit=10, cursor=None)) == ([], None)
 
     async def test_pages_have_the_newest_first(self, stores: Stores) -> None:
-        kept = []
+        deliveries = []
         for number in range(5):
             stores.clock.advance(60)
-            kept.append(dead_of(stores, number))
-            await stores.dead_deliveries.put(kept[-1])
+            deliveries.append(dead_of(stores, number))
+            await stores.dead_deliveries.put(deliveries[-1])
         listed: list[DeadDelivery] = []
         cursor, pages = None, 0
         while pages == 0 or cursor is not None:
             page, cursor = await stores.dead_deliveries.page(stores.bob, limit=2, cursor=cursor)
             listed += page
             pages += 1
-        assert (listed, pages) == (kept[::-1], 3)
+        assert (listed, pages) == (deliveries[::-1], 3)
         with pytest.raises(InvalidRequest):
             await stores.dead_deliveries.page(stores.ada, limit=2, cursor="garbage")
 

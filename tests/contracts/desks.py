@@ -16,11 +16,11 @@ async def come(stores: Stores, thread_id: str, minutes: int, desk_id: str = "sup
     """Commit a conversation at a desk, to which it came after some minutes."""
     arrived_at = stores.clock.now() + timedelta(minutes=minutes)
     state = ConversationState(desk_id, desk=DeskSession(arrived_at, arrived_at))
-    place = DeskPlace(desk_id, thread_id, arrived_at)
+    desk_place = DeskPlace(desk_id, thread_id, arrived_at)
     lease = await stores.acquire(thread_id)
-    await stores.desk_places.add(stores.ada, place)
+    await stores.desk_places.add(stores.ada, desk_place)
     await stores.store.commit(lease, committing(state))
-    return place
+    return desk_place
 
 
 def committing(state: ConversationState) -> Commit:
@@ -49,14 +49,14 @@ class DeskPlacesContract:
         while page := await stores.desk_places.threads(stores.ada, "support", limit=2, after=after):
             listed += [thread.id for thread in page]
             after = places[len(listed) - 1]
-        assert listed == [place.thread_id for place in places]
+        assert listed == [desk_place.thread_id for desk_place in places]
 
     async def test_a_thread_that_has_left_is_not_listed(self, stores: Stores) -> None:
         gone, back, removed = new_thread_id(), new_thread_id(), new_thread_id()
         for minutes, thread_id in enumerate((gone, back, removed)):
-            place = await come(stores, thread_id, minutes)
-        await stores.desk_places.remove(stores.ada, place)
-        await stores.desk_places.remove(stores.ada, place)
+            desk_place = await come(stores, thread_id, minutes)
+        await stores.desk_places.remove(stores.ada, desk_place)
+        await stores.desk_places.remove(stores.ada, desk_place)
         lease = await stores.acquire(gone, message_id="m2", run_id="r2")
         await stores.store.commit(lease, committing(ConversationState("assistant")))
         assert [thread.id for thread in await stores.desk_places.threads(stores.ada, "support", limit=9)] == [back]

@@ -22,7 +22,7 @@ from tests.contracts.stores import Stores, new_thread_id
 def new_schedule(now: datetime, name: str = "water", *, hours: float | None = 1, **fields: Any) -> Schedule:
     """A reminder whose slot is some hours from now; without ``hours`` it has none."""
     at = now + timedelta(hours=hours) if hours is not None else None
-    known = {
+    defaults = {
         "agent_id": "assistant",
         "thread_id": new_thread_id(),
         "text": "Water the plants.",
@@ -35,7 +35,7 @@ def new_schedule(now: datetime, name: str = "water", *, hours: float | None = 1,
         "next_slot": "2040-03-01T13:00:00" if at is not None else None,
         "next_at": at,
     }
-    return Schedule(id=name, **(known | fields))
+    return Schedule(id=name, **(defaults | fields))
 
 
 def schedule(stores: Stores, name: str = "water", *, hours: float | None = 1, **fields: Any) -> Schedule:
@@ -63,20 +63,20 @@ class SchedulesContract:
     """Schedules of users."""
 
     async def test_a_schedule_is_kept_as_it_was_made(self, stores: Stores) -> None:
-        made = schedule(stores, rule="FREQ=DAILY", ends_at=stores.clock.now(), user_name="Ada", follows_user=True)
-        assert await stores.schedules.add(stores.ada, made) == made
-        assert await stores.schedules.get(stores.ada, "water") == made
-        assert await stores.schedules.of_user(stores.ada) == [made]
+        stored = schedule(stores, rule="FREQ=DAILY", ends_at=stores.clock.now(), user_name="Ada", follows_user=True)
+        assert await stores.schedules.add(stores.ada, stored) == stored
+        assert await stores.schedules.get(stores.ada, "water") == stored
+        assert await stores.schedules.of_user(stores.ada) == [stored]
 
     async def test_the_first_schedule_with_an_id_stays(self, stores: Stores) -> None:
-        made = await stores.schedules.add(stores.ada, schedule(stores))
-        assert await stores.schedules.add(stores.ada, schedule(stores, text="Another.")) == made
-        assert await stores.schedules.get(stores.ada, "water") == made
+        stored = await stores.schedules.add(stores.ada, schedule(stores))
+        assert await stores.schedules.add(stores.ada, schedule(stores, text="Another.")) == stored
+        assert await stores.schedules.get(stores.ada, "water") == stored
 
     async def test_a_new_schedule_is_what_was_given_also_with_microseconds(self, stores: Stores) -> None:
         moment = stores.clock.now() + timedelta(microseconds=1)
-        made = schedule(stores, created_at=moment, ends_at=moment)
-        assert await stores.schedules.add(stores.ada, made) == made, "its maker compares them"
+        stored = schedule(stores, created_at=moment, ends_at=moment)
+        assert await stores.schedules.add(stores.ada, stored) == stored, "its maker compares them"
 
     async def test_a_schedule_is_of_its_user_only(self, stores: Stores) -> None:
         await stores.schedules.add(stores.ada, schedule(stores))
@@ -93,19 +93,19 @@ class SchedulesContract:
         assert [user async for user in stores.schedules.users(stores.stranger)] == []
 
     async def test_a_change_replaces_the_revision_before_its_own(self, stores: Stores) -> None:
-        made = await stores.schedules.add(stores.ada, schedule(stores))
-        mine = replace(made, text="Mine.", revision=2)
+        stored = await stores.schedules.add(stores.ada, schedule(stores))
+        mine = replace(stored, text="Mine.", revision=2)
         assert await stores.schedules.replace(stores.ada, mine)
         assert await stores.schedules.replace(stores.ada, mine), "the response may have been lost"
-        assert not await stores.schedules.replace(stores.ada, replace(made, text="Yours.", revision=2))
+        assert not await stores.schedules.replace(stores.ada, replace(stored, text="Yours.", revision=2))
         assert await stores.schedules.get(stores.ada, "water") == mine
 
     async def test_a_removed_schedule_is_gone(self, stores: Stores) -> None:
-        made = await stores.schedules.add(stores.ada, schedule(stores))
+        stored = await stores.schedules.add(stores.ada, schedule(stores))
         assert await stores.schedules.remove(stores.ada, "water")
         assert not await stores.schedules.remove(stores.ada, "water")
         assert await stores.schedules.get(stores.ada, "water") is None
-        assert not await stores.schedules.replace(stores.ada, replace(made, revision=2))
+        assert not await stores.schedules.replace(stores.ada, replace(stored, revision=2))
         assert await due(stores, stores.clock.now() + timedelta(days=1)) == []
 
 
@@ -133,10 +133,10 @@ class BackgroundTasksContract:
     """Tasks in the background of conversations."""
 
     async def test_a_task_is_kept_as_it_was_begun(self, stores: Stores) -> None:
-        thread_id, begun = new_thread_id(), background_task(stores, location="https://a.example/1", token="secret")
-        assert await stores.background_tasks.add(stores.ada, thread_id, begun) == begun
-        assert await stores.background_tasks.add(stores.ada, thread_id, replace(begun, message="Again.")) == begun
-        assert await stores.background_tasks.get(stores.ada, thread_id, "t1") == begun
+        thread_id, task = new_thread_id(), background_task(stores, location="https://a.example/1", token="secret")
+        assert await stores.background_tasks.add(stores.ada, thread_id, task) == task
+        assert await stores.background_tasks.add(stores.ada, thread_id, replace(task, message="Again.")) == task
+        assert await stores.background_tasks.get(stores.ada, thread_id, "t1") == task
         assert await stores.background_tasks.get(stores.stranger, thread_id, "t1") is None
         assert await stores.background_tasks.get(stores.ada, new_thread_id(), "t1") is None
 
@@ -151,19 +151,17 @@ class BackgroundTasksContract:
         assert [task.id for task in listed] == ["third", "second", "first"]
 
     async def test_an_open_task_is_due_for_a_look_and_an_ended_one_is_not(self, stores: Stores) -> None:
-        thread_id, begun = new_thread_id(), background_task(stores)
-        await stores.background_tasks.add(stores.ada, thread_id, begun)
+        thread_id, task = new_thread_id(), background_task(stores)
+        await stores.background_tasks.add(stores.ada, thread_id, task)
         [entry] = await due(stores, stores.clock.now() + timedelta(minutes=2))
         owner = Scope(stores.ada.tenant_id, stores.ada.user_id)
-        assert await stores.due_items.load(entry) == DueTask(owner, thread_id, begun)
-        ended = replace(begun.end(BackgroundStatus.COMPLETED, stores.clock.now(), "r2"), revision=2)
-        assert await stores.background_tasks.replace(stores.ada, thread_id, ended)
-        assert not await stores.background_tasks.replace(
-            stores.ada, thread_id, replace(begun, progress="2", revision=2)
-        )
+        assert await stores.due_items.load(entry) == DueTask(owner, thread_id, task)
+        ended_task = replace(task.end(BackgroundStatus.COMPLETED, stores.clock.now(), "r2"), revision=2)
+        assert await stores.background_tasks.replace(stores.ada, thread_id, ended_task)
+        assert not await stores.background_tasks.replace(stores.ada, thread_id, replace(task, progress="2", revision=2))
         assert await stores.due_items.load(entry) is None
         assert await due(stores, stores.clock.now() + timedelta(days=3)) == []
-        assert await stores.background_tasks.get(stores.ada, thread_id, "t1") == ended
+        assert await stores.background_tasks.get(stores.ada, thread_id, "t1") == ended_task
 
 
 class DueItemsContract:
@@ -181,10 +179,10 @@ class DueItemsContract:
         assert await stores.due_items.load(entry) == DueSchedule(owner, first)
 
     async def test_what_has_moved_or_gone_is_not_due_at_the_former_time(self, stores: Stores) -> None:
-        made = await stores.schedules.add(stores.ada, schedule(stores))
-        entry = stores.schedules.entry(stores.ada, made)
+        stored = await stores.schedules.add(stores.ada, schedule(stores))
+        entry = stores.schedules.entry(stores.ada, stored)
         assert entry is not None
-        moved = replace(made, next_at=stores.clock.now() + timedelta(hours=5), revision=2)
+        moved = replace(stored, next_at=stores.clock.now() + timedelta(hours=5), revision=2)
         await stores.schedules.replace(stores.ada, moved)
         assert await stores.due_items.load(entry) is None
         await stores.schedules.replace(stores.ada, replace(moved.pause(), revision=3))
@@ -200,8 +198,8 @@ class DueItemsContract:
         assert await due(stores, soon + timedelta(hours=1)) == [second]
         assert await stores.due_items.load(first) is None
         assert await stores.due_items.load(second) == later
-        assert [found async for found in stores.due_items.of_thread(stores.ada, message.thread_id)] == [later]
-        assert [found async for found in stores.due_items.of_thread(stores.ada, new_thread_id())] == []
+        assert [later_run async for later_run in stores.due_items.of_thread(stores.ada, message.thread_id)] == [later]
+        assert [later_run async for later_run in stores.due_items.of_thread(stores.ada, new_thread_id())] == []
         await stores.due_items.settle(LaterRun(soon, message))
         assert await stores.due_items.load(second) == later, "only the start of the former time was settled"
         await stores.due_items.settle(later)

@@ -28,8 +28,8 @@ async def test_sessions_and_documents_that_come_at_once_wait_for_each_other(demo
         places = await asyncio.gather(
             *(_imported(http, number) for number in range(COUNT)), *(_uploaded(http, number) for number in range(COUNT))
         )
-        ended = await asyncio.gather(*(_settled(http, place) for place in places))
-    assert [answer["status"] for answer in ended] == ["complete"] * COUNT + ["ready"] * COUNT
+        documents = await asyncio.gather(*(_settled(http, address) for address in places))
+    assert [answer["status"] for answer in documents] == ["complete"] * COUNT + ["ready"] * COUNT
 
 
 async def _imported(http: httpx.AsyncClient, number: int) -> str:
@@ -50,19 +50,19 @@ async def _uploaded(http: httpx.AsyncClient, number: int) -> str:
         "size": len(content),
         "sha256": hashlib.sha256(content).hexdigest(),
     }
-    made = (await http.post("/agents/knowledge/documents", json=described)).raise_for_status().json()
-    upload = made["upload"]
+    document = (await http.post("/agents/knowledge/documents", json=described)).raise_for_status().json()
+    upload = document["upload"]
     async with httpx.AsyncClient(timeout=PATIENCE_SECONDS, trust_env=False) as plain:
         stored = await plain.request(upload["method"], upload["url"], headers=upload["headers"], content=content)
     stored.raise_for_status()
-    return f"/agents/knowledge/documents/{made['document']['id']}"
+    return f"/agents/knowledge/documents/{document['document']['id']}"
 
 
-async def _settled(http: httpx.AsyncClient, place: str) -> dict[str, Any]:
+async def _settled(http: httpx.AsyncClient, address: str) -> dict[str, Any]:
     async with asyncio.timeout(PATIENCE_SECONDS):
         while True:
-            answer = await http.get(place)
-            found: dict[str, Any] = answer.json()
-            if answer.status_code == 200 and found["status"] in ("complete", "ready", "failed"):
-                return found
+            answer = await http.get(address)
+            document: dict[str, Any] = answer.json()
+            if answer.status_code == 200 and document["status"] in ("complete", "ready", "failed"):
+                return document
             await asyncio.sleep(0.5)

@@ -17,24 +17,24 @@ class FakeDeadDeliveries:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self.kept: dict[tuple[str, str], DeadDelivery] = {}
+        self.stored: dict[tuple[str, str], DeadDelivery] = {}
 
     async def put(self, dead: DeadDelivery) -> None:
         at = from_millis(to_millis(dead.died_at))
-        self.kept[dead.delivery.tenant_id, dead.id] = replace(dead, died_at=at)
+        self.stored[dead.delivery.tenant_id, dead.id] = replace(dead, died_at=at)
 
     async def get(self, scope: Scope, delivery_id: str) -> DeadDelivery | None:
-        found = self.kept.get((scope.tenant_id, delivery_id))
-        return found if found is not None and self._is_kept(found) else None
+        dead = self.stored.get((scope.tenant_id, delivery_id))
+        return dead if dead is not None and self._is_kept(dead) else None
 
     async def page(self, scope: Scope, *, limit: int, cursor: str | None) -> tuple[Sequence[DeadDelivery], str | None]:
         before = decode_text(cursor) if cursor else "~"
-        mine = [dead for (tenant, _), dead in self.kept.items() if tenant == scope.tenant_id and self._is_kept(dead)]
+        mine = [dead for (tenant, _), dead in self.stored.items() if tenant == scope.tenant_id and self._is_kept(dead)]
         listed = sorted((dead for dead in mine if _place(dead) < before), key=_place, reverse=True)
         return listed[:limit], encode_text(_place(listed[limit - 1])) if len(listed) > limit else None
 
     async def remove(self, scope: Scope, delivery_id: str) -> None:
-        self.kept.pop((scope.tenant_id, delivery_id), None)
+        self.stored.pop((scope.tenant_id, delivery_id), None)
 
     def _is_kept(self, dead: DeadDelivery) -> bool:
         return dead.died_at + DEAD_LIFETIME > self._clock.now()

@@ -33,12 +33,12 @@ class BusyAgent(Harness):
     """A conversation whose agent searches for as long as the test wants; ``tab`` is a browser that writes to it."""
 
     def __init__(self, **fields: Any) -> None:
-        given = {name: fields.pop(name) for name in ("others", "stores") if name in fields}
+        ports = {name: fields.pop(name) for name in ("others", "stores") if name in fields}
         assistant = AgentDefinition.model_validate(ASSISTANT.model_dump() | {"tools": [SEARCH]} | fields)
-        super().__init__(assistant=assistant, lease_times=QUICK_TIMES, **given)
+        super().__init__(assistant=assistant, lease_times=QUICK_TIMES, **ports)
         self.tab = Socketed(self)
         self.searching = asyncio.Event()
-        self.found = asyncio.Event()
+        self.results_found = asyncio.Event()
         self.tools.add("search", self._search)
 
     @classmethod
@@ -54,7 +54,7 @@ class BusyAgent(Harness):
 
     async def _search(self) -> str:
         self.searching.set()
-        await self.found.wait()
+        await self.results_found.wait()
         return "Three flights."
 
     @asynccontextmanager
@@ -66,7 +66,7 @@ class BusyAgent(Harness):
                 await self.searching.wait()
             yield running
         finally:
-            self.found.set()
+            self.results_found.set()
             self.searching.clear()
             await asyncio.wait([running])
 
@@ -97,9 +97,9 @@ class BusyAgent(Harness):
 
     async def note_entered(self, message_id: str, opening: StoredMessage) -> None:
         """Record that the message has entered the committed run of ``opening``, as a worker without its lease does."""
-        place = EntryPoint("assistant", 1)
+        entry_point = EntryPoint("assistant", 1)
         digest = self.sent(message_id).digest
-        record = TurnRecord(message_id, opening.run_id, digest, opening.ordinal, fence=1, entered=place)
+        record = TurnRecord(message_id, opening.run_id, digest, opening.ordinal, fence=1, entered=entry_point)
         lease = await self.store.acquire(self.ada, LeaseRequest(self.thread_id))
         await self.store.open_turn(lease, record)
         await self.store.release(lease)

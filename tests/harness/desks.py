@@ -43,7 +43,7 @@ class DeskHarness(Harness):
         support: AgentDefinition = SUPPORT,
         billing_triggers: Sequence[str] = (),
         billing_permissions: Sequence[str] = (),
-        **given: Any,
+        **ports: Any,
     ) -> None:
         handoffs = [{"to": "support"}, {"to": "billing"}]
         assistant = AgentDefinition.model_validate({**ASSISTANT.model_dump(), "handoffs": handoffs, "mcp": True})
@@ -56,17 +56,17 @@ class DeskHarness(Harness):
                 support,
                 desk("billing", triggers=list(billing_triggers), required_permissions=list(billing_permissions)),
             ),
-            **given,
+            **ports,
         )
         self._carried_out: set[str] = set()
 
     async def act(self, request: Any) -> Said:
         """Carry out what a person does, in the scope of the user."""
-        said = Said([], None)
-        said.finished = await self.turns.run(
-            Scope(self.ada.tenant_id, self.ada.user_id), request, said.events.append, seconds=20
+        run = Said([], None)
+        run.finished = await self.turns.run(
+            Scope(self.ada.tenant_id, self.ada.user_id), request, run.events.append, seconds=20
         )
-        return said
+        return run
 
     async def ask(self, message_id: str = "m1") -> Said:
         """Ada asks for a person by a trigger."""

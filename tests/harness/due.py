@@ -22,9 +22,9 @@ MAIN = AgentDefinition.model_validate(
 class DueHarness(Harness):
     """A conversation whose agent takes schedules. Nothing begins before ``pass_time`` or ``work``."""
 
-    def __init__(self, *, assistant: AgentDefinition = ASSISTANT, **given: Any) -> None:
-        rules = assistant.schedules.model_copy(update={"allowed": True, **given.pop("rules", {})})
-        super().__init__(assistant=assistant.model_copy(update={"schedules": rules}), **given)
+    def __init__(self, *, assistant: AgentDefinition = ASSISTANT, **ports: Any) -> None:
+        rules = assistant.schedules.model_copy(update={"allowed": True, **ports.pop("rules", {})})
+        super().__init__(assistant=assistant.model_copy(update={"schedules": rules}), **ports)
 
     async def remind(self, text: str = "Water the plants.", **fields: Any) -> Schedule:
         """Make a schedule of ada's, by default in her conversation and in one hour."""

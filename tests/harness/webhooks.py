@@ -23,13 +23,13 @@ Json = dict[str, Any]
 
 def webhook(webhook_id: str = "crm", *events: str, **fields: Any) -> Webhook:
     """A webhook that gets the named events, by default all."""
-    given = {
+    defaults = {
         "id": webhook_id,
         "url": f"https://{webhook_id}.example/hook",
         "events": list(events or WebhookEvent),
         "secret": SECRET,
     }
-    return Webhook.model_validate(given | fields)
+    return Webhook.model_validate(defaults | fields)
 
 
 def with_webhooks(harness: Harness, *webhooks: Webhook) -> Hooked:
@@ -82,7 +82,7 @@ class Hooked:
                     queue.sent.remove(record)
                     self._postponed.pop(record.group, None)
                     is_busy = True
-        return [json.loads(each.body) for each in self.receivers.posted[before:]]
+        return [json.loads(post.body) for post in self.receivers.posted[before:]]
 
     async def wait(self, hours: float) -> list[Json]:
         """Let time pass as the queue does, and return what receivers have got meanwhile."""

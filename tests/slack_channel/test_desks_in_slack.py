@@ -69,9 +69,9 @@ async def test_a_user_waits_is_answered_and_is_handed_back(playing: Playing, fau
     await playing.settle()
     assert all(block["type"] not in ("actions", "input") for block in root["blocks"])
 
-    said = [(message["role"], message["content"]) for message in await playing.messages(thread_id, user)]
-    assert [text for _, text in said if "I am" in str(text)] == ["Yes & here (https://acme.example) I am"]
-    assert not any(text in str(said) for text in ("Hello?", "promised", "receipt", "Refund"))
+    messages = [(message["role"], message["content"]) for message in await playing.messages(thread_id, user)]
+    assert [text for _, text in messages if "I am" in str(text)] == ["Yes & here (https://acme.example) I am"]
+    assert not any(text in str(messages) for text in ("Hello?", "promised", "receipt", "Refund"))
     assert (DESK, early, "white_check_mark") not in playing.slack.reactions
     assert len(playing.slack.replies(DESK, root["ts"])) == 1
 

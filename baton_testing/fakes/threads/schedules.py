@@ -19,7 +19,7 @@ class FakeSchedules:
     """``ports.threads.schedules.Schedules``."""
 
     def __init__(self) -> None:
-        self.kept: dict[Owner, dict[str, Schedule]] = {}
+        self.stored: dict[Owner, dict[str, Schedule]] = {}
         """Schedules by the tenant and the user, and by their ids."""
         self._users: dict[Owner, None] = {}
 
@@ -56,40 +56,40 @@ class FakeSchedules:
         return DueEntry(partition="#".join(_owner(scope)), sort=f"SCHEDULE#{schedule.id}", at=schedule.next_at)
 
     def _of(self, scope: Scope) -> dict[str, Schedule]:
-        return self.kept.setdefault(_owner(scope), {})
+        return self.stored.setdefault(_owner(scope), {})
 
 
 class FakeBackgroundTasks:
     """``ports.threads.background.BackgroundTasks``."""
 
     def __init__(self) -> None:
-        self.kept: dict[tuple[str, str, str], tuple[Scope, BackgroundTask]] = {}
+        self.stored: dict[tuple[str, str, str], tuple[Scope, BackgroundTask]] = {}
         """Tasks with their owners, by tenant, thread and id."""
 
     async def add(self, scope: Scope, thread_id: str, task: BackgroundTask) -> BackgroundTask:
         owner = Scope(scope.tenant_id, scope.user_id)
-        return self.kept.setdefault((scope.tenant_id, thread_id, task.id), (owner, task))[1]
+        return self.stored.setdefault((scope.tenant_id, thread_id, task.id), (owner, task))[1]
 
     async def get(self, scope: Scope, thread_id: str, task_id: str) -> BackgroundTask | None:
-        stored = self.kept.get((scope.tenant_id, thread_id, task_id))
+        stored = self.stored.get((scope.tenant_id, thread_id, task_id))
         return stored[1] if stored is not None else None
 
     async def find(self, tenant_id: str, thread_id: str, task_id: str) -> tuple[Scope, BackgroundTask] | None:
-        return self.kept.get((tenant_id, thread_id, task_id))
+        return self.stored.get((tenant_id, thread_id, task_id))
 
     async def remove(self, scope: Scope, thread_id: str, task_id: str) -> None:
-        self.kept.pop((scope.tenant_id, thread_id, task_id), None)
+        self.stored.pop((scope.tenant_id, thread_id, task_id), None)
 
     async def of_thread(self, scope: Scope, thread_id: str) -> Sequence[BackgroundTask]:
-        own = [task for place, (_, task) in self.kept.items() if place[:2] == (scope.tenant_id, thread_id)]
+        own = [task for place, (_, task) in self.stored.items() if place[:2] == (scope.tenant_id, thread_id)]
         return sorted(own, key=lambda task: (task.started_at, task.id), reverse=True)
 
     async def replace(self, scope: Scope, thread_id: str, task: BackgroundTask) -> bool:
         stored = await self.get(scope, thread_id, task.id)
         if stored is None or stored.revision != task.revision - 1:
             return stored == task
-        owner, _ = self.kept[scope.tenant_id, thread_id, task.id]
-        self.kept[scope.tenant_id, thread_id, task.id] = owner, task
+        owner, _ = self.stored[scope.tenant_id, thread_id, task.id]
+        self.stored[scope.tenant_id, thread_id, task.id] = owner, task
         return True
 
     def due(self) -> dict[DueEntry, DueTask]:
@@ -98,7 +98,7 @@ class FakeBackgroundTasks:
             DueEntry(partition=f"{tenant_id}#{thread_id}", sort=f"BACKGROUND#{task.id}", at=task.check_at): DueTask(
                 owner, thread_id, task
             )
-            for (tenant_id, thread_id, _), (owner, task) in self.kept.items()
+            for (tenant_id, thread_id, _), (owner, task) in self.stored.items()
             if task.check_at is not None
         }
 
@@ -115,7 +115,7 @@ class FakeDueItems:
     async def before(self, moment: datetime) -> AsyncIterator[Sequence[DueEntry]]:
         entries = [
             entry
-            for owner, schedules in self._schedules.kept.items()
+            for owner, schedules in self._schedules.stored.items()
             for schedule in schedules.values()
             if (entry := self._schedules.entry(Scope(*owner), schedule)) is not None
         ]
@@ -127,7 +127,7 @@ class FakeDueItems:
     async def load(self, entry: DueEntry) -> DueSchedule | DueTask | LaterRun | None:
         if entry in (tasks := self._tasks.due()):
             return tasks[entry]
-        for owner, schedules in self._schedules.kept.items():
+        for owner, schedules in self._schedules.stored.items():
             for schedule in schedules.values():
                 if self._schedules.entry(Scope(*owner), schedule) == entry:
                     return DueSchedule(Scope(*owner), schedule)

@@ -276,9 +276,9 @@ class Play:
 
     async def _exit(self, app: App) -> None:
         thread = await self._thread()
-        place = thread.conversation.handoff
-        if place is not None:
-            await self._run(app, make_exit_request(thread.id, key=f"{place.ordinal}.{place.number}"))
+        handoff_place = thread.conversation.handoff
+        if handoff_place is not None:
+            await self._run(app, make_exit_request(thread.id, key=f"{handoff_place.ordinal}.{handoff_place.number}"))
 
     async def _decide(self, app: App) -> None:
         thread = await self._thread()
@@ -335,8 +335,8 @@ class Play:
         self.model.violations.clear()
         page = await self.harness.store.read_messages(self.harness.ada, thread, limit=1000, before=None)
         numbers = range(1, thread.episode)
-        ended = [await self.harness.episodes.get_ref(self.owner, thread.id, number) for number in numbers]
-        ends = {ref.end_ordinal for ref in ended if ref is not None}
+        episodes = [await self.harness.episodes.get_ref(self.owner, thread.id, number) for number in numbers]
+        ends = {ref.end_ordinal for ref in episodes if ref is not None}
         self.violations += _problems_of_messages(page.messages, ends)
         ids = Counter(message.id for message in page.messages)
         for message_id in self.accepted:

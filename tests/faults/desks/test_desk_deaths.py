@@ -70,9 +70,9 @@ async def hand_on(harness: DeskHarness) -> Any:
 
 
 async def leave(harness: DeskHarness) -> Any:
-    place = (await harness.thread()).conversation.handoff
-    assert place is not None
-    return make_exit_request(harness.thread_id, key=f"{place.ordinal}.{place.number}")
+    handoff_place = (await harness.thread()).conversation.handoff
+    assert handoff_place is not None
+    return make_exit_request(harness.thread_id, key=f"{handoff_place.ordinal}.{handoff_place.number}")
 
 
 async def expire(harness: DeskHarness) -> Any:
@@ -98,7 +98,7 @@ async def outcome_of(make: Make, death: Death | None) -> tuple[Any, ...]:
     harness = DeskHarness()
     await harness.ask()
     request = await make(harness)
-    asked = len(harness.model.asked)
+    questions = len(harness.model.asked)
     earlier = harness.request("m2", "Hello?") if make in (next_message, next_leaving) else None
     if death is not None:
         mortal = {name: Mortal(getattr(harness, name), death) for name in PORTS}
@@ -112,7 +112,7 @@ async def outcome_of(make: Make, death: Death | None) -> tuple[Any, ...]:
     elif earlier is not None:
         await carry_out(build(harness), harness, earlier)
     await carry_out(build(harness), harness, request)
-    assert len(harness.model.asked) == asked
+    assert len(harness.model.asked) == questions
     thread = await harness.thread()
     page = await harness.store.read_messages(harness.ada, thread, limit=100, before=None)
     records = [record.action for record in harness.audit.records if record.action.startswith("desk.")]

@@ -185,9 +185,9 @@ class DuePlay:
         """Finish the work of tools and of the remote agent, which a reading finds."""
         self.world.distant.finish()
         for call in self._calls():
-            place, end = self.world.place(call), self._end(call)
+            location, end = self.world.place(call), self._end(call)
             is_completed = end.status is BackgroundStatus.COMPLETED
-            self.harness.tools.states[place] = ToolResult(end.text) if is_completed else ToolFailed(end.text)
+            self.harness.tools.states[location] = ToolResult(end.text) if is_completed else ToolFailed(end.text)
 
     def _calls(self) -> list[int]:
         """Return the calls whose tool works on."""
@@ -296,9 +296,9 @@ class DuePlay:
         await self._check_tasks({message.id: message for message in messages}, causes)
 
     async def _check_schedules(self, causes: Counter[tuple[CauseKind, str]]) -> None:
-        kept = {schedule.id: schedule for schedule in await self.harness.schedules.of_user(self.owner)}
+        stored = {schedule.id: schedule for schedule in await self.harness.schedules.of_user(self.owner)}
         for schedule_id in self.accepted & self.schedules.keys():
-            began, schedule = causes[CauseKind.SCHEDULE, schedule_id], kept.get(schedule_id)
+            began, schedule = causes[CauseKind.SCHEDULE, schedule_id], stored.get(schedule_id)
             if schedule_id in self.touched:
                 continue
             if schedule is None or schedule.status is not ScheduleStatus.FINISHED:
@@ -324,8 +324,8 @@ class DuePlay:
                     self._check_result(task.status, result)
 
     def _check_result(self, status: BackgroundStatus, result: StoredMessage) -> None:
-        said = result.text.partition("]")[0].removeprefix("[") if result.text.startswith("[") else "completed"
-        if said != status:
+        word = result.text.partition("]")[0].removeprefix("[") if result.text.startswith("[") else "completed"
+        if word != status:
             self.violations.append(f"a task that has {status} says {result.text!r}")
 
 

@@ -93,8 +93,8 @@ async def tool_that_reports(world: World, deaths: Deaths) -> None:
 async def tool_that_is_read(world: World, deaths: Deaths) -> None:
     await deaths.carry_out(partial(world.say, message_id="m1", text="report please"))
     await work(world, deaths, after=MINUTE)
-    [place] = world.harness.tools.states
-    world.harness.tools.states[place] = ToolResult("42 pages.")
+    [location] = world.harness.tools.states
+    world.harness.tools.states[location] = ToolResult("42 pages.")
     await work(world, deaths, after=5 * MINUTE)
 
 
@@ -137,19 +137,19 @@ async def expired_remote_agent(world: World, deaths: Deaths) -> None:
 
 async def tool_that_names_its_pauses(world: World, deaths: Deaths) -> None:
     await world.say(world.process(), "m1", "report please")
-    [place] = world.harness.tools.states
-    world.harness.tools.states[place] = ToolResult("", is_pending=True, poll_seconds=10, progress="half")
+    [location] = world.harness.tools.states
+    world.harness.tools.states[location] = ToolResult("", is_pending=True, poll_seconds=10, progress="half")
     await work(world, deaths, after=MINUTE)
     await work(world, deaths, after=MINUTE)
-    world.harness.tools.states[place] = ToolResult("42 pages.")
+    world.harness.tools.states[location] = ToolResult("42 pages.")
     await work(world, deaths, after=MINUTE)
 
 
 async def tool_that_a_worker_carries_out(world: World, deaths: Deaths) -> None:
     world.puts_off = True
     await deaths.carry_out(partial(world.say, message_id="m1", text="report please"))
-    [place] = world.harness.tools.states
-    world.harness.tools.states[place] = ToolResult("42 pages.")
+    [location] = world.harness.tools.states
+    world.harness.tools.states[location] = ToolResult("42 pages.")
     await work(world, deaths)
 
 

@@ -125,7 +125,7 @@ class Delays:
         """Take the entries whose time has passed."""
         now = asyncio.get_running_loop().time()
         ripe = [entry for at, entry in self.waiting if at <= now]
-        self.waiting = [place for place in self.waiting if place[0] > now]
+        self.waiting = [waiting_entry for waiting_entry in self.waiting if waiting_entry[0] > now]
         return ripe
 
 
@@ -234,9 +234,9 @@ class World:
         return "Deleted."
 
     async def _make_report(self) -> ToolResult:
-        place = self.place(-1)
-        self.harness.tools.states.setdefault(place, ToolResult("", is_pending=True))
-        return ToolResult("Accepted.", is_pending=True, location=place, is_put_off=self.puts_off)
+        location = self.place(-1)
+        self.harness.tools.states.setdefault(location, ToolResult("", is_pending=True))
+        return ToolResult("Accepted.", is_pending=True, location=location, is_put_off=self.puts_off)
 
     def place(self, call: int) -> str:
         """Return the address at which the state of a call's work is read: the same for each attempt at the call."""
@@ -303,7 +303,7 @@ class World:
             self.given_up.append(name)
         else:
             await app.queued_turns.run(body, "", RecordDelivery(name, self.receives[name]), seconds=60)
-        self.harness.queue.sent[:] = [place for place in self.harness.queue.sent if place[1] != record]
+        self.harness.queue.sent[:] = [entry for entry in self.harness.queue.sent if entry[1] != record]
         del self.receives[name]
 
     def first_records(self) -> list[Queued]:

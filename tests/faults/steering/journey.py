@@ -91,8 +91,8 @@ class Planner:
             yield ToolCall(f"call-{results}", "search", "{}")
             yield Finished(FinishReason.TOOL_CALLS, settings.model, Usage(10, 2))
             return
-        said = [str(prompt.content) for prompt in exchange if prompt.role is Role.USER]
-        yield TextDelta(f"Answer to {', '.join(said)}.")
+        texts = [str(prompt.content) for prompt in exchange if prompt.role is Role.USER]
+        yield TextDelta(f"Answer to {', '.join(texts)}.")
         yield Finished(FinishReason.STOP, settings.model, Usage(10, 2))
 
     def _check(self, prompts: Sequence[Prompt]) -> None:
@@ -244,8 +244,8 @@ class Journey:
         assert self.model.problems == []
         messages = self.harness.store.committed("acme", THREAD_ID)
         sent = {"m0"} | {act.message_id for act in self._acts if act.kind == "send"}
-        said = Counter(message.id for message in messages if message.role is Role.USER)
-        assert said == Counter(sent - self.withdrawn)
+        questions = Counter(message.id for message in messages if message.role is Role.USER)
+        assert questions == Counter(sent - self.withdrawn)
         assert [message.ordinal for message in messages] == list(range(len(messages)))
         for run in _runs(messages):
             self._check_run(run)
@@ -253,7 +253,7 @@ class Journey:
         assert await app.waiting.listed(self.harness.ada, THREAD_ID) == []
         thread = await self.harness.store.get_thread(self.harness.ada, THREAD_ID)
         # A worker that dies with a repeated or withdrawn message leaves a run of which nothing is stored.
-        assert thread.run is None or thread.run.message_id in said.keys() | self.withdrawn
+        assert thread.run is None or thread.run.message_id in questions.keys() | self.withdrawn
         replay = await app.replays.after(self.harness.ada, thread, 0)
         events = [event.body["value"]["messageId"] for event in replay.events if "message_steered" in event.json()]
         assert events == [message.id for message in messages if message.is_steered]

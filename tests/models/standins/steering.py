@@ -45,18 +45,18 @@ _WRONG = {"malformed": '{"half": ', "no": "", "null": "null"}
 
 def answer(question: Question) -> Answer:
     """Return the model's answer to ``question``."""
-    asked, results = _turn(question.messages)
-    said = asked.text.casefold()
-    thinking = f"The user says: {asked.text[:80]}" if re.search(r"\bthink\b", said) else ""
-    if "filter this" in said:
-        late = "filter this late" in said
+    message, results = _turn(question.messages)
+    folded_text = message.text.casefold()
+    thinking = f"The user says: {message.text[:80]}" if re.search(r"\bthink\b", folded_text) else ""
+    if "filter this" in folded_text:
+        late = "filter this late" in folded_text
         return Answer("The beginning of ", thinking, finish=Finish.FILTERED_LATE if late else Finish.FILTERED)
-    if "refuse this" in said:
+    if "refuse this" in folded_text:
         return Answer("I cannot help with that.", thinking, finish=Finish.REFUSED)
-    calls = _calls(question, asked.text, len(results))
+    calls = _calls(question, message.text, len(results))
     if calls:
         return Answer("", thinking, calls, Finish.CALLS)
-    text = _text(question, asked, results)
+    text = _text(question, message, results)
     if question.max_tokens is not None and tokens_of(text) > question.max_tokens:
         return Answer(text[: question.max_tokens * 4], thinking, finish=Finish.LENGTH)
     return Answer(text, thinking)
@@ -67,12 +67,12 @@ def _turn(messages: Sequence[Message]) -> tuple[Message, list[str]]:
     talk = [message for message in messages if message.role is not Role.SYSTEM]
     start = max((at for at, message in enumerate(talk) if _ends_turn(talk, at)), default=-1) + 1
     results = [message.text for message in talk[start:] if message.role is Role.TOOL]
-    asked = [message for message in talk[start:] if message.role is Role.USER]
+    messages_of_user = [message for message in talk[start:] if message.role is Role.USER]
     if results:
         first = next(at for at, message in enumerate(talk) if at >= start and message.role is Role.TOOL)
-        asked = [message for message in talk[start:first] if message.role is Role.USER]
-    texts = "\n".join(message.text for message in asked)
-    attachments = tuple(attachment for message in asked for attachment in message.attachments)
+        messages_of_user = [message for message in talk[start:first] if message.role is Role.USER]
+    texts = "\n".join(message.text for message in messages_of_user)
+    attachments = tuple(attachment for message in messages_of_user for attachment in message.attachments)
     return Message(Role.USER, texts, attachments), results
 
 
@@ -87,15 +87,15 @@ def _calls(question: Question, text: str, answered: int) -> tuple[Call, ...]:
     if not question.tools or question.tool_choice == "none":
         return ()
     forced = question.tool_choice in question.tools or question.tool_choice == "required"
-    wanted, times = _wanted(text)
-    if forced and not wanted:
+    calls, times = _wanted(text)
+    if forced and not calls:
         name = next(iter(question.tools)) if question.tool_choice == "required" else question.tool_choice
-        wanted = [(name, None)]
-    if answered >= times * max(len(wanted), 1):
+        calls = [(name, None)]
+    if answered >= times * max(len(calls), 1):
         return ()
     return tuple(
-        Call(name, json.dumps(instance_of(question.tools[name], text)) if given is None else given)
-        for name, given in wanted
+        Call(name, json.dumps(instance_of(question.tools[name], text)) if arguments is None else arguments)
+        for name, arguments in calls
         if name in question.tools
     )
 
@@ -126,28 +126,28 @@ def _arguments(rest: str) -> str | None:
     return rest[start.end() : start.end() + end]
 
 
-def _text(question: Question, asked: Message, results: Sequence[str]) -> str:
-    said = asked.text[:QUOTED]
+def _text(question: Question, user_message: Message, results: Sequence[str]) -> str:
+    text = user_message.text[:QUOTED]
     if question.schema is not None:
-        return json.dumps(instance_of(question.schema, said or "nothing"), ensure_ascii=False)
+        return json.dumps(instance_of(question.schema, text or "nothing"), ensure_ascii=False)
     if results:
         return "The tools say: " + " | ".join(result[:QUOTED] for result in results)
-    if words := _WORDS.search(said):
+    if words := _WORDS.search(text):
         return " ".join(f"w{number}" for number in range(int(words[1])))
-    if "say nothing" in said.casefold():
+    if "say nothing" in text.casefold():
         return ""
-    if match := _FIND.search(said):
+    if match := _FIND.search(text):
         lines = [line for message in question.messages for line in message.text.splitlines()]
         return f"Found: {[line[:QUOTED] for line in lines if match[1].casefold() in line.casefold()]}"
-    if asked.attachments:
-        return _received(asked)
-    if missing := [name for name, _ in _wanted(said)[0]]:
+    if user_message.attachments:
+        return _received(user_message)
+    if missing := [name for name, _ in _wanted(text)[0]]:
         return f"I have no tool {' and '.join(missing)}."
-    return f"You said: {said}"
+    return f"You said: {text}"
 
 
-def _received(asked: Message) -> str:
-    each = [
-        f"{one.kind} {one.name} ({one.media_type}, {one.size} bytes) {one.text[:QUOTED]}" for one in asked.attachments
+def _received(message: Message) -> str:
+    attachments = [
+        f"{one.kind} {one.name} ({one.media_type}, {one.size} bytes) {one.text[:QUOTED]}" for one in message.attachments
     ]
-    return f"I received: {'; '.join(line.strip() for line in each)}. You said: {asked.text[:QUOTED]}"
+    return f"I received: {'; '.join(line.strip() for line in attachments)}. You said: {message.text[:QUOTED]}"

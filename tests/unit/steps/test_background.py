@@ -31,10 +31,10 @@ async def fail(error: BaseException) -> str:
 
 
 async def test_work_in_the_background_outlives_its_caller() -> None:
-    ended: list[str] = []
+    results: list[str] = []
 
     async def work() -> None:
-        ended.append(await wait())
+        results.append(await wait())
 
     async def caller() -> None:
         in_background(work(), "work")
@@ -42,7 +42,7 @@ async def test_work_in_the_background_outlives_its_caller() -> None:
     await caller()
     gc.collect()
     await asyncio.sleep(2)
-    assert ended == ["done"]
+    assert results == ["done"]
 
 
 @pytest.mark.parametrize(
@@ -113,9 +113,9 @@ async def test_a_reader_of_a_cancelled_turn_learns_that_another_worker_goes_on(s
         await asyncio.sleep(seconds)
     for task in asyncio.all_tasks() - before - {reader, waiting}:
         task.cancel()  # as when the process stops
-    for each in (reader, waiting):
+    for waiter in (reader, waiting):
         with pytest.raises(LeaseLost):
-            await each
+            await waiter
 
 
 async def test_a_turn_goes_on_when_its_reader_leaves() -> None:

@@ -106,22 +106,22 @@ async def test_a_result_whose_report_was_lost_is_found_by_the_next_look(due: Due
 
 async def test_a_result_enters_once_however_often_it_is_reported(due: DueHarness) -> None:
     await due.say("m1", "Research this.")
-    begun = await task_of(due)
+    task = await task_of(due)
     due.model.script("Because of Rayleigh.", "It is Rayleigh scattering.")
     while await due.work():
         pass
     before = said(await due.messages())
     for text in ("Because of Rayleigh.", "Another result."):
-        await due.app.background_work.results.report(due.ada, due.thread_id, begun, BackgroundStatus.COMPLETED, text)
+        await due.app.background_work.results.report(due.ada, due.thread_id, task, BackgroundStatus.COMPLETED, text)
         await due.work()
     assert said(await due.messages()) == before
 
 
 async def test_a_repeated_call_begins_no_second_task(due: DueHarness) -> None:
     await due.say("m1", "Research this.")
-    work, begun = due.app.background_work, await task_of(due)
+    work, task = due.app.background_work, await task_of(due)
     for _ in range(2):
-        again = await work.begin_agent(due.ada, due.thread_id, "call", begun.message, agent=RESEARCHER, asked_by=MAIN)
+        again = await work.begin_agent(due.ada, due.thread_id, "call", task.message, agent=RESEARCHER, asked_by=MAIN)
     assert again is not None
     assert len(await due.background_tasks.of_thread(due.ada, due.thread_id)) == 2
     assert len([queued for _, queued in due.queue.sent if queued.thread_id == again.id]) == 1
@@ -527,11 +527,11 @@ async def test_a_change_during_a_report_does_not_leave_the_task_open() -> None:
 async def test_a_task_has_the_status_of_the_result_that_has_entered() -> None:
     reports = Reports()
     await reports.due.say("m1", "Make a report.")
-    begun = await task_of(reports.due)
+    task = await task_of(reports.due)
     await reports.report("completed", result="42 pages.")
-    reports.due.background_tasks.kept[reports.due.ada.tenant_id, reports.due.thread_id, begun.id] = (
+    reports.due.background_tasks.stored[reports.due.ada.tenant_id, reports.due.thread_id, task.id] = (
         reports.due.ada,
-        begun,
+        task,
     )  # as if the worker had died before it could note that
     await reports.due.pass_time(hours=49)
     assert (await task_of(reports.due)).status is BackgroundStatus.COMPLETED

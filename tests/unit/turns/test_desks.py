@@ -21,8 +21,8 @@ from tests.harness.harness import Said
 from tests.harness.sessions import close
 
 
-def outcome(said: Said) -> Any:
-    return said.events[-1].body["outcome"]["type"]
+def outcome(run: Said) -> Any:
+    return run.events[-1].body["outcome"]["type"]
 
 
 @pytest.fixture
@@ -31,12 +31,12 @@ def harness() -> DeskHarness:
 
 
 async def test_a_trigger_hands_over_to_a_desk_which_says_that_somebody_will_come(harness: DeskHarness) -> None:
-    said = await harness.ask()
-    assert texts(said) == [("Support team", "Support team has been asked. Somebody will answer here soon.")]
-    assert outcome(said) == "success"
-    desk_state = [event.body["delta"] for event in said.events if event.type == "STATE_DELTA"]
-    shown = [change[0]["value"] for change in desk_state if change[0]["path"] == "/desk"]
-    assert [(state["agentId"], state["status"], state["person"], state["ahead"]) for state in shown][-1] == (
+    run = await harness.ask()
+    assert texts(run) == [("Support team", "Support team has been asked. Somebody will answer here soon.")]
+    assert outcome(run) == "success"
+    desk_state = [event.body["delta"] for event in run.events if event.type == "STATE_DELTA"]
+    states = [change[0]["value"] for change in desk_state if change[0]["path"] == "/desk"]
+    assert [(state["agentId"], state["status"], state["person"], state["ahead"]) for state in states][-1] == (
         "support",
         "waiting",
         None,
@@ -46,18 +46,18 @@ async def test_a_trigger_hands_over_to_a_desk_which_says_that_somebody_will_come
 
 async def test_a_model_hands_over_to_a_desk_and_says_nothing_after_it(harness: DeskHarness) -> None:
     harness.model.script(transfer("support"))
-    said = await harness.say("m1", "This is outrageous")
-    assert [name for name, _ in texts(said)] == ["Support team"]
+    run = await harness.say("m1", "This is outrageous")
+    assert [name for name, _ in texts(run)] == ["Support team"]
     assert len(harness.model.asked) == 1
 
 
 async def test_messages_at_a_desk_are_delivered_and_no_model_is_asked(harness: DeskHarness) -> None:
     await harness.ask()
-    asked = len(harness.model.asked)
-    said = await harness.say("m2", "Is anybody there?")
-    assert outcome(said) == "delivered"
-    assert texts(said) == []
-    assert len(harness.model.asked) == asked
+    questions = len(harness.model.asked)
+    run = await harness.say("m2", "Is anybody there?")
+    assert outcome(run) == "delivered"
+    assert texts(run) == []
+    assert len(harness.model.asked) == questions
     session = await harness.session()
     assert (session.unread, session.last_message) == (2, "Is anybody there?")
 
@@ -65,14 +65,14 @@ async def test_messages_at_a_desk_are_delivered_and_no_model_is_asked(harness: D
 async def test_a_person_takes_answers_and_hands_back_with_a_note(harness: DeskHarness) -> None:
     await harness.ask()
     assert texts(await harness.take()) == [("Support team", "You are talking to Anna now.")]
-    said = await harness.reply("I am Anna. How can I help?")
-    [started] = [event.body for event in said.events if event.type == "RUN_STARTED"]
+    run = await harness.reply("I am Anna. How can I help?")
+    [started] = [event.body for event in run.events if event.type == "RUN_STARTED"]
     assert started["metadata"]["openedBy"] == "person"
-    [start] = [event.body for event in said.events if event.type == "TEXT_MESSAGE_START"]
+    [start] = [event.body for event in run.events if event.type == "TEXT_MESSAGE_START"]
     assert start["messageId"] == "p1"
     assert start["name"] == "Anna"
     assert start["metadata"]["author"] == {"kind": "person", "id": "anna", "name": "Anna"}
-    assert outcome(said) == "success"
+    assert outcome(run) == "success"
     assert outcome(await harness.say("m2", "My money back, please")) == "delivered"
     back = await harness.hand_back("The refund is on its way.")
     assert texts(back) == [("Assistant", "Anna has left the conversation. You are talking to Assistant again.")]
@@ -130,9 +130,9 @@ async def _taken_and_returned(harness: DeskHarness) -> list[Said]:
 
 
 async def _left(harness: DeskHarness) -> list[Said]:
-    asked = await harness.ask()
+    first = await harness.ask()
     request = await harness.controls.request_exit(harness.ada, harness.thread_id, request_id="r")
-    return [asked, await harness.act(request)]
+    return [first, await harness.act(request)]
 
 
 async def _handed_on(harness: DeskHarness) -> list[Said]:
@@ -175,9 +175,9 @@ async def test_desks_speak_the_users_language(
     )
     harness = DeskHarness(support=support, billing_triggers=["billing"])
     harness.ada = replace(harness.ada, locale="de-AT")
-    said = [text for run in await play(harness) for _, text in texts(run)]
-    assert said
-    assert {text[:2] for text in said} == {"DE"}, said
+    sentences = [text for run in await play(harness) for _, text in texts(run)]
+    assert sentences
+    assert {text[:2] for text in sentences} == {"DE"}, sentences
 
 
 async def test_only_one_person_can_take_a_conversation(harness: DeskHarness) -> None:
@@ -203,8 +203,8 @@ async def test_a_repeated_reply_is_one_message(harness: DeskHarness) -> None:
 async def test_a_note_is_shown_to_nobody_but_the_agent(harness: DeskHarness) -> None:
     await harness.ask()
     await harness.take()
-    said = await harness.note("She is angry.")
-    assert "angry" not in str([event.body for event in said.events])
+    run = await harness.note("She is angry.")
+    assert "angry" not in str([event.body for event in run.events])
     await harness.hand_back()
     harness.model.script("Yes?")
     await harness.say("m2", "Hello again")
@@ -231,8 +231,8 @@ async def test_an_exit_word_returns_to_the_agent_and_the_same_message_does_not_h
     harness: DeskHarness,
 ) -> None:
     await harness.ask()
-    said = await harness.say("m2", "cancel")
-    assert [name for name, _ in texts(said)] == ["Assistant"]
+    run = await harness.say("m2", "cancel")
+    assert [name for name, _ in texts(run)] == ["Assistant"]
     assert (await harness.thread()).conversation.desk is None
     again = await harness.ask("m3")
     assert [name for name, _ in texts(again)] == ["Support team"]
@@ -241,8 +241,8 @@ async def test_an_exit_word_returns_to_the_agent_and_the_same_message_does_not_h
 async def test_a_conversation_can_go_on_to_another_desk(harness: DeskHarness) -> None:
     await harness.ask()
     await harness.take()
-    said = await harness.hand_on("billing", "Please check the invoice.")
-    notices = [event.body["activityType"] for event in said.events if event.type == "ACTIVITY_SNAPSHOT"]
+    run = await harness.hand_on("billing", "Please check the invoice.")
+    notices = [event.body["activityType"] for event in run.events if event.type == "ACTIVITY_SNAPSHOT"]
     assert notices == ["handoff"]  # and no return to an agent that the user does not meet
     thread, session = await harness.thread(), await harness.session()
     assert thread.active_agent_id == "billing"
@@ -268,8 +268,8 @@ async def test_a_closed_desk_with_a_queue_takes_a_transfer() -> None:
     harness = DeskHarness(support=support, billing_triggers=["billing"])
     await harness.say("m1", "billing")
     await harness.take()
-    said = await harness.hand_on("support")
-    assert "Your messages wait there" in texts(said)[-1][1]
+    run = await harness.hand_on("support")
+    assert "Your messages wait there" in texts(run)[-1][1]
     assert (await harness.thread()).active_agent_id == "support"
 
 
@@ -347,8 +347,8 @@ async def test_a_closed_desk_says_when_it_opens_and_the_agent_stays(locale: str,
     hours = {"zone": "UTC", "week": {"mon-fri": "09:00-11:00"}}
     support = desk(triggers=["talk to a human"], default_locale=locale, desk={"hours": hours})
     harness = DeskHarness(support=support)
-    said = await harness.ask()
-    [(speaker, text)] = texts(said)
+    run = await harness.ask()
+    [(speaker, text)] = texts(run)
     assert speaker == "Assistant"
     assert f"opens on {day} at 09:00" in text
     assert (await harness.thread()).conversation.desk is None
@@ -357,8 +357,8 @@ async def test_a_closed_desk_says_when_it_opens_and_the_agent_stays(locale: str,
 async def test_a_closed_desk_that_queues_waits_for_its_opening() -> None:
     hours = {"zone": "UTC", "week": {"mon-fri": "09:00-11:00"}}
     harness = DeskHarness(support=desk(triggers=["talk to a human"], desk={"hours": hours, "closed": "queue"}))
-    said = await harness.ask()
-    assert "Your messages wait there" in texts(said)[0][1]
+    run = await harness.ask()
+    assert "Your messages wait there" in texts(run)[0][1]
     harness.clock.advance(20 * 3600)
     await harness.sweep()
     assert (await harness.session()).person is None

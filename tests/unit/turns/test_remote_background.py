@@ -94,9 +94,9 @@ async def test_the_agent_gets_the_message_once_and_its_result_enters_once(foreca
     forecast.due.model.script("May will be warm.")
     await forecast.look("Warm.")
     assert (await forecast.said())[-2:] == ["Warm.", "May will be warm."]
-    asked = len(forecast.client.asked)
+    questions = len(forecast.client.asked)
     await forecast.look()
-    assert (len(forecast.client.asked), (await forecast.task()).status) == (asked, BackgroundStatus.COMPLETED)
+    assert (len(forecast.client.asked), (await forecast.task()).status) == (questions, BackgroundStatus.COMPLETED)
 
 
 async def test_an_agent_that_answers_at_once_has_answered(forecast: Forecast) -> None:

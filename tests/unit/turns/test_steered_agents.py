@@ -29,9 +29,9 @@ HOTELS = AgentDefinition.model_validate(
 )
 
 
-def entered(said: Said) -> list[str]:
+def entered(run: Said) -> list[str]:
     """The ids of the messages that have entered the run."""
-    return [e.body["value"]["messageId"] for e in said.events if e.body.get("name") == "message_steered"]
+    return [e.body["value"]["messageId"] for e in run.events if e.body.get("name") == "message_steered"]
 
 
 async def stored(harness: Harness, thread_id: str | None = None) -> list[StoredMessage]:
@@ -87,8 +87,8 @@ async def test_a_coroutine_takes_the_messages_where_it_wants_them() -> None:
     traveller = Traveller()
     running = await traveller.at_work()
     traveller.goes_on.set()
-    said = await running
-    assert (said.text, entered(said)) == ("Found: Graz by train", ["m2"])
+    run = await running
+    assert (run.text, entered(run)) == ("Found: Graz by train", ["m2"])
     assert await texts(traveller.harness) == ["Graz", "by train", "Found: Graz by train"]
     await traveller.tab.work()
     assert len(traveller.requests) == 1
@@ -112,9 +112,9 @@ async def test_a_coroutine_that_begins_again_gets_the_messages_that_it_had_taken
             await asyncio.sleep(0.01)
     running.cancel()
     await asyncio.wait([running])
-    said = await traveller.harness.say("m1", "Graz")
+    run = await traveller.harness.say("m1", "Graz")
     assert traveller.requests == [["by train"], ["by train"]]
-    assert entered(said) == ["m2"]
+    assert entered(run) == ["m2"]
     assert await texts(traveller.harness) == ["Graz", "by train", "Found: Graz by train"]
 
 
@@ -203,11 +203,11 @@ async def test_a_message_that_a_guardrail_refuses_does_not_enter_and_is_refused_
     await began.wait()
     await tab.send("message", messageId="m2", content="by train")
     goes_on.set()
-    said = await running
-    assert (entered(said), said.text) == ([], "Done.")
+    run = await running
+    assert (entered(run), run.text) == ([], "Done.")
     await tab.work()
     assert await texts(harness) == ["Graz", "Done.", "by train", "No trains."]
-    assert all("by train" not in str(asked.prompts) for asked in harness.model.asked[:2])
+    assert all("by train" not in str(question.prompts) for question in harness.model.asked[:2])
 
 
 async def test_the_run_is_replayed_with_its_own_question_and_the_message_in_its_place() -> None:
@@ -215,15 +215,15 @@ async def test_the_run_is_replayed_with_its_own_question_and_the_message_in_its_
     busy.model.script(Answer.calling(search()), "Done.")
     async with busy.at_work() as running:
         await busy.write("m2")
-    said = await running
+    run = await running
     thread = await busy.store.get_thread(busy.ada, busy.thread_id)
-    for after in range(len(said.events)):
+    for after in range(len(run.events)):
         replay = await busy.replays.after(busy.ada, thread, after)
         assert [event.body for event in replay.events] == [
-            event.body for event in said.events if event.seq is not None and event.seq > after
+            event.body for event in run.events if event.seq is not None and event.seq > after
         ]
     again = await busy.say("m2", "To Graz, please.")
-    assert [event.body for event in again.events] == [event.body for event in said.events]
+    assert [event.body for event in again.events] == [event.body for event in run.events]
 
 
 async def test_the_page_of_messages_and_the_export_have_the_message_once() -> None:

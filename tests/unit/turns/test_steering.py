@@ -40,13 +40,13 @@ async def test_a_message_enters_the_run_behind_the_results_and_before_the_next_a
     busy.model.script(*searches_then("Here are flights to Graz."))
     async with busy.at_work() as running:
         assert await busy.write("m2") == "steered"
-    said = await running
+    run = await running
     assert busy.prompt(1)[-3:] == [("assistant", ""), ("tool", "Three flights."), TO_GRAZ]
     assert await busy.history() == [*FOUND, TO_GRAZ, ("assistant", "Here are flights to Graz.")]
-    [event] = [event.body["value"] for event in said.events if event.body.get("name") == "message_steered"]
+    [event] = [event.body["value"] for event in run.events if event.body.get("name") == "message_steered"]
     assert (event["messageId"], event["message"]["content"]) == ("m2", "To Graz, please.")
-    assert said.finished is not None
-    assert event["runId"] == said.finished.messages[0].run_id
+    assert run.finished is not None
+    assert event["runId"] == run.finished.messages[0].run_id
 
 
 async def test_a_message_that_has_entered_a_run_gets_no_turn(busy: BusyAgent) -> None:
@@ -109,8 +109,8 @@ async def test_a_message_that_interrupts_stops_the_run_and_is_answered_before_th
         assert await busy.write("m2", "Thanks!", whileBusy="queue") == "queued"
         busy.clock.advance(0.01)
         assert await busy.write("m3", whileBusy="interrupt") == "interrupts"
-        said = await running
-    assert said.last["outcome"] == {"type": "cancelled"}
+        run = await running
+    assert run.last["outcome"] == {"type": "cancelled"}
     await busy.tab.work()
     spoken = [text for role, text in await busy.history() if role != "tool"]
     assert spoken == [
@@ -204,9 +204,9 @@ async def test_a_caller_over_http_gets_the_run_that_its_message_has_entered(busy
     async with busy.at_work() as running:
         sending = asyncio.ensure_future(busy.say("m2", "To Graz, please."))
         await busy.message_waits("m2")
-    said, answered = await running, await sending
+    run, answered = await running, await sending
     assert answered.types[0] == "RUN_STARTED"
-    assert answered.text == said.text == "Here are flights to Graz."
+    assert answered.text == run.text == "Here are flights to Graz."
     assert entered(answered.events) == ["m2"]
     assert await busy.waiting() == []
     assert len(busy.model.asked) == 2
@@ -235,13 +235,13 @@ async def test_the_attempt_after_a_death_has_the_message_where_it_was(busy: Busy
     busy.model.script(*searches_then(), Answer(("Here",), gate=asyncio.Event(), gate_at=1))
     async with busy.at_work() as dying:
         await busy.write("m2")
-        busy.found.set()
+        busy.results_found.set()
         await busy.model_is_asked(2)
         dying.cancel()
         await asyncio.wait([dying])
     busy.model.script(*searches_then("Here are flights to Graz."))
-    said = await busy.say("m1", "Find a flight.")
-    assert entered(said.events) == ["m2"]
+    run = await busy.say("m1", "Find a flight.")
+    assert entered(run.events) == ["m2"]
     assert await busy.history() == [*FOUND, TO_GRAZ, ("assistant", "Here are flights to Graz.")]
     await busy.tab.work()
     assert [text for role, text in await busy.history() if role == "user"] == ["Find a flight.", "To Graz, please."]
@@ -251,7 +251,7 @@ async def test_an_attempt_that_calls_nothing_answers_the_message_after_its_own_a
     busy.model.script(*searches_then(), Answer(("Here",), gate=asyncio.Event(), gate_at=1))
     async with busy.at_work() as dying:
         await busy.write("m2")
-        busy.found.set()
+        busy.results_found.set()
         await busy.model_is_asked(2)
         dying.cancel()
         await asyncio.wait([dying])
@@ -269,7 +269,7 @@ async def test_a_run_that_is_given_up_keeps_the_message_that_has_entered_it(busy
     busy.model.script(*searches_then(), Answer(("Here",), gate=asyncio.Event(), gate_at=1))
     async with busy.at_work() as dying:
         await busy.write("m2")
-        busy.found.set()
+        busy.results_found.set()
         await busy.model_is_asked(2)
         dying.cancel()
         await asyncio.wait([dying])
@@ -282,9 +282,9 @@ async def test_a_message_noted_by_a_worker_without_its_lease_gets_a_turn(busy: B
     busy.model.script(*searches_then("Three.", "To Graz: one.", "To Graz: one."))
     async with busy.at_work() as running:
         await busy.write("m2", whileBusy="queue")
-    said = await running
-    assert said.finished is not None
-    await busy.note_entered("m2", said.finished.messages[0])
+    run = await running
+    assert run.finished is not None
+    await busy.note_entered("m2", run.finished.messages[0])
     await busy.tab.work()
     assert (await busy.history())[-2:] == [TO_GRAZ, ("assistant", "To Graz: one.")]
 
@@ -297,8 +297,8 @@ async def test_an_approval_later_in_the_run_keeps_the_message_in_its_place() -> 
     [interrupt] = (await running).last["outcome"]["interrupts"]
     busy.model.script("It is gone.")
     await decide(busy, yes(interrupt))
-    said = [text for role, text in busy.prompt(2)]
-    assert said == ["Find a flight.", "", "Three flights.", "And delete it.", "May I?", "home is gone."]
+    run = [text for role, text in busy.prompt(2)]
+    assert run == ["Find a flight.", "", "Three flights.", "And delete it.", "May I?", "home is gone."]
 
 
 async def test_the_next_turn_has_the_message_in_its_history_and_pruning_keeps_the_exchange_whole(

@@ -51,9 +51,9 @@ async def test_what_begins_by_itself_adds_to_the_unread_answers_and_a_message_re
     await due.pass_time(hours=1)
     await due.pass_time(hours=24)
     assert (await thread_of(due)).unread == 3
-    said = await due.say("m2", "Done.")
-    assert said.finished is not None
-    assert (await thread_of(due)).unread == said.finished.thread.unread == 1
+    run = await due.say("m2", "Done.")
+    assert run.finished is not None
+    assert (await thread_of(due)).unread == run.finished.thread.unread == 1
 
 
 async def test_a_silent_run_leaves_nothing_unread_and_keeps_no_session_open(due: DueHarness) -> None:
@@ -87,9 +87,9 @@ async def test_the_users_reply_days_later_has_the_reminder_before_it(due: DueHar
         await due.sweeper.sweep(seconds=10)
     assert (await thread_of(due)).status is ThreadStatus.ACTIVE
     await due.say("m2", "Move it to ten.")
-    asked = "\n".join(str(prompt.content) for prompt in due.model.asked[-1].prompts)
-    assert WATER in asked
-    assert "Time for the fern." in asked
+    prompts = "\n".join(str(prompt.content) for prompt in due.model.asked[-1].prompts)
+    assert WATER in prompts
+    assert "Time for the fern." in prompts
 
     for _ in range(2):  # the session ends as any other from now on
         due.clock.advance(timedelta(minutes=30).total_seconds())
@@ -155,10 +155,10 @@ async def test_plain_turns_look_for_no_other_connections(due: DueHarness, monkey
 async def test_only_the_users_own_decision_reads_what_came_before(
     due: DueHarness, by: str | None, is_read: bool
 ) -> None:
-    said = await due.say("m1", "Hello")
-    assert said.finished is not None
+    run = await due.say("m1", "Hello")
+    assert run.finished is not None
     decision = InterruptDecision("i1", DecisionStatus.RESOLVED, {"approved": True}, by)
     request = DecisionRequest(ThreadRef(due.thread_id, may_create=False), "r9", (decision,))
-    answers = said.finished.messages[1:]
+    answers = run.finished.messages[1:]
     reading = reading_of(request, answers, "ada")
     assert (reading.unread, reading.is_read, is_unasked(answers, reading)) == (1, is_read, not is_read)

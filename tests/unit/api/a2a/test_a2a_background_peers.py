@@ -111,9 +111,9 @@ async def test_a_message_that_is_sent_again_begins_nothing_again(peers: Peers) -
     await peers.ask()
     task, tasks = await peers.task(), peers.due.background_tasks
     key = (peers.due.ada.tenant_id, peers.due.thread_id, task.id)
-    owner, kept = tasks.kept[key]
+    owner, stored = tasks.stored[key]
 
-    tasks.kept[key] = (owner, replace(kept, location=None))  # the worker died before it had noted that
+    tasks.stored[key] = (owner, replace(stored, location=None))  # the worker died before it had noted that
     await peers.due.pass_time(minutes=1)
     assert (await peers.task()).location == task.location
     await peers.work()

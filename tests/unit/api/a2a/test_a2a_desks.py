@@ -28,7 +28,7 @@ class AtDesk:
         assert isinstance(served.harness, DeskHarness)
         self.harness = served.harness
         self.harness.thread_id = task["contextId"]
-        self.id, self.begun = task["id"], task
+        self.id, self.first = task["id"], task
 
     async def now(self) -> Json:
         task: Json = (await self.served.call("tasks/get", {"id": self.id}))["result"]
@@ -46,9 +46,9 @@ def state(task: Json) -> Any:
 
 
 async def test_a_task_at_a_desk_is_working_and_says_that_people_answer(at_desk: AtDesk, served: A2AServed) -> None:
-    assert state(at_desk.begun) == "working"
-    assert "Somebody will answer here soon" in text_of(at_desk.begun["status"]["message"])
-    context = at_desk.begun["contextId"]
+    assert state(at_desk.first) == "working"
+    assert "Somebody will answer here soon" in text_of(at_desk.first["status"]["message"])
+    context = at_desk.first["contextId"]
     delivered = await sent(served, message("Are you there?", "m-2", taskId=at_desk.id, contextId=context))
     assert state(delivered) == "working"
     assert text_of(delivered["status"]["message"]) == "The message was delivered. People answer here."
@@ -60,9 +60,9 @@ async def test_a_persons_message_is_an_agents_message_with_the_persons_name(at_d
     await at_desk.harness.note("She is difficult.")
     task = await at_desk.now()
     assert state(task) == "working"
-    [said] = [entry for entry in task["history"] if text_of(entry) == "I am here."]
-    [about] = said["metadata"].values()
-    assert (said["role"], about["author"]) == ("agent", ANNA)
+    [reply] = [entry for entry in task["history"] if text_of(entry) == "I am here."]
+    [about] = reply["metadata"].values()
+    assert (reply["role"], about["author"]) == ("agent", ANNA)
     [artifact] = [artifact for artifact in task["artifacts"] if artifact["artifactId"] == "p1"]
     assert artifact["name"] == "Anna"
     assert "difficult" not in str(task)
@@ -79,7 +79,7 @@ async def test_a_task_is_completed_by_the_return(at_desk: AtDesk) -> None:
 async def test_the_task_of_the_latest_message_at_the_desk_has_the_answers_and_all_end_with_the_return(
     at_desk: AtDesk, served: A2AServed
 ) -> None:
-    later = AtDesk(served, await sent(served, message("And my invoice?", "m-2", contextId=at_desk.begun["contextId"])))
+    later = AtDesk(served, await sent(served, message("And my invoice?", "m-2", contextId=at_desk.first["contextId"])))
     assert later.id != at_desk.id
     await at_desk.harness.take()
     await at_desk.harness.reply("It is paid.", "p1")

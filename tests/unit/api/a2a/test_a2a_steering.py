@@ -17,7 +17,7 @@ def message(text: str, message_id: str, **fields: Any) -> dict[str, Any]:
 
 
 def texts(task: dict[str, Any]) -> list[str]:
-    return [part["text"] for said in task["history"] for part in said["parts"] if part.get("text")]
+    return [part["text"] for message in task["history"] for part in message["parts"] if part.get("text")]
 
 
 @pytest.mark.parametrize("is_blocking", [False, True])
@@ -34,7 +34,7 @@ async def test_a_message_to_a_working_task_enters_its_run(monkeypatch: pytest.Mo
         params["configuration"] = {"blocking": True}
     sending = asyncio.ensure_future(served.call("message/send", params))
     await busy.message_waits("m2")
-    busy.found.set()
+    busy.results_found.set()
     await sending
     await served.queue.settled()
     task = (await served.call("tasks/get", {"id": task["id"]}))["result"]
@@ -54,7 +54,7 @@ async def test_a_message_of_another_task_waits_for_its_turn(monkeypatch: pytest.
     busy.thread_id = first["contextId"]
     other = message("Something else.", "m2", contextId=first["contextId"])
     second = (await served.call("message/send", {"message": other}))["result"]
-    busy.found.set()
+    busy.results_found.set()
     await served.queue.settled()
     task = (await served.call("tasks/get", {"id": second["id"]}))["result"]
     assert texts(task) == ["Something else.", "Hello."]

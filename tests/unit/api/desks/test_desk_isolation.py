@@ -21,7 +21,7 @@ from tests.unit.api.served import Served
 
 Caller = tuple[str, ...]
 """Tenant, user and permissions."""
-EVERYTHING = tuple(each for each in Permission if each is not Permission.THREAD_READ_ALL)
+EVERYTHING = tuple(permission for permission in Permission if permission is not Permission.THREAD_READ_ALL)
 ANNA = ("acme", "anna", "desk:answer", "desk:support")
 BEN = ("acme", "ben", "desk:answer", "desk:support")
 OUTSIDERS: dict[str, Caller] = {
@@ -30,7 +30,7 @@ OUTSIDERS: dict[str, Caller] = {
     "a user without the permission to answer": (
         "acme",
         "carl",
-        *(each for each in EVERYTHING if each is not Permission.DESK_ANSWER),
+        *(permission for permission in EVERYTHING if permission is not Permission.DESK_ANSWER),
         "desk:support",
     ),
     "a person of another tenant": ("other", "anna", *Permission, "desk:support"),
@@ -50,8 +50,8 @@ class Shop:
     async def begin(self) -> None:
         """Bring the conversation to the desk."""
         self.harness.model.script("Noted, secret-before.")
-        said = {"sessionId": "order-1", "messageId": "m0", "message": "About secret-before"}
-        first = await self.request("POST", "/v1/messages", ("acme", "ada"), said)
+        message = {"sessionId": "order-1", "messageId": "m0", "message": "About secret-before"}
+        first = await self.request("POST", "/v1/messages", ("acme", "ada"), message)
         self.harness.thread_id = first.json()["sessionId"]
         await self.post("/close", ("acme", "ada"))
         await self.harness.run_queue()
@@ -121,7 +121,7 @@ async def test_people_learn_nothing_of_earlier_sessions(shop: Shop, monkeypatch:
         if method == "GET":
             answer = await shop.ask(method, route, ANNA)
             assert "secret-before" not in answer.text, route
-    summary = next(asked for asked in shop.harness.model.asked if "Sum up" in str(asked.prompts))
+    summary = next(request for request in shop.harness.model.asked if "Sum up" in str(request.prompts))
     assert "secret-before" not in str(summary.prompts)
     await shop.post("/desk/draft", kind="summary", instruction="What did she say before?")
     assert "secret-before" not in str(shop.harness.model.asked[-1].prompts)
@@ -161,14 +161,14 @@ async def test_no_door_shows_the_user_a_note(shop: Shop, is_back: bool) -> None:
     if is_back:
         await shop.post("/close", ada)
         await shop.harness.run_queue()
-    shown = ""
+    texts = ""
     for method, route in described_operations():
         for thread_id in (shop.harness.thread_id, fork) if method == "GET" else ():
             path = route.replace("{user_id}", "me")
             answer = await shop.ask(method, path, ada, thread_id)
             assert "secret-note" not in answer.text, route
-            shown += answer.text
-    assert "secret-said" in shown
+            texts += answer.text
+    assert "secret-said" in texts
 
 
 @pytest.mark.parametrize("desk_id", ["nowhere", "assistant", "support"])

@@ -48,8 +48,8 @@ class People:
         self.harness = served.harness
 
     async def post(self, path: str, body: Any = None, *permissions: str, user: str = "anna") -> Any:
-        wanted = permissions or (ANSWER, "desk:support")
-        return await self.served.post(f"{self.path}/desk{path}", body if body is not None else {}, *wanted, user=user)
+        granted = permissions or (ANSWER, "desk:support")
+        return await self.served.post(f"{self.path}/desk{path}", body if body is not None else {}, *granted, user=user)
 
     async def events(self, last_event_id: str) -> list[dict[str, Any]]:
         async with self.served._client("anna", ANSWER, "desk:support") as client:
@@ -213,11 +213,11 @@ async def test_people_read_the_session_at_their_desk_and_none_before(served: Ser
 async def test_the_user_asks_for_a_person_by_a_button(served: Served) -> None:
     people = People(served)
     await people.harness.say("m0", "Hello")
-    asked = await people.served.post(f"{people.path}/desk", {"deskId": "billing"})
-    assert asked.status_code == 200
-    assert asked.json()["state"]["desk"]["agentId"] == "billing"
+    answer = await people.served.post(f"{people.path}/desk", {"deskId": "billing"})
+    assert answer.status_code == 200
+    assert answer.json()["state"]["desk"]["agentId"] == "billing"
     again = await people.served.post(f"{people.path}/desk", {"deskId": "billing"})
-    assert (again.status_code, again.json()["messages"]) == (200, asked.json()["messages"])
+    assert (again.status_code, again.json()["messages"]) == (200, answer.json()["messages"])
     other = await people.served.post(f"{people.path}/desk", {})
     assert other.json()["code"] == "handoff_in_progress"
     unknown = await People(Served(DeskHarness())).served.post(f"{people.path}/desk", {"deskId": "nowhere"})
@@ -279,14 +279,14 @@ async def test_users_learn_which_desks_an_agent_offers_and_when_they_open() -> N
     closed = {"hours": hours | {"week": {"mon": "closed"}}}
     served = Served(DeskHarness(support=desk(desk=closed, required_permissions=["help:people"])))
     assistant, *others = (await served.get("/agents", "help:people")).json()["items"]
-    assert [(each["id"], each["isOpen"], each["opensAt"]) for each in assistant["desks"]] == [
+    assert [(offered["id"], offered["isOpen"], offered["opensAt"]) for offered in assistant["desks"]] == [
         ("support", False, None),
         ("billing", True, None),
     ]
     assert assistant["isDefault"] is True
-    assert [(each["isDefault"], each["desks"]) for each in others] == [(False, [])] * len(others)
+    assert [(offered["isDefault"], offered["desks"]) for offered in others] == [(False, [])] * len(others)
     [assistant, *_] = (await served.get("/agents")).json()["items"]
-    assert [each["id"] for each in assistant["desks"]] == ["billing"]  # the other one needs a permission
+    assert [offered["id"] for offered in assistant["desks"]] == ["billing"]  # the other one needs a permission
 
 
 async def test_a_delivered_message_is_a_finished_run_for_clients_of_the_protocol(served: Served) -> None:
@@ -318,9 +318,9 @@ async def test_people_follow_their_desks_and_resume_where_they_were(served: Serv
     [taken] = await people.events(first["id"])
     assert taken["value"]["item"]["person"]["id"] == "anna"
     await people.post("/return")
-    [left] = await people.events(taken["id"])
-    assert left["value"] == {"threadId": people.harness.thread_id, "item": None}
-    assert await people.events(left["id"]) == []
+    [departure] = await people.events(taken["id"])
+    assert departure["value"] == {"threadId": people.harness.thread_id, "item": None}
+    assert await people.events(departure["id"]) == []
     assert len(await people.events("no id of ours")) == 0
     assert (await people.get("/desk/events", "thread:read_all")).status_code == 403
 
@@ -350,8 +350,8 @@ async def test_the_people_of_another_desk_see_what_the_user_still_waits_for(peop
     [before] = (await people.get("/desk")).json()["items"]
     await people.post("/transfer", {"deskId": "billing"})
     [item] = (await people.get("/desk")).json()["items"]
-    kept = ("unread", "unansweredSince", "lastMessage", "userName")
-    assert (item["deskId"], [item[name] for name in kept]) == ("billing", [before[name] for name in kept])
+    fields = ("unread", "unansweredSince", "lastMessage", "userName")
+    assert (item["deskId"], [item[name] for name in fields]) == ("billing", [before[name] for name in fields])
     assert item["unread"] == 2
 
 
@@ -492,19 +492,19 @@ async def test_a_draft_is_of_the_main_agents_model_and_nothing_of_it_is_stored(p
 
 
 async def test_people_without_the_desk_get_no_draft_and_show_no_typing(people: People) -> None:
-    asked = len(people.harness.model.asked)
+    questions = len(people.harness.model.asked)
     assert (await people.post("/draft", {"kind": "reply"}, ANSWER)).status_code == 404
     assert (await people.post("/typing", {}, ANSWER)).status_code == 404
     assert (await people.post("/typing")).json()["code"] == "desk_not_taken"
-    assert len(people.harness.model.asked) == asked
+    assert len(people.harness.model.asked) == questions
 
 
 async def test_users_see_that_the_person_is_typing(people: People) -> None:
     harness = people.harness
     await people.post("/take")
     await harness.live.attach(harness.ada, harness.thread_id, "c1", harness.clock.now() + timedelta(hours=1))
-    shown = await people.post("/typing")
-    assert (shown.status_code, shown.content) == (204, b"")
+    answer = await people.post("/typing")
+    assert (answer.status_code, answer.content) == (204, b"")
     event = harness.connections.events("c1")[-1]
     assert (event["name"], event["value"]) == ("typing", {"who": "person"})
     assert "seq" not in event["metadata"]

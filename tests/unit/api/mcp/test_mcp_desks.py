@@ -10,8 +10,8 @@ async def test_a_message_that_goes_to_people_is_delivered() -> None:
     harness = DeskHarness()
     harness.model.script("Ada wants a person.")
     async with McpServed.over(harness).client() as client:
-        asked = structured(await client.call_tool("assistant", {"message": "I want to talk to a human"}))
-        assert (asked["state"], "Somebody will answer" in asked["message"]) == ("completed", True)
-        body = {"message": "Are you there?", "thread_id": asked["thread_id"]}
+        answer = structured(await client.call_tool("assistant", {"message": "I want to talk to a human"}))
+        assert (answer["state"], "Somebody will answer" in answer["message"]) == ("completed", True)
+        body = {"message": "Are you there?", "thread_id": answer["thread_id"]}
         delivered = structured(await client.call_tool("assistant", body))
     assert (delivered["state"], delivered["message"]) == ("delivered", "")

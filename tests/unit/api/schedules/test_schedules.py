@@ -27,8 +27,8 @@ async def make(served: Served, **fields: Any) -> dict[str, Any]:
     user = fields.pop("user", "ada")
     answer = await served.post("/schedules", WATER | fields, user=user)
     assert answer.status_code == 201, answer.text
-    made: dict[str, Any] = answer.json()
-    return made
+    schedule: dict[str, Any] = answer.json()
+    return schedule
 
 
 async def listed(served: Served, *permissions: str, **params: Any) -> list[str]:
@@ -48,8 +48,8 @@ async def change(served: Served, body: Any, *permissions: str, user: str = "ada"
 
 
 async def test_a_reminder_is_made_and_runs_in_its_conversation(served: Served) -> None:
-    made = await make(served, threadId=served.harness.thread_id, agentId="assistant")
-    assert made == {
+    schedule = await make(served, threadId=served.harness.thread_id, agentId="assistant")
+    assert schedule == {
         "id": "water",
         "agentId": "assistant",
         "threadId": served.harness.thread_id,
@@ -71,15 +71,15 @@ async def test_a_reminder_is_made_and_runs_in_its_conversation(served: Served) -
     await served.harness.pass_time(hours=1)
     [message, _], _ = await served.items(f"/threads/{served.harness.thread_id}/messages")
     assert (message["role"], message["metadata"]["source"]) == ("event", {"kind": "schedule", "id": "water"})
-    ended = (await served.get("/schedules/water")).json()
-    assert (ended["status"], ended["runs"], ended["nextAt"]) == ("finished", 1, None)
-    assert ended["lastRunId"] == message["metadata"]["runId"]
+    finished = (await served.get("/schedules/water")).json()
+    assert (finished["status"], finished["runs"], finished["nextAt"]) == ("finished", 1, None)
+    assert finished["lastRunId"] == message["metadata"]["runId"]
 
 
 async def test_a_repeated_request_gets_the_same_schedule(served: Served) -> None:
-    made = await make(served)
+    schedule = await make(served)
     again = await served.post("/schedules", WATER | {"text": "Something else."})
-    assert (again.status_code, again.json()) == (200, made)
+    assert (again.status_code, again.json()) == (200, schedule)
     assert await listed(served) == ["water"]
 
 
@@ -105,9 +105,9 @@ async def test_times_are_on_the_clocks_of_the_zone(served: Served) -> None:
 
 
 async def test_a_rule_repeats_until_its_end(served: Served) -> None:
-    made = await make(served, rule="rrule:freq=daily;byhour=9", at=None, endsAt="2040-03-04T00:00:00Z")
-    assert (made["rule"], made["nextAt"]) == ("FREQ=DAILY;BYHOUR=9", "2040-03-02T09:00:00.000Z")
-    assert made["endsAt"] == "2040-03-04T00:00:00.000Z"
+    schedule = await make(served, rule="rrule:freq=daily;byhour=9", at=None, endsAt="2040-03-04T00:00:00Z")
+    assert (schedule["rule"], schedule["nextAt"]) == ("FREQ=DAILY;BYHOUR=9", "2040-03-02T09:00:00.000Z")
+    assert schedule["endsAt"] == "2040-03-04T00:00:00.000Z"
     assert isinstance(served.harness, DueHarness)
     assert [await served.harness.pass_time(hours=24) for _ in range(4)] == [1, 1, 0, 0]
 
@@ -128,9 +128,9 @@ async def test_a_schedule_is_changed_paused_resumed_and_cancelled(served: Served
 
 @pytest.mark.parametrize("schedule_id", ODD_IDS)
 async def test_an_id_may_have_any_printable_character_but_a_slash(served: Served, schedule_id: str) -> None:
-    made = await make(served, id=schedule_id)
+    schedule = await make(served, id=schedule_id)
     path = f"/schedules/{quote(schedule_id, safe='')}"
-    assert (await served.get(path)).json() == made
+    assert (await served.get(path)).json() == schedule
     assert (await served.patch(path, {"text": "Soon."})).json()["text"] == "Soon."
     assert (await served.request("DELETE", path)).status_code == 204
 
@@ -181,10 +181,10 @@ async def test_what_cannot_be_kept_is_refused(served: Served, fields: dict[str, 
 async def test_a_change_changes_its_field_and_what_follows(
     served: Served, body: dict[str, Any], changed: dict[str, Any]
 ) -> None:
-    made = await make(served)
+    schedule = await make(served)
     for _ in range(2):  # a repetition changes nothing
         answer = await change(served, body)
-        assert (answer.status_code, answer.json()) == (200, made | changed), answer.text
+        assert (answer.status_code, answer.json()) == (200, schedule | changed), answer.text
 
 
 @pytest.mark.parametrize(
@@ -204,9 +204,9 @@ async def test_a_change_changes_its_field_and_what_follows(
     ],
 )
 async def test_a_change_that_is_not_valid_changes_nothing(served: Served, body: Any) -> None:
-    made = await make(served)
+    schedule = await make(served)
     assert (await change(served, body)).status_code == 422
-    assert (await served.get("/schedules/water")).json() == made
+    assert (await served.get("/schedules/water")).json() == schedule
 
 
 async def test_agents_that_take_none_and_unknown_ones_are_refused() -> None:
@@ -314,8 +314,8 @@ async def test_cursors_of_other_lists_are_refused(served: Served, scope: str) ->
 
 
 async def test_a_users_export_has_their_schedules(served: Served) -> None:
-    made = await make(served)
+    schedule = await make(served)
     await make(served, user="bob", id="of bob")
     exported = await served.get("/users/me/export")
     lines = [json.loads(line) for line in exported.text.splitlines()]
-    assert [line for line in lines if line.get("type") == "schedule"] == [{"type": "schedule", **made}]
+    assert [line for line in lines if line.get("type") == "schedule"] == [{"type": "schedule", **schedule}]

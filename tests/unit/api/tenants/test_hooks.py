@@ -40,12 +40,12 @@ class Shop(EventSender):
 
     def __init__(self, *hooks: dict[str, Any], secrets: dict[str, str] | None = None) -> None:
         super().__init__()
-        known = {NAME: KEY} if secrets is None else secrets
+        stored_secrets = {NAME: KEY} if secrets is None else secrets
 
         def read(name: str) -> str:
-            if name not in known:
+            if name not in stored_secrets:
                 raise NotFound(name)
-            return known[name]
+            return stored_secrets[name]
 
         self.harness.hook_settings = HookSettings(
             tuple(InboundHook.model_validate(hook, by_alias=True) for hook in hooks or (HOOK, HMAC_HOOK))

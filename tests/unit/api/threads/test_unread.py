@@ -23,10 +23,10 @@ async def talked(served: Served | None = None) -> Served:
 
 
 async def unread(served: Served) -> int:
-    shown: int = (await served.get(f"/threads/{THREAD}")).json()["unread"]
+    count: int = (await served.get(f"/threads/{THREAD}")).json()["unread"]
     [listed], _ = await served.items("/threads")
-    assert listed["unread"] == shown
-    return shown
+    assert listed["unread"] == count
+    return count
 
 
 async def mark(served: Served, ordinal: Any, *permissions: str, thread: str = THREAD, user: str = "ada") -> Any:
@@ -54,9 +54,9 @@ async def test_a_marker_counts_what_is_after_it_and_never_adds_to_it() -> None:
         await talked(served=served)
     assert await unread(served) == 1, "who writes has read the earlier answers"
     await left_unread(served, 3)
-    for ordinal, left in ((0, 3), (5, 1), (2, 1), (6, 1), (7, 0), (0, 0)):
+    for ordinal, count in ((0, 3), (5, 1), (2, 1), (6, 1), (7, 0), (0, 0)):
         assert (await mark(served, ordinal)).status_code == 204
-        assert await unread(served) == left, ordinal
+        assert await unread(served) == count, ordinal
 
 
 async def test_a_marker_beyond_the_end_means_all_that_is_there() -> None:

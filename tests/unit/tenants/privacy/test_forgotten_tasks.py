@@ -72,7 +72,7 @@ class Forgotten:
         await privacy.forgotten_tasks.drop(self.due.ada, self.due.thread_id)
         result = await privacy.forgetting.sweep(self.due.ada, request.id, seconds=60)
         assert result.next is NextStep.WAIT
-        self.due.background_tasks.kept.clear()
+        self.due.background_tasks.stored.clear()
         await self.due.work()
 
     def dropped(self, action: str) -> list[Any]:

@@ -95,9 +95,9 @@ async def test_a_run_that_waits_for_approval_and_the_one_that_continues_it() -> 
     harness = wiki()
     hooked = with_webhooks(harness)
     [interrupt] = await interrupted(harness)
-    asked = await hooked.settle()
-    assert types(asked) == ["message.created", "message.created", "approval.requested"]
-    assert asked[-1]["data"]["interrupts"][0]["id"] == interrupt["id"]
+    bodies = await hooked.settle()
+    assert types(bodies) == ["message.created", "message.created", "approval.requested"]
+    assert bodies[-1]["data"]["interrupts"][0]["id"] == interrupt["id"]
     await answer(harness, yes(interrupt))
     assert types(await hooked.settle()) == ["message.created"]
 
@@ -105,11 +105,11 @@ async def test_a_run_that_waits_for_approval_and_the_one_that_continues_it() -> 
 async def test_a_failed_run_says_why(harness: Harness) -> None:
     hooked = with_webhooks(harness)
     harness.model.script(ModelUnavailable())
-    said = await harness.say()
+    run = await harness.say()
     created, failed = await hooked.settle()
     assert types([created, failed]) == ["message.created", "run.failed"]
     data = failed["data"]
-    assert (data["messageId"], data["code"], data["message"]) == ("m1", "model_unavailable", said.last["message"])
+    assert (data["messageId"], data["code"], data["message"]) == ("m1", "model_unavailable", run.last["message"])
 
 
 async def test_a_completed_workflow_has_its_data() -> None:
@@ -117,8 +117,8 @@ async def test_a_completed_workflow_has_its_data() -> None:
     hooked = with_webhooks(desk.harness, webhook("crm", "workflow.completed"))
     await desk.reach_the_end(advance("DONE"), "It is number 1.")
     [completed] = await hooked.settle()
-    shown = completed["data"]["workflow"]
-    assert (shown["agentId"], shown["state"], shown["data"], shown["result"]) == (
+    workflow = completed["data"]["workflow"]
+    assert (workflow["agentId"], workflow["state"], workflow["data"], workflow["result"]) == (
         "maker",
         "DONE",
         {"ASK": {"name": "Box"}},
@@ -361,10 +361,10 @@ async def test_attempts_stop_after_a_day_and_the_event_is_dead(harness: Harness)
     # The answer has waited behind the question for as long: it is tried once, and dies too.
     assert len(hooked.receivers.posted) == len(ATTEMPT_AGES) + 1
     dead = await dead_of(harness)
-    assert [(each["status"], each["event"], each["webhookId"], each["reason"]) for each in dead] == [
-        ("dead", "message.created", "crm", "status 500")
-    ] * 2
-    assert first["id"] in {each["eventId"] for each in dead}
+    assert [
+        (delivery["status"], delivery["event"], delivery["webhookId"], delivery["reason"]) for delivery in dead
+    ] == [("dead", "message.created", "crm", "status 500")] * 2
+    assert first["id"] in {delivery["eventId"] for delivery in dead}
 
 
 def test_attempts_are_frequent_for_five_minutes_and_then_at_growing_gaps() -> None:
