@@ -15,6 +15,7 @@ from baton.domain.errors import ModelError, ModelTimeout
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.runs.usage import Usage
 from baton.domain.tenants.identity import Scope
+from baton.failures.reports import in_background
 from baton.memory.prompt.message_prompts import MESSAGE_FRAME_TOKENS, REPLY_TOKENS, count_total_tokens
 from baton.ports.agents.chat_model import (
     AnsweredBy,
@@ -86,7 +87,7 @@ class LimitedModel:
             raise
         finally:
             # What was spent counts even if the run is cancelled.
-            await asyncio.shield(asyncio.ensure_future(self._settle(reserved, spent)))
+            await asyncio.shield(in_background(self._settle(reserved, spent), "spending of a call"))
 
     def learned(self, model: str) -> Mapping[str, JsonValue]:
         """See ``LearningModel``."""

@@ -39,6 +39,7 @@ from baton.domain.tenants.spending import (
     nano_limits,
 )
 from baton.domain.tenants.spending_rules import SpendingLimit, SpendingRules
+from baton.failures.reports import in_background
 from baton.ports.agents.chat_model import ModelCaller
 from baton.ports.clock import Clock
 from baton.ports.tenants.spending import SpendingStore
@@ -165,7 +166,7 @@ class SpendingLimits:
             await self._settle(reserved, 0)
             raise ModelUnavailable from None
         except BaseException:
-            await asyncio.shield(asyncio.ensure_future(self._settle(reserved, 0)))
+            await asyncio.shield(in_background(self._settle(reserved, 0), "spending of a call"))
             raise
         return reserved
 
