@@ -1,4 +1,4 @@
-"""Give each function of this process its deployed variables, layer files and role."""
+"""Give each function of this process its deployed variables and role."""
 
 from __future__ import annotations
 
@@ -6,24 +6,15 @@ import os
 from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from baton.composition.startup.environment import current
 from baton_local.environment import local_names
 from baton_local.roles.guard import guard_of, guarded
-from baton_local.root import ROOT, TOKENIZER
 from baton_local.settings import LocalSettings
 from baton_local.stack.declarations import FunctionDefinition, Stack
 
 AGENTS_LAYER = "SharedLayer"
 """The layer with the library and the agents' files."""
-LAYER_FOLDERS: Mapping[str, tuple[str, Path]] = {
-    AGENTS_LAYER: ("/opt/agents", ROOT / "agents"),
-    "TokenizerLayer": ("/opt/tokenizer", TOKENIZER),
-}
-"""Layer -> the folder of its files when deployed, and their folder on this machine."""
-
-
 OURS = ("BATON_", "OPENAI_", "TIKTOKEN_")
 """Prefixes of variables that functions get from the template or the local cloud only."""
 
@@ -36,8 +27,6 @@ class View:
     """Names that the template gives to the function, and those that every function has in the local cloud."""
     others: frozenset[str]
     """Names that it gives to any function."""
-    given: Mapping[str, str]
-    """Values that differ from the process's: the folders of layers that the function does not have."""
 
     def hides(self, name: str) -> bool:
         """Return whether the deployed function does not have the variable."""
@@ -53,8 +42,6 @@ class Variables(MutableMapping[str, str]):
 
     def __getitem__(self, name: str) -> str:
         view = self._views.get(current.get())
-        if view and name in view.given:
-            return view.given[name]
         if view and view.hides(name):
             raise KeyError(name)
         return self._all[name]
@@ -87,15 +74,12 @@ def views(functions: Mapping[str, FunctionDefinition]) -> dict[str, View]:
     """Return each function's view, from the variables that the template and the local cloud give it."""
     local = local_names(functions)
     names = frozenset(name for function in functions.values() for name in function.variables)
-    return {
-        function.name: View(local.union(function.variables), names, _find_missing_layers(function))
-        for function in functions.values()
-    }
+    return {function.name: View(local.union(function.variables), names) for function in functions.values()}
 
 
 @contextmanager
 def as_deployed(stack: Stack, settings: LocalSettings, aliases: Mapping[str, str] | None = None) -> Iterator[None]:
-    """Give each function of this process its own variables, layer files and role during the block.
+    """Give each function of this process its own variables and role during the block.
 
     ``aliases`` are the template's names of resources, by the names that are used here: roles know the template's.
     """
@@ -106,9 +90,3 @@ def as_deployed(stack: Stack, settings: LocalSettings, aliases: Mapping[str, str
             yield
     finally:
         os.environ = before  # noqa: B003
-
-
-def _find_missing_layers(function: FunctionDefinition) -> dict[str, str]:
-    """Return the variables that name a folder of a layer which the function does not have."""
-    folders = {folder for layer, (folder, _) in LAYER_FOLDERS.items() if layer not in function.layers}
-    return {name: value for name, value in function.variables.items() if value in folders}

@@ -30,7 +30,7 @@ from baton_local.stack.declarations import FunctionDefinition
 from benchmarks.instruments.report import table
 
 LAYERS = {"DependenciesLayer": ROOT / "layers/dependencies", "SharedLayer": ROOT / "shared"}
-OTHER_LAYERS = {"ExtractionLayer": ROOT / "layers/extraction", "TokenizerLayer": ROOT / "layers/tokenizer"}
+OTHER_LAYERS = {"ExtractionLayer": ROOT / "layers/extraction"}
 PROCESS = Path(__file__).with_name("cold_start_process.py")
 TENANT, USER = "acme", "ada"
 

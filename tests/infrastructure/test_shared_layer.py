@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from baton_local.root import TOKENIZER
 from tests.infrastructure.bytecode import UNCHECKED_HASH, assert_compiled
 from tests.infrastructure.stack import ROOT
 
@@ -20,7 +21,7 @@ def files(folder: Path) -> set[str]:
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_the_library_and_its_agents_are_shipped_and_nothing_else(shared_layer: Path) -> None:
+def test_the_library_its_agents_and_the_vocabulary_are_shipped_and_nothing_else(shared_layer: Path) -> None:
     library = {
         f"python/{path.relative_to(folder.parent).as_posix()}"
         for folder in (ROOT / "shared/baton", ROOT / "extraction/baton_documents")
@@ -29,8 +30,9 @@ def test_the_library_and_its_agents_are_shipped_and_nothing_else(shared_layer: P
     }
     agents = {path.relative_to(ROOT).as_posix() for path in (ROOT / "agents").rglob("*") if path.is_file()}
     assert agents
+    vocabulary = {f"tokenizer/{path.name}" for path in TOKENIZER.iterdir()}
     packed = {name for name in files(shared_layer) if "__pycache__" not in name}
-    assert packed == library | agents
+    assert packed == library | agents | vocabulary
 
 
 def test_its_modules_are_packed_with_lambdas_bytecode(shared_layer: Path) -> None:

@@ -285,14 +285,6 @@ def test_a_variable_is_where_it_is_needed(stack: Stack, variable: str, functions
     } == functions
 
 
-def test_the_tokenizer_comes_with_the_functions_that_count_tokens(stack: Stack) -> None:
-    assert {
-        name.removesuffix("Function")
-        for name, function in stack.functions.items()
-        if any(layer.startswith("TokenizerLayer") for layer in referred(function["Layers"]))
-    } == {"Turns", "DeadTurns", "Streams", "Http", "Search", "Closing", "Ingestion", "Learning"}
-
-
 def test_the_libraries_that_read_documents_come_with_ingestion_and_turns(stack: Stack) -> None:
     assert {
         name
@@ -301,8 +293,11 @@ def test_the_libraries_that_read_documents_come_with_ingestion_and_turns(stack: 
     } == {"IngestionFunction", "TurnsFunction", "StreamsFunction"}
 
 
-def test_no_function_has_more_layers_than_lambda_allows(stack: Stack) -> None:
-    assert all(len(function["Layers"]) <= 5 for function in stack.functions.values())
+def test_every_function_has_room_for_a_layer_of_the_operators(stack: Stack) -> None:
+    """Lambda allows five: an agent of a company that watches or secures functions takes one."""
+    assert {
+        name: len(function["Layers"]) for name, function in stack.functions.items() if len(function["Layers"]) > 4
+    } == {}
 
 
 def test_ingestion_is_notified_of_every_content_of_a_document_and_of_nothing_else(product_stack: LocalStack) -> None:

@@ -89,10 +89,10 @@ def test_compiled_dependencies_are_for_lambda(build: Path) -> None:
 
 def test_tiktoken_finds_its_vocabulary(build: Path) -> None:
     """Lands in /opt/tokenizer, TIKTOKEN_CACHE_DIR."""
-    content = (build / "TokenizerLayer/tokenizer" / VOCABULARY).read_bytes()
+    content = (build / "SharedLayer/tokenizer" / VOCABULARY).read_bytes()
     assert hashlib.sha256(content).hexdigest() == VOCABULARY_SHA256
-    assert (build / "TokenizerLayer/tokenizer" / "o200k_base.table").is_file()
-    assert (build / "TokenizerLayer/tokenizer/NOTICE").is_file()
+    assert (build / "SharedLayer/tokenizer" / "o200k_base.table").is_file()
+    assert (build / "SharedLayer/tokenizer/NOTICE").is_file()
 
 
 def test_every_handler_is_where_the_template_says(build: Path, source: Stack) -> None:

@@ -14,16 +14,14 @@ from baton_local.functions import running
 from baton_local.stack.declarations import FunctionDefinition
 
 
-def function(name: str, layers: set[str], **variables: str) -> FunctionDefinition:
-    return FunctionDefinition(name, Path(), "app.handler", 3.0, 128, variables, frozenset(layers))
+def function(name: str, **variables: str) -> FunctionDefinition:
+    return FunctionDefinition(name, Path(), "app.handler", 3.0, 128, variables, frozenset())
 
 
 ALL = {"BATON_TABLE": "t", "BATON_QUEUE": "q", "TIKTOKEN_CACHE_DIR": "here", "OPENAI_API_KEY": "sk", "PATH": "/bin"}
 FUNCTIONS = {
-    "Counting": function(
-        "Counting", {"TokenizerLayer"}, BATON_TABLE="t", BATON_QUEUE="q", TIKTOKEN_CACHE_DIR="/opt/tokenizer"
-    ),
-    "Plain": function("Plain", set(), BATON_TABLE="t", TIKTOKEN_CACHE_DIR="/opt/tokenizer"),
+    "Counting": function("Counting", BATON_TABLE="t", BATON_QUEUE="q", TIKTOKEN_CACHE_DIR="/opt/tokenizer"),
+    "Plain": function("Plain", BATON_TABLE="t", TIKTOKEN_CACHE_DIR="/opt/tokenizer"),
 }
 
 
@@ -43,12 +41,6 @@ def test_what_only_the_local_cloud_has_reaches_every_function(name: str) -> None
     seen = Variables({**ALL, name: "1"}, views(FUNCTIONS))
     with running("Plain"):
         assert seen[name] == "1"
-
-
-def test_a_function_without_a_layer_looks_for_its_files_where_they_are_not() -> None:
-    seen = Variables(dict(ALL), views(FUNCTIONS))
-    with running("Plain"):
-        assert seen.copy()["TIKTOKEN_CACHE_DIR"] == "/opt/tokenizer"
 
 
 def test_what_is_built_once_is_built_once_in_each_execution_environment() -> None:
