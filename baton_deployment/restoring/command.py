@@ -117,11 +117,11 @@ class _Command:
         progress = progress_file.read()
         if progress is not None:
             self.write("An earlier restore was interrupted here:")
-            self._write_lines(progress.counts)
+            self._write_lines(progress.counts, planned=False)
         else:
             planned = await Restoration(stores, self.request.choice, writes=False).run(self._reporter("compared"))
             self.write("Plan:")
-            self._write_lines(planned)
+            self._write_lines(planned, planned=True)
         self.write(f"\n{NOT_RESTORED}")
         if self.request.only_plans or not self.confirm("Go on with it?" if progress else "Carry this out?"):
             self.write("\nNothing was written.")
@@ -151,7 +151,7 @@ class _Command:
         )
         progress_file.remove()
         self.write("\nDone:")
-        self._write_lines(counts)
+        self._write_lines(counts, planned=False)
         return restoration.tenants
 
     async def _repeat_requests(self, stores: Stores, tenants: set[str]) -> None:
@@ -234,7 +234,7 @@ class _Command:
 
         return report
 
-    def _write_lines(self, counts: Counts) -> None:
-        lines = list(counts.lines()) or ["        0 conversations and records"]
+    def _write_lines(self, counts: Counts, *, planned: bool) -> None:
+        lines = list(counts.lines(planned=planned)) or ["        0 conversations and records"]
         for line in lines:
             self.write(line)

@@ -19,6 +19,7 @@ DIGEST = "_sha256"
 class ConversationState:
     """The findings of a check."""
 
+    is_there: bool = False
     messages: int = 0
     lost_messages: int = 0
     lost_bodies: int = 0
@@ -53,4 +54,4 @@ class ConversationCheck:
             prefix = f"{tenant_id}/{thread_id}/bodies/"
             present = {key.removeprefix(prefix) async for key in self.objects.present(prefix)}
             lost_bodies = len(digests - present)
-        return ConversationState(messages, thread["next_ordinal"] - messages, lost_bodies)
+        return ConversationState(True, messages, thread["next_ordinal"] - messages, lost_bodies)

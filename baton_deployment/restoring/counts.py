@@ -62,8 +62,8 @@ class Counts:
             self._list(result.outcome.value, tenant_id, thread_id)
 
     def add_check(self, tenant_id: str, thread_id: str, state: ConversationState) -> None:
-        """Count the check of a live conversation."""
-        self.checked += 1
+        """Count the check of a conversation."""
+        self.checked += state.is_there
         self.messages += state.messages
         self.lost_messages += state.lost_messages
         self.lost_bodies += state.lost_bodies
@@ -89,19 +89,19 @@ class Counts:
         """The number of items and files that were written or removed, or would be."""
         return self.items.total() + self.files + self.replaced + self.removed
 
-    def lines(self) -> Iterator[str]:
-        """Yield the counts as lines for an operator."""
+    def lines(self, *, planned: bool) -> Iterator[str]:
+        """Yield the counts as lines for an operator: of a plan, or of what was done."""
         for outcome, text in LINES.items():
             if number := self.conversations[outcome.value]:
                 yield f"{number:>9,} conversations {text}"
                 for entry in self.listed.get(outcome.value, ()):
                     yield f"{'':>11}{entry}"
         for name, number in sorted(self.items.items()):
-            yield f"{number:>9,} {name} put back"
+            yield f"{number:>9,} {name} {'to put back' if planned else 'put back'}"
         for number, text in (
-            (self.files, "files brought back"),
-            (self.replaced, "items replaced"),
-            (self.removed, "newer items removed"),
+            (self.files, "files to bring back" if planned else "files brought back"),
+            (self.replaced, "items to replace" if planned else "items replaced"),
+            (self.removed, "newer items to remove" if planned else "newer items removed"),
             (self.differing, "items differ: left alone"),
             (self.forgotten_records, "records of forgotten users: they stay away"),
             (

@@ -134,7 +134,7 @@ def test_an_operator_plans_restores_and_repeats(
     stage.restore(*arguments, "--plan")
     planned = capsys.readouterr().out
     assert "1 conversations are missing: they come back whole" in planned
-    assert "1 files brought back" in planned
+    assert "1 files to bring back" in planned
     assert "secrets" in planned
     assert stage.sort_keys(f"acme#{THREAD}") == []
 

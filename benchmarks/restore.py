@@ -1,0 +1,185 @@
+"""Measures a restore of lost conversations by copying: ``python -m benchmarks.restore``.
+
+Two tables of DynamoDB Local stand for the restored table and the live one. The restored one has conversations that
+Baton's adapters have written, each a question of 0.4 KB and an answer of 1.8 KB a turn; the live one lost all of them.
+Without files: each conversation would add a request that lists its objects.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, cast
+from uuid import uuid4
+
+from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.attributes import Item, serialize
+from baton.adapters.dynamodb.table import Table
+from baton.adapters.dynamodb.threads.thread_store import DynamoThreadStore
+from baton.domain.runs.usage import Usage
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.message import Role, StoredMessage
+from baton.ports.clock import SystemClock
+from baton.ports.threads.leases import Commit, LeaseRequest
+from baton.ports.threads.messages import TurnRecord
+from baton_deployment.restoring.choice import DEFAULT_RATE, Choice
+from baton_deployment.restoring.conversation_check import ConversationCheck
+from baton_deployment.restoring.counts import Counts
+from baton_deployment.restoring.forgotten import ForgottenSince
+from baton_deployment.restoring.restoration import Position, Restoration, Stores
+from baton_local.engines.clients import client
+from baton_local.resources import create_table
+from baton_local.root import ROOT
+from baton_local.stack.declarations import read_stack
+from baton_local.stack.template import Endpoints
+from benchmarks.capacity import CapacityMeter
+from benchmarks.instruments.local_table import local_table
+from benchmarks.instruments.report import machine, table
+from benchmarks.workload import ANSWER, QUESTION
+
+SCOPE = Scope("benchmark", "ada")
+MAX_IN_ONE_WRITE = 25
+UNLIMITED = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """The measurements of one pass."""
+
+    seconds: float
+    counts: Counts
+    write_units: float
+
+
+class Bench:
+    """Two tables, and a conversation that is copied many times."""
+
+    def __init__(self, endpoint: str, live: str) -> None:
+        stack = read_stack(ROOT / "template.yaml", {"Stage": "local"}, Endpoints("", "", "", ""))
+        dynamodb = client("dynamodb", endpoint, max_pool_connections=64)
+        self.clock, self.meter = SystemClock(), CapacityMeter()
+        self.source = Table.of(dynamodb, create_table(dynamodb, stack.table, "restored"), seconds=120)
+        metered = client("dynamodb", endpoint, max_pool_connections=64)
+        self.meter.attach(metered)
+        self.live = Table.of(metered, live, seconds=120)
+        self.writer = dynamodb
+
+    async def fill(self, conversations: int, turns: int) -> None:
+        """Write conversations into the restored table."""
+        original = await self._original(turns)
+        pending: list[Item] = []
+        for _ in range(conversations):
+            thread_id = str(uuid4())
+            pending += _copies(original, thread_id)
+            while len(pending) >= MAX_IN_ONE_WRITE:
+                await self._write(pending[:MAX_IN_ONE_WRITE])
+                del pending[:MAX_IN_ONE_WRITE]
+        if pending:
+            await self._write(pending)
+
+    async def run(self, choice: Choice, *, writes: bool, verifies: bool = False) -> Pass:
+        """Plan, restore or verify."""
+        forgotten = ForgottenSince(self.source, self.live, datetime.now(UTC), self.clock)
+        stores = Stores(self.source, self.live, None, forgotten, self.clock)
+        check = ConversationCheck(self.live, None) if verifies else None
+        self.meter.take()
+        began = time.perf_counter()
+        counts = await Restoration(stores, choice, writes=writes, check=check).run(_ignore)
+        seconds = time.perf_counter() - began
+        return Pass(seconds, counts, sum(request.write_units for request in self.meter.take()))
+
+    async def _write(self, items: list[Item]) -> None:
+        puts: Any = [{"PutRequest": {"Item": serialize(item)}} for item in items]
+        await asyncio.to_thread(self.writer.batch_write_item, RequestItems={self.source.name: puts})
+
+    async def _original(self, turns: int) -> list[Item]:
+        """Write a conversation by Baton's adapters, and return its items."""
+        thread_id = str(uuid4())
+        store = DynamoThreadStore(self.source, cast("Any", None), self.clock)
+        for number in range(turns):
+            message_id, run_id = str(uuid4()), str(uuid4())
+            request = LeaseRequest(
+                thread_id, run_id, message_id, may_create=True, agent_id="assistant", idle_seconds=60
+            )
+            lease = await store.acquire(SCOPE, request)
+            first = lease.thread.next_ordinal
+            await store.open_turn(lease, TurnRecord(message_id, run_id, "0" * 64, first, lease.fence))
+            question = StoredMessage(message_id, Role.USER, QUESTION, first, run_id, self.clock.now(), tokens=100)
+            answer = replace(
+                question, id=str(uuid4()), ordinal=first + 1, role=Role.ASSISTANT, content=ANSWER, agent_id="assistant"
+            )
+            await store.put_message(lease, question)
+            await store.put_message(lease, answer)
+            last_seq = lease.first_seq + number
+            await store.commit(lease, Commit(next_ordinal=first + 2, last_seq=last_seq, usage=Usage(), tokens=500))
+        items = await self.source.read_all(keys.partition(SCOPE, thread_id))
+        owner = await self.source.get(keys.owner(thread_id))
+        for item in [*items, owner]:
+            await self.source.delete({"PK": item["PK"], "SK": item["SK"]})  # type: ignore[index]
+        return [*items, cast("Item", owner)]
+
+
+def _copies(original: list[Item], thread_id: str) -> Iterator[Item]:
+    """Yield the items of a conversation under another id."""
+    for item in original:
+        if item["SK"] == "OWNER":
+            listed_at = f"{item['listed_at'].partition('#')[0]}#{thread_id}"
+            yield {**item, **keys.owner(thread_id), "listed_at": listed_at}
+        else:
+            yield {**item, "PK": keys.partition(SCOPE, thread_id)}
+
+
+async def _ignore(counts: Counts, position: Position | None) -> None:
+    pass
+
+
+async def measure(conversations: int, turns: int, rate: float) -> list[tuple[str, Pass]]:
+    """Return the measurements of a plan, a restore, its verification and one conversation's restore."""
+    with local_table() as (endpoint, live):
+        bench = Bench(endpoint, live)
+        await bench.fill(conversations, turns)
+        everything = Choice(rate=rate)
+        planned = await bench.run(everything, writes=False)
+        restored = await bench.run(everything, writes=True)
+        verified = await bench.run(everything, writes=False, verifies=True)
+        if verified.counts.changes or verified.counts.lost_messages:
+            raise RuntimeError(f"the restore is not complete: {verified.counts}")
+        return [("plan", planned), ("restore", restored), ("verification", verified)]
+
+
+def summary(passes: list[tuple[str, Pass]]) -> str:
+    """Return a table with a row for each pass."""
+    rows = []
+    for name, measured in passes:
+        items = measured.counts.items.total()
+        conversations = measured.counts.conversations.total()
+        rate = round(items / measured.seconds) if items else 0
+        rows.append((name, conversations, items, round(measured.write_units), round(measured.seconds, 1), rate))
+    return table(["", "conversations", "items", "write units", "seconds", "items a second"], rows)
+
+
+def main() -> None:
+    """Measure and print the report."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.restore", description=__doc__)
+    parser.add_argument("--conversations", type=int, default=1_000, help="default: %(default)s")
+    parser.add_argument("--turns", type=int, default=50, help="turns of a conversation (default: %(default)s)")
+    parser.add_argument(
+        "--rate",
+        type=float,
+        default=UNLIMITED,
+        help=f"write units a second (default: no limit; the command's: {DEFAULT_RATE})",
+    )
+    chosen = parser.parse_args()
+    passes = asyncio.run(measure(chosen.conversations, chosen.turns, chosen.rate))
+    print(machine())
+    print()
+    print(f"{chosen.conversations * chosen.turns * 2:,} messages")
+    print(summary(passes))
+
+
+if __name__ == "__main__":
+    main()
