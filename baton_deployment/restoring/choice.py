@@ -21,7 +21,7 @@ class Choice:
     replaces: bool = False
     """Whether what has changed since is replaced by what there was."""
     includes_removed: bool = False
-    """Whether to put back what users or Baton may have removed in ordinary use, outside of lost conversations."""
+    """Whether to put back what users or Baton may have removed in ordinary use. Lost conversations get it always."""
     past_due: PastDue = PastDue.RUN
     rate: float = DEFAULT_RATE
     """Write units a second."""
@@ -32,8 +32,9 @@ class Choice:
             raise DeploymentError("Name the conversation's tenant too: --tenant acme --conversation ID.")
         if self.rate <= 0:
             raise DeploymentError("The rate is a number of write units a second above 0.")
-        if self.tenant_id is not None and (not self.tenant_id or set(self.tenant_id) & set("#~/")):
-            raise DeploymentError(f"{self.tenant_id!r} is not the id of a tenant.")
+        for name, chosen_id in (("tenant", self.tenant_id), ("conversation", self.thread_id)):
+            if chosen_id is not None and (not chosen_id or set(chosen_id) & set("#~/")):
+                raise DeploymentError(f"{chosen_id!r} is not the id of a {name}.")
 
     @property
     def description(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -36,7 +36,10 @@ FENCE_GAP = 10_000
 Workers of leases that nothing stored knows any more have lower ones.
 """
 SEQ_GAP = 1_000_000
-"""The distance to its next event's number: clients may have seen events after the restored ones."""
+"""The distance to its next event's number.
+
+Clients may have seen events after the restored ones. Those that resume are behind this gap, and get a snapshot.
+"""
 _LEASE = frozenset(
     {
         "lease_owner", "lease_until", "lease_record", "lease_receives", "run_id", "run_message_id", "run_attempt",
@@ -44,7 +47,9 @@ _LEASE = frozenset(
     }
 )  # fmt: skip
 """Attributes of a conversation's item that are about workers and connections of the moment."""
-_CHANGING = _LEASE | {"fence", "next_seq", "idle_shard", "idle_check_at", "listed_at", "unread", "owner_claimed"}
+_CHANGING = _LEASE | {
+    "fence", "next_seq", "last_seq", "idle_shard", "idle_check_at", "listed_at", "unread", "owner_claimed",
+}  # fmt: skip
 """The attributes that differ without a difference that a user notices."""
 _BEFORE_MESSAGES = ("CALL#", "TASK#", "REMOTE#", "STEP#")
 """Kinds whose keys have the number of a message."""
@@ -76,6 +81,8 @@ class RestoredConversation:
     removed: int = 0
     differing: int = 0
     """Items that differ, and were left alone."""
+    removable: Counter[str] = field(default_factory=Counter)
+    """Missing items that were left out, because somebody may have removed them."""
     files: int = 0
 
 
@@ -84,7 +91,7 @@ class _Differences:
     """The comparison of a conversation."""
 
     lost: Counter[str] = field(default_factory=Counter)
-    removable: int = 0
+    removable: Counter[str] = field(default_factory=Counter)
     """Missing items that somebody may have removed."""
     differing: int = 0
     is_newer: bool = False
@@ -116,6 +123,8 @@ class ConversationRestore:
     clock: Clock
     replaces: bool = False
     """Whether conversations that have gone on since, and items that differ, are replaced: an operator's choice."""
+    includes_removed: bool = False
+    """Whether conversations that exist get back what users or Baton may have removed from them."""
     past_due: PastDue = PastDue.RUN
 
     async def restore(self, tenant_id: str, thread_id: str) -> RestoredConversation:
@@ -136,11 +145,8 @@ class ConversationRestore:
         files = await self._restore_files(scope, thread_id)
         differences = await self._compare(then, now)
         result = await self._restore_items(scope, thread_id, then, now, differences)
-        if files and result.outcome is Outcome.UNCHANGED:
-            return RestoredConversation(Outcome.COMPLETED, result.items, files=files)
-        return RestoredConversation(
-            result.outcome, result.items, result.replaced, result.removed, result.differing, files
-        )
+        is_completed = files and result.outcome is Outcome.UNCHANGED
+        return replace(result, outcome=Outcome.COMPLETED if is_completed else result.outcome, files=files)
 
     async def _restore_items(
         self, scope: Scope, thread_id: str, then: Item, now: Item | None, differences: _Differences
@@ -158,14 +164,15 @@ class ConversationRestore:
         if has_gone_on and not (is_same_thread and now.get("next_ordinal", 0) >= then["next_ordinal"]):
             return RestoredConversation(Outcome.GONE_ON, differing=differences.differing)
         items: Counter[str] = Counter()
-        if differences.lost:
-            _, items = await self._copy(scope, thread_id, then, _Mode(is_whole=False, replaces=False))
+        removable = Counter[str]() if self.includes_removed else differences.removable
+        if differences.lost or (differences.removable and self.includes_removed):
+            _, items = await self._copy(scope, thread_id, then, _Mode(is_whole=self.includes_removed, replaces=False))
         outcome = Outcome.DIFFERS if is_other else Outcome.UNCHANGED
         if has_gone_on:
             outcome = Outcome.GONE_ON
         if items:
             outcome = Outcome.COMPLETED
-        return RestoredConversation(outcome, items, differing=differences.differing)
+        return RestoredConversation(outcome, items, differing=differences.differing, removable=removable)
 
     async def _restore_whole(
         self, scope: Scope, thread_id: str, then: Item, now: Item | None, mode: _Mode
@@ -183,7 +190,7 @@ class ConversationRestore:
         changes, items = await self._copy(scope, thread_id, then, mode)
         await self._copy_owner(scope, thread_id, then, claim, items)
         thread = {name: value for name, value in then.items() if name not in _LEASE}
-        thread |= {"fence": claim["fence"], "next_seq": claim["next_seq"]}
+        thread |= {"fence": claim["fence"], "next_seq": claim["next_seq"], "last_seq": claim["next_seq"] - 1}
         # Forgetting may have begun meanwhile: then its mark is there, or the tombstone is gone.
         is_there = await self.writes.put_if(
             thread,
@@ -222,7 +229,7 @@ class ConversationRestore:
                 if has_expired(pair.then, self.clock.now()) or not _is_committed(pair.then, kind, then):
                     continue
                 if pair.is_lost and kind.handling is Handling.REMOVABLE:
-                    differences.removable += 1
+                    differences.removable[kind.name] += 1
                 elif pair.is_lost:
                     differences.lost[kind.name] += 1
                 elif pair.differs:

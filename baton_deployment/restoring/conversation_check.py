@@ -54,4 +54,5 @@ class ConversationCheck:
             prefix = f"{tenant_id}/{thread_id}/bodies/"
             present = {key.removeprefix(prefix) async for key in self.objects.present(prefix)}
             lost_bodies = len(digests - present)
-        return ConversationState(True, messages, thread["next_ordinal"] - messages, lost_bodies)
+        lost_messages = thread["next_ordinal"] - messages
+        return ConversationState(is_there=True, messages=messages, lost_messages=lost_messages, lost_bodies=lost_bodies)

@@ -54,6 +54,7 @@ class Counts:
             return
         self.conversations[result.outcome.value] += 1
         self.items += result.items
+        self.removable += result.removable
         self.files += result.files
         self.replaced += result.replaced
         self.removed += result.removed

@@ -70,6 +70,7 @@ class Restoration:
             stores.objects,
             stores.clock,
             choice.replaces,
+            choice.includes_removed,
             choice.past_due,
         )
         self._records = RecordRestore(

@@ -144,6 +144,12 @@ async def settled(user: User, path: str, state: str) -> Json:
             await asyncio.sleep(0.2)
 
 
+async def listed(user: User) -> list[Json]:
+    """The user's conversations, without the numbers of their last events: restored ones have higher numbers."""
+    threads = (await user.read("/threads"))["items"]
+    return [{name: value for name, value in thread.items() if name != "lastSeq"} for thread in threads]
+
+
 async def test_a_damaged_tenant_is_restored_verified_and_talks_on(
     drill: Drill, users: tuple[User, User], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -156,7 +162,7 @@ async def test_a_damaged_tenant_is_restored_verified_and_talks_on(
     assert episode["status"] == "complete"
     await ada.ask(f"Remember the word Quitte. {LONG}", sessionId=running)
     await bob.ask("My secret is hunter2.", sessionId=forgotten)
-    before = await ada.messages(old), await ada.messages(running), (await ada.read("/threads"))["items"]
+    before = await ada.messages(old), await ada.messages(running), await listed(ada)
     drill.remember()
 
     request = await bob.request("DELETE", "/users/me/memory")
@@ -178,7 +184,7 @@ async def test_a_damaged_tenant_is_restored_verified_and_talks_on(
     assert "does not know" not in report
     assert "Verified: 2 conversations with 6 messages." in report
 
-    after = await ada.messages(old), await ada.messages(running), (await ada.read("/threads"))["items"]
+    after = await ada.messages(old), await ada.messages(running), await listed(ada)
     assert after == before
     assert (await bob.get(f"/threads/{forgotten}")).status_code == 404
     assert "hunter2" not in json.dumps(drill.cloud.items(drill.tenant), default=repr)

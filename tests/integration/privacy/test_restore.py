@@ -18,6 +18,7 @@ from baton.domain.errors import LeaseLost, StoreUnavailable, ThreadUnavailable
 from baton.domain.memory.forgetting import ForgetStatus, Retention
 from baton.domain.memory.procedure import ProcedureAction, ProcedureDecision, ProcedureScope
 from baton.domain.tenants.identity import Permission, Scope
+from baton.domain.threads.feedback import Feedback, Rating
 from baton_deployment.restoring.choice import Choice
 from baton_deployment.restoring.conversation_check import ConversationCheck
 from baton_deployment.restoring.counts import Counts
@@ -127,7 +128,7 @@ def thread_items(world: World, scope: Scope, thread_id: str) -> dict[str, dict[s
     items = {}
     for item in world.items():
         if item["PK"] == partition(scope, thread_id) and not item["SK"].startswith(("LOG#", "LIVE#")):
-            moment = ("fence", "next_seq", "live_changes", "watchers") if item["SK"] == "THREAD" else ()
+            moment = ("fence", "next_seq", "last_seq", "live_changes", "watchers") if item["SK"] == "THREAD" else ()
             items[item["SK"]] = {name: value for name, value in item.items() if name not in moment}
     return items
 
@@ -206,12 +207,30 @@ async def test_it_is_taken_back_only_by_choice_and_then_goes_on_from_there(drill
     await world.say(ADA, thread_id, "First", "m1")
     await drill.remember()
     await world.say(ADA, thread_id, "Second", "m2")
+    seen = (await world.stores.store.get_thread(ADA, thread_id)).last_seq
     assert (await drill.restore()).conversations == {"gone on": 1}
     taken_back = await drill.restore(Choice("acme", thread_id, replaces=True))
     assert taken_back.conversations == {"replaced": 1}
     assert await drill.texts(ADA, thread_id) == ["First", "Hello there."]
+    # A page that has seen the second answer gets the conversation as it is now.
+    thread = await world.stores.store.get_thread(ADA, thread_id)
+    replay = await world.harness.replays.after(ADA, thread, seen)
+    assert replay.snapshot is not None
+    assert "Second" not in str(replay.snapshot.body)
     await world.say(ADA, thread_id, "Second", "m2")
     assert await drill.texts(ADA, thread_id) == ["First", "Hello there.", "Second", "Hello there."]
+
+
+async def test_feedback_that_may_have_been_withdrawn_comes_back_only_by_choice(drill: Drill) -> None:
+    world, thread_id = drill.world, new_thread_id()
+    await world.say(ADA, thread_id, "First")
+    thread = await world.stores.store.get_thread(ADA, thread_id)
+    await world.stores.feedback.put(ADA, thread, Feedback("a1", 1, "r1", Rating.DOWN, "Bad", world.clock.now()))
+    await drill.remember()
+    await world.stores.feedback.withdraw(ADA, thread, 1)
+    left_out = await drill.restore()
+    assert (left_out.conversations, left_out.removable) == ({"unchanged": 1}, {"feedback": 1})
+    assert (await drill.restore(Choice(includes_removed=True))).items == {"feedback": 1}
 
 
 async def test_changed_messages_are_reported_and_replaced_only_by_choice(drill: Drill) -> None:
