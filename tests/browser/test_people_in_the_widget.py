@@ -65,7 +65,7 @@ async def test_the_user_asks_for_a_person_and_is_answered(page: Page, harness: H
     await harness.end()
     await page.get_by_role("button", name="Talk to a person").click()
     await expect(page.get_by_role("button", name="Talk to a person")).to_be_enabled()
-    assert asked == [{"deskId": "support"}]
+    assert asked == [{"deskId": "support", "locale": "en"}]
 
     await harness.run("", "", at_desk("waiting", ahead=2))
     await harness.end()
@@ -101,6 +101,14 @@ async def test_the_user_asks_for_a_person_and_is_answered(page: Page, harness: H
     await harness.end()
     await expect(session).to_be_hidden()
     await expect(page.locator(".header .name")).to_have_text("Assistant")
+
+
+async def test_desks_learn_the_language_of_the_page_also_when_it_changes(page: Page, harness: Harness) -> None:
+    assert (await harness.say("Hello"))["locale"] == "en"
+    await page.evaluate("document.documentElement.lang = 'de-AT'")
+    await page.get_by_role("textbox", name="Ihre Nachricht").fill("Servus")
+    await page.keyboard.press("Enter")
+    assert (await harness.sent("message"))["locale"] == "de-AT"
 
 
 async def test_a_closed_desk_says_when_its_people_answer(page: Page) -> None:
