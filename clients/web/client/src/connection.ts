@@ -1,6 +1,7 @@
 import { seconds } from "./clock.ts";
 import type { TokenError } from "./errors.ts";
 import { REFUSED_SECONDS, type TokenSource } from "./token.ts";
+import { Upkeep } from "./upkeep.ts";
 import type { BatonEvent, ClientFrame, PartFrame } from "./wire.ts";
 
 /** How the connection is. `retryAt` is in milliseconds of `performance.now()`, for a countdown. */
@@ -52,16 +53,6 @@ const PATIENCE = {
   people: { ask: 60, answer: 10 },
   nothing: { ask: Number.POSITIVE_INFINITY, answer: 10 },
 };
-/** API Gateway ends a connection after ten minutes without a frame: one is sent before, not by all at the same moment. */
-const KEEP_SECONDS = 540;
-const KEEP_SPREAD = 1 / 18;
-/** Every third of these frames asks for an answer: some networks are lost without a word, and without a reader. */
-const ASKED_OF = 3;
-/** A connection lives for two hours. One that is kept open without use is replaced instead, when it has this age. */
-const OLD_SECONDS = 5_400;
-const OLD_SPREAD_SECONDS = 900;
-/** Proxies may end a silent connection earlier: from the second time on, frames are sent that much more often. */
-const SHORTEST_SILENCE_SECONDS = 25;
 /** A connection that was heard of so recently needs no question before something is said. */
 const FRESH_SECONDS = 60;
 /** How long a connection outlives the last look at the conversation. */
@@ -80,6 +71,7 @@ export class Connection {
   readonly #url: string;
   readonly #tokens: TokenSource;
   readonly #on: ConnectionListener;
+  readonly #upkeep = new Upkeep();
   #socket: WebSocket | null = null;
   #attempt: Attempt | null = null;
   #state: ConnectionState = { status: "idle" };
@@ -90,13 +82,6 @@ export class Connection {
   /** Of the clock on the wall, which goes on while the machine sleeps. */
   #tickedTime = 0;
   #heardAt = 0;
-  /** When a frame was sent last, or a replacement begun. */
-  #usedAt = 0;
-  #keepSeconds = KEEP_SECONDS;
-  #spread = 1;
-  #kept = 0;
-  #shortLives = 0;
-  #oldAt = 0;
   /** When somebody had the conversation before them last, or something was awaited. */
   #wantedAt = 0;
   #isShown = true;
@@ -143,7 +128,7 @@ export class Connection {
   tell(frame: ClientFrame): boolean {
     if (!this.isOpen) return false;
     this.#socket?.send(JSON.stringify(frame));
-    this.#usedAt = seconds();
+    this.#upkeep.used();
     return true;
   }
 
@@ -217,11 +202,6 @@ export class Connection {
     return globalThis.document?.visibilityState === "hidden";
   }
 
-  /** Seconds without a frame in either direction. */
-  get #silence(): number {
-    return seconds() - Math.max(this.#heardAt, this.#usedAt);
-  }
-
   async #connect({ beside = false } = {}): Promise<void> {
     if (!beside) {
       this.#drop();
@@ -267,8 +247,7 @@ export class Connection {
     socket.onclose = () => this.#lost();
     this.#heardAt = seconds();
     this.#renewAt = seconds() + Math.max(this.#tokens.freshSeconds, 1);
-    this.#oldAt = seconds() + OLD_SECONDS + Math.random() * OLD_SPREAD_SECONDS;
-    this.#kept = 0;
+    this.#upkeep.begin();
     this.#tokens.accept();
     this.#tell({ status: "open" });
     this.#on.opened();
@@ -285,19 +264,15 @@ export class Connection {
 
   #lost(): void {
     // Others were cut off with us, by a restart perhaps: not everybody comes back at the same moment.
+    if (seconds() > this.#heardAt + CONNECT_SECONDS) this.#failures = 0; // it has served, if only by being there
     this.#failures ||= 1;
-    if (this.#on.awaited() === null && this.#silence > SHORTEST_SILENCE_SECONDS) this.#endedSilent(this.#silence);
+    if (this.#on.awaited() === null) this.#upkeep.ended();
     this.replace();
-  }
-
-  /** Something on the way ends connections that are silent for so long, if it happens again. */
-  #endedSilent(silence: number): void {
-    this.#shortLives += 1;
-    if (this.#shortLives > 1) this.#keepSeconds = Math.min(this.#keepSeconds, silence * 0.8);
   }
 
   #heard(data: string): void {
     this.#heardAt = seconds();
+    this.#upkeep.used();
     this.#answerBy = Number.POSITIVE_INFINITY;
     this.#hadGrace = false;
     this.#failures = 0;
@@ -334,21 +309,12 @@ export class Connection {
       this.ping();
     } else if (this.#answerBy === Number.POSITIVE_INFINITY) {
       const isAsking = now > this.#heardAt + this.#patience.ask || (gap > NAP_SECONDS && !this.#isHidden);
-      if (isAsking) this.ping();
-      else if (this.#silence > this.#keepSeconds * this.#spread) this.#keep(now);
+      const due = isAsking ? "ask" : this.#upkeep.due(this.#renewAt);
+      if (due === "ask") this.ping();
+      else if (due === "replace") this.renew();
+      else if (due === "quiet") this.tell({ action: "ping", quiet: true });
     }
     if (now > this.#renewAt) this.renew();
-  }
-
-  /** Keeps a connection open that nobody uses. */
-  #keep(now: number): void {
-    this.#kept += 1;
-    this.#usedAt = now;
-    this.#spread = 1 + Math.random() * KEEP_SPREAD;
-    const isOld = now > Math.min(this.#oldAt, this.#renewAt - KEEP_SECONDS * (1 + KEEP_SPREAD));
-    if (isOld) this.renew();
-    else if (this.#kept % ASKED_OF === 0) this.ping();
-    else this.tell({ action: "ping", quiet: true });
   }
 
   #rest(): void {

@@ -209,6 +209,18 @@ test("whoever begins to write after a while finds out beforehand whether the con
   assert.notEqual(FakeSocket.last, dead);
 });
 
+test("networks that are lost now and then do not make a panel send more", async () => {
+  const server = new FakeServer();
+  begin();
+  for (const seconds of [300, 40, 100, 60, 200]) {
+    await server.pass(seconds);
+    FakeSocket.last.lose();
+  }
+  const before = server.frames.length;
+  await server.pass(HOUR);
+  assert.ok(server.frames.length - before <= 10);
+});
+
 test("behind a proxy that ends silent connections, frames are sent more often from the second time on", async () => {
   const server = new FakeServer();
   server.idleMs = 60_000;
@@ -216,4 +228,12 @@ test("behind a proxy that ends silent connections, frames are sent more often fr
   await server.pass(HOUR);
   assert.equal(server.ended, 2);
   assert.equal(chat.snapshot.connection.status, "open");
+});
+
+test("connections that are ended again and again, before anything is said, are replaced without longer and longer waits", async () => {
+  const server = new FakeServer();
+  server.idleMs = 20_000;
+  begin({ fresh: true });
+  await server.pass(HOUR);
+  assert.ok(server.ended > HOUR / 30, `${server.ended} were there`);
 });

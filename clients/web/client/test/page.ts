@@ -38,14 +38,15 @@ afterEach(() => {
   mock.restoreAll();
 });
 
-export function begin(options: Partial<ClientOptions> = {}): Chat {
+/** `fresh`: a new conversation, in which nothing was said. */
+export function begin({ fresh = false, ...options }: Partial<ClientOptions> & { fresh?: boolean } = {}): Chat {
   const client = new BatonClient({
     endpoint: "http://baton.test",
     token: tokenFor(),
     storage: page.storage,
     ...options,
   });
-  const chat = client.chat({ threadId: THREAD });
+  const chat = client.chat(fresh ? {} : { threadId: THREAD });
   page.chats.push(chat);
   chat.start();
   return chat;
