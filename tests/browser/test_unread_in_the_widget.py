@@ -141,6 +141,12 @@ async def test_a_closed_panel_has_no_connection_and_hears_of_answers_when_somebo
         await expect(widget.said("assistant").last).to_have_text("Your parcel is on its way.")
     await expect(badge).to_be_hidden()
 
+    await page.evaluate("document.querySelector('baton-chat').remove()")
+    asked.clear()
+    await widget.pass_time(3600)
+    await page.mouse.click(5, 5)
+    assert asked == []
+
 
 @pytest.mark.nightly
 async def test_another_conversation_shows_in_the_list_and_on_the_launcher_at_once(

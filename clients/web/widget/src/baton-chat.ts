@@ -206,10 +206,16 @@ export class BatonChat extends LitElement {
   }
 
   #endClient(): void {
+    this.#endAll();
+    this.#client = null;
+    this.#showUnread();
+  }
+
+  /** Nothing is heard of any conversation any more. */
+  #endAll(): void {
     this.#end();
     this.#threads?.end();
-    this.#client = this.#threads = null;
-    this.#showUnread();
+    this.#threads = null;
   }
 
   override connectedCallback(): void {
@@ -227,7 +233,7 @@ export class BatonChat extends LitElement {
     this.#languages.disconnect();
     // An element that is moved is connected again at once, and goes on with its conversation.
     queueMicrotask(() => {
-      if (!this.isConnected) this.#end();
+      if (!this.isConnected) this.#endAll();
     });
   }
 
@@ -423,7 +429,7 @@ export class BatonChat extends LitElement {
     if (!client || this.#threads) return;
     void import("./unread-threads.ts").then(
       ({ UnreadThreads }) => {
-        if (this.#threads || client !== this.#client) return;
+        if (this.#threads || client !== this.#client || !this.isConnected) return;
         const isLive = () => this.#chat?.snapshot.connection.status === "open";
         this.#threads = new UnreadThreads(client, () => this.#showUnread(), isLive, this.sessionId);
         if (read) this.#threads.look(read, lastSeen(read.items), 0);
