@@ -24,6 +24,14 @@ def describe_stack(account: Account, stack: str) -> dict[str, Any] | None:
     return dict(description)
 
 
+def is_first(account: Account, stack: str) -> bool:
+    """Return whether a deployment would create the stack. Raises ``DeploymentError``."""
+    with problems_explained(f"{stack} cannot be read"):
+        description = describe_stack(account, stack)
+    # A change set that was never executed leaves an empty stack.
+    return description is None or description["StackStatus"] == "REVIEW_IN_PROGRESS"
+
+
 def read_outputs(account: Account, stack: str) -> dict[str, str]:
     """Return the outputs of a stack. Raises ``DeploymentError`` if it is not there."""
     with problems_explained(f"The outputs of {stack} cannot be read"):

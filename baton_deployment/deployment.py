@@ -13,7 +13,7 @@ from baton.adapters.agents.agent_files import AgentFiles
 from baton_deployment.account import Account
 from baton_deployment.checks import Outcome, lines_of
 from baton_deployment.contents import Contents
-from baton_deployment.deployed_stack import address_lines, read_outputs
+from baton_deployment.deployed_stack import address_lines, is_first, read_outputs
 from baton_deployment.errors import DeploymentError
 from baton_deployment.libraries import ProjectDocuments, bring_libraries
 from baton_deployment.preflight import NAMES_WIDTH, Preflight, run_preflight
@@ -30,6 +30,8 @@ from baton_local.project.project_tools import importable
 from baton_local.root import ROOT
 
 Write = Callable[[str], None]
+PROTECTION = "DeletionProtection"
+"""The parameter that protects the table from deletion."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +64,16 @@ class Deployment:
             read_contents=lambda: _contents_of_checkout(stage),
         )
 
-    def deploy_command(self, quota: int | None = None) -> tuple[str, ...]:
-        """Return the command that deploys with the stage's parameters, and with the ``quota`` unless they name one."""
+    def deploy_command(self, quota: int | None = None, *, protects_table: bool = True) -> tuple[str, ...]:
+        """Return the command that deploys with the stage's parameters, and with the ``quota`` unless they name one.
+
+        Unless it ``protects_table``, the table may be deleted, whatever the stage names.
+        """
         overrides = self.stage.overrides
         if quota is not None and QUOTA not in self.stage.parameters:
             overrides = (*overrides, f"{QUOTA}={quota}")
+        if not protects_table:
+            overrides = (*overrides, f"{PROTECTION}=false")
         return (*self.deploy, "--parameter-overrides", *overrides) if overrides else self.deploy
 
     @property
@@ -84,6 +91,11 @@ class Deployment:
         head = "# Bring the libraries, delete what was removed from them, and wait until their documents can be found"
         return [head, *(f"#   {line}" for line in self.project.describe())]
 
+    def _first_deployment_lines(self) -> list[str]:
+        if not is_protected(self.stage):
+            return []
+        return [f"#   the first time with {PROTECTION}=false, and once more without it when the stack exists"]
+
     def shell_lines(self) -> str:
         """Return the steps of ``deploy``: SAM's commands as a shell takes them, and the others as comments."""
         within = f"cd {shlex.quote(str(self.folder))} &&"
@@ -93,6 +105,7 @@ class Deployment:
                 f"{within} {shlex.join(self.build)}",
                 "# Check the sizes of the packages",
                 f"{within} {shlex.join(self.deploy_command())}",
+                *self._first_deployment_lines(),
                 f"# Put the settings of {path_of(self.stage)}, if there is such a file",
                 "# Publish the chat widget and the console, if the stack serves them",
                 *self._library_lines(),
@@ -116,8 +129,7 @@ def deploy(deployment: Deployment, write: Write, *, prepare: Callable[[], None] 
     prepare()
     _run(deployment, deployment.build, program, variables, write)
     _check_sizes(deployment, account.region, write)
-    command = deployment.deploy_command(_find_quota(account))
-    _run(deployment, in_region(command, account.region), program, variables, write)
+    _deploy_stack(deployment, account, program, variables, write)
     put_settings(account, deployment.stage, write, allowed_hosts=deployment.allowed_hosts)
     write(publish_front_ends(account, deployment.stage))
     outputs = read_outputs(account, deployment.stage.stack)
@@ -129,6 +141,24 @@ def deploy(deployment: Deployment, write: Write, *, prepare: Callable[[], None] 
     if problems:
         count = f"{len(problems)} document{'s' if len(problems) != 1 else ''}"
         raise DeploymentError(f"The stage is deployed, but {count} of the libraries cannot be found: see above.")
+
+
+def _deploy_stack(
+    deployment: Deployment, account: Account, program: str, variables: dict[str, str], write: Write
+) -> None:
+    """Deploy the stack. A new one protects its table when it is complete.
+
+    If a first deployment fails, CloudFormation deletes what it has made. It cannot delete a protected table: the
+    rollback would fail, and leave the table and a stack that accepts no further deployment.
+    """
+    quota = _find_quota(account)
+    command = in_region(deployment.deploy_command(quota), account.region)
+    if is_protected(deployment.stage) and is_first(account, deployment.stage.stack):
+        unprotected = in_region(deployment.deploy_command(quota, protects_table=False), account.region)
+        _run(deployment, unprotected, program, variables, write)
+        write(f"\nThe stack is complete. Protect its table from deletion ({PROTECTION}=true):")
+        command = (*command[:2], "--no-confirm-changeset", *command[2:])  # it was confirmed, with another parameter
+    _run(deployment, command, program, variables, write)
 
 
 def build(deployment: Deployment, write: Write, *, prepare: Callable[[], None] = lambda: None) -> None:
@@ -150,6 +180,11 @@ def deploy_account(write: Write, *, asks: bool = True) -> None:
         command = (*command, "--no-confirm-changeset")
     write(f"$ {shlex.join(command)}")
     run_sam(find_sam(), command, ROOT, sam_variables(account.region))
+
+
+def is_protected(stage: Stage) -> bool:
+    """Return whether a stage's table is protected from deletion, which is the default."""
+    return stage.parameters.get(PROTECTION, "true") == "true"
 
 
 def _contents_of_checkout(stage: Stage) -> Contents:

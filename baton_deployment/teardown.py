@@ -9,7 +9,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from baton_deployment.account import Account, code_of, problems_explained
+from baton_deployment.account import Account, code_of, is_denied, problems_explained
 from baton_deployment.errors import DeploymentError
 from baton_deployment.preflight.secrets import NAME as SECRET
 from baton_deployment.preflight.secrets import expected_secrets
@@ -18,6 +18,10 @@ from baton_deployment.template import DeployedTemplate
 
 Write = Callable[[str], None]
 STACK = "stack"
+LEFT_OVER = "left-over"
+"""The choice of tables and buckets that earlier stacks of the same name have left."""
+LISTING = {"ListTables": "dynamodb:ListTables", "ListBuckets": "s3:ListAllMyBuckets"}
+"""Operations that find them, and IAM's names of these."""
 TABLE = "AWS::DynamoDB::Table"
 BUCKET = "AWS::S3::Bucket"
 DOMAIN = "AWS::OpenSearchService::Domain"
@@ -50,6 +54,8 @@ class Teardown:
     parts: tuple[Part, ...]
     log_groups: tuple[str, ...]
     """The log groups that go with the stack."""
+    unlisted: str = ""
+    """The action that the caller lacks to list what earlier stacks have left."""
 
     @classmethod
     def of(cls, account: Account, stage: Stage, template: DeployedTemplate) -> Teardown:
@@ -70,6 +76,8 @@ class Teardown:
                 and _is_retained(template, resource["LogicalResourceId"])
                 and resource["ResourceStatus"] != "DELETE_COMPLETE"
             ]
+            left_over, unlisted = _find_left_over(account, stage.stack, template, {part.name for part in parts})
+            parts.extend(left_over)
             secrets = [
                 Part("secrets", expected_secret.name, SECRET, expected_secret.parameter)
                 for expected_secret in expected_secrets(template, {})
@@ -79,7 +87,7 @@ class Teardown:
             for resource in resources
             if resource["ResourceType"] == "AWS::Logs::LogGroup"
         ]
-        return cls(account, stage, exists, (*parts, *secrets), tuple(logs) if exists else ())
+        return cls(account, stage, exists, (*parts, *secrets), tuple(logs) if exists else (), unlisted)
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -97,6 +105,8 @@ class Teardown:
             yield f"{'':15} {STACK:<14} {name} is not in {region}"
         for part in self.parts:
             yield f"{_mark(part.choice, chosen)} {part.choice:<14} {part.name} ({part.content})"
+        if self.unlisted:
+            yield f"{'':15} Tables and buckets of earlier stacks are not listed: the caller lacks {self.unlisted}"
         yield f"{'':15} The account's logging role stays, and so do SAM's uploads (aws-sam-cli-managed-default-...)"
 
     def delete(self, chosen: Collection[str], write: Write) -> None:
@@ -122,8 +132,9 @@ def tear_down(teardown: Teardown, chosen: Collection[str], confirm: Callable[[st
     if missing := sorted(set(chosen) - set(teardown.choices)):
         choices = ", ".join(teardown.choices) or "nothing"
         raise DeploymentError(f"There is no {', '.join(missing)} to delete. There are: {choices}.")
-    if set(chosen) - {STACK, "secrets"} and teardown.exists and STACK not in chosen:
-        raise DeploymentError(f"The stack uses {', '.join(sorted(set(chosen) - {STACK}))}: delete the stack too.")
+    used = set(chosen) - {STACK, "secrets", LEFT_OVER}
+    if used and teardown.exists and STACK not in chosen:
+        raise DeploymentError(f"The stack uses {', '.join(sorted(used))}: delete the stack too.")
     for line in teardown.lines(chosen):
         write(line)
     if not chosen:
@@ -162,6 +173,48 @@ def _resources(account: Account, stack_id: str) -> Iterator[Mapping[str, Any]]:
     pages = account.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=stack_id)
     for page in pages:
         yield from page["StackResourceSummaries"]
+
+
+def _find_left_over(
+    account: Account, stack: str, template: DeployedTemplate, current: Collection[str]
+) -> tuple[list[Part], str]:
+    """Return what earlier stacks have left, and the action that the caller lacks to list it, maybe empty."""
+    try:
+        return list(_left_over(account, stack, template, current)), ""
+    except ClientError as problem:
+        if not is_denied(problem):
+            raise
+        return [], LISTING.get(problem.operation_name, problem.operation_name)
+
+
+def _left_over(account: Account, stack: str, template: DeployedTemplate, current: Collection[str]) -> Iterator[Part]:
+    """Yield tables and buckets whose names say that an earlier stack of the same name has made them.
+
+    CloudFormation's names are ``<stack>-<logical id>-<random characters>``, a bucket's in lower case.
+    """
+    retained = [
+        (logical_id, kind)
+        for kind in (TABLE, BUCKET)
+        for logical_id, _ in template.resources(kind)
+        if _is_retained(template, logical_id)
+    ]
+    names = {TABLE: list(_table_names(account)), BUCKET: list(_bucket_names(account))}
+    for logical_id, kind in retained:
+        pattern = re.compile(rf"{re.escape(stack)}-{logical_id}-[a-z0-9]{{8,16}}", re.IGNORECASE)
+        for name in names[kind]:
+            if pattern.fullmatch(name) and name not in current:
+                yield Part(LEFT_OVER, name, kind, f"{KEPT[kind]} of an earlier {stack}")
+
+
+def _table_names(account: Account) -> Iterator[str]:
+    for page in account.client("dynamodb").get_paginator("list_tables").paginate():
+        yield from page["TableNames"]
+
+
+def _bucket_names(account: Account) -> Iterator[str]:
+    """Yield the names of the buckets of the account in its region."""
+    for page in account.client("s3").get_paginator("list_buckets").paginate(BucketRegion=account.region):
+        yield from (bucket["Name"] for bucket in page["Buckets"])
 
 
 def _is_retained(template: DeployedTemplate, logical_id: str) -> bool:

@@ -51,7 +51,9 @@ def check_state(account: Account, stack: str) -> Iterator[Check]:
         f"aws cloudformation wait stack-delete-complete --stack-name {stack} --region {account.region}"
     )
     if status in {"ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "DELETE_FAILED"}:
-        yield fails(STATE, f"{status}: the stack must be deleted before the next attempt", delete)
+        # A rollback that has failed leaves a table or a bucket, which deleting the stack keeps.
+        then = "" if status == "ROLLBACK_COMPLETE" else "\n`make teardown` shows what it has left behind."
+        yield fails(STATE, f"{status}: the stack must be deleted before the next attempt", delete + then)
     elif status == "UPDATE_ROLLBACK_FAILED":
         command = f"aws cloudformation continue-update-rollback --stack-name {stack} --region {account.region}"
         yield fails(STATE, f"{status}: the rollback has to be completed first", command)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from fnmatch import fnmatchcase
 
+import pytest
+
 from baton_deployment.deployer_policy import questions, read_policy
-from tests.infrastructure.stack import Stack, as_list
+from tests.infrastructure.stack import ROOT, Stack, as_list
 
 SERVICES = {"ApiGatewayV2": "apigateway", "OpenSearchService": "es", "StepFunctions": "states"}
 """Prefixes of actions, where they are not the lower-case name in the types of resources."""
@@ -37,6 +39,57 @@ def test_it_reads_no_conversation() -> None:
     [files] = [statement for statement in STATEMENTS if "s3:GetObject" in statement["Action"]]
     allowed = ("aws-sam-cli-managed", "widgetbucket", "bucket-*/~settings/")
     assert [each for each in files["Resource"] if not any(part in each for part in allowed)] == []
+
+
+def test_it_reads_no_secret() -> None:
+    """A reader of the embed keys can sign tokens of any user of any tenant."""
+    assert not [action for action in actions() if fnmatchcase("secretsmanager:GetSecretValue", action)]
+
+
+def granted(action: str, resource: str) -> bool:
+    """Whether the policies of deployers and of teardown grant an action on a resource, as IAM compares names."""
+    teardown = json.loads((ROOT / "docs/reference/teardown-policy.json").read_text())["Statement"]
+    return any(
+        any(fnmatchcase(action, pattern) for pattern in as_list(statement["Action"]))
+        and any(fnmatchcase(resource, pattern) for pattern in as_list(statement["Resource"]))
+        for statement in [*STATEMENTS, *teardown]
+    )
+
+
+STACK = "arn:aws:cloudformation:eu-central-1:1:stack/baton-dev/1"
+TABLE = "arn:aws:dynamodb:eu-central-1:1:table/baton-dev-Table-1"
+FILES = "arn:aws:s3:::baton-dev-bucket-1"
+DOMAIN = "arn:aws:es:eu-central-1:1:domain/baton-dev"
+
+
+@pytest.mark.parametrize(
+    ("action", "resource"),
+    [
+        *((f"cloudformation:{name}", STACK) for name in ("DescribeStacks", "DeleteStack", "ListStackResources")),
+        *((f"dynamodb:{name}", TABLE) for name in ("DescribeTable", "UpdateTable", "DeleteTable")),
+        *((f"s3:{name}", FILES) for name in ("ListBucketVersions", "DeleteBucket")),
+        *((f"s3:{name}", f"{FILES}/acme/a.txt") for name in ("DeleteObject", "DeleteObjectVersion")),
+        ("es:DeleteDomain", DOMAIN),
+        ("secretsmanager:DeleteSecret", "arn:aws:secretsmanager:eu-central-1:1:secret:baton/dev/embed-keys-1"),
+        *((name, "*") for name in ("cloudformation:ListStacks", "dynamodb:ListTables", "s3:ListAllMyBuckets")),
+    ],
+)
+def test_with_the_policy_of_teardown_a_stage_can_be_removed(action: str, resource: str) -> None:
+    assert granted(action, resource)
+
+
+def test_the_rollback_of_a_creation_deletes_what_it_has_made(source: Stack) -> None:
+    """Otherwise it ends in ROLLBACK_FAILED, and the stack accepts no further deployment."""
+    kept = {item["Type"] for item in source.resources.values() if "Retain" in item.get("DeletionPolicy", "")}
+    deletions = {
+        "AWS::DynamoDB::Table": "dynamodb:DeleteTable",
+        "AWS::S3::Bucket": "s3:DeleteBucket",
+        "AWS::OpenSearchService::Domain": "es:DeleteDomain",
+    }
+    assert kept == deletions.keys()
+    assert set(deletions.values()) <= actions()
+    policies = {item.get("DeletionPolicy") for item in source.resources.values() if item["Type"] in kept}
+    assert policies == {"RetainExceptOnCreate"}
 
 
 def test_roles_are_passed_to_the_services_that_the_template_trusts(stack: Stack) -> None:

@@ -321,11 +321,11 @@ def test_a_stage_that_can_accept_no_token_is_one_note(
     assert all(f"aws secretsmanager {verb} --secret-string" in check.advice for check in found)
 
 
-def test_secrets_that_the_caller_may_not_read_are_not_checked(aws: str) -> None:
+def test_secrets_that_the_caller_may_not_read_are_noted_to_exist(aws: str) -> None:
     manager = Answers(describe_secret={"Name": "s"}, get_secret_value=denied("GetSecretValue"))
     checks = list(check_secrets(AnsweredAccount(secretsmanager=manager), template()))
-    assert {check.outcome for check in checks} == {Outcome.UNKNOWN}
-    assert "secretsmanager:GetSecretValue" in checks[0].detail
+    assert {check.outcome for check in checks} == {Outcome.NOTE}
+    assert "the caller may not read whether its form is right" in checks[0].detail
 
 
 class Provider(BaseHTTPRequestHandler):

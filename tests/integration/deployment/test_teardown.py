@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
+from baton_deployment import teardown
 from baton_deployment.__main__ import main
 from baton_deployment.account import Account
 from baton_deployment.errors import DeploymentError
@@ -158,6 +160,37 @@ def test_the_stack_goes_and_its_data_stays_until_it_is_named(stage: Stage) -> No
     assert names["Bucket"] not in [bucket["Name"] for bucket in account.client("s3").list_buckets()["Buckets"]]
     assert "DeletedDate" in account.client("secretsmanager").describe_secret(SecretId=f"{stage.stack}/model-key")
     assert f"Deleted {names['Bucket']}" in lines
+
+
+def test_what_earlier_stacks_of_the_name_have_left_can_be_named(stage: Stage) -> None:
+    account = Account(REGION)
+    names = physical(account, stage.stack)
+    left, others = f"{stage.stack}-Table-1ABCDEFGHIJKL", f"{stage.stack}-2-Table-1ABCDEFGHIJKL"
+    for name in (left, others):
+        account.client("dynamodb").create_table(
+            TableName=name,
+            BillingMode="PAY_PER_REQUEST",
+            AttributeDefinitions=[KEY],
+            KeySchema=[{"AttributeName": "PK", "KeyType": "HASH"}],
+            DeletionProtectionEnabled=True,
+        )
+    bucket = f"{stage.stack}-widgetbucket-1abcdefghijkl"
+    account.client("s3").create_bucket(Bucket=bucket)
+    found = looked_at(stage)
+    assert {part.name for part in found.parts if part.choice == "left-over"} == {left, bucket}
+    tear_down(found, ["left-over"], answering(stage.stack), lambda line: None)
+    assert (left in tables(), others in tables(), names["Table"] in tables()) == (False, True, True)
+    assert looked_at(stage).exists
+
+
+def test_a_caller_who_may_not_list_tables_sees_the_rest(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(account: Account) -> Iterator[str]:
+        raise ClientError({"Error": {"Code": "AccessDeniedException"}}, "ListTables")
+
+    monkeypatch.setattr(teardown, "_table_names", refuse)
+    found = looked_at(stage)
+    assert {"stack", "table", "bucket"} <= set(found.choices)
+    assert any("the caller lacks dynamodb:ListTables" in line for line in found.lines([]))
 
 
 def test_every_secret_that_a_parameter_names_can_be_named(aws: str, tmp_path: Path) -> None:

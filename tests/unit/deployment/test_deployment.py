@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from samcli.cli.types import CfnParameterOverridesType
 
 from baton_deployment import deployment
 from baton_deployment.account import Account
@@ -20,6 +21,7 @@ from baton_local.root import ROOT
 SAM = """#!/bin/sh
 echo "$1 $AWS_REGION $AWS_DEFAULT_REGION $BATON_REQUIRE_BYTECODE" >> "$CALLS"
 echo "$@" > "$CALLS.$1"
+echo "$@" >> "$CALLS.all"
 [ "$1" != "$FAILING" ]
 """
 
@@ -62,6 +64,7 @@ def steps(calls: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(deployment, "run_preflight", step("preflight"))
     monkeypatch.setattr(deployment, "_check_sizes", step("sizes"))
     monkeypatch.setattr(deployment, "read_quota", lambda account: 10)
+    monkeypatch.setattr(deployment, "is_first", lambda account, stack: False)
     monkeypatch.setattr(deployment, "put_settings", step("settings"))
     monkeypatch.setattr(deployment, "publish_front_ends", step("publish", "published"))
     monkeypatch.setattr(deployment, "smoke_stage", step("smoke"))
@@ -96,6 +99,54 @@ def test_the_alarm_gets_the_accounts_quota_unless_the_stage_names_one(
     deploy(replace(planned, stage=planned.stage.with_overrides(overrides)), lambda line: None)
     words = calls.with_name("calls.deploy").read_text().strip()
     assert words == f"deploy --region eu-central-1 --parameter-overrides {passed_on}"
+
+
+@pytest.fixture
+def first(steps: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is no stack yet."""
+    monkeypatch.setattr(deployment, "is_first", lambda account, stack: True)
+
+
+def deployed_protection(calls: Path) -> list[str]:
+    """The values of DeletionProtection that SAM passes on, one for each deployment."""
+    commands = calls.with_name("calls.all").read_text().splitlines()
+    overrides = [line.partition("--parameter-overrides ")[2] for line in commands if line.startswith("deploy")]
+    values = [CfnParameterOverridesType().convert(tuple(words.split()), None, None) for words in overrides]
+    return [value.get("DeletionProtection", "the template's") for value in values]
+
+
+@pytest.mark.parametrize("overrides", [("Stage=prod",), ("Stage=prod DeletionProtection=true",)])
+def test_a_first_deployment_protects_the_table_when_the_stack_is_complete(
+    calls: Path, planned: Deployment, steps: list[str], first: None, overrides: tuple[str, ...]
+) -> None:
+    """CloudFormation cannot roll back the creation of a protected table."""
+    deploy(replace(planned, stage=planned.stage.with_overrides(overrides)), lambda line: None)
+    values = deployed_protection(calls)
+    assert values[0] == "false"
+    assert values[1:] == [parse_overrides(overrides).get("DeletionProtection", "the template's")]
+    assert "--no-confirm-changeset" in calls.with_name("calls.deploy").read_text()
+    assert "settings after 3 calls" in steps
+
+
+def test_a_stage_without_protection_is_deployed_once(
+    calls: Path, planned: Deployment, steps: list[str], first: None
+) -> None:
+    deploy(replace(planned, stage=planned.stage.with_overrides(["DeletionProtection=false"])), lambda line: None)
+    assert deployed_protection(calls) == ["false"]
+
+
+def test_a_failed_first_deployment_has_no_protected_table(
+    calls: Path, planned: Deployment, steps: list[str], first: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAILING", "deploy")
+    with pytest.raises(DeploymentError, match="`sam deploy` failed"):
+        deploy(planned, lambda line: None)
+    assert deployed_protection(calls) == ["false"]
+
+
+def test_a_running_stack_is_never_without_protection(calls: Path, planned: Deployment, steps: list[str]) -> None:
+    deploy(replace(planned, stage=planned.stage.with_overrides(["DeletionProtection=true"])), lambda line: None)
+    assert deployed_protection(calls) == ["true"]
 
 
 def test_a_caller_who_may_not_read_the_quota_deploys_without(
