@@ -21,11 +21,11 @@ class AbilityCheck(Model):
     ability: str
     works: bool | None = None
     """
-    null: not tried, because a trial before it failed.
+    null: not tried, because an earlier trial failed.
     """
     remark: str | None = None
     """
-    A remark, also where it works.
+    A remark, even if the ability works.
     """
     error: str | None = None
     """
@@ -99,7 +99,7 @@ class AgentDay(Model):
     """
     unpriced: int
     """
-    Turns whose cost is not known, and not in `cost`.
+    Turns of unknown cost, which `cost` does not include.
     """
     day: str
     """
@@ -130,7 +130,7 @@ class AgentUsage(Model):
     """
     unpriced: int
     """
-    Turns whose cost is not known, and not in `cost`.
+    Turns of unknown cost, which `cost` does not include.
     """
     agent_id: str | None = Field(None, alias="agentId")
     """
@@ -191,11 +191,11 @@ class BackgroundTask(Model):
     started_at: AwareDatetime = Field(..., alias="startedAt")
     progress: str | None = None
     """
-    How far it is, as the tool or the remote agent has reported; null if it has not.
+    The progress that the tool or the remote agent has reported; null if it has reported none.
     """
     expires_at: AwareDatetime = Field(..., alias="expiresAt")
     """
-    When it is given up.
+    The time at which it is given up.
     """
     result_run_id: str | None = Field(None, alias="resultRunId")
     """
@@ -213,7 +213,7 @@ class BackgroundTaskList(Model):
 
 class Branch(Model):
     """
-    One of several messages of the user's that continue from the same message, and what followed it.
+    One of several messages of the user that continue from the same message, with the messages that followed it.
     """
 
     branch_id: str = Field(..., alias="branchId")
@@ -466,7 +466,7 @@ class DeskListOfCaller(Model):
 
 class DocumentError(Model):
     """
-    The reason that a version could not be taken in.
+    The reason why a version could not be ingested.
     """
 
     code: str
@@ -533,7 +533,7 @@ class EpisodeFact(Model):
     """
     superseded_at: str | None = Field(None, alias="supersededAt")
     """
-    Since when a later fact contradicts it; null while it is valid.
+    The time since which a later fact has contradicted it; null while it is valid.
     """
     superseded_by: str | None = Field(None, alias="supersededBy")
     """
@@ -666,11 +666,11 @@ class ForgetRequest(Model):
     ended_at: AwareDatetime | None = Field(None, alias="endedAt")
     counts: dict[str, int]
     """
-    The amount that was removed, by kind.
+    The number of removed objects, by kind.
     """
     residue: dict[str, int]
     """
-    The amount that the last check found, by kind.
+    The number of objects that the last check found, by kind.
     """
 
 
@@ -1135,7 +1135,7 @@ class QuietHours(Model):
     """
     end: str
     """
-    The hour and minute at which they end; before `begin`: of the next day.
+    The hour and minute at which they end; a time before `begin` is on the next day.
     """
 
 
@@ -1335,11 +1335,11 @@ class SelfStartedRuns(Model):
     """
     per_conversation_per_day: int | None = Field(None, alias="perConversationPerDay")
     """
-    Such runs in one conversation in a day of UTC.
+    The most such runs in one conversation on one day (UTC).
     """
     per_user_per_day: int | None = Field(None, alias="perUserPerDay")
     """
-    Such runs of one user in a day of UTC.
+    The most such runs of one user on one day (UTC).
     """
     quiet_hours: QuietHours | None = Field(None, alias="quietHours")
     """
@@ -1468,7 +1468,7 @@ class TenantUsage(Model):
     """
     unpriced: int
     """
-    Turns whose cost is not known, and not in `cost`.
+    Turns of unknown cost, which `cost` does not include.
     """
     month: str
     """
@@ -1557,7 +1557,7 @@ class TurnCounts(Model):
     """
     unpriced: int
     """
-    Turns whose cost is not known, and not in `cost`.
+    Turns of unknown cost, which `cost` does not include.
     """
 
 
@@ -1680,7 +1680,7 @@ class Workflow(Model):
     """
     step: int | None = None
     """
-    From 1; null where its definition is gone or lacks the state.
+    From 1; null if the definition no longer exists or lacks the state.
     """
     steps: int | None = None
     thread_id: str = Field(..., alias="threadId")
@@ -1690,7 +1690,7 @@ class Workflow(Model):
     updated_at: AwareDatetime = Field(..., alias="updatedAt")
     expires_at: AwareDatetime = Field(..., alias="expiresAt")
     """
-    Until when it can be continued.
+    The time until which it can be continued.
     """
 
 
@@ -1711,7 +1711,7 @@ class WorkflowInProgress(Model):
     """
     step: int | None = None
     """
-    From 1; null in a state that the workflow's definition lacks now.
+    From 1; null if the workflow's definition no longer has the state.
     """
     steps: int | None = None
     can_exit: bool = Field(..., alias="canExit")
@@ -1736,12 +1736,12 @@ class AgentChange(Model):
     """
     is_stored: bool = Field(..., alias="isStored")
     """
-    Whether a version was made: not for a dry run, nor for what the agent was already.
+    Whether a version was made. False for a dry run, and for a definition that the agent has already.
     """
     changes: list[FieldChange]
     warnings: list[str]
     """
-    Remarks on what is allowed, but may surprise.
+    Remarks on settings that are allowed but may surprise.
     """
 
 
@@ -1766,7 +1766,7 @@ class ContextItem(Model):
     date: AwareDatetime | None = None
     score: float | None = None
     """
-    Fused, from 0 to 1; it ranks the items.
+    The fused score by which items are ranked, from 0 to 1.
     """
     signals: dict[str, float]
     """
@@ -1774,7 +1774,7 @@ class ContextItem(Model):
     """
     tokens: int
     """
-    In the prompt; 0 for an item that was left out.
+    Tokens in the prompt; 0 for an item that was left out.
     """
     included: bool
     reason: str | None = None
@@ -1791,7 +1791,7 @@ class ContextItem(Model):
     """
     number: int | None = None
     """
-    The number by which answers cite a chunk of the prompt; left out of other items.
+    The number by which answers cite a chunk; absent for other items.
     """
     source: ContextSource | None = None
     """
@@ -1822,7 +1822,7 @@ class DeskItem(Model):
     """
     locale: str | None = None
     """
-    The user's language, as their token gives it (claim `locale`); null where it gives none.
+    The user's language: the claim `locale` of their token, or else what their client sends; null without.
     """
     time_zone: str | None = Field(None, alias="timeZone")
     """
@@ -1830,7 +1830,7 @@ class DeskItem(Model):
     """
     last_message: str = Field(..., alias="lastMessage")
     """
-    The beginning of the last message of the user or a person.
+    The beginning of the last message of the user or a person, or the names of its files.
     """
     unread: int
     """
@@ -1838,7 +1838,7 @@ class DeskItem(Model):
     """
     unanswered_since: AwareDatetime | None = Field(None, alias="unansweredSince")
     """
-    Since when the user waits for an answer, also to none of these; null if they do not.
+    The time since which the user has waited for an answer, even if `unread` is 0; null if they do not wait.
     """
     person: MessageAuthor | None = None
     """
@@ -1878,7 +1878,7 @@ class DeskState(Model):
     status: str
     since: AwareDatetime
     """
-    Since when it has this status.
+    The time since which it has this status.
     """
     person: MessageAuthor | None = None
     """
@@ -1886,13 +1886,13 @@ class DeskState(Model):
     """
     ahead: int | None = None
     """
-    Conversations that waited already when it came; null once it is taken, and where it is not known.
+    Conversations that waited already when it came; null once it is taken, and if it is unknown.
     """
 
 
 class Document(Model):
     """
-    The newest version of a document, and how far it has been taken in.
+    The newest version of a document, with the status of its ingestion.
     """
 
     id: str
@@ -2011,7 +2011,7 @@ class Episode(Model):
     """
     status: str
     """
-    `complete` once it has been summarised and indexed as far as that is possible and wanted.
+    `complete` once it has been summarised and indexed, as far as possible and configured.
     """
     missing: list[str]
     """
@@ -2102,7 +2102,7 @@ class EpisodeWithMessages(Model):
     """
     status: str
     """
-    `complete` once it has been summarised and indexed as far as that is possible and wanted.
+    `complete` once it has been summarised and indexed, as far as possible and configured.
     """
     missing: list[str]
     """
@@ -2125,7 +2125,7 @@ class EpisodeWithMessages(Model):
     """
     tool_calls: list[ToolCallRecord] = Field(..., alias="toolCalls")
     """
-    Those of the runs that begin with these messages; of many, the last.
+    The calls of the runs that begin with these messages; of many calls, the last ones.
     """
     next_cursor: str | None = Field(None, alias="nextCursor")
     """
@@ -2149,7 +2149,7 @@ class EvaluationDetails(Model):
 
 class FoundEpisode(Model):
     """
-    An episode, and what of it matches.
+    An episode with its matching parts.
     """
 
     episode_id: str = Field(..., alias="episodeId")
@@ -2193,7 +2193,7 @@ class KnowledgeItem(Model):
     """
     score: float
     """
-    Fused, from 0 to 1; it ranks the items.
+    The fused score by which items are ranked, from 0 to 1.
     """
     signals: dict[str, float]
     """
@@ -2241,15 +2241,15 @@ class Limits(Model):
     """
     user_runs_at_once: int | None = Field(None, alias="userRunsAtOnce")
     """
-    The same of one user.
+    Runs of one user in progress at the same time.
     """
     messages_per_minute: int | None = Field(None, alias="messagesPerMinute")
     """
-    Messages in a minute of the clock.
+    Messages in one minute of the clock.
     """
     user_messages_per_minute: int | None = Field(None, alias="userMessagesPerMinute")
     """
-    The same of one user.
+    Messages of one user in one minute of the clock.
     """
     tokens_per_day: int | None = Field(None, alias="tokensPerDay")
     """
@@ -2257,7 +2257,7 @@ class Limits(Model):
     """
     user_tokens_per_day: int | None = Field(None, alias="userTokensPerDay")
     """
-    The same of one user.
+    Tokens of one user in a day of UTC.
     """
     connections: int | None = None
     """
@@ -2265,7 +2265,7 @@ class Limits(Model):
     """
     user_connections: int | None = Field(None, alias="userConnections")
     """
-    The same of one user.
+    Open WebSocket connections of one user.
     """
     follow_streams: int | None = Field(None, alias="followStreams")
     """
@@ -2273,7 +2273,7 @@ class Limits(Model):
     """
     user_follow_streams: int | None = Field(None, alias="userFollowStreams")
     """
-    The same of one user.
+    Open streams of one user, as for `followStreams`.
     """
     self_started_runs: SelfStartedRuns | None = Field(None, alias="selfStartedRuns")
     """
@@ -2346,7 +2346,7 @@ class MessageMetadata(Answered):
     sources: list[dict[str, Any]]
     consulted: list[dict[str, Any]] | None = None
     """
-    Documents that agents were given for the answer and that no text cites; left out without any.
+    Documents that agents got for the answer but did not cite; absent if there are none.
     """
     result: Any | None = None
     """
@@ -2354,7 +2354,7 @@ class MessageMetadata(Answered):
     """
     outcome: str | None = None
     """
-    The end of the call that a tool's message answers; only those have it.
+    The outcome of the call that a tool's message answers. Absent for other messages.
     """
     author: MessageAuthor | None = None
     """
@@ -2370,7 +2370,7 @@ class MessageMetadata(Answered):
     """
     time_zone: str | None = Field(None, alias="timeZone")
     """
-    The user's time zone when it was sent; left out where it is not known, and of answers.
+    The user's time zone when the message was sent; absent if it is unknown, and for answers.
     """
 
 
@@ -2647,12 +2647,12 @@ class State(Model):
     active_agent: ActiveAgent = Field(..., alias="activeAgent")
     desk: DeskState | None = None
     """
-    The desk that is active; null if none is.
+    The active desk; null if there is none.
     """
     workflow: WorkflowInProgress | None = None
     resumable: list[Workflow]
     """
-    Unfinished workflows that can be continued here, the one changed last first.
+    Unfinished workflows that can be continued here, the latest change first.
     """
     status: str
 
@@ -2967,11 +2967,11 @@ class DeskCase(Model):
     item: DeskItem
     reason: str
     """
-    Why it was handed over.
+    The reason for the handoff.
     """
     summary: str
     """
-    What the agent has handed over with it; empty unless `context` is `summary`.
+    The agent's summary at the handoff; empty unless `context` is `summary`.
     """
     notes: list[Note]
     """
@@ -2985,7 +2985,7 @@ class DeskCase(Model):
 
 class FoundKnowledge(Model):
     """
-    The texts of an agent's documents about a question.
+    The passages of an agent's documents about a question.
     """
 
     items: list[KnowledgeItem]

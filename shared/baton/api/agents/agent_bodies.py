@@ -177,10 +177,11 @@ class ServedAgentChange(WireModel):
     version: int = describe("The agent's newest version afterwards.", 3)
     is_new: bool = describe("Whether there was no such agent before.", examples=[False])
     is_stored: bool = describe(
-        "Whether a version was made: not for a dry run, nor for what the agent was already.", examples=[True]
+        "Whether a version was made. False for a dry run, and for a definition that the agent has already.",
+        examples=[True],
     )
     changes: list[ServedFieldChange]
-    warnings: list[str] = describe("Remarks on what is allowed, but may surprise.", [])
+    warnings: list[str] = describe("Remarks on settings that are allowed but may surprise.", [])
 
 
 class ServedAgentVersion(WireModel):

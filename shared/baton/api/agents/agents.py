@@ -192,7 +192,7 @@ async def list_versions(
     agent_id: AgentId,
     scope: Caller,
     app: UseCases,
-    limit: Annotated[int, query("Versions of a page.", ge=1, le=100)] = 20,
+    limit: Annotated[int, query("Versions per page.", ge=1, le=100)] = 20,
     cursor: Annotated[str | None, query("`nextCursor` of the previous page.", max_length=64)] = None,
 ) -> Listing[ServedAgentVersion]:
     """Return the versions of an agent of the tenant, the newest first, without definitions. Needs `agent:write`."""

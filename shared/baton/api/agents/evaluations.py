@@ -74,8 +74,7 @@ class EvaluationRequest(Asked):
     """An evaluation to publish. Personal data in its texts is replaced before it is stored."""
 
     name: Annotated[str, StringConstraints(pattern=f"^{NAME.pattern}$")] = describe(
-        "12 to 32 hexadecimal digits, chosen by chance. With `beganAt` it makes a repetition recognisable.",
-        "5d0ad1c6d1b0",
+        "12 to 32 random hexadecimal digits. With `beganAt` they identify a repeated request.", "5d0ad1c6d1b0"
     )
     label: Label = describe("The version that was evaluated.", "my-shop")
     model: Label = Field(examples=["gpt-6-luna"])
@@ -89,7 +88,7 @@ class EvaluationRequest(Asked):
     not_run: Count = describe("Runs that did not take place.", 0, default=0)
     metrics: list[EvaluationMetricRequest] = Field(min_length=1, max_length=MAX_METRICS)
     cases: list[EvaluationCaseRequest] = describe(
-        "Those that did not pass first, if not all are there.", min_length=1, max_length=MAX_CASES
+        "If there are too many cases, those that did not pass come first.", min_length=1, max_length=MAX_CASES
     )
     cases_left_out: Count = describe("Cases that are not in `cases`.", 0, default=0)
 
@@ -203,8 +202,8 @@ async def publish_evaluation(
 ) -> WholeEvaluation:
     """Keep the results of an evaluation for 180 days. Needs `agent:write`, is audited.
 
-    Repeated: 200 and the stored evaluation. A tenant has at most 200; the oldest of the publisher with the most make
-    room for others.
+    Repeated: 200 and the stored evaluation. A tenant has at most 200. To make room, the oldest
+    evaluation of the publisher with the most evaluations is deleted.
     """
     caller.require(Permission.AGENT_WRITE, "evaluation.publish")
     entry, details = body.read(caller.user_id)

@@ -42,8 +42,8 @@ class ServedAbilityCheck(WireModel):
     """The outcome of one trial."""
 
     ability: Ability
-    works: bool | None = describe("null: not tried, because a trial before it failed.", examples=[True])
-    remark: str | None = describe("A remark, also where it works.", None)
+    works: bool | None = describe("null: not tried, because an earlier trial failed.", examples=[True])
+    remark: str | None = describe("A remark, even if the ability works.", None)
     error: str | None = describe("The code of the error that ended the trial.", None)
     reason: str | None = describe("The text of the model's endpoint.", None)
     advice: str | None = describe("A change to make.", None)

@@ -67,13 +67,15 @@ async def follow_desks(
     app: UseCases,
     timing: sse.Timings,
     token_seconds: TokenSeconds,
-    last_event_id: Annotated[str | None, Header(description="Of the last event seen, as browsers send it.")] = None,
+    last_event_id: Annotated[
+        str | None, Header(description="The id of the last event seen, as browsers send it.")
+    ] = None,
 ) -> Response:
-    """Return a CUSTOM `desk_changed` for each conversation at the caller's desks, and again when one has changed.
+    """Return a CUSTOM `desk_changed` for each conversation at the caller's desks, and for each later change of one.
 
-    Its value has the item; of a conversation that has left, `item` is null and `threadId` names it. After
-    `Last-Event-ID` only what has changed since comes. With more than 200 conversations everything comes again, after a
-    CUSTOM `desk_listed` whose value has `threadIds`: all others have left.
+    Its value has the item. For a conversation that has left the desk, `item` is null and `threadId` names it. With
+    `Last-Event-ID` only later changes are sent. With more than 200 conversations, all are sent again after a CUSTOM
+    `desk_listed`, whose `threadIds` name those that are still at the desks.
     """
     caller.require(Permission.DESK_ANSWER, "desk.list")
     name, seconds = request_id(request), timing.follow_seconds

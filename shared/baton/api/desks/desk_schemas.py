@@ -37,7 +37,8 @@ class DeskItem(WireModel):
     )
     unread: int = describe("Messages of the user that no person has answered.", 2)
     unanswered_since: Timestamp | None = describe(
-        "Since when the user waits for an answer, also to none of these; null if they do not.", TIMESTAMP
+        "The time since which the user has waited for an answer, even if `unread` is 0; null if they do not wait.",
+        TIMESTAMP,
     )
     person: MessageAuthor | None = describe("The person who has taken it; null while it waits.")
     last_seq: int = describe("Sequence number of the conversation's last event.", 17)
@@ -109,8 +110,8 @@ class DeskCase(WireModel):
     """A conversation at a desk, with what its people need to answer."""
 
     item: DeskItem
-    reason: str = describe("Why it was handed over.", "talk to a human")
-    summary: str = describe("What the agent has handed over with it; empty unless `context` is `summary`.", "")
+    reason: str = describe("The reason for the handoff.", "talk to a human")
+    summary: str = describe("The agent's summary at the handoff; empty unless `context` is `summary`.", "")
     notes: list[ServedNote] = describe("The notes of the current session, the newest 100, oldest first.")
     desks: list[ServedDesk] = describe("The other desks, to which it can be transferred.")
 
@@ -122,7 +123,7 @@ class DraftRequest(Asked, extra="forbid"):
         "`reply`: the next message to the user; `summary`: of the conversation.", "reply"
     )
     instruction: str | None = describe(
-        "What the person wants of it, 2,000 characters at most.", "Offer a refund.", default=None
+        "Instructions for the draft, at most 2,000 characters.", "Offer a refund.", default=None
     )
 
 

@@ -71,7 +71,7 @@ async def list_desk(
     limit: Limit = 20,
     cursor: Cursor = None,
 ) -> DeskListing:
-    """Return the conversations at the desks that the caller answers, those that came first before the others."""
+    """Return the conversations at the desks that the caller answers, the earliest arrival first."""
     threads, next_cursor = await app.desk_access.list_threads(
         caller,
         status=DeskStatus(status) if status in set(DeskStatus) else None,
@@ -170,7 +170,7 @@ async def write_draft(thread_id: ThreadId, caller: Caller, app: UseCases, body: 
     "/threads/{thread_id}/desk/take", summary="Take a conversation", responses=responses(_ERRORS, "desk_taken")
 )
 async def take(thread_id: ThreadId, caller: Caller, app: UseCases) -> DeskItem:
-    """Take a conversation that waits. One person can; the others learn who has taken it."""
+    """Take a conversation that waits. Only one person can take it; the others are notified."""
     at_desk = await _find(app, caller, thread_id, "desk.take")
     person, holder = person_of(caller), at_desk.session.person
     if holder is not None and holder.id != person.id:

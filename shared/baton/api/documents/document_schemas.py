@@ -17,7 +17,7 @@ SHA256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 
 
 class DocumentError(WireModel):
-    """The reason that a version could not be taken in."""
+    """The reason why a version could not be ingested."""
 
     code: str = Field(examples=["document_encrypted"])
     message: str = describe("The uploader's remedy.", "Remove the password and upload it again.")
@@ -31,7 +31,7 @@ class PageError(WireModel):
 
 
 class ServedDocument(WireModel):
-    """The newest version of a document, and how far it has been taken in."""
+    """The newest version of a document, with the status of its ingestion."""
 
     id: str = Field(examples=[DOCUMENT_ID])
     agent_id: str = Field(examples=["knowledge"])

@@ -50,13 +50,13 @@ async def add_document(
 ) -> DocumentAnswer:
     """Return the document and an address that accepts its file for 15 minutes. Needs `document:write`.
 
-    The file is taken in as soon as it is uploaded; read the document to follow that. With the `documentId` of a
-    document it becomes a new version, and the old one is used until the new one is ready. What the request leaves out
-    of `title`, `url` and `requiredPermission` stays as it is.
+    The file is ingested as soon as it is uploaded; read the document to follow the progress. With the `documentId` of a
+    document it becomes a new version, and the old version is used until the new one is ready. Fields
+    among `title`, `url` and `requiredPermission` that the request leaves out keep their values.
 
-    A repeated request makes no second document or version: one that equals the newest version gets that version. Of a
-    version that was uploaded, `sha256` shows that it is equal. Without a `documentId`, the id is derived from `name`,
-    `contentType` and `sha256`, if that is given.
+    A repeated request makes no second document or version: a request that equals the newest version returns that
+    version. If that was uploaded already, the request equals it only with the same `sha256`. Without a `documentId`,
+    the id is derived from `name`, `contentType` and `sha256`, if that is given.
     """
     managed_id = await check_managed_agent(app, caller, agent_id, "document.create")
     details = cast("Details", body.model_dump(include=set(Details.__annotations__), exclude_unset=True))
@@ -113,7 +113,7 @@ async def list_library_documents(
 async def get_document(
     agent_id: KnowledgeAgentId, document_id: DocumentId, caller: Caller, app: UseCases
 ) -> ServedDocument:
-    """Return one document, with how far its newest version has been taken in. Needs `document:write`."""
+    """Return one document, with the ingestion status of its newest version. Needs `document:write`."""
     managed_id = await check_managed_agent(app, caller, agent_id, "document.read")
     return ServedDocument.from_record(await app.knowledge.documents.get(caller, managed_id, document_id))
 
@@ -147,8 +147,8 @@ async def add_source(
 ) -> ServedSource:
     """Keep documents up to date from a list of addresses, a sitemap or an S3 prefix. Needs `document:write`.
 
-    It is read for the first time within minutes, and then every `refreshHours`. Pages that are as they were are not
-    taken in again; those that are gone are deleted. A repeated request gets the source that is there.
+    It is read for the first time within minutes, and then every `refreshHours`. Pages that have not changed are not
+    ingested again; documents of pages that no longer exist are deleted. A repeated request gets the existing source.
     """
     managed_id = await check_managed_agent(app, caller, agent_id, "source.create")
     return ServedSource.from_record(
@@ -168,7 +168,7 @@ async def list_sources(
 
 @router.get("/sources/{source_id}", summary="Read a source's status")
 async def get_source(agent_id: KnowledgeAgentId, source_id: SourceId, caller: Caller, app: UseCases) -> ServedSource:
-    """Return one source, with what its last refresh did and what failed. Needs `document:write`."""
+    """Return one source, with the results and failures of its last refresh. Needs `document:write`."""
     managed_id = await check_managed_agent(app, caller, agent_id, "source.read")
     return ServedSource.from_record(await app.knowledge.sources.get(caller, managed_id, source_id))
 
@@ -182,7 +182,7 @@ async def get_source(agent_id: KnowledgeAgentId, source_id: SourceId, caller: Ca
 async def refresh_source(
     agent_id: KnowledgeAgentId, source_id: SourceId, caller: Caller, app: UseCases
 ) -> ServedSource:
-    """Have a source read within minutes. One that is being read stays as it is. Needs `document:write`."""
+    """Refresh a source within minutes. If it is being read already, nothing changes. Needs `document:write`."""
     managed_id = await check_managed_agent(app, caller, agent_id, "source.refresh")
     return ServedSource.from_record(await app.knowledge.sources.refresh(caller, managed_id, source_id))
 

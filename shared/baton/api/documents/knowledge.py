@@ -21,7 +21,9 @@ router = APIRouter(prefix="/v1/agents", tags=["knowledge"])
 class KnowledgeRequest(Asked, extra="forbid"):
     """A question to an agent's documents."""
 
-    query: str = describe("Words, or a question; not blank. Operators mean nothing.", "How is the pump started?")
+    query: str = describe(
+        "Words or a question; not blank. Search operators have no meaning.", "How is the pump started?"
+    )
     limit: int = describe("Items that are returned at most.", default=5, ge=1, le=MAX_FOUND)
 
 
@@ -47,7 +49,7 @@ class KnowledgeItem(WireModel):
     text: str = describe(
         "Verbatim; rows of a table stand below its header.", "Open the valve by hand before the pump starts."
     )
-    score: float = describe("Fused, from 0 to 1; it ranks the items.", 0.83)
+    score: float = describe("The fused score by which items are ranked, from 0 to 1.", 0.83)
     signals: dict[str, float] = describe(
         "Raw scores: cosine similarity for `meaning`, BM25 for `words`, by view.",
         {"chunk.meaning": 0.61, "chunk.words": 4.2},
@@ -72,7 +74,7 @@ class KnowledgeItem(WireModel):
 
 
 class FoundKnowledge(WireModel):
-    """The texts of an agent's documents about a question."""
+    """The passages of an agent's documents about a question."""
 
     items: list[KnowledgeItem] = describe("Best first.")
     next_cursor: str | None = describe("Always null: there is one page.", None)

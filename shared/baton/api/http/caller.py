@@ -27,7 +27,7 @@ class ServedIdentity(WireModel):
 
 @router.get("/users/me", tags=["users"], summary="Read who the caller is")
 async def get_identity(request: Request, caller: Caller) -> ServedIdentity:
-    """Return what the token says, because front ends cannot read the tokens of every issuer."""
+    """Return the identity and permissions of the token, because front ends cannot read the tokens of every issuer."""
     expires_at: datetime = request.state.token_expires_at
     return ServedIdentity(
         tenant_id=caller.tenant_id,

@@ -27,7 +27,7 @@ def query(description: str, /, *example: Any, **rules: Any) -> Any:
     return Query(description=description, examples=list(example) or None, **rules)
 
 
-Limit = Annotated[int, query("Items a page.", ge=1, le=100)]
+Limit = Annotated[int, query("Items per page.", ge=1, le=100)]
 Cursor = Annotated[str | None, query("`nextCursor` of the previous page.", max_length=512)]
 
 

@@ -27,7 +27,9 @@ class EpisodeFact(WireModel):
     text: str = Field(examples=["Ada lives in Bern."])
     on: date = describe("The day that it is about, or was said on.", "2026-03-14", serialization_alias="date")
     message_ids: tuple[str, ...] = describe("The messages that it was taken from.", ["m-1"])
-    superseded_at: Timestamp | None = describe("Since when a later fact contradicts it; null while it is valid.", None)
+    superseded_at: Timestamp | None = describe(
+        "The time since which a later fact has contradicted it; null while it is valid.", None
+    )
     superseded_by: str | None = describe("The id of that fact.", None)
 
 
@@ -41,7 +43,7 @@ class ServedEpisode(WireModel):
     user_id: str = Field(examples=["alice"])
     agent_ids: tuple[str, ...] = describe("The agents that took part.", ["assistant"])
     status: EpisodeStatus = describe(
-        "`complete` once it has been summarised and indexed as far as that is possible and wanted."
+        "`complete` once it has been summarised and indexed, as far as possible and configured."
     )
     missing: tuple[EpisodePart, ...] = describe("The parts that could not be made yet; a later attempt makes them.", [])
     started_at: Timestamp | None = describe("The time of its first message.", TIMESTAMP)
@@ -102,7 +104,7 @@ class EpisodeWithMessages(ServedEpisode):
 
     messages: list[ServedEpisodeMessage] = describe("In order. Pages go back in time.")
     tool_calls: list[ServedToolCallRecord] = describe(
-        "Those of the runs that begin with these messages; of many, the last."
+        "The calls of the runs that begin with these messages; of many calls, the last ones."
     )
     next_cursor: str | None = describe("Pass it as `cursor` to get the messages before; null on the last page.", None)
 
@@ -116,7 +118,9 @@ class SearchRequest(
     """A search in the caller's episodes."""
 
     query: str = describe(
-        "Words, or a question; not blank. Operators mean nothing.", "Where do I live?", json_schema_extra=NOT_BLANK
+        "Words or a question; not blank. Search operators have no meaning.",
+        "Where do I live?",
+        json_schema_extra=NOT_BLANK,
     )
     limit: int = describe("Episodes that are returned at most.", default=10, ge=1, le=50)
     since: str | None = describe(
@@ -151,7 +155,7 @@ class ServedMatchedFact(WireModel):
 
 
 class ServedFoundEpisode(WireModel):
-    """An episode, and what of it matches."""
+    """An episode with its matching parts."""
 
     episode_id: str = Field(examples=[EPISODE_ID])
     thread_id: str = Field(examples=[THREAD_ID])
@@ -208,7 +212,7 @@ class SentImportedMessage(Asked):
         json_schema_extra={"enum": ["user", "assistant", "tool", "event"]},
     )
     content: str | Annotated[list[dict[str, Any]], Field(fail_fast=True)] = describe(
-        "Text, or content parts, of which the text is kept. A message without any is left out.",
+        "Text or content parts. Only the text is kept, and a message without text is left out.",
         "I moved to Bern last week.",
     )
     timestamp: str = describe("ISO 8601 with a time zone. Kept.", "2025-06-02T09:30:00Z", json_schema_extra=TIME)
@@ -237,13 +241,13 @@ class ImportRequest(Asked, extra="forbid", json_schema_extra={"examples": [SESSI
     agent_id: str | None = describe("The main agent of the conversation.", default=None)
     title: str | None = describe("The conversation's title.", "Moving to Bern", default=None)
     messages: list[SentImportedMessage] = describe(
-        "In order, which is kept whatever their times; at most 5,000.",
+        "In order, at most 5,000. The order is kept even if the times are in another order.",
         fail_fast=True,
         json_schema_extra={"minItems": 1, "maxItems": 5_000},
     )
     ended_at: str | None = describe("The time of the last message unless given.", default=None, json_schema_extra=TIME)
     time_zone: str | None = describe(
-        "IANA's name of the user's time zone then, whose days count; without it, the offsets of the times.",
+        "IANA's name of the user's time zone at the time; without it, days are computed by the offsets of the times.",
         "Europe/Vienna",
         default=None,
     )

@@ -32,7 +32,7 @@ from baton.threads.requests.session_import import parse_imported_session
 router = APIRouter(prefix="/v1/episodes", tags=["episodes"])
 
 EpisodeId = Annotated[UUID, Path(description="The episode's id.", examples=[EPISODE_ID])]
-MessageLimit = Annotated[int, query("Messages a page.", ge=1, le=500)]
+MessageLimit = Annotated[int, query("Messages per page.", ge=1, le=500)]
 
 
 @router.get("", summary="List episodes")

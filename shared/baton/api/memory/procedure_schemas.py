@@ -217,7 +217,7 @@ class Declination(
     extra="forbid",
     json_schema_extra={"examples": [{"userId": "alice", "version": 1, "reason": "There is one already."}]},
 ):
-    """An offer to decline, and why."""
+    """An offer to decline, with the reason."""
 
     user_id: str = describe("The maker of the skill.", "alice", max_length=MAX_USER_ID)
     version: int = describe("The version that the caller has read.", 1, ge=1)

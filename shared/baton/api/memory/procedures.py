@@ -212,7 +212,7 @@ _CHANGED_VERSION = {
     "name": "version",
     "in": "query",
     "required": False,
-    "description": "The version that was changed, of a SKILL.md.",
+    "description": "For a SKILL.md: the version on which the change is based.",
     "schema": {"type": "integer", "minimum": 1},
 }
 
@@ -226,8 +226,8 @@ _CHANGED_VERSION = {
 async def change_procedure(named: Named, request: Request, if_match: IfMatch = None) -> ServedProcedure:
     """Save changed content as a new pending version: JSON, or a SKILL.md as `text/markdown` with `?version=`.
 
-    `version`, or `If-Match`, is the newest one, which was changed. If that is pending, it is retired, so that a user
-    who approves a version has read just that. Needs `procedure:approve`.
+    `version` or `If-Match` must name the newest version, on which the change is based. If that version is pending, it
+    is retired, so that nobody approves a text that has changed meanwhile. Needs `procedure:approve`.
     """
     if is_markdown(request):
         number = request.query_params.get("version")

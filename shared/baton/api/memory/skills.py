@@ -106,8 +106,8 @@ async def list_all_procedures(
 ) -> Listing[ServedProcedure]:
     """Return versions of all agents' procedures in one status, by their last decision, newest first.
 
-    By default what waits for a decision. `offered` lists the private skills that users ask to share, each under its
-    maker (`createdBy`). Agents that the caller may not talk to are left out. Needs `procedure:approve`.
+    By default, those that wait for a decision. `offered` lists the private skills that users ask to share, each under
+    its maker (`createdBy`). Agents that the caller may not talk to are left out. Needs `procedure:approve`.
     """
     scope.require(Permission.PROCEDURE_APPROVE, "procedure.read")
     agents = (await app.agents.of(scope)).visible(scope)

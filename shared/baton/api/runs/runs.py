@@ -93,7 +93,7 @@ async def run(
 ) -> Response:
     """Answer the last user message of the input, as a stream of AG-UI events.
 
-    Only that message is read, because the store has the others. Its `id` is the idempotency key.
+    Other messages of the input are ignored, because the store has them. The message's `id` is the idempotency key.
     `forwardedProps.agentId` selects the main agent of a new conversation. The agent's model may call the client's
     `tools`, and its prompt holds the client's `context`, unless its definition says otherwise. A run that calls such a
     tool ends; tool messages at the end of `messages` bring the results and continue it. The client's `state` is

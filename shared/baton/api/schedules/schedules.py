@@ -49,7 +49,7 @@ async def _serve(app: App, caller: Scope, owned: OwnedSchedule) -> ServedSchedul
     },
 )
 async def create_schedule(body: ScheduleRequest, caller: Caller, app: UseCases, response: Response) -> ServedSchedule:
-    """Have an agent asked something at a later time, once or repeatedly, in one of the caller's conversations.
+    """Schedule a question to an agent, once or repeatedly, in one of the caller's conversations.
 
     The agent must allow schedules. Repeated with the same `id`: 200 and the schedule as it is. It is audited.
     """
@@ -73,7 +73,7 @@ async def list_schedules(
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Listing[ServedSchedule]:
-    """Return the caller's schedules, those of the next slots first, then those without one.
+    """Return the caller's schedules, the next slot first. Schedules without a further slot come last.
 
     The tenant's are listed user by user, with `userId`, and are audited; a page of them may have fewer items than
     `limit` and still have a `nextCursor`. Personal data in other users' texts is replaced, unless the caller holds

@@ -33,7 +33,7 @@ async def take_hook(
     request: Request,
     app: UseCases,
 ) -> Response:
-    """Begin a run by a request that another system has signed, as the hook of the settings says.
+    """Begin a run by a request that another system has signed, as the settings of the hook define.
 
     It takes no token. Its signature is that of Standard Webhooks, or one HMAC-SHA256 in a header. An event that comes
     again gets the same answer, without a second run.

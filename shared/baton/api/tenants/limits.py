@@ -61,8 +61,8 @@ async def put_limits(
 ) -> ServedCurrentLimits:
     """Set all limits of the tenant: they hold within a minute. Needs `tenant:manage`.
 
-    None may be above the deployment's, and no rate may be 0. What exceeds a new limit already is kept, but nothing is
-    added to it. With `If-Match` the limits are set only if nobody has changed them since. Repeated: the same answer.
+    No limit may be above the deployment's, and no rate may be 0. Data that exceed a new limit are kept, but nothing can
+    be added. With `If-Match` the limits are set only if nobody has changed them since. Repeated: the same answer.
     """
     caller.require(Permission.TENANT_MANAGE, "limits.change")
     stored = await app.ports.tenant_limits.get(caller)

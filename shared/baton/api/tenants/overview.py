@@ -38,7 +38,7 @@ class TurnCounts(WireModel):
     output_tokens: int = Field(examples=[2_436])
     cached_input_tokens: int = Field(examples=[9_216])
     cost: float | None = COST
-    unpriced: int = describe("Turns whose cost is not known, and not in `cost`.", 0)
+    unpriced: int = describe("Turns of unknown cost, which `cost` does not include.", 0)
 
     @classmethod
     def from_record(cls, counts: DayCounts, **more: Any) -> Self:
@@ -145,7 +145,7 @@ async def get_overview(
 ) -> ServedOverview:
     """Return counts of turns, failures, tokens, costs and first words, of one page of conversations.
 
-    The conversations that were active last come first. Add up the pages, for as many as you need. Needs
+    The conversations that were active last come first. Add up as many pages as you need. Needs
     `thread:read_all`; it is audited, once for all of its pages. Titles are redacted without `pii:read`.
     """
     caller.require(Permission.THREAD_READ_ALL, "overview.read")

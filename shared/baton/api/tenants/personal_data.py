@@ -74,9 +74,9 @@ class ServedForgetRequest(WireModel):
     )
     ended_at: Timestamp | None = Field(examples=[TIMESTAMP])
     counts: dict[str, int] = describe(
-        "The amount that was removed, by kind.", {"messages": 12, "objectVersions": 2, "threads": 1}
+        "The number of removed objects, by kind.", {"messages": 12, "objectVersions": 2, "threads": 1}
     )
-    residue: dict[str, int] = describe("The amount that the last check found, by kind.", {})
+    residue: dict[str, int] = describe("The number of objects that the last check found, by kind.", {})
 
 
 class ServedRetention(WireModel):
@@ -145,7 +145,7 @@ async def get_forget_request(
     caller: Caller,
     app: UseCases,
 ) -> ServedForgetRequest:
-    """Return the progress of a request: for who made it, whom it is about, and holders of `user:manage`."""
+    """Return the progress of a request. Its sender, the user it is about and holders of `user:manage` may read it."""
     return _serve_request(app, await app.privacy.forget_calls.get(caller, request_id))
 
 
@@ -206,7 +206,7 @@ async def get_retention(caller: Caller, app: UseCases) -> ServedRetention:
 async def put_retention(body: RetentionRequest, caller: Caller, app: UseCases) -> ServedRetention:
     """Set how long the tenant keeps things. It is enforced within minutes, then once a day. Needs `user:manage`.
 
-    Name at least one field, with `null` for what is kept for ever: an empty object is refused.
+    Send at least one field; an empty object is refused. `null` keeps the data for ever.
     """
     caller.require(Permission.USER_MANAGE, "retention.change")
     if not body.model_fields_set:

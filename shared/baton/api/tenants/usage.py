@@ -97,7 +97,7 @@ async def get_usage(
 ) -> ServedTenantUsage:
     """Return turns, failures, tokens, cost and storage, of one page of conversations and objects.
 
-    Add up the pages, all of them for a bill. Needs `tenant:manage`; it is audited, once for all pages. It has sums
+    Add up the pages; a bill needs all of them. Needs `tenant:manage`; it is audited, once for all pages. It has sums
     only, and no content.
     """
     caller.require(Permission.TENANT_MANAGE, "usage.read")

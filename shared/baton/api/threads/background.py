@@ -38,9 +38,9 @@ class ServedBackgroundTask(WireModel):
     status: BackgroundStatus = Field(examples=["working"])
     started_at: Timestamp = Field(examples=[TIMESTAMP])
     progress: str | None = describe(
-        "How far it is, as the tool or the remote agent has reported; null if it has not.", "3 of 10"
+        "The progress that the tool or the remote agent has reported; null if it has reported none.", "3 of 10"
     )
-    expires_at: Timestamp = describe("When it is given up.", TIMESTAMP)
+    expires_at: Timestamp = describe("The time at which it is given up.", TIMESTAMP)
     result_run_id: str | None = describe("The run that its result has begun; null before that.", RUN_ID)
 
 

@@ -93,7 +93,7 @@ def _serve_branch(thread: Thread, alternative: Alternative, message: StoredMessa
     ),
 )
 async def select_branch(thread_id: ThreadId, branch_id: BranchId, scope: Caller, app: UseCases) -> SelectedBranch:
-    """Continue the conversation with another branch, as far as that one has come.
+    """Continue the conversation with another branch, from its last message on.
 
     Every tab is notified by `branch_selected`. Refused while the conversation is answering, or waits for an approval. A
     branch that is selected already stays so.
@@ -153,7 +153,7 @@ async def make_sandbox(thread_id: ThreadId, scope: Caller, app: UseCases, body: 
 async def merge(
     thread_id: ThreadId, scope: Caller, app: UseCases, body: Annotated[MergeRequest | None, Body(title="Asked")] = None
 ) -> MessageAnswer:
-    """Add this fork's last answer to the conversation it was branched from, and give that turn's messages: one.
+    """Add this fork's last answer to the conversation it was branched from, and return the message of that turn.
 
     It is a turn of the parent's that asks no model, with the fork's agent as its speaker and `source` `specialist`.
     Repeated, the answer is the same, until the fork has answered something else. The body may be left out.

@@ -57,7 +57,7 @@ async def thread_filters(
     agent_id: Annotated[
         str | None,
         query(
-            "Only those of this main agent, or that it answers next.",
+            "Only those with this main agent, or with this agent as the active one.",
             "assistant",
             alias="agentId",
             min_length=1,
@@ -66,12 +66,16 @@ async def thread_filters(
     ] = None,
     state: Annotated[ThreadState | None, query("Only those in this state.", "waiting")] = None,
     has_error: Annotated[
-        bool | None, query("Only those in which a turn has failed, or none has.", alias="hasError")
+        bool | None,
+        query(
+            "`true`: only those in which a turn has failed; `false`: only those without a failed turn.",
+            alias="hasError",
+        ),
     ] = None,
     has_feedback: Annotated[
         bool | None,
         query(
-            "Only those with an answer that was rated, or none; a rating that was withdrawn counts.",
+            "`true`: only those with a rated answer; `false`: only those without. A withdrawn rating counts as one.",
             alias="hasFeedback",
         ),
     ] = None,
@@ -81,7 +85,7 @@ async def thread_filters(
     min_cost: Annotated[
         float,
         query(
-            "Only those that cost at least so much; it needs prices (`modelPrices` of the settings).",
+            "Only those that cost at least this much, in the currency of the setting `modelPrices`, which it needs.",
             alias="minCost",
             ge=0,
             le=MAX_COST,

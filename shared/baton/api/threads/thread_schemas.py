@@ -96,7 +96,7 @@ class ContinueRequest(Asked):
 
 
 class ForkRequest(Asked):
-    """A fork to make of a conversation."""
+    """The fork to make of a conversation."""
 
     agent_id: str = describe("The main agent of the new conversation.", "research", min_length=1, max_length=64)
     include_history_messages: int = describe(
@@ -114,7 +114,7 @@ class SandboxRequest(Asked):
 
 
 class ServedBranch(WireModel):
-    """One of several messages of the user's that continue from the same message, and what followed it."""
+    """One of several messages of the user that continue from the same message, with the messages that followed it."""
 
     branch_id: str = Field(examples=["b4"])
     message_id: str = describe("The user's message, which a regenerated branch repeats.", "m-2")

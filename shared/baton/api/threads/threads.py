@@ -129,7 +129,8 @@ async def rename_thread(thread_id: ThreadId, caller: Caller, app: UseCases, body
 async def mark_read(thread_id: ThreadId, caller: Caller, app: UseCases, body: ReadRequest) -> Response:
     """Note how far the caller has read a conversation that belongs to them.
 
-    `unread` of the thread falls by it, and never rises. The caller's open connections are notified by `thread_updated`.
+    This lowers `unread` of the thread, and never raises it. The caller's open connections are notified by
+    `thread_updated`.
     """
     await app.sessions.unread_answers.mark_read(caller, thread_ref(caller, thread_id).id, body.ordinal)
     return Response(status_code=204)

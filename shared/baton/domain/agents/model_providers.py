@@ -194,7 +194,7 @@ class AbilityCheck:
     works: bool | None
     """None if it was not tried, because a trial before it has failed."""
     remark: str | None = None
-    """A remark, also where it works."""
+    """A remark, even if the ability works."""
     error: str | None = None
     """The code of the error that ended the trial."""
     reason: str | None = None

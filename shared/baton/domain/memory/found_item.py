@@ -170,12 +170,12 @@ class ContextItem(RecordedModel):
     title: str = Field(description="The one who said it, or its title.", examples=["noted"])
     text: str = Field(examples=["The user's cat is called Miso."])
     date: str | None = Field(examples=[TIMESTAMP])
-    score: float | None = Field(description="Fused, from 0 to 1; it ranks the items.", examples=[0.83])
+    score: float | None = Field(description="The fused score by which items are ranked, from 0 to 1.", examples=[0.83])
     signals: dict[str, float] = Field(
         description="Raw scores: cosine similarity for `meaning`, BM25 for `words`, by view.",
         examples=[{"turn.meaning": 0.61, "turn.words": 4.2}],
     )
-    tokens: int = Field(description="In the prompt; 0 for an item that was left out.", examples=[21])
+    tokens: int = Field(description="Tokens in the prompt; 0 for an item that was left out.", examples=[21])
     included: bool
     reason: str | None = Field(
         description="The reason for which it was left out.", examples=["below the relevance floor: 0.130 < 0.2"]
@@ -189,7 +189,7 @@ class ContextItem(RecordedModel):
     number: int | None = Field(
         default=None,
         exclude_if=lambda number: number is None,
-        description="The number by which answers cite a chunk of the prompt; left out of other items.",
+        description="The number by which answers cite a chunk; absent for other items.",
         examples=[2],
     )
     source: ContextSource | None = Field(

@@ -25,7 +25,9 @@ class QuietHours(_Rules):
     """The hours of a day in which such runs wait, on the clocks of the user."""
 
     begin: HourAndMinute = Field(description="The hour and minute at which they begin.", examples=["22:00"])
-    end: HourAndMinute = Field(description="The hour and minute at which they end; before `begin`: of the next day.")
+    end: HourAndMinute = Field(
+        description="The hour and minute at which they end; a time before `begin` is on the next day."
+    )
 
     @model_validator(mode="after")
     def _have_a_length(self) -> QuietHours:
@@ -51,10 +53,10 @@ class SelfStartedRuns(_Rules):
 
     enabled: bool = Field(default=True, description="False: no schedule and no event begins a run.")
     per_conversation_per_day: Starts | None = Field(
-        default=None, description="Such runs in one conversation in a day of UTC.", examples=[100]
+        default=None, description="The most such runs in one conversation on one day (UTC).", examples=[100]
     )
     per_user_per_day: Starts | None = Field(
-        default=None, description="Such runs of one user in a day of UTC.", examples=[500]
+        default=None, description="The most such runs of one user on one day (UTC).", examples=[500]
     )
     quiet_hours: QuietHours | None = Field(default=None, description="The hours in which they wait.")
 

@@ -40,25 +40,35 @@ class LimitFields(BaseModel):
     )
     """A turn that has begun may exceed it."""
     runs_at_once: AtOnce | None = Field(default=None, description="Runs in progress at the same time.", examples=[50])
-    user_runs_at_once: AtOnce | None = Field(default=None, description="The same of one user.", examples=[3])
+    user_runs_at_once: AtOnce | None = Field(
+        default=None, description="Runs of one user in progress at the same time.", examples=[3]
+    )
     messages_per_minute: Amount | None = Field(
-        default=None, description="Messages in a minute of the clock.", examples=[300]
+        default=None, description="Messages in one minute of the clock.", examples=[300]
     )
     """Only those that begin a run count."""
-    user_messages_per_minute: Amount | None = Field(default=None, description="The same of one user.", examples=[20])
+    user_messages_per_minute: Amount | None = Field(
+        default=None, description="Messages of one user in one minute of the clock.", examples=[20]
+    )
     tokens_per_day: Amount | None = Field(
         default=None, description="Tokens in a day of UTC, of all conversations and models.", examples=[20_000_000]
     )
     """A turn that has begun may exceed it."""
-    user_tokens_per_day: Amount | None = Field(default=None, description="The same of one user.", examples=[1_000_000])
+    user_tokens_per_day: Amount | None = Field(
+        default=None, description="Tokens of one user in a day of UTC.", examples=[1_000_000]
+    )
     connections: AtOnce | None = Field(default=None, description="Open WebSocket connections.", examples=[400])
-    user_connections: AtOnce | None = Field(default=None, description="The same of one user.", examples=[10])
+    user_connections: AtOnce | None = Field(
+        default=None, description="Open WebSocket connections of one user.", examples=[10]
+    )
     follow_streams: AtOnce | None = Field(
         default=None,
         description="Open streams of `GET /v1/threads/{id}/events` and of subscriptions to A2A tasks.",
         examples=[100],
     )
-    user_follow_streams: AtOnce | None = Field(default=None, description="The same of one user.", examples=[5])
+    user_follow_streams: AtOnce | None = Field(
+        default=None, description="Open streams of one user, as for `followStreams`.", examples=[5]
+    )
 
     self_started_runs: SelfStartedRuns | None = Field(
         default=None, description="The rules for runs that schedules, events and tasks begin."

@@ -227,7 +227,7 @@ class MessageMetadata(WireModel):
     consulted: list[dict[str, Any]] = Field(
         default_factory=list,
         exclude_if=lambda consulted: not consulted,
-        description="Documents that agents were given for the answer and that no text cites; left out without any.",
+        description="Documents that agents got for the answer but did not cite; absent if there are none.",
         examples=[[]],
     )
     result: Any = Field(
@@ -239,7 +239,7 @@ class MessageMetadata(WireModel):
     outcome: CallEnd | None = Field(
         default=None,
         exclude_if=lambda outcome: outcome is None,
-        description="The end of the call that a tool's message answers; only those have it.",
+        description="The outcome of the call that a tool's message answers. Absent for other messages.",
     )
     author: MessageAuthor | None = Field(
         default=None,
@@ -259,7 +259,7 @@ class MessageMetadata(WireModel):
     time_zone: str | None = Field(
         default=None,
         exclude_if=lambda time_zone: time_zone is None,
-        description="The user's time zone when it was sent; left out where it is not known, and of answers.",
+        description="The user's time zone when the message was sent; absent if it is unknown, and for answers.",
         examples=["Europe/Vienna"],
     )
 

@@ -38,7 +38,7 @@ class WorkflowInProgress(WireModel):
     state: str = Field(examples=["DEFINING_TRIGGERS"])
     label: str = Field(description="The state, as the user sees it.", examples=["Defining Triggers"])
     step: int | None = Field(
-        description="From 1; null in a state that the workflow's definition lacks now.", examples=[2]
+        description="From 1; null if the workflow's definition no longer has the state.", examples=[2]
     )
     steps: int | None = Field(examples=[4])
     can_exit: bool = Field(description="Whether to offer to leave it in this state.", examples=[True])
@@ -52,11 +52,15 @@ class Workflow(WireModel):
     name: str = Field(description="The name by which the user knows it.", examples=["your Slack Alert skill"])
     state: str = Field(examples=["DEFINING_TRIGGERS"])
     label: str = Field(description="The state, as the user sees it.", examples=["Defining Triggers"])
-    step: int | None = Field(description="From 1; null where its definition is gone or lacks the state.", examples=[2])
+    step: int | None = Field(
+        description="From 1; null if the definition no longer exists or lacks the state.", examples=[2]
+    )
     steps: int | None = Field(examples=[4])
     thread_id: str = Field(description="The conversation it is in, or was left in.", examples=[THREAD_ID])
     updated_at: Timestamp = Field(examples=[TIMESTAMP])
-    expires_at: Timestamp = Field(description="Until when it can be continued.", examples=["2026-04-13T09:26:53.589Z"])
+    expires_at: Timestamp = Field(
+        description="The time until which it can be continued.", examples=["2026-04-13T09:26:53.589Z"]
+    )
 
 
 class DeskState(WireModel):
@@ -64,10 +68,10 @@ class DeskState(WireModel):
 
     agent_id: str = Field(description="The desk.", examples=["support"])
     status: DeskStatus
-    since: Timestamp = Field(description="Since when it has this status.", examples=[TIMESTAMP])
+    since: Timestamp = Field(description="The time since which it has this status.", examples=[TIMESTAMP])
     person: MessageAuthor | None = Field(description="The person who has taken it; null while it waits.")
     ahead: int | None = Field(
-        description="Conversations that waited already when it came; null once it is taken, and where it is not known.",
+        description="Conversations that waited already when it came; null once it is taken, and if it is unknown.",
         examples=[2],
     )
 
@@ -76,10 +80,10 @@ class State(WireModel):
     """The state that every screen of a thread shows."""
 
     active_agent: ActiveAgent
-    desk: DeskState | None = Field(default=None, description="The desk that is active; null if none is.")
+    desk: DeskState | None = Field(default=None, description="The active desk; null if there is none.")
     workflow: WorkflowInProgress | None
     resumable: list[Workflow] = Field(
-        description="Unfinished workflows that can be continued here, the one changed last first."
+        description="Unfinished workflows that can be continued here, the latest change first."
     )
     status: ThreadStatus
 

@@ -154,7 +154,7 @@ class ScheduleMaking:
         return schedule
 
     async def listed(self, scope: Scope, *, status: ScheduleStatus | None = None) -> Sequence[Schedule]:
-        """Return the caller's schedules, those of the next slots first, then those without one."""
+        """Return the caller's schedules, the next slot first. Schedules without a further slot come last."""
         own = await self.schedules.of_user(scope)
         matching = [schedule for schedule in own if status in (None, schedule.status)]
         return sorted(matching, key=rank)
