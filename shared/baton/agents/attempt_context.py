@@ -27,6 +27,8 @@ from baton.domain.runs.task import RemoteTask
 from baton.domain.runs.tool_call import ToolCallRecord
 from baton.domain.runs.usage import ModelUsage, Usage
 from baton.domain.tenants.identity import Scope
+from baton.domain.tenants.spending import SpendingWarning
+from baton.domain.threads.events import spending_warning
 from baton.domain.threads.message import OutcomeType, Role, StoredMessage, with_text
 from baton.domain.threads.thread import Run
 from baton.domain.times import Today
@@ -198,6 +200,8 @@ class Attempt:
     """Verdicts on the other texts of the run's prompts, by agent, origin and text: the text to use, or None."""
     spent: list[ModelUsage] = field(default_factory=list)
     """The usage of each call of a model."""
+    warned: set[str] = field(default_factory=set)
+    """The accounts about whose spending the user was warned in this attempt."""
 
     @property
     def scope(self) -> Scope:
@@ -220,6 +224,12 @@ class Attempt:
         """Emit the events as they are made."""
         for event in events:
             self.emit(event)
+
+    def warn(self, warning: SpendingWarning) -> None:
+        """Tell the user, once for each account, that most of what models may cost is spent."""
+        if warning.account not in self.warned:
+            self.warned.add(warning.account)
+            self.emit(spending_warning(warning))
 
     async def may_act(self) -> bool:
         """Wait until the question is stored. Return False if the run was stopped: then no tool or agent may be called.

@@ -78,7 +78,7 @@ class LimitedModel:
             async with aclosing(stream) as chunks:
                 async for chunk in chunks:
                     spent.take(chunk)
-                    yield chunk
+                    yield replace(chunk, warning=reserved.warning) if isinstance(chunk, Finished) else chunk
         except ModelError as error:
             spent.is_charged = spent.is_charged or isinstance(error, ModelTimeout)
             raise

@@ -275,6 +275,8 @@ class ModelAnswer:
                 self.model = self._note.model = chunk.model
             elif isinstance(chunk, chat_model.Finished):
                 self.finished = chunk
+                if chunk.warning is not None:
+                    self._context.warn(chunk.warning)
 
         try:
             await stream(take)

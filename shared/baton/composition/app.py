@@ -260,7 +260,7 @@ class App:
     def spending_limits(self) -> parts.SpendingLimits:
         """Limits what models cost."""
         ports = self.ports
-        return parts.SpendingLimits(ports.spending, self.current_limits, lambda: ports.prices, ports.clock)
+        return parts.SpendingLimits(ports.spending, self.current_limits, lambda: ports.prices, ports.clock, ports.audit)
 
     @cached_property
     def model(self) -> parts.ChatModel:

@@ -145,6 +145,8 @@ class Metric(StrEnum):
     """Runs that the rates of their tenant do not count, because the item of the counts is too large."""
     SPENDING_NOT_COUNTED = "SpendingNotCounted"
     """Calls of models that were not made because they could not be counted, and costs that were not stored."""
+    SPENDING_WARNINGS = "SpendingWarnings"
+    """Limits of spending of which most was spent for the first time in their period."""
     SEARCH_INDEX_FILL = "SearchIndexFill"
     """The percentage of an owner's space in the embedded index that is used after a write."""
     SPANS_DROPPED = "SpansDropped"

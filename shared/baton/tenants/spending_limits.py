@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from aws_lambda_powertools import Logger
@@ -35,13 +35,16 @@ from baton.domain.tenants.spending import (
     Hold,
     SpendingCounts,
     SpendingPeriod,
+    SpendingWarning,
     day_of,
     nano_limits,
 )
 from baton.domain.tenants.spending_rules import SpendingLimit, SpendingRules
+from baton.domain.times import iso
 from baton.failures.reports import in_background
 from baton.ports.agents.chat_model import ModelCaller
 from baton.ports.clock import Clock
+from baton.ports.tenants.audit import AuditLog
 from baton.ports.tenants.spending import SpendingStore
 from baton.tenants.tenant_copies import CurrentLimits
 
@@ -82,6 +85,8 @@ class ReservedCall:
     price: Price
     """The price of the model that was asked for."""
     holds: Sequence[tuple[AccountLimit, Hold]]
+    warning: SpendingWarning | None = None
+    """The account that has spent most of what it may; None if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +109,7 @@ class SpendingLimits:
     prices: Callable[[], Prices]
     """Returns the prices of models now."""
     clock: Clock
+    audit: AuditLog
 
     async def rules_of(self, scope: Scope) -> SpendingRules | None:
         """Return the rules of the tenant; None if there is nothing to check."""
@@ -155,11 +161,13 @@ class SpendingLimits:
         is_limited = not (caller.may_overspend and rules.may_ask)
         reserving = _Reserving(f"c{secrets.token_hex(6)}", nano(most), nano(least), is_limited=is_limited, rules=rules)
         holds: list[tuple[AccountLimit, Hold]] = []
+        warnings: list[SpendingWarning] = []
         reserved = ReservedCall(scope, reserving.name, known_prices[0], holds)
         try:
             for limited in accounts:
-                hold = await self._reserve(scope, limited, reserving)
+                counts, hold = await self._reserve(scope, limited, reserving)
                 holds.append((limited, hold))
+                warnings += _list_warnings(limited, counts)
         except StoreUnavailable:
             logger.warning("a call of a model cannot be counted, and is not made", tenant_id=scope.tenant_id)
             count(Metric.SPENDING_NOT_COUNTED)
@@ -168,15 +176,18 @@ class SpendingLimits:
         except BaseException:
             await asyncio.shield(in_background(self._settle(reserved, 0), "spending of a call"))
             raise
-        return reserved
+        return replace(reserved, warning=max(warnings, key=lambda warning: warning.percent, default=None))
 
     async def settle(self, reserved: ReservedCall, model: str | None, usage: Usage) -> None:
         """Count the cost of a call that has ended. ``model`` is the one that has answered; None for the one asked."""
         price = (self.prices().of(model) if model is not None else None) or reserved.price
         await self._settle(reserved, nano(price.cost(usage)))
 
-    async def _reserve(self, scope: Scope, limited: AccountLimit, reserving: _Reserving) -> Hold:
-        """Reserve the cost in one account. Wait a while for calls in progress that have reserved what is left."""
+    async def _reserve(self, scope: Scope, limited: AccountLimit, reserving: _Reserving) -> tuple[SpendingCounts, Hold]:
+        """Reserve the cost in one account, and return its counts.
+
+        Waits a while for calls in progress that have reserved what is left.
+        """
         limits = nano_limits(limited.limit) if reserving.is_limited else {}
         for pause in (*PAUSES_SECONDS, None):
             now = self.clock.now()
@@ -184,7 +195,7 @@ class SpendingLimits:
             hold = Hold(reserving.most, reserving.least, until=until, day=day_of(now))
             result = await self.store.reserve(scope, limited.account, reserving.name, hold, limits)
             if result.hold is not None:
-                return result.hold
+                return result.counts, result.hold
             period = result.counts.find_spent(limits)
             if period is not None:
                 raise self._refusal(limited, result.counts, period, reserving.rules)
@@ -195,10 +206,30 @@ class SpendingLimits:
     async def _settle(self, reserved: ReservedCall, cost: int) -> None:
         for limited, hold in reserved.holds:
             try:
-                await self.store.settle(reserved.scope, limited.account, reserved.name, hold, cost)
+                counts = await self.store.settle(reserved.scope, limited.account, reserved.name, hold, cost)
+                if counts is not None:
+                    await self._warn(reserved.scope, limited, counts)
             except BatonError as failure:  # the reservation ends by itself
                 logger.warning("a cost is not counted", tenant_id=reserved.scope.tenant_id, code=failure.code)
                 count(Metric.SPENDING_NOT_COUNTED)
+
+    async def _warn(self, scope: Scope, limited: AccountLimit, counts: SpendingCounts) -> None:
+        """Audit and count that most of a limit is spent, once in its period."""
+        for warning in _list_warnings(limited, counts):
+            number = warning.period.number(counts.day)
+            if counts.warned.get(warning.period) == number:
+                continue
+            if await self.store.note_warning(scope, limited.account, warning.period, number):
+                count(Metric.SPENDING_WARNINGS)
+                detail = {
+                    "account": warning.account.value.lower(),
+                    "agentId": limited.account.name if warning.account is AccountKind.AGENT else None,
+                    "period": warning.period.value,
+                    "percent": str(warning.percent),
+                    "resetsAt": iso(warning.resets_at),
+                }
+                known_detail = {name: value for name, value in detail.items() if value is not None}
+                await self.audit.record(scope, "spending.warn", thread_id=None, outcome="reached", detail=known_detail)
 
     def _refusal(
         self, limited: AccountLimit, counts: SpendingCounts, period: SpendingPeriod, rules: SpendingRules
@@ -221,6 +252,11 @@ def _find_accounts(rules: SpendingRules, scope: Scope, agent_id: str | None) -> 
         listed.append(AccountLimit(Account(AccountKind.AGENT, agent_id), rules.of_agent(agent_id)))
     listed.append(AccountLimit(Account(AccountKind.TENANT), rules.tenant))
     return [limited for limited in listed if limited.limit]
+
+
+def _list_warnings(limited: AccountLimit, counts: SpendingCounts) -> Sequence[SpendingWarning]:
+    high = counts.list_high(nano_limits(limited.limit))
+    return [SpendingWarning(limited.account.kind, period, share, period.end(counts.day)) for period, share in high]
 
 
 def _seconds_until(time: datetime, now: datetime) -> int:

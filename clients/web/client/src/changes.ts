@@ -232,6 +232,11 @@ const CHANGES: Changes = {
       talk.cutAfter((value.after as string | null) ?? null);
       talk.isCut = true; // what follows is stored, and no event tells it again
     }
+    if (name === "spending_warning") {
+      const { account, percent, resetsAt } = value;
+      const warning = note(`spending:${about.runId}:${account}`, "spending");
+      talk.put({ ...warning, percent: Number(percent), resetsAt: String(resetsAt) }, about);
+    }
     if (name !== "thread_closed") return;
     if (talk.state && !talk.isOver(about)) talk.state = { ...talk.state, status: "closed" };
     const reason = String(value.reason);

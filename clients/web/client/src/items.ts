@@ -70,11 +70,12 @@ export interface ThinkingItem extends Shown {
   readonly agentId?: string | null;
 }
 
-export type NoteKind = "handoff" | "return" | "stopped" | "closed" | "error" | "event" | (string & {});
+export type NoteKind = "handoff" | "return" | "stopped" | "closed" | "error" | "event" | "spending" | (string & {});
 
 /**
  * A line between messages. `label` is the server's sentence; where there is none, `kind` and `reason` tell. An `event`
- * has begun its run by itself: `reason` is `schedule`, `event` or `task`, and `label` its text.
+ * has begun its run by itself: `reason` is `schedule`, `event` or `task`, and `label` its text. `spending` says that
+ * `percent` of what models may cost are spent, until `resetsAt`.
  */
 export interface NoteItem extends Shown {
   readonly role: "note";
@@ -84,6 +85,8 @@ export interface NoteItem extends Shown {
   readonly to?: string;
   /** Who has done it, where that is a person of a desk. */
   readonly name?: string;
+  readonly percent?: number;
+  readonly resetsAt?: string;
 }
 
 export type AgentProgress = "asked" | "working" | "waiting" | "done" | "failed" | "late" | "stopped" | "background";

@@ -212,6 +212,20 @@ test("a title is told when it is made, changed by renaming, and belongs to nobod
   assert.equal(chat.snapshot.title, "Hellos");
 });
 
+test("a warning of what answers cost is one line of its run", async () => {
+  const chat = await connected();
+  const [started, ...rest] = runOf(chat.send("Hello"), "Good day.");
+  const { threadId, runId } = started?.metadata ?? {};
+  const value = { account: "user", period: "day", percent: 85, resetsAt: "2040-03-02T00:00:00.000Z" };
+  const warning = { type: "CUSTOM", name: "spending_warning", value, metadata: { threadId, runId } };
+  FakeSocket.last.hear(started, warning, warning, ...rest);
+  const notes = chat.snapshot.items.filter((item) => item.role === "note");
+  assert.deepEqual(
+    notes.map(({ kind, percent, resetsAt }) => [kind, percent, resetsAt]),
+    [["spending", 85, value.resetsAt]],
+  );
+});
+
 test("what the user thinks of an answer is kept with it", async () => {
   const chat = await connected();
   FakeSocket.last.hear(...runOf(chat.send("Hello"), "Good day."));

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 from base64 import urlsafe_b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
@@ -84,6 +84,17 @@ def nano_limits(limit: SpendingLimit) -> Mapping[SpendingPeriod, int]:
 
 
 @dataclass(frozen=True, slots=True)
+class SpendingWarning:
+    """An account that has spent most of what it may."""
+
+    account: AccountKind
+    period: SpendingPeriod
+    percent: int
+    """The part of the limit that is spent."""
+    resets_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Hold:
     """The reservation of a call in progress."""
 
@@ -149,6 +160,11 @@ class SpendingCounts:
     def find_spent(self, limits: Mapping[SpendingPeriod, int]) -> SpendingPeriod | None:
         """Return the same of what was spent, whatever calls in progress have reserved."""
         return next((period for period in reversed(PERIODS) if self.spent(period) >= _most(limits, period)), None)
+
+    def list_high(self, limits: Mapping[SpendingPeriod, int]) -> Sequence[tuple[SpendingPeriod, int]]:
+        """Return the periods in which most of the limit is spent, with the percentages."""
+        shares = [(period, self.spent(period) / most if most else 1.0) for period, most in limits.items()]
+        return [(period, int(100 * share)) for period, share in shares if share >= WARNING_SHARE]
 
     def find_expired(self, now: datetime) -> Mapping[str, Hold]:
         """Return the reservations of workers that have died."""

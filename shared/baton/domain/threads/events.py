@@ -17,6 +17,7 @@ from baton.domain.documents.numbered_passages import split_consulted
 from baton.domain.errors import BatonError
 from baton.domain.runs.usage import Usage
 from baton.domain.schedules.background_task import BackgroundTask
+from baton.domain.tenants.spending import SpendingWarning
 from baton.domain.text import encodable, slices
 from baton.domain.threads.interrupt import Interrupt, InterruptDecision
 from baton.domain.threads.message import LENGTH, MessageAuthor, OutcomeType, Role, StoredMessage
@@ -332,6 +333,17 @@ def message_steered(message: StoredMessage) -> ag_ui.CustomEvent:
 def thread_title(title: str) -> ag_ui.CustomEvent:
     """Return the event of a new title."""
     return custom("thread_title", {"title": title})
+
+
+def spending_warning(warning: SpendingWarning) -> ag_ui.CustomEvent:
+    """Return the event that an account has spent most of what models may cost."""
+    value = {
+        "account": warning.account.value.lower(),
+        "period": warning.period.value,
+        "percent": warning.percent,
+        "resetsAt": iso(warning.resets_at),
+    }
+    return custom("spending_warning", value)
 
 
 def background_changed(task: BackgroundTask) -> ag_ui.CustomEvent:

@@ -14,6 +14,7 @@ from baton.domain.runs.provider_parts import ProviderParts
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.runs.usage import Usage
 from baton.domain.tenants.identity import Scope
+from baton.domain.tenants.spending import SpendingWarning
 from baton.domain.threads.message import Content, Role
 from baton.ports.documents.files import ThreadFiles
 
@@ -168,6 +169,8 @@ class Finished:
     Names of settings, ``images``, ``documents`` if it got their text only, and ``answer_schema`` if that stood in the
     prompt only.
     """
+    warning: SpendingWarning | None = None
+    """The account that had spent most of what it may before this call; None if there is none."""
 
 
 ModelChunk = AnsweredBy | TextDelta | ReasoningDelta | TextTakenBack | ToolCall | Finished

@@ -118,3 +118,16 @@ async def test_an_answer_under_a_limit_has_a_maximum_of_tokens() -> None:
     harness = limited(per_day(1_000_000, output_tokens=500))
     await harness.say()
     assert harness.model.asked[0].settings.max_output_tokens == 500
+
+
+async def test_from_four_fifths_of_a_limit_on_the_user_is_warned_and_the_audit_says_so_once() -> None:
+    harness = limited(per_day(50))
+    for number in range(4):
+        await harness.say(f"m{number}")
+    warned = await harness.say("m4")
+    [warning] = [event for event in (event.body for event in warned.events) if event.get("name") == "spending_warning"]
+    resets_at = "2040-03-02T00:00:00.000Z"
+    assert warning["value"] == {"account": "tenant", "period": "day", "percent": 80, "resetsAt": resets_at}
+    [record] = [record for record in harness.audit.records if record.action == "spending.warn"]
+    detail = {"account": "tenant", "period": "day", "percent": "80", "resetsAt": resets_at}
+    assert (record.outcome, record.detail) == ("reached", detail)

@@ -22,10 +22,12 @@ export class BatonNote extends Piece {
   }
 
   get #words(): string {
-    const { kind, label, reason, name } = this.item;
+    const { kind, label, reason, name, percent = 0, resetsAt = "" } = this.item;
     if (this.by) return this.say("handedOver", { name: this.by });
     if (kind === "event" && reason === "schedule") return this.say("reminder", { text: label ?? "" });
     if (kind === "event" && reason === "task") return `${this.say("background")}: ${label ?? ""}`;
+    if (kind === "spending")
+      return this.say("spent", { percent: String(percent), time: this.ui.locale.time(new Date(resetsAt)) });
     if (label) return label;
     if (kind === "stopped") return this.say("stopped");
     if (kind === "closed") return this.say(CLOSED[reason as keyof typeof CLOSED] ?? "closed", { name: name ?? "" });

@@ -74,6 +74,7 @@ export const ar: Catalogue = {
   closedByPerson: "أنهى {name} المحادثة.",
   closedByAgent: "أنهى المساعد المحادثة.",
   closedByTime: "أُغلقت المحادثة لأنه لم يُكتب شيء منذ مدة.",
+  spent: "استُهلك {percent}% من التكلفة المسموح بها للإجابات. يُعاد ضبطها في {time}.",
   research: "الوكلاء المستشارون",
   researching: "جارٍ البحث",
   asked: "سُئل",

@@ -75,6 +75,7 @@ export const de: Catalogue = {
   closedByPerson: "{name} hat die Unterhaltung beendet.",
   closedByAgent: "Der Assistent hat die Unterhaltung beendet.",
   closedByTime: "Die Unterhaltung wurde beendet, weil länger nichts gesagt wurde.",
+  spent: "{percent} % von dem, was Antworten kosten dürfen, sind verbraucht. Ab {time} beginnt es neu.",
   research: "Befragte Agenten",
   researching: "Recherchiert",
   asked: "gefragt",

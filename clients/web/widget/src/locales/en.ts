@@ -65,6 +65,7 @@ export const en = {
   closedByPerson: "{name} ended the conversation.",
   closedByAgent: "The assistant ended the conversation.",
   closedByTime: "The conversation was closed because nothing was said for a while.",
+  spent: "{percent}% of what answers may cost is used up. It starts again at {time}.",
   research: "Consulted agents",
   thinking: "Thinking…",
   input: "Input",

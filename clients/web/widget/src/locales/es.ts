@@ -75,6 +75,7 @@ export const es: Catalogue = {
   closedByPerson: "{name} terminó la conversación.",
   closedByAgent: "El asistente terminó la conversación.",
   closedByTime: "La conversación se cerró porque no se dijo nada durante un tiempo.",
+  spent: "Se ha gastado el {percent} % de lo que pueden costar las respuestas. Se restablece: {time}.",
   research: "Agentes consultados",
   researching: "Investigando",
   asked: "consultado",
