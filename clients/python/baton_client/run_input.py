@@ -50,6 +50,7 @@ class RunInput:
         branch: Mapping[str, Any] | None,
         time_zone: str | None = None,
         while_busy: WhileBusy | None = None,
+        over_spending: bool = False,
     ) -> RunInput:
         """Raises ``ConfigurationError`` if there is nothing to send. A ``branch`` may answer an old message again."""
         if content is None and not answers and branch is None:
@@ -67,6 +68,8 @@ class RunInput:
             forwarded["timeZone"] = time_zone
         if while_busy is not None:
             forwarded["whileBusy"] = while_busy
+        if over_spending:
+            forwarded["overSpending"] = True
         return cls(thread_id, str(uuid.uuid4()), message, tuple(answers), tuple(tools), context, forwarded)
 
     def answering(self, answers: Sequence[Answer]) -> RunInput:

@@ -31,6 +31,7 @@ from baton.domain.tenants.spending import SpendingWarning
 from baton.domain.threads.events import spending_warning
 from baton.domain.threads.message import OutcomeType, Role, StoredMessage, with_text
 from baton.domain.threads.thread import Run
+from baton.domain.threads.turn_requests import MessageRequest
 from baton.domain.times import Today
 from baton.memory.agent_memory import AgentMemory
 from baton.memory.inspection.inspection import Inspection
@@ -226,7 +227,7 @@ class Attempt:
             self.emit(event)
 
     def warn(self, warning: SpendingWarning) -> None:
-        """Tell the user, once for each account, that most of what models may cost is spent."""
+        """Warn the user, once for each account, that most of a spending limit is used up."""
         if warning.account not in self.warned:
             self.warned.add(warning.account)
             self.emit(spending_warning(warning))
@@ -290,7 +291,9 @@ class Attempt:
     @property
     def model_caller(self) -> ModelCaller:
         """The conversation for which models are asked."""
-        return ModelCaller.of(self.scope, self.thread_id)
+        request = self.facts.request
+        may_overspend = isinstance(request, MessageRequest) and request.over_spending
+        return replace(ModelCaller.of(self.scope, self.thread_id), may_overspend=may_overspend)
 
     def model_of(self, agent: AgentDefinition) -> str:
         """Return the name of the agent's model."""

@@ -144,6 +144,7 @@ class Actions:
             client=parse_client_offer(fields.get("tools"), fields.get("context")),
             time_zone=fields.get("timeZone"),
             while_busy=fields.get("whileBusy"),
+            over_spending=fields.get("overSpending"),
         )
         queued = make_queued_message(scope, request, request_id=caller.request_id, subscriber=caller.subscriber)
         mode = await self.waiting.send(self.queue, scope, queued)

@@ -242,6 +242,7 @@ class SpendingLimits:
             f"{resets_at:%Y-%m-%d} at 00:00 UTC.{asks}",
             resets_at=resets_at,
             retry_after=_seconds_until(resets_at, now),
+            can_continue=rules.may_ask,
         )
 
 

@@ -120,7 +120,8 @@ class Admission:
             if isinstance(request, MessageRequest) and request.begun_by is not None:
                 await self._services.self_starts.check(scope, request.begun_by)
             if is_message:
-                await self._services.spending_limits.check(scope)
+                may_overspend = isinstance(request, MessageRequest) and request.over_spending
+                await self._services.spending_limits.check(scope, may_overspend=may_overspend)
             return await self._services.run_limits.check(
                 scope, thread_id, message_id, is_message=is_message, begins_itself=begins_itself
             )

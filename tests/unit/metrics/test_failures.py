@@ -548,6 +548,13 @@ async def a_cost_that_is_not_stored(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (await harness.say()).types[-1] == "RUN_FINISHED"
 
 
+@failure(Metric.SPENDING_WARNINGS)
+async def a_limit_of_which_most_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
+    harness = Harness(prices=Prices({"test-model": Price(input=1_000_000, output=1_000_000)}))
+    harness.deployment_limits = DeploymentLimits(spending=SpendingRules(tenant=SpendingLimit(per_day=12.0)))
+    assert (await harness.say()).types[-1] == "RUN_FINISHED"
+
+
 @failure(Metric.SPANS_DROPPED)
 async def a_dead_collector_of_traces(monkeypatch: pytest.MonkeyPatch) -> None:
     dropped = SpansDropped()

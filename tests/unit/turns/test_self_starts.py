@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from baton.domain.runs.usage import Price, Prices
 from baton.domain.tenants.self_started_runs import QuietHours, SelfStartedRuns
+from baton.domain.tenants.spending_rules import SpendingLimit, SpendingRules
 from baton.domain.tenants.tenant_limits import DeploymentLimits, OperatorLimits
 from tests.harness.due import DueHarness
 from tests.harness.events import EventSender
@@ -105,6 +107,19 @@ async def test_quiet_hours_put_a_run_off_until_they_end_on_the_users_clocks(shop
     cause, _ = await shop.messages()
     assert cause.begun_by is not None
     assert cause.begun_by.id == "e1"
+
+
+async def test_a_run_over_a_spending_limit_is_put_off_until_it_is_reset(shop: EventSender) -> None:
+    shop.harness.prices = Prices({"test-model": Price(input=1_000_000, output=1_000_000)})
+    shop.harness.deployment_limits = DeploymentLimits(spending=SpendingRules(tenant=SpendingLimit(per_day=1.0)))
+    shop.served = Served(shop.harness)
+    assert await begun(shop, "e1", "e2") == 1
+    [(_, outcome, detail)] = shop.audited("due.run")
+    assert (outcome, detail["id"], detail["code"]) == ("put_off", "e2", "spending_limit_reached")
+    shop.harness.clock.advance(12 * 3600 + 60)
+    assert await shop.harness.app.due_starts.sweep(seconds=10) == 1
+    await shop.work()
+    assert len(shop.harness.model.asked) == 2
 
 
 async def test_a_run_over_a_rate_is_put_off_and_not_lost(shop: EventSender) -> None:

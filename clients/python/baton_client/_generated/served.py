@@ -2447,6 +2447,10 @@ class Problem(Model):
     """
     The time at which a spending limit is reset, in `spending_limit_reached`; left out of other problems.
     """
+    can_continue: bool | None = Field(None, alias="canContinue")
+    """
+    True if the user may go on: by the same message with `overSpending`; left out of other problems.
+    """
 
 
 class Procedure(Model):

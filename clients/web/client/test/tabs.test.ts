@@ -218,7 +218,7 @@ test("a warning of what answers cost is one line of its run", async () => {
   const { threadId, runId } = started?.metadata ?? {};
   const value = { account: "user", period: "day", percent: 85, resetsAt: "2040-03-02T00:00:00.000Z" };
   const warning = { type: "CUSTOM", name: "spending_warning", value, metadata: { threadId, runId } };
-  FakeSocket.last.hear(started, warning, warning, ...rest);
+  FakeSocket.last.hear(started as object, warning, warning, ...rest);
   const notes = chat.snapshot.items.filter((item) => item.role === "note");
   assert.deepEqual(
     notes.map(({ kind, percent, resetsAt }) => [kind, percent, resetsAt]),

@@ -94,6 +94,11 @@ class ServedProblem(WireModel, json_schema_extra={"example": EXAMPLE}):
         default=None,
         exclude_if=lambda time: time is None,
     )
+    can_continue: bool = describe(
+        "True if the user may go on: by the same message with `overSpending`; left out of other problems.",
+        default=False,
+        exclude_if=lambda can_continue: not can_continue,
+    )
 
 
 @cache
@@ -157,7 +162,7 @@ def response(request: Request, error: BatonError) -> JSONResponse:
     """Return the response for an error."""
     if error.status >= 500:
         count(Metric.REQUESTS_FAILED)
-    if isinstance(error, errors.ModelError) and error.retryable:
+    if isinstance(error, errors.ModelError) and error.retryable and not isinstance(error, errors.SpendingRefusal):
         count(Metric.MODEL_ERRORS_ANSWERED)
     headers = {"WWW-Authenticate": getattr(request.state, "challenge", "Bearer")} if error.status == 401 else {}
     if error.retry_after is not None:

@@ -194,6 +194,7 @@ def _make_message_request(scope: Scope, run_input: RunAgentInput, offer: ClientO
         content=parts if isinstance(parts, str) else [part.model_dump(by_alias=True) for part in parts],
         agent_id=_read_property(run_input.forwarded_props, "agentId"),
         while_busy=_read_property(run_input.forwarded_props, "whileBusy"),
+        over_spending=_read_property(run_input.forwarded_props, "overSpending"),
         run_id=run_input.run_id,
         branch=branch,
         client=with_results(offer, scope, results_before(run_input.messages)),

@@ -125,6 +125,9 @@ class SentMessageRequest(Asked, json_schema_extra={"examples": MESSAGES}):
         "steer",
         default=None,
     )
+    over_spending: bool | None = describe(
+        "True to be answered although a spending limit is reached, where the limit asks.", default=None
+    )
 
 
 class MessageAnswer(WireModel):

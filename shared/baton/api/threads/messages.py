@@ -48,6 +48,7 @@ async def send_message(scope: Caller, app: UseCases, message: SentMessageRequest
         content_field="message",
         time_zone=message.time_zone,
         while_busy=message.while_busy,
+        over_spending=message.over_spending,
     )
     return await run_and_answer(app, scope, request)
 

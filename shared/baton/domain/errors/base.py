@@ -45,6 +45,8 @@ class BatonError(Exception):
     """Seconds after which the request may succeed; None if they are not known."""
     resets_at: datetime | None = None
     """The time at which a limit's period ends; None for errors of no period."""
+    can_continue: bool = False
+    """True if the user may go on in spite of it, by the same message with ``overSpending``."""
 
     def __init_subclass__(
         cls,

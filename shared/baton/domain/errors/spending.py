@@ -19,10 +19,16 @@ class SpendingLimitReached(
     detail = "A spending limit is reached. Ask your administrators, or wait until it is reset."
 
     def __init__(
-        self, detail: str | None = None, *, resets_at: datetime | None = None, retry_after: int | None = None
+        self,
+        detail: str | None = None,
+        *,
+        resets_at: datetime | None = None,
+        retry_after: int | None = None,
+        can_continue: bool = False,
     ) -> None:
         """``resets_at`` is the end of the limit's period, in ``retry_after`` seconds."""
         super().__init__(detail)
+        self.can_continue = can_continue
         self.resets_at = resets_at
         self.retry_after = retry_after
 

@@ -308,6 +308,8 @@ def run_error(
     retry: dict[str, Any] = {} if error.retry_after is None else {"retryAfter": error.retry_after}
     if error.resets_at is not None:
         retry["resetsAt"] = iso(error.resets_at)
+    if error.can_continue:
+        retry["canContinue"] = True
     return ag_ui.RunErrorEvent(
         message=error.detail,
         code=error.code,

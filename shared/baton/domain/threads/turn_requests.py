@@ -87,6 +87,8 @@ class MessageRequest:
     """The user's time zone now; None if the client does not send it. A retry may come from another one."""
     while_busy: WhileBusy | None = None
     """The treatment that the sender asks for while a run is in progress; None for that of the agent."""
+    over_spending: bool = False
+    """True if the user wants the answer although a spending limit is reached, where the limits ask."""
     begun_by: RunSource | None = None
     """The cause of a run that no message of the user begins."""
     original_digest: str | None = None

@@ -67,6 +67,7 @@ def parse_message_request(
     client: ClientOffer | None = None,
     time_zone: object = None,
     while_busy: object = None,
+    over_spending: object = None,
 ) -> MessageRequest:
     """Parse a message. Raises ``InvalidRequest``, ``UnsupportedPart`` and ``MessageTooLarge``.
 
@@ -96,7 +97,15 @@ def parse_message_request(
         client=client,
         time_zone=parse_time_zone(time_zone),
         while_busy=parse_while_busy(while_busy),
+        over_spending=parse_over_spending(over_spending),
     )
+
+
+def parse_over_spending(value: object) -> bool:
+    """Parse whether the user goes on beyond a spending limit. Raises ``InvalidRequest``."""
+    if value is not None and not isinstance(value, bool):
+        raise InvalidRequest("overSpending must be true or false.")
+    return value is True
 
 
 def parse_while_busy(value: object) -> WhileBusy | None:

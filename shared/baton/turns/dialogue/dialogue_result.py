@@ -9,7 +9,7 @@ from ag_ui.core import BaseEvent
 
 from baton.agents.attempt_context import ScreenedQuestion
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.errors import BatonError, Interrupted, ModelError, TurnTimeout
+from baton.domain.errors import BatonError, Interrupted, ModelError, SpendingRefusal, TurnTimeout
 from baton.domain.memory.episode import EpisodeRef
 from baton.domain.metrics import Metric, count
 from baton.domain.runs.call_card import CallCard
@@ -79,6 +79,8 @@ def count_failure(error: BatonError | None) -> None:
             count(Metric.TURNS_INTERRUPTED)
         case TurnTimeout():
             count(Metric.TURNS_TIMED_OUT)
+        case SpendingRefusal():
+            pass  # the tenant's own limits, and no failure of the model
         case ModelError():
             count(Metric.MODEL_FAILURES)
 

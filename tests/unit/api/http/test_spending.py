@@ -8,9 +8,10 @@ from typing import Any
 import httpx
 import pytest
 
+from baton.domain.metrics import Metric, counting
 from baton.domain.runs.usage import Price, Prices, Usage
 from baton.domain.tenants.spending import Account, AccountKind, SpendingPeriod
-from baton.domain.tenants.spending_rules import SpendingLimit, SpendingRules, UnknownPrices
+from baton.domain.tenants.spending_rules import AtLimit, SpendingLimit, SpendingRules, UnknownPrices
 from baton.domain.tenants.tenant_limits import DeploymentLimits
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness
@@ -131,3 +132,35 @@ async def test_from_four_fifths_of_a_limit_on_the_user_is_warned_and_the_audit_s
     [record] = [record for record in harness.audit.records if record.action == "spending.warn"]
     detail = {"account": "tenant", "period": "day", "percent": "80", "resetsAt": resets_at}
     assert (record.outcome, record.detail) == ("reached", detail)
+
+
+async def test_a_limit_that_asks_lets_a_user_go_on_who_wants_it_and_counts_what_it_costs() -> None:
+    harness = limited(per_day(10, at_limit=AtLimit.ASK))
+    served = Served(harness)
+    assert (await served.post("/messages", {"message": "Hello"})).status_code == 200
+    body = {"sessionId": harness.thread_id, "messageId": "m9", "message": "More"}
+    refused = await served.post("/messages", body)
+    check_refusal(refused, "overSpending")
+    assert refused.json()["canContinue"] is True
+    assert (await served.post("/messages", body | {"overSpending": True})).status_code == 200
+    forwarded = {"overSpending": True}
+    assert '"RUN_FINISHED"' in (await served.post("/runs", run_input(served, forwardedProps=forwarded))).text
+    counts = await harness.spending.get(harness.ada, TENANT)
+    assert counts.spent(SpendingPeriod.DAY) == 30 * 10**9
+
+
+async def test_a_limit_that_stops_lets_nobody_go_on() -> None:
+    served = Served(limited(per_day(10)))
+    assert (await served.post("/messages", {"message": "Hello"})).status_code == 200
+    refused = await served.post("/messages", {"message": "More", "overSpending": True})
+    check_refusal(refused, "Your organisation")
+    assert "canContinue" not in refused.json()
+
+
+async def test_a_refusal_for_money_is_no_failure_of_the_model() -> None:
+    harness = limited(SpendingRules(stopped_agents=("assistant",)))
+    written: list[Metric] = []
+    with counting(written.extend):
+        assert (await harness.say()).types[-1] == "RUN_ERROR"
+    assert Metric.TURNS in written
+    assert Metric.MODEL_FAILURES not in written

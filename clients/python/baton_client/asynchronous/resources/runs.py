@@ -31,6 +31,7 @@ class AsyncRuns(AsyncResource):
         branch: Mapping[str, Any] | None = None,
         time_zone: str | None = None,
         while_busy: WhileBusy | None = None,
+        over_spending: bool = False,
         keep_running: bool = False,
     ) -> AsyncRunStream:
         """Send a message and follow its run: use it in a ``with`` block, and iterate for the events.
@@ -40,7 +41,8 @@ class AsyncRuns(AsyncResource):
         functions of this program that the agent may call: they are called while iterating, and the run goes on with
         their results. ``approve`` decides on calls that wait for a person; without it the run ends with
         ``stream.interrupts``. ``time_zone`` is the user's, if not the client's. ``while_busy`` says what becomes of the
-        message while a run is in progress; the events are those of the run that it enters. Leaving the block before the
+        message while a run is in progress; the events are those of the run that it enters.
+        ``over_spending`` goes on beyond a spending limit that asks. Leaving the block before the
         end stops the run, unless ``keep_running``.
         """
         client_tools = [tool if isinstance(tool, ClientTool) else client_tool(tool) for tool in tools]
@@ -55,6 +57,7 @@ class AsyncRuns(AsyncResource):
             branch=branch,
             time_zone=self._zone(time_zone),
             while_busy=while_busy,
+            over_spending=over_spending,
         )
         return AsyncRunStream(
             self._transport,
@@ -79,6 +82,7 @@ class AsyncRuns(AsyncResource):
         branch: Mapping[str, Any] | None = None,
         time_zone: str | None = None,
         while_busy: WhileBusy | None = None,
+        over_spending: bool = False,
         keep_running: bool = False,
     ) -> RunResult:
         """Send a message and return the result of its run, once it has ended. The parameters are those of ``stream``.
@@ -97,6 +101,7 @@ class AsyncRuns(AsyncResource):
             branch=branch,
             time_zone=time_zone,
             while_busy=while_busy,
+            over_spending=over_spending,
             keep_running=keep_running,
         ) as stream:
             return await stream.result()

@@ -28,6 +28,7 @@ class Messages(Resource):
         branch: Mapping[str, Any] | None = None,
         time_zone: str | None = None,
         while_busy: WhileBusy | None = None,
+        over_spending: bool | None = None,
         timeout: float | None = None,
     ) -> MessageAnswer:
         """Send a message, wait until it is answered, and return the answer.
@@ -36,7 +37,8 @@ class Messages(Resource):
         the idempotency key: sending the same message again gives the same answer. A ``branch`` that answers an
         earlier message again adds no message. ``time_zone`` is the user's, if not the client's. ``while_busy`` says
         what becomes of the message while a run is in progress; one that enters it gets the answer of that run.
-        ``timeout`` is in seconds; an answer can take minutes, and ``client.runs.stream`` shows it as it comes.
+        ``over_spending`` goes on beyond a spending limit that asks. ``timeout`` is in seconds; an answer can take
+        minutes, and ``client.runs.stream`` shows it as it comes.
         Raises ``ConfigurationError`` without message and branch.
         """
         if message is None and branch is None:
@@ -45,5 +47,5 @@ class Messages(Resource):
         content = parts(message) if message is not None else None
         zone = self._zone(time_zone)
         optional = given(message=content, sessionId=thread_id, agentId=agent_id, branch=branch, timeZone=zone)
-        optional |= given(whileBusy=while_busy)
+        optional |= given(whileBusy=while_busy, overSpending=over_spending)
         return self._post("/v1/messages", MessageAnswer, body | optional, read_seconds=timeout)

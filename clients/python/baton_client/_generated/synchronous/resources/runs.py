@@ -33,6 +33,7 @@ class Runs(Resource):
         branch: Mapping[str, Any] | None = None,
         time_zone: str | None = None,
         while_busy: WhileBusy | None = None,
+        over_spending: bool = False,
         keep_running: bool = False,
     ) -> RunStream:
         """Send a message and follow its run: use it in a ``with`` block, and iterate for the events.
@@ -42,7 +43,8 @@ class Runs(Resource):
         functions of this program that the agent may call: they are called while iterating, and the run goes on with
         their results. ``approve`` decides on calls that wait for a person; without it the run ends with
         ``stream.interrupts``. ``time_zone`` is the user's, if not the client's. ``while_busy`` says what becomes of the
-        message while a run is in progress; the events are those of the run that it enters. Leaving the block before the
+        message while a run is in progress; the events are those of the run that it enters.
+        ``over_spending`` goes on beyond a spending limit that asks. Leaving the block before the
         end stops the run, unless ``keep_running``.
         """
         client_tools = [tool if isinstance(tool, ClientTool) else client_tool(tool) for tool in tools]
@@ -57,6 +59,7 @@ class Runs(Resource):
             branch=branch,
             time_zone=self._zone(time_zone),
             while_busy=while_busy,
+            over_spending=over_spending,
         )
         return RunStream(
             self._transport,
@@ -81,6 +84,7 @@ class Runs(Resource):
         branch: Mapping[str, Any] | None = None,
         time_zone: str | None = None,
         while_busy: WhileBusy | None = None,
+        over_spending: bool = False,
         keep_running: bool = False,
     ) -> RunResult:
         """Send a message and return the result of its run, once it has ended. The parameters are those of ``stream``.
@@ -99,6 +103,7 @@ class Runs(Resource):
             branch=branch,
             time_zone=time_zone,
             while_busy=while_busy,
+            over_spending=over_spending,
             keep_running=keep_running,
         ) as stream:
             return stream.result()
