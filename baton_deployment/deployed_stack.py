@@ -10,7 +10,16 @@ from botocore.exceptions import ClientError
 from baton_deployment.account import Account, code_of, problems_explained
 from baton_deployment.errors import DeploymentError
 
-ADDRESSES = ("RestUrl", "WebSocketUrl", "WidgetUrl", "ConsoleUrl")
+ADDRESSES = (
+    "RestUrl",
+    "RestDomainUrl",
+    "RestDomainTarget",
+    "WebSocketUrl",
+    "SocketDomainUrl",
+    "SocketDomainTarget",
+    "WidgetUrl",
+    "ConsoleUrl",
+)
 
 
 def describe_stack(account: Account, stack: str) -> dict[str, Any] | None:
@@ -43,4 +52,4 @@ def read_outputs(account: Account, stack: str) -> dict[str, str]:
 
 def address_lines(outputs: Mapping[str, str]) -> list[str]:
     """Return a line for each address that people and programs use."""
-    return [f"{name:<13} {outputs[name]}" for name in ADDRESSES if name in outputs]
+    return [f"{name:<18} {outputs[name]}" for name in ADDRESSES if name in outputs]

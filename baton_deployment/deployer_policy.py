@@ -37,6 +37,8 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "s3:PutBucket*": ("PutBucketPolicy", "PutBucketVersioning", "PutBucketPublicAccessBlock"),
     "scheduler:*Schedule": ("CreateSchedule", "GetSchedule", "UpdateSchedule", "DeleteSchedule"),
     "states:*StateMachine": ("CreateStateMachine", "DescribeStateMachine", "UpdateStateMachine", "DeleteStateMachine"),
+    "wafv2:*Resource": ("TagResource", "ListTagsForResource"),
+    "wafv2:*WebACL*": ("CreateWebACL", "AssociateWebACL", "GetWebACL", "UpdateWebACL", "DeleteWebACL"),
     "sqs:*Queue*": ("CreateQueue", "GetQueueAttributes", "SetQueueAttributes", "DeleteQueue"),
 }
 

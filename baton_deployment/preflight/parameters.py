@@ -18,13 +18,15 @@ from baton_local.settings import all_families
 
 ENVIRONMENT_BYTES = 4096
 """Lambda's limit of all variables of a function, names and values."""
+LEAST_WEB_ACL_RATE = 10
+"""The smallest rate of requests that AWS WAF limits."""
 CLOSE_BYTES = 100
 MIGRATION = "`make settings-file` writes such a file from the parameters; see docs/how-to/upgrade.md."
 
 
 def check_parameters(template: DeployedTemplate) -> Iterator[Check]:
     """Yield what CloudFormation or the functions would refuse."""
-    problems = [*_form_problems(template), *_rule_problems(template)]
+    problems = [*_form_problems(template), *_rule_problems(template), *_rate_problems(template)]
     yield from problems or [fine("parameters", f"{len(template.parameters)} given, all known to the template")]
     wrong = list(_settings_problems(template))
     yield from wrong or [fine("settings", "the functions accept the values")]
@@ -68,6 +70,13 @@ def _rule_problems(template: DeployedTemplate) -> Iterator[Check]:
             for assertion in rule["Assertions"]:
                 if not template.intrinsics.resolve(assertion["Assert"]):
                     yield fails("parameters", assertion["AssertDescription"])
+
+
+def _rate_problems(template: DeployedTemplate) -> Iterator[Check]:
+    for name in ("RestRequestLimit", "RestRequestLimitOfAddress"):
+        value = template.values[name]
+        if value.isdecimal() and 0 < int(value) < LEAST_WEB_ACL_RATE:
+            yield fails("parameters", f"{name}: AWS WAF takes {LEAST_WEB_ACL_RATE} or more, and 0 counts none")
 
 
 def _settings_problems(template: DeployedTemplate) -> Iterator[Check]:

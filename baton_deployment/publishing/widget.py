@@ -95,7 +95,9 @@ def place_of(outputs: Mapping[str, str]) -> Place | None:
     """Read a stack's outputs; None if it serves no widget."""
     if "WidgetBucketName" not in outputs:
         return None
-    return Place(outputs["WidgetBucketName"], outputs["WidgetUrl"], outputs["RestUrl"], outputs["WebSocketUrl"])
+    rest_url = outputs.get("RestDomainUrl", outputs["RestUrl"])
+    socket_url = outputs.get("SocketDomainUrl", outputs["WebSocketUrl"])
+    return Place(outputs["WidgetBucketName"], outputs["WidgetUrl"], rest_url, socket_url)
 
 
 def _integrity(content: bytes) -> str:

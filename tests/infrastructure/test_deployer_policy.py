@@ -25,7 +25,8 @@ def test_every_service_of_the_template_is_granted_and_no_other(stack: Stack) -> 
     types = [item["Type"].split("::") for item in stack.resources.values()]
     services = {parts[1] for parts in types if parts[0] == "AWS"}
     needed = {SERVICES.get(service, service.lower()) for service in services} | {"cloudformation", "sts"}
-    assert {action.partition(":")[0] for action in actions()} == needed
+    # Records of a hosted zone are made by those stages only that name one; the guide has the statement for it.
+    assert {action.partition(":")[0] for action in actions()} == needed - {"route53"}
 
 
 def test_it_fits_into_one_managed_policy() -> None:
