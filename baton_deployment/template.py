@@ -24,6 +24,7 @@ class DeployedTemplate:
         self.source = source
         self.parameters = parameters
         self.stack = stack
+        self.region = region
         self._names = {
             "AWS::StackName": stack,
             "AWS::Region": region,

@@ -30,6 +30,7 @@ from baton_deployment.preflight.model import NAME as MODEL
 from baton_deployment.preflight.model import check_model
 from baton_deployment.preflight.packages import check_python, check_requirements, check_sizes
 from baton_deployment.preflight.parameters import check_parameters
+from baton_deployment.preflight.policies import check_policies
 from baton_deployment.preflight.project import (
     check_addresses,
     check_documents,
@@ -94,6 +95,7 @@ class Preflight:
                 yield unknown(name, "the account cannot be asked: see the row account")
         yield from check_name(template)
         yield from check_parameters(template)
+        yield from check_policies(template)
         yield from check_alarms(self.stage.name, template)
         yield from check_settings_file(self.stage)
         yield from check_stage_addresses(template, self._settings())

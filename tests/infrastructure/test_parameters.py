@@ -27,6 +27,7 @@ GRANTED_LISTS = {
         "arn:aws:bedrock:eu-west-1:123456789012:inference-profile/eu.amazon.nova-lite-v1:0",
         "arn:aws:bedrock:eu-west-1:123456789012:application-inference-profile/ab12cd34ef56",
         "arn:aws-us-gov:bedrock:us-gov-west-1::foundation-model/amazon.nova-micro-v1:0",
+        "arn:aws:bedrock:eu-west-1:123456789012:application-inference-profile/*",
     ]
 }
 """The same for what only roles hold. CloudFormation checks each entry, and an empty list has one that is empty."""

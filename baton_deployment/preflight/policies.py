@@ -1,0 +1,103 @@
+"""The sizes of policies: the inline ones of roles, and those that let API Gateway call functions.
+
+AWS refuses larger ones in the middle of a deployment. The names of resources are examples of the usual length here, so
+that a size is an estimate.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from baton_deployment.checks import Check, fails, fine, note
+from baton_deployment.template import SUFFIX, DeployedTemplate
+
+NAME = "policies"
+ROLE_CHARACTERS = 10_240
+"""IAM's limit of all inline policies of a role together, without white space."""
+FUNCTION_BYTES = 20_480
+"""Lambda's limit of the policy of a function or an alias."""
+CLOSE = 0.96
+"""The share of a limit from which an estimate may be wrong."""
+ACCOUNT = "123456789012"
+API = "a1b2c3d4e5"
+WILDCARD = "arn:aws:bedrock:<region>:<account>:application-inference-profile/*"
+
+
+def check_policies(template: DeployedTemplate) -> Iterator[Check]:
+    """Yield whether roles and functions can have the policies that the stage's parameters and names give them."""
+    yield _judge(
+        role_sizes(template),
+        ROLE_CHARACTERS,
+        "characters of inline policies",
+        f"Name fewer models in BedrockModelArns: each counts twice. One entry may stand for many: {WILDCARD}",
+    )
+    yield _judge(
+        alias_sizes(template), FUNCTION_BYTES, "bytes of permissions for API Gateway", "Shorten the name of the stack."
+    )
+
+
+def role_sizes(template: DeployedTemplate) -> dict[str, int]:
+    """Return the characters of all inline policies of each role, by the role's logical id."""
+    sizes = {
+        name: sum(_size(template, policy["PolicyDocument"]) for policy in role.get("Policies", ()))
+        for name, role in template.resources("AWS::IAM::Role")
+    }
+    for kind in ("AWS::IAM::Policy", "AWS::IAM::RolePolicy"):
+        for name, policy in template.resources(kind):
+            condition = template.source["Resources"][name].get("Condition")
+            if condition is None or template.intrinsics.holds(condition):
+                for role in policy.get("Roles", [policy.get("RoleName")]):
+                    sizes[role["Ref"]] += _size(template, policy["PolicyDocument"])
+    return sizes
+
+
+def alias_sizes(template: DeployedTemplate) -> dict[str, int]:
+    """Return the bytes of the policy that lets API Gateway call each function, by the function's logical id.
+
+    SAM writes a statement for each path and method.
+    """
+    return {
+        name: sum(
+            len(_compact(_permission(template, name, event, about["Properties"]))) + 1
+            for event, about in function.get("Events", {}).items()
+            if about["Type"] == "Api"
+        )
+        for name, function in template.resources("AWS::Serverless::Function")
+    }
+
+
+def _permission(template: DeployedTemplate, function: str, event: str, route: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a statement as Lambda stores it."""
+    partition = template.intrinsics.resolve({"Ref": "AWS::Partition"})
+    location = f"{template.region}:{ACCOUNT}"
+    method = "*" if route["Method"] == "ANY" else route["Method"]
+    path = re.sub(r"\{[^}]+\}", "*", route["Path"])
+    return {
+        "Sid": f"{template.stack}-{function}{event}PermissionStage-{SUFFIX}"[:100],  # Lambda's limit
+        "Effect": "Allow",
+        "Principal": {"Service": "apigateway.amazonaws.com"},
+        "Action": "lambda:InvokeFunction",
+        "Resource": f"arn:{partition}:lambda:{location}:function:{f'{template.stack}-{function}-{SUFFIX}'[:64]}:live",
+        "Condition": {"ArnLike": {"AWS:SourceArn": f"arn:{partition}:execute-api:{location}:{API}/*/{method}{path}"}},
+    }
+
+
+def _size(template: DeployedTemplate, document: Any) -> int:
+    return len(_compact(template.intrinsics.resolve(document)))
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _judge(sizes: Mapping[str, int], most: int, what: str, advice: str) -> Check:
+    largest = max(sizes, key=lambda name: sizes[name])
+    detail = f"{largest} has the most: about {sizes[largest]} of {most} {what}"
+    if sizes[largest] > most:
+        return fails(NAME, f"{detail}. AWS refuses more", advice)
+    if sizes[largest] > most * CLOSE:
+        return note(NAME, detail, advice)
+    return fine(NAME, detail)
