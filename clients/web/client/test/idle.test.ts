@@ -25,12 +25,12 @@ const followUp = (messageId: string, text: string) =>
 const messages = (socket: FakeSocket) => socket.sent.filter(({ action }) => action === "message");
 const withDesk = { type: "STATE_SNAPSHOT", snapshot: { desk: { status: "active", person: null } }, metadata: stamp(6) };
 
-for (const { token, random } of [
-  { token: tokenFor(), random: 0 },
-  { token: tokenFor(), random: 0.999 },
-  { token: anHour, random: 0 },
+for (const { when, token, random } of [
+  { when: "if it sends as often as it may", token: tokenFor(), random: 0 },
+  { when: "if it sends as seldom as it may", token: tokenFor(), random: 0.999 },
+  { when: "with tokens of an hour", token: anHour, random: 0 },
 ])
-  test("an open panel at rest takes ten frames an hour at most, in both directions", async (context) => {
+  test(`an open panel at rest takes ten frames an hour at most, in both directions, ${when}`, async (context) => {
     mock.method(Math, "random", () => random);
     const server = new FakeServer();
     const chat = begin({ token });

@@ -52,20 +52,22 @@ export class FakeServer {
 
   /** Time goes by, and what the client sends is answered. */
   async pass(seconds: number): Promise<void> {
+    await settled();
     for (let second = 0; second < seconds; second += 1) {
-      await this.serve();
+      await this.#serve();
       await pass(1);
     }
-    await this.serve();
+    await this.#serve();
   }
 
-  async serve(): Promise<void> {
-    await settled();
-    for (const socket of FakeSocket.all) if (!this.isDead) await this.#serve(socket);
-    await settled();
+  async #serve(): Promise<void> {
+    if (this.isDead) return;
+    const before = this.frames.length;
+    for (const socket of FakeSocket.all) await this.#serveOne(socket);
+    if (this.frames.length > before) await settled();
   }
 
-  async #serve(socket: FakeSocket): Promise<void> {
+  async #serveOne(socket: FakeSocket): Promise<void> {
     if (socket.readyState === 0) {
       this.connections += 1;
       this.#peers.set(socket, { openedAt: page.now, usedAt: page.now, read: 0 });
