@@ -110,7 +110,7 @@ class DeskDrafts:
             fallback=choice.fallback,
             timeout_seconds=choice.timeout_seconds,
             metadata={"task": "desk_draft"},
-            caller=ModelCaller.of(owner, thread_id),
+            caller=ModelCaller.of(owner, thread_id, agent_id=agent.id),
         )
 
 

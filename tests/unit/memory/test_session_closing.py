@@ -19,7 +19,11 @@ from baton.domain.errors import (
     ThreadUnavailable,
 )
 from baton.domain.memory.episode import MAX_FACT, MAX_FACTS, MAX_SUMMARY, Episode, EpisodePart, EpisodeStatus
-from baton.domain.runs.usage import Usage
+from baton.domain.runs.usage import Price, Prices, Usage
+from baton.domain.tenants.overview import NANO
+from baton.domain.tenants.spending import Account, AccountKind, SpendingPeriod
+from baton.domain.tenants.spending_rules import SpendingLimit, SpendingRules
+from baton.domain.tenants.tenant_limits import DeploymentLimits
 from baton.memory.episodes.episode_index import BATCH
 from baton.memory.episodes.session_closing import ClosingStep
 from baton.memory.light_model import JunkAnswer
@@ -85,6 +89,31 @@ async def test_an_episode_gets_summary_facts_and_documents(harness: Harness) -> 
     assert episode.usage == Usage(20, 4)
     kinds = [document.kind for document in await documents(harness)]
     assert {kind: kinds.count(kind) for kind in kinds} == {"message": 4, "summary": 1, "fact": 1}
+
+
+def spend(harness: Harness, per_day: float) -> None:
+    harness.prices = Prices({"light-model": Price(input=1_000_000, output=1_000_000)})
+    spending = SpendingRules(tenant=SpendingLimit(per_day=per_day))
+    harness.deployment_limits = DeploymentLimits(spending=spending)
+
+
+async def test_what_memory_asks_a_model_counts_for_the_spending_limit(harness: Harness) -> None:
+    await session(harness, *MOVED)
+    spend(harness, 1_000_000)
+    harness.model.script("Ada moved to Bern.", facts(stated("Ada lives in Bern.", sources=[1, 3])))
+    await run(harness)
+    assert [asked.settings.caller is not None for asked in harness.model.asked] == [True, True]
+    counts = await harness.spending.get(harness.ada, Account(AccountKind.TENANT))
+    assert (counts.spent(SpendingPeriod.DAY) // NANO, counts.holds) == (2 * 12, {})
+
+
+async def test_over_a_spending_limit_an_episode_is_complete_without_summary_and_facts(harness: Harness) -> None:
+    await session(harness, *MOVED)
+    spend(harness, 0)
+    episode = await run(harness)
+    assert (episode.status, episode.summary, episode.facts, episode.missing) == (EpisodeStatus.COMPLETE, None, (), ())
+    assert harness.model.asked == []
+    assert [document.kind for document in await documents(harness)] == ["message"] * 4
 
 
 @pytest.mark.parametrize("said", [(), ("The beginning of ",)])

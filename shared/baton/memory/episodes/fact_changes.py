@@ -14,6 +14,7 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.text import fold
 from baton.memory.episodes.episode_index import DIGEST, FACT, EpisodeIndex, embed_documents, make_documents
 from baton.memory.light_model import LightModel
+from baton.ports.agents.chat_model import ModelCaller
 from baton.ports.documents.search import Embedder, SearchIndex
 from baton.ports.memory.episodes import Episodes
 
@@ -70,7 +71,7 @@ class FactChanges:
         """
         others = await self._find_similar(scope, episode) if episode.facts else []
         facts, changed = list(episode.facts), dict[str, EpisodeRef]()
-        for fact, other, relation in await self._find_related(episode.facts, others):
+        for fact, other, relation in await self._find_related(scope, episode, others):
             if relation == SAME:
                 facts = [own for own in facts if own.id != fact.id]
             elif (fact.on, episode.ref.ended_at) >= (other.fact.on, other.episode.ref.ended_at):
@@ -122,8 +123,11 @@ class FactChanges:
             others += [_Other(episode, fact) for fact in valid]
         return others
 
-    async def _find_related(self, facts: Sequence[Fact], others: Sequence[_Other]) -> list[tuple[Fact, _Other, str]]:
+    async def _find_related(
+        self, scope: Scope, episode: Episode, others: Sequence[_Other]
+    ) -> list[tuple[Fact, _Other, str]]:
         """Return pairs with their relation: facts with the same text, then the existing facts that the model names."""
+        facts: Sequence[Fact] = episode.facts
         exact = {fold(fact.text): fact for fact in facts}
         pairs = [(exact[fold(other.fact.text)], other, SAME) for other in others if fold(other.fact.text) in exact]
         others = [other for other in others if fold(other.fact.text) not in exact]
@@ -134,7 +138,8 @@ class FactChanges:
             "facts": [_to_json(number, fact) for number, fact in enumerate(facts, 1)],
             "others": [_to_json(number, other.fact) for number, other in enumerate(others, 1)],
         }
-        answer = await self.light_model.json("fact_changes", COMPARE, data, schema=SCHEMA, max_tokens=ANSWER_TOKENS)
+        light_model = self.light_model.of(ModelCaller.of(scope, episode.ref.thread_id))
+        answer = await light_model.json("fact_changes", COMPARE, data, schema=SCHEMA, max_tokens=ANSWER_TOKENS)
         listed = answer.get("pairs")
         for pair in listed[: len(facts) * len(others)] if isinstance(listed, list) else ():
             match pair:

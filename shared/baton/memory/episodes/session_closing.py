@@ -9,7 +9,7 @@ from enum import StrEnum
 from aws_lambda_powertools import Logger
 
 from baton.concurrency.tasks import gather_all
-from baton.domain.errors import NotFound, ThreadUnavailable
+from baton.domain.errors import NotFound, SpendingRefusal, ThreadUnavailable
 from baton.domain.memory.episode import Episode, EpisodePart, EpisodeRef, EpisodeStatus
 from baton.domain.metrics import Metric, count
 from baton.domain.runs.usage import Usage
@@ -190,8 +190,12 @@ class SessionClosing:
         if not self.with_facts or episode.message_count < MIN_MESSAGES:
             return await self.episodes.describe(scope, ref, None, ())
         windows = self.messages.windows(scope, session.thread, ref, session.held)
-        digester = self.digester.of(ModelCaller.of(scope, ref.thread_id))
-        summary, facts = await digester.digest(ref.id, windows, message_count=episode.message_count)
+        caller = ModelCaller.of(scope, ref.thread_id, agent_id=session.thread.agent_id)
+        try:
+            summary, facts = await self.digester.of(caller).digest(ref.id, windows, message_count=episode.message_count)
+        except SpendingRefusal as refusal:  # the session can be found by its messages
+            logger.info("an episode gets no summary", episode_id=ref.id, code=refusal.code)
+            return await self.episodes.describe(scope, ref, None, ())
         return await self.episodes.describe(scope, ref, summary, facts)
 
     async def _compare(self, scope: Scope, session: ClosingSession) -> Episode | None:
@@ -199,7 +203,11 @@ class SessionClosing:
         if EpisodePart.FACTS in episode.parts or EpisodePart.SUMMARY not in episode.parts:
             return episode  # compared once there are facts
         await self.store.get_thread(scope, session.thread.id)
-        return await self.fact_changes.apply(scope, episode)
+        try:
+            return await self.fact_changes.apply(scope, episode)
+        except SpendingRefusal as refusal:
+            logger.info("facts are not compared", episode_id=episode.ref.id, code=refusal.code)
+            return await self.episodes.keep_facts(scope, episode.ref, episode.facts)
 
     async def _index(self, scope: Scope, session: ClosingSession) -> Episode | None:
         """Index the episode, and return it as it is stored by then; None if it has been deleted meanwhile."""

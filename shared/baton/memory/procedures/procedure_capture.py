@@ -9,7 +9,7 @@ from typing import Final
 from aws_lambda_powertools import Logger
 
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.errors import EmbedderUnavailable, ThreadUnavailable
+from baton.domain.errors import EmbedderUnavailable, SpendingRefusal, ThreadUnavailable
 from baton.domain.handoffs.triggers import first_match
 from baton.domain.memory.capture import Capture, CaptureRef, CaptureStatus, CaptureStep
 from baton.domain.memory.procedure import (
@@ -116,6 +116,8 @@ class ProcedureCapture:
                     return await self._announce(scope, capture)
         except JunkAnswer:
             return _end(capture, CaptureStatus.REFUSED, "the light model gave no answer that can be read")
+        except SpendingRefusal as refusal:
+            return _end(capture, CaptureStatus.REFUSED, refusal.title)
         except NoProcedure as problem:
             return _end(capture, CaptureStatus.REFUSED, str(problem))
 
@@ -132,14 +134,16 @@ class ProcedureCapture:
         if most is not None and not await self.captures.take_allowance(scope, WHOLE_TENANT, today, most):
             return _end(capture, CaptureStatus.NO_TASK, "the day's limit of the tenant was reached")
         record = await self.records.read(scope, thread, agent, capture.ref)
-        name = await detect_task(self.light_model.of(ModelCaller.of(scope, thread.id)), record)
+        name = await detect_task(
+            self.light_model.of(ModelCaller.of(scope, thread.id, agent_id=thread.agent_id)), record
+        )
         if name is None:
             return _end(capture, CaptureStatus.NO_TASK, "the light model saw no task that could be repeated")
         return replace(capture, name=name)
 
     async def _draft(self, scope: Scope, thread: Thread, capture: Capture) -> Capture:
         record = await self._record(scope, thread, capture)
-        light_model = self.light_model.of(ModelCaller.of(scope, thread.id))
+        light_model = self.light_model.of(ModelCaller.of(scope, thread.id, agent_id=thread.agent_id))
         return replace(capture, draft=await draft_procedure(light_model, capture.name or "", record))
 
     async def compare(self, scope: Scope, capture: Capture, *, floor: float) -> Capture:

@@ -101,7 +101,7 @@ class HistorySummaries:
             max_output_tokens=MAX_SUMMARY_TOKENS,
             timeout_seconds=SECONDS,
             metadata={"task": "history_summary"},
-            caller=ModelCaller.of(scope, due.thread_id),
+            caller=ModelCaller.of(scope, due.thread_id, agent_id=due.agent_id),
         )
         prompts = [Prompt(Role.SYSTEM, SUMMARISE + explain_speakers(messages)), Prompt(Role.USER, material)]
         try:
