@@ -25,13 +25,23 @@ export function askedByOf(items: readonly Item[], index: number): string | null 
   return null;
 }
 
+/** Baton's tools that make and cancel reminders. */
+const SCHEDULING = /^(cancel_)?schedule$/;
+
 /**
  * The first item that can be answered again. Items up to the last words of a specialist or a person, or about a desk, cannot,
- * because their work has gone on since; nor can those before an approved call, which would be made twice.
+ * because their work has gone on since; nor can those before an approved call, a change of reminders or the begin of work in
+ * the background, which would be made twice.
  */
 export function repeatableFrom(items: readonly Item[], mainId: string | null): number {
   const isOfMain = (agentId: string | null | undefined) => agentId == null || mainId === null || agentId === mainId;
-  const isFinal = (item: Item) => item.role === "tool" && item.waits && item.outcome !== "refused" && !item.open;
+  const isFinal = (item: Item) =>
+    item.role === "research"
+      ? item.agents.some(({ progress }) => progress === "background")
+      : item.role === "tool" &&
+        (item.waits || SCHEDULING.test(item.name ?? "")) &&
+        item.outcome !== "refused" &&
+        !item.open;
   const done = items.findLastIndex(isFinal);
   const isOther = (item: Item) =>
     item.role === "assistant" && (item.author || item.isOfDesk || !isOfMain(item.agentId));
