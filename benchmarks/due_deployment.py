@@ -119,7 +119,7 @@ class Records:
     names: set[str] = field(default_factory=set)
 
     async def send(self, scope: Scope, message: Queued) -> None:
-        """Keep a record, unless there is one of its name."""
+        """Keep a record, unless there is one with its name."""
         if message.request_id not in self.names:
             self.names.add(message.request_id)
             self.waiting.setdefault(message.group, []).append((0.0, message))

@@ -84,7 +84,6 @@ ALLOWED_NAMES: dict[tuple[str, str], str] = {
     ): "a position; callers in other rooms pass it by name",
     ("shared/baton/adapters/dynamodb/threads/lease_updates.py", "ended"): "callers in other rooms pass it by name",
     ("shared/baton/adapters/dynamodb/threads/leases.py", "ended"): "callers in other rooms pass it by name",
-    ("shared/baton/concurrency/tasks.py", "each"): "a number for each tenant",
     ("shared/baton/domain/agents/agent_checks.py", "place"): "a position; callers in other rooms pass it by name",
     ("shared/baton/domain/documents/pipelines.py", "ended"): "callers in other rooms pass it by name",
     ("shared/baton/domain/errors/base.py", "place"): "a position; callers in other rooms pass it by name",

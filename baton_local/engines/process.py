@@ -22,7 +22,7 @@ class PortLost(EngineFailed):
     """Another program took the port first."""
 
 
-def free_port() -> int:
+def find_free_port() -> int:
     """Return a TCP port of 127.0.0.1 that is free at this moment."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -105,12 +105,12 @@ class ChildProcess:
 def start_on_free_port(
     name: str, command: Callable[[int], Sequence[str]], ready: Callable[[int], bool], timeout: float = 60.0
 ) -> tuple[ChildProcess, int]:
-    """Start ``command(port)`` and wait for ``ready(port)``; another program may win a port, then try the next.
+    """Start ``command(port)`` and wait for ``ready(port)``; if another program takes the port first, try another one.
 
     Raises ``EngineFailed`` with the end of the log.
     """
     for attempt in range(1, ATTEMPTS + 1):
-        port = free_port()
+        port = find_free_port()
         try:
             return start_on_port(name, command, ready, port, timeout), port
         except PortLost:

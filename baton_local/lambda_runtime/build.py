@@ -26,7 +26,7 @@ class BuiltFunctions:
         self._progress = progress
         self._namespace = host.namespace()
         self._python = host.python()
-        self._client = host.runtime_client(cache_dir)
+        self._client = host.find_runtime_client(cache_dir)
 
     def make(self, definition: FunctionDefinition, local: Mapping[str, str]) -> BuiltFunction:
         """Return the function. ``local`` has this machine's values of variables. Raises ``HostProblem``."""

@@ -57,7 +57,7 @@ class ExecutionEnvironment:
         idle: Callable[["ExecutionEnvironment"], None],
         ended: Callable[["ExecutionEnvironment"], None],
     ) -> None:
-        """Start the processes. ``log`` gets the lines that Lambda keeps; ``idle`` and ``ended`` hear of this."""
+        """Start the processes. ``log`` gets the lines that Lambda keeps; ``idle`` and ``ended`` are callbacks."""
         self._code, self._log, self._idle, self._ended = code, log, idle, ended
         self._timer: threading.Timer | None = None
         self._end_reason = FunctionFailed("Runtime.ExitError", "The runtime ended before it answered.")

@@ -77,9 +77,9 @@ def python() -> Path:
     raise HostProblem(f"Built functions need Python {PYTHON}: `uv python install {PYTHON}` installs it.")
 
 
-def runtime_client(cache_dir: Path) -> Path:
+def find_runtime_client(cache_dir: Path) -> Path:
     """Return the folder of the runtime interface client (``LAMBDA_RUNTIME_DIR``). Raises ``HostProblem``."""
-    return _made(cache_dir, "runtime", CLIENT, lambda folder: _install(CLIENT, folder))
+    return _make_once(cache_dir, "runtime", CLIENT, lambda folder: _install(CLIENT, folder))
 
 
 def native_layer(layer: Path, cache_dir: Path) -> Path | None:
@@ -99,7 +99,7 @@ def native_layer(layer: Path, cache_dir: Path) -> Path | None:
             elif path.is_file() and ".so" not in path.name:
                 path.unlink()
 
-    return _made(cache_dir, "natives", packages, make)
+    return _make_once(cache_dir, "natives", packages, make)
 
 
 def adapter_layer(cache_dir: Path, progress: Callable[[str], None]) -> Path:
@@ -118,7 +118,7 @@ def adapter_layer(cache_dir: Path, progress: Callable[[str], None]) -> Path:
         for leftover in ("bin", "target"):
             shutil.rmtree(folder / leftover)
 
-    return _made(cache_dir, "web-adapter", [ADAPTER, *QUICKLY.values()], make)
+    return _make_once(cache_dir, "web-adapter", [ADAPTER, *QUICKLY.values()], make)
 
 
 def uv() -> str:
@@ -144,7 +144,7 @@ def _install(packages: Iterable[str], folder: Path) -> None:
     _run([uv(), "pip", "install", "--quiet", *wheels, "--python-platform", target, "--target", str(folder), *packages])
 
 
-def _made(cache_dir: Path, kind: str, contents: Iterable[str], make: Callable[[Path], None]) -> Path:
+def _make_once(cache_dir: Path, kind: str, contents: Iterable[str], make: Callable[[Path], None]) -> Path:
     """Return a folder of the cache, which ``make`` fills when it is first needed. Nobody sees it incomplete."""
     state = "\n".join([PYTHON, platform.machine(), *contents])
     folder = cache_dir / "lambda" / f"{kind}-{sha256(state.encode()).hexdigest()[:16]}"

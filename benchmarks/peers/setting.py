@@ -20,7 +20,7 @@ import httpx
 from baton_local.account import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
 from baton_local.engines.clients import client
 from baton_local.engines.dynamodb import DynamoDBLocal
-from baton_local.engines.process import free_port, start_on_free_port
+from baton_local.engines.process import find_free_port, start_on_free_port
 from baton_local.root import ROOT
 from baton_local.settings import default_cache_dir
 from benchmarks.instruments.s3_process import S3Process
@@ -137,7 +137,7 @@ class BatonInSetting(PeerInSetting):
     """Baton: a local cloud beside the drivers, which are its clients. Its queue is in a folder that survives it."""
 
     def start(self) -> None:
-        self._port = free_port()
+        self._port = find_free_port()
         self._run()
         token = httpx.post(f"{self._url}/local/token", json={"tenant": "peers", "user": "ada"}, trust_env=False)
         self._token = token.raise_for_status().json()["token"]

@@ -15,7 +15,7 @@ from typing import Protocol
 import httpx
 from playwright.async_api import Locator, Page, WebSocket, expect
 
-from baton_local.engines.process import free_port
+from baton_local.engines.process import find_free_port
 from tests.e2e.fixtures import EMBED_GUIDE
 from tests.e2e.gates import Gate
 from tests.environment import INITIAL_ENVIRONMENT
@@ -132,7 +132,7 @@ def serving_guide(folder: Path, product: str, files: Mapping[str, str]) -> Itera
         file = folder / path
         file.parent.mkdir(exist_ok=True)
         file.write_text(text.replace(WRITTEN, address).replace("order-4711", session_id))
-    port = free_port()
+    port = find_free_port()
     key = json.loads(block(EMBED_GUIDE, "embed_keys"))["acme-1"]["key"]
     environment = {**INITIAL_ENVIRONMENT, "BATON_EMBED_KEY": key, "HOST_PORT": str(port)}
     url = f"http://127.0.0.1:{port}"

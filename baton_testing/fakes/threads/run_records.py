@@ -134,7 +134,7 @@ def _page(records: list[T], limit: int, cursor: str | None) -> tuple[list[T], st
 
 
 def _size(record: ToolCallRecord | Task) -> int:
-    """Return about how many characters it takes, without the messages of a task."""
+    """Return roughly the number of characters of a record, without the messages of a task."""
     if isinstance(record, Task):
         return len(record.message) + len(record.result or "")
     return len(str(record.input)) + len(record.output or "") + len(record.error_message or "")

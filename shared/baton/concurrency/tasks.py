@@ -20,18 +20,18 @@ _tenant: ContextVar[str] = ContextVar("tenant_of_work", default="")
 
 
 def work_for(tenant_id: str) -> None:
-    """Name the tenant for which the current task, and what it begins, works from here on."""
+    """Set the tenant for which the current task, and the tasks that it begins, work from now on."""
     _tenant.set(tenant_id)
 
 
 class TenantThreads(Executor):
     """A pool of threads. Tenants with waiting work take turns, and one tenant has a bounded number of them."""
 
-    def __init__(self, count: int, *, each: int) -> None:
-        """``count`` is the number of threads, ``each`` that which one tenant may hold at once."""
+    def __init__(self, count: int, *, per_tenant: int) -> None:
+        """``count`` is the number of all threads, ``per_tenant`` the number that one tenant may use at once."""
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="work")
         self._count = count
-        self._each = each
+        self._per_tenant = per_tenant
         self._lock = threading.Lock()
         self._waiting: dict[str, deque[_Task]] = {}
         """Tasks by tenant. The tenant whose turn is next comes first."""
@@ -48,7 +48,7 @@ class TenantThreads(Executor):
     def _begin(self) -> None:
         """Begin as many waiting tasks as may run. The caller holds the lock."""
         while self._running.total() < self._count:
-            tenant = next((name for name in self._waiting if self._running[name] < self._each), None)
+            tenant = next((name for name in self._waiting if self._running[name] < self._per_tenant), None)
             if tenant is None:
                 return
             tasks = self._waiting.pop(tenant)
@@ -79,7 +79,7 @@ LARGE = 64 * 1024
 """Size of the input (bytes, characters or values) from which a thread is used. A thread costs a tenth of a ms."""
 
 _stopped: ContextVar[threading.Event | None] = ContextVar("stopped_work", default=None)
-_threads = TenantThreads(4, each=2)
+_threads = TenantThreads(4, per_tenant=2)
 """A separate pool, so that calls that hang in another pool do not block it."""
 
 

@@ -41,7 +41,7 @@ def chunk_texts(document: Document, chunks: Sequence[Chunk]) -> list[str]:
 
     A chunk with passages has several.
     """
-    return [text for chunk in chunks for text in _select_embedded(_views(document.title, chunk)).values()]
+    return [text for chunk in chunks for text in _select_embedded(_make_views(document.title, chunk)).values()]
 
 
 def chunk_documents(
@@ -56,7 +56,7 @@ def chunk_documents(
     ``vectors`` are those of ``chunk_texts``, or none at all if texts are not embedded.
     """
     source_id = chunk_source_id(document.id, version.number)
-    views = [_views(document.title, chunk) for chunk in chunks]
+    views = [_make_views(document.title, chunk) for chunk in chunks]
     names = [(index, name) for index, view in enumerate(views) for name in _select_embedded(view)]
     vectors_by_name = dict(zip(names, vectors, strict=True)) if vectors else {}
     indexed = [
@@ -96,7 +96,7 @@ def find_table_header(document: IndexDocument, text: str) -> str | None:
     return head[lines_of_title] if len(head) > lines_of_title else None
 
 
-def _views(title: str, chunk: Chunk) -> dict[str, str]:
+def _make_views(title: str, chunk: Chunk) -> dict[str, str]:
     """Return the searched texts of a chunk by view."""
     head = [
         " > ".join([title[:MAX_TITLE], *_find_headings_below(title, chunk.headings)]),
@@ -121,7 +121,7 @@ def _chunk_fields(document: Document, version: DocumentVersion, chunk: Chunk) ->
     fields: dict[str, Any] = {
         "text": chunk.text,
         "title": document.title,
-        "section": _section(document.title, chunk.headings),
+        "section": _join_section(document.title, chunk.headings),
         "first_page": chunk.first_page,
         "last_page": chunk.last_page,
         "url": document.url,
@@ -134,7 +134,7 @@ def _chunk_fields(document: Document, version: DocumentVersion, chunk: Chunk) ->
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _section(title: str, headings: Sequence[str]) -> str | None:
+def _join_section(title: str, headings: Sequence[str]) -> str | None:
     return " > ".join(_find_headings_below(title, headings)) or None
 
 
@@ -152,7 +152,7 @@ def _to_places(title: str, parts: Sequence[ChunkPart]) -> list[dict[str, Any]] |
     stored = [
         {
             "start": part.start,
-            "section": (_section(title, part.headings) or "")[-MAX_SECTION:] or None,
+            "section": (_join_section(title, part.headings) or "")[-MAX_SECTION:] or None,
             "page": part.page,
         }
         for part in parts

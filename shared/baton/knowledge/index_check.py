@@ -64,8 +64,8 @@ class KnowledgeIndexCheck:
         documents = indexed = chunks = 0
         missing: list[DocumentRef] = []
         document_ids: set[str] = set()
-        async for _, page in self._pages(tenant, agents):
-            document_ids.update(source for document in page for source in _sources_of(document))
+        async for _, page in self._read_pages(tenant, agents):
+            document_ids.update(source for document in page for source in _list_sources(document))
             for document, version, count in await self._count(tenant, page):
                 documents, chunks = documents + 1, chunks + count
                 if count == version.chunks:
@@ -83,7 +83,7 @@ class KnowledgeIndexCheck:
         Yield for each document that turns use whether a run was started, and the position from which a rebuild can
         continue. A repetition starts nothing for documents that are indexed or wait.
         """
-        async for position, page in self._pages(tenant, agents, start):
+        async for position, page in self._read_pages(tenant, agents, start):
             for document, version, count in await self._count(tenant, page):
                 is_started = False
                 if count != version.chunks:
@@ -97,7 +97,7 @@ class KnowledgeIndexCheck:
         for source in check.orphaned:
             document_id, _ = document_of_chunk(source)
             stored = [await self.documents.get(scope, agent_id, document_id) for agent_id in agents]
-            if not any(source in _sources_of(document) for document in stored if document is not None):
+            if not any(source in _list_sources(document) for document in stored if document is not None):
                 await self.search.delete(scope, IndexName.KNOWLEDGE, SearchFilter(source_id=source))
 
     async def _count(self, tenant: str, page: Sequence[Document]) -> list[tuple[Document, DocumentVersion, int]]:
@@ -113,7 +113,7 @@ class KnowledgeIndexCheck:
             [(document, version) for document, version in used if version is not None], count, at_once=COUNTS_AT_ONCE
         )
 
-    async def _pages(
+    async def _read_pages(
         self, tenant: str, agents: Sequence[str], start: Position | None = None
     ) -> AsyncIterator[tuple[Position, Sequence[Document]]]:
         cursor: str | None = None
@@ -130,7 +130,7 @@ class KnowledgeIndexCheck:
                     break
 
 
-def _sources_of(document: Document) -> set[str]:
+def _list_sources(document: Document) -> set[str]:
     """Return the sources that a document may have in the index, with versions in progress and in removal."""
     versions = {version.number for version in (document.active, document.next) if version is not None}
     return {chunk_source_id(document.id, number) for number in {*versions, *document.stale}}

@@ -257,7 +257,7 @@ class Ingestion:
         if work is None:
             return
         _, version = work
-        indexed = await self.search.count(pipeline_scope(ref), IndexName.KNOWLEDGE, _chunks_of(ref))
+        indexed = await self.search.count(pipeline_scope(ref), IndexName.KNOWLEDGE, _select_chunks(ref))
         if not version.chunks or indexed != version.chunks:
             raise StoreUnavailable("A step came before the one that it needs.")
         if ref.rebuilds:
@@ -307,7 +307,7 @@ class Ingestion:
 
         Return False if the version is no longer in use.
         """
-        await self.search.delete(pipeline_scope(ref), IndexName.KNOWLEDGE, _chunks_of(ref))
+        await self.search.delete(pipeline_scope(ref), IndexName.KNOWLEDGE, _select_chunks(ref))
 
         def describe(document: Document) -> Document | None:
             version = find_worked_version(document, ref)
@@ -344,7 +344,7 @@ class Ingestion:
         await self.records.documents.note_progress(pipeline_scope(ref), ref, step, percent, self.clock.now())
 
 
-def _chunks_of(ref: DocumentRef) -> SearchFilter:
+def _select_chunks(ref: DocumentRef) -> SearchFilter:
     return SearchFilter(agent_id=ref.agent_id, source_id=chunk_source_id(ref.document_id, ref.version))
 
 

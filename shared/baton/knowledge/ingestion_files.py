@@ -34,28 +34,28 @@ def divide_into_batches(chunks: Sequence[Chunk]) -> list[Sequence[Chunk]]:
 
 
 def pack_text(text: ExtractedText) -> bytes:
-    return _texts().dump_json(text)
+    return _make_text_adapter().dump_json(text)
 
 
 async def unpack_text(body: bytes) -> ExtractedText:
     """Return the text of ``pack_text``."""
-    return await off_loop(len(body), _texts().validate_json, body)
+    return await off_loop(len(body), _make_text_adapter().validate_json, body)
 
 
 def pack_chunks(chunks: Sequence[Chunk]) -> bytes:
-    return _chunks().dump_json(list(chunks))
+    return _make_chunk_adapter().dump_json(list(chunks))
 
 
 async def unpack_chunks(body: bytes) -> list[Chunk]:
     """Return the chunks of ``pack_chunks``."""
-    return await off_loop(len(body), _chunks().validate_json, body)
+    return await off_loop(len(body), _make_chunk_adapter().validate_json, body)
 
 
 @lru_cache(maxsize=1)
-def _texts() -> TypeAdapter[ExtractedText]:
+def _make_text_adapter() -> TypeAdapter[ExtractedText]:
     return TypeAdapter(ExtractedText)
 
 
 @lru_cache(maxsize=1)
-def _chunks() -> TypeAdapter[list[Chunk]]:
+def _make_chunk_adapter() -> TypeAdapter[list[Chunk]]:
     return TypeAdapter(list[Chunk])

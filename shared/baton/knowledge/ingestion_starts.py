@@ -85,7 +85,7 @@ class IngestionStarts:
             # A pipeline is considered to be running until this time after its last progress.
             check_at = document.updated_at + (STEP_WAIT if document.is_processing else timedelta())
             starts = is_dead or check_at <= now
-            return _next_attempt(document, now) if starts else replace(document, check_at=check_at)
+            return _make_next_attempt(document, now) if starts else replace(document, check_at=check_at)
 
         def postpone_check(document: Document) -> Document | None:
             if document.check_at is None or document.deleted_at is not None:
@@ -113,7 +113,7 @@ class IngestionStarts:
         return await self.ingestions.is_pending(newest, created_at=document.created_at)
 
 
-def _next_attempt(document: Document, now: datetime) -> Document:
+def _make_next_attempt(document: Document, now: datetime) -> Document:
     """Return the document for another attempt. After ``MAX_ATTEMPTS`` its version has failed."""
     counted = replace(document, attempt=document.attempt + 1, check_at=now + STEP_WAIT)
     if not counted.is_processing or counted.attempt <= MAX_ATTEMPTS:

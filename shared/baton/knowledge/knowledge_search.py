@@ -131,8 +131,8 @@ class KnowledgeSearch:
             return ()
         records = await self._read_records(ranked, owners)
         usable = [chunk for chunk in ranked if _is_usable(scope, chunk, records.get(chunk.document.id))]
-        ranking = drop_near_duplicates(usable[: 2 * limit], _text)
-        texts = [_searched_text(ranked) for ranked in ranking]
+        ranking = drop_near_duplicates(usable[: 2 * limit], _choose_text)
+        texts = [_make_searched_text(ranked) for ranked in ranking]
         matches = find_whole_matches(query, texts)
         terms = find_lone_terms(query, texts)
         found_items = [
@@ -155,7 +155,7 @@ class KnowledgeSearch:
 
         def search(collection: _Collection) -> Awaitable[SearchResult]:
             owner_query = replace(
-                query, filter=SearchFilter(agent_id=collection.owner), candidates=CANDIDATES, choose=_best_chunks
+                query, filter=SearchFilter(agent_id=collection.owner), candidates=CANDIDATES, choose=_select_best_chunks
             )
             return self.index.search(collection.scope, IndexName.KNOWLEDGE, owner_query)
 
@@ -182,9 +182,7 @@ class KnowledgeSearch:
         self, ranked: Sequence[Ranked], owners: Mapping[str, _Collection]
     ) -> Mapping[str, Document]:
         """Return the records of the best chunks' documents, by the id of the chunk."""
-        documents = {
-            chunk.document.id: (owners[chunk.document.id], _document_and_version(chunk)[0]) for chunk in ranked
-        }
+        documents = {chunk.document.id: (owners[chunk.document.id], _split_source(chunk)[0]) for chunk in ranked}
         ids_by_collection: dict[_Collection, list[str]] = {}
         for collection, document_id in list(dict.fromkeys(documents.values()))[:MAX_CHECKED]:
             ids_by_collection.setdefault(collection, []).append(document_id)
@@ -235,7 +233,7 @@ class KnowledgeSearch:
         """Return a found chunk; ``owner`` is the agent that searches, with the library that has the chunk, if any."""
         agent_id, library = owner
         chunk = ranked.document
-        text = _text(ranked)
+        text = _choose_text(ranked)
         passages = split_passages(text)
         if terms:
             passage = next((index for index, part in enumerate(passages) if has_term(part, terms)), passage)
@@ -247,7 +245,7 @@ class KnowledgeSearch:
             document_id=record.id,
             title=record.title,
             agent_id=agent_id,
-            version=_document_and_version(ranked)[1],
+            version=_split_source(ranked)[1],
             chunk_id=chunk.id,
             section=position.section,
             first_page=position.first_page,
@@ -290,7 +288,7 @@ class KnowledgeSearch:
             return None, f"{error.code}: searched by words only"
 
 
-def _best_chunks(candidates: Candidates) -> list[str]:
+def _select_best_chunks(candidates: Candidates) -> list[str]:
     scores = fuse_scores(_merge_meanings(candidates)[0], WEIGHTS, LEAST_SPREAD)
     return sorted(scores, key=lambda id_: (-scores[id_], id_))[:MAX_FETCHED]
 
@@ -318,7 +316,7 @@ def _merge_meanings(candidates: Candidates) -> tuple[Candidates, Mapping[str, in
 
 def _is_usable(scope: Scope, ranked: Ranked, record: Document | None) -> bool:
     """Return whether the record of a chunk's document allows the caller to use the chunk."""
-    if record is None or record.in_use is None or record.in_use.number != _document_and_version(ranked)[1]:
+    if record is None or record.in_use is None or record.in_use.number != _split_source(ranked)[1]:
         return False
     return record.required_permission is None or scope.has(record.required_permission)
 
@@ -355,7 +353,7 @@ def _rank_matches_first(items: list[FoundItem], query: str) -> list[FoundItem]:
     return sorted(rated, key=lambda item: (-item.score, item.id not in matches))
 
 
-def _document_and_version(ranked: Ranked) -> tuple[str, int]:
+def _split_source(ranked: Ranked) -> tuple[str, int]:
     """Return the document's id and the version of a chunk; the version -1 if its id is not one of a chunk."""
     try:
         return document_of_chunk(ranked.document.source_id)
@@ -363,13 +361,13 @@ def _document_and_version(ranked: Ranked) -> tuple[str, int]:
         return ranked.document.source_id, -1
 
 
-def _searched_text(ranked: Ranked) -> str:
+def _make_searched_text(ranked: Ranked) -> str:
     """Return the text that a chunk is searched by, with title, headings and table header."""
     view = ranked.document.views.get(CHUNK)
-    return view.text if view is not None else _text(ranked)
+    return view.text if view is not None else _choose_text(ranked)
 
 
-def _text(ranked: Ranked) -> str:
+def _choose_text(ranked: Ranked) -> str:
     text = ranked.document.fields.get("text")
     if isinstance(text, str) and text:
         return text

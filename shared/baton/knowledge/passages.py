@@ -54,14 +54,14 @@ def drop_near_duplicates(items: Sequence[T], text: Callable[[T], str]) -> list[T
     distinct: list[T] = []
     seen: list[frozenset[tuple[str, ...]]] = []
     for item in items:
-        shingles = _shingles(text(item))
+        shingles = _make_shingles(text(item))
         if not any(len(shingles & other) >= DUPLICATE_SHARE * max(len(shingles), len(other)) for other in seen):
             distinct.append(item)
             seen.append(shingles)
     return distinct
 
 
-def _shingles(text: str) -> frozenset[tuple[str, ...]]:
+def _make_shingles(text: str) -> frozenset[tuple[str, ...]]:
     # A text without words is its own shingle, of which only an equal text is a duplicate.
     words = split_words(text.casefold()) or [text]
     starts = range(max(1, len(words) - SHINGLE_WORDS + 1))

@@ -291,11 +291,11 @@ def find_title(url: str, media_type: MediaType, body: bytes) -> str:
     title = None
     match MEDIA_TYPES.get(media_type.essence):
         case DocumentFormat.HTML:
-            title = _html_title(_decode_beginning(media_type, body))
+            title = _read_html_title(_decode_beginning(media_type, body))
         case DocumentFormat.MARKDOWN if heading := _HEADING.search(_decode_beginning(media_type, body)):
             title = heading[1]
         case None if is_page(body):
-            title = _html_title(_decode_beginning(MediaType(HTML, media_type.charset), body))
+            title = _read_html_title(_decode_beginning(MediaType(HTML, media_type.charset), body))
     printable = "".join(character if character.isprintable() else " " for character in title or "")
     return " ".join(printable.split())[:MAX_TITLE] or read_file_name(url)[:MAX_TITLE]
 
@@ -320,7 +320,7 @@ def read_file_name(url: str) -> str:
     return name
 
 
-def _html_title(text: str) -> str | None:
+def _read_html_title(text: str) -> str | None:
     for match in _TITLE.finditer(text):
         if match[2] is not None:
             return html.unescape(match[2])

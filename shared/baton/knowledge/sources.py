@@ -71,7 +71,7 @@ class Sources:
             stored = await self.store.create(scope, source)
             detail = {"agentId": agent_id, "sourceId": source.id, "kind": source.kind.value}
             await self.audit.record(scope, "source.create", thread_id=None, outcome="created", detail=detail)
-        if stored.deleted_at is not None or _definition(stored) != _definition(source):
+        if stored.deleted_at is not None or _describe_definition(stored) != _describe_definition(source):
             raise SourceConflict
         return stored
 
@@ -161,11 +161,11 @@ class Sources:
             prefix=request.prefix,
             required_permission=request.required_permission,
         )
-        content = json.dumps(_definition(source))
+        content = json.dumps(_describe_definition(source))
         return replace(source, id=request.source_id or derive_source_id(scope.tenant_id, agent_id, content))
 
 
-def _definition(source: Source) -> tuple[object, ...]:
+def _describe_definition(source: Source) -> tuple[object, ...]:
     """Return the fields of a source that its request has set."""
     return (
         source.kind.value,

@@ -107,11 +107,11 @@ async def recall_for(
     """Search memory for the user's message; an action has none."""
     message = facts.user_message if recalls else None
     text = message.text if message is not None else ""
-    search = MemorySearch(facts.scope, text, partial(_procedures, services, facts), early=early)
+    search = MemorySearch(facts.scope, text, partial(_read_procedures, services, facts), early=early)
     return await services.agents.memory.search(facts.agent, search)
 
 
-async def _procedures(services: TurnServices, facts: RunFacts) -> ProcedureSet:
+async def _read_procedures(services: TurnServices, facts: RunFacts) -> ProcedureSet:
     thread = facts.thread
     if facts.question.role is Role.ASSISTANT:  # an action: there is no question
         return ProcedureSet()

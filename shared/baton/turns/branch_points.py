@@ -64,7 +64,7 @@ class BranchPoints:
         """
         if thread.conversation.desk is not None:
             raise NotRegenerable
-        message = await self._message(scope, thread, request.from_id)
+        message = await self._find_message(scope, thread, request.from_id)
         await self._check_people(scope, thread, message)
         check_room(thread.segments, thread.next_ordinal)
         point = await self.after(scope, thread, thread.continued_from(message.ordinal).path.before(message.ordinal))
@@ -122,7 +122,7 @@ class BranchPoints:
                     return message.shown_id
         return None
 
-    async def _message(self, scope: Scope, thread: Thread, message_id: str) -> StoredMessage:
+    async def _find_message(self, scope: Scope, thread: Thread, message_id: str) -> StoredMessage:
         """Return a user's message of the thread. Raises ``BranchUnavailable``; ``NotRegenerable`` for a person's."""
         turn = await self.store.get_turn(scope, thread.id, message_id)
         if turn is not None and turn.first_ordinal < thread.next_ordinal:

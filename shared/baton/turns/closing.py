@@ -51,7 +51,7 @@ class Closer:
         seconds.
         """
         try:
-            lease = await self._lease(scope, thread_id, patience, record)
+            lease = await self._take_lease(scope, thread_id, patience, record)
         except (ThreadUnavailable, NoSuchThread) as error:
             refusal = await distinguish_unavailable(self.services.store, scope, thread_id, error)
             outcome = refusal.audited_as
@@ -63,7 +63,7 @@ class Closer:
             return await self._repeat_end(lease, lease.thread.episode - 1, subscriber)
         return await self.endings.end(lease, reason, subscriber, closed_by=closed_by)
 
-    async def _lease(self, scope: Scope, thread_id: str, patience: float, record: HeldRecord | None) -> Lease:
+    async def _take_lease(self, scope: Scope, thread_id: str, patience: float, record: HeldRecord | None) -> Lease:
         delivery, loop = record.delivery if record is not None else None, asyncio.get_running_loop()
         lease_request = LeaseRequest(thread_id, delivery=delivery)
         until = loop.time() + patience

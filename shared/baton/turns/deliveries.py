@@ -33,9 +33,9 @@ class Deliveries:
         """Note where the conversation is after a run."""
         with self._lock:
             if thread.conversation.desk is not None:
-                self._at_desks[_key(call)] = True
+                self._at_desks[_make_key(call)] = True
             else:
-                self._at_desks.pop(_key(call), None)
+                self._at_desks.pop(_make_key(call), None)
 
     async def find_lease(self, call: TurnCall) -> Lease | None:
         """Return an optimistic lease for a message to people; None for any other request.
@@ -46,7 +46,7 @@ class Deliveries:
         if not isinstance(request, MessageRequest) or not request.is_plain or call.gives_up:
             return None
         with self._lock:
-            if _key(call) not in self._at_desks:
+            if _make_key(call) not in self._at_desks:
                 return None
         run = Run(request.run_id, request.message_id, attempt=1)
         lease = await self._store.acquire_optimistically(call.scope, request.thread.id, run)
@@ -56,5 +56,5 @@ class Deliveries:
         return lease if lease.thread.pending is None and not lease.thread.notifies else None
 
 
-def _key(call: TurnCall) -> tuple[str, str]:
+def _make_key(call: TurnCall) -> tuple[str, str]:
     return call.scope.tenant_id, call.request.thread.id

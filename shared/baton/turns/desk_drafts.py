@@ -91,7 +91,7 @@ class DeskDrafts:
             Prompt(Role.USER, json.dumps({"kind": kind, "messages": lines}, ensure_ascii=False)),
         ]
         answer = await ask_for_short_answer(
-            services.model, self._settings(agent, owner, thread.id), prompts, max_characters=MAX_TEXT
+            services.model, self._make_settings(agent, owner, thread.id), prompts, max_characters=MAX_TEXT
         )
         usage = answer.finished.usage if answer.finished is not None else None
         if usage is not None:
@@ -99,7 +99,7 @@ class DeskDrafts:
         text = answer.text.strip() if len(answer.text) < MAX_TEXT else cut_to_whole_sentences(answer.text)
         return DeskDraft(text, context.recalled.cited)
 
-    def _settings(self, agent: AgentDefinition, owner: Scope, thread_id: str) -> ModelSettings:
+    def _make_settings(self, agent: AgentDefinition, owner: Scope, thread_id: str) -> ModelSettings:
         choice = agent.model
         return ModelSettings(
             model=choice.name or self.services.default_model,

@@ -54,7 +54,7 @@ class PastTurns:
         """
         if thread.run is not None and thread.run.run_id == run_id:
             raise RerunUnavailable("This turn has not ended yet.")
-        question = await self._first_message(scope, thread, run_id, message_id)
+        question = await self._read_first_message(scope, thread, run_id, message_id)
         if question is None:
             raise NotFound(UNKNOWN)
         if question.role is not Role.USER:
@@ -97,7 +97,7 @@ class PastTurns:
             workflow=await self._with_data(scope, thread, state),
         )
 
-    async def _first_message(
+    async def _read_first_message(
         self, scope: Scope, thread: Thread, run_id: str, message_id: str | None
     ) -> StoredMessage | None:
         if message_id is not None:

@@ -135,7 +135,9 @@ class Reruns:
         agents = await self._services.agents.registry.current(caller)
         active = turn.thread.active_agent_id
         chosen = (
-            await self._version(caller, active, options.agent_version) if options.agent_version is not None else None
+            await self._find_version(caller, active, options.agent_version)
+            if options.agent_version is not None
+            else None
         )
 
         def change(agent: AgentDefinition) -> AgentDefinition:
@@ -150,7 +152,7 @@ class Reruns:
             raise RerunUnavailable("The agent that was active in this turn no longer exists.")
         return agents.with_change(change)
 
-    async def _version(self, caller: Scope, agent_id: str, number: int) -> AgentDefinition:
+    async def _find_version(self, caller: Scope, agent_id: str, number: int) -> AgentDefinition:
         try:
             version = await self._editing.version(caller, agent_id, number)
         except UnknownAgent:

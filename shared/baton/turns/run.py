@@ -126,7 +126,7 @@ class RunExecution:
                     result = await self._answer(attempt, writing)
                 record = await writing
                 if record is not None:
-                    earlier = await self._earlier_outcome(record)
+                    earlier = await self._find_earlier_outcome(record)
                     if earlier is not None:
                         return earlier
                     lease = self._holder.lease
@@ -139,7 +139,7 @@ class RunExecution:
                 span.set({Attribute.OUTCOME: result.outcome.value})
                 if result.error is not None:
                     span.fail(result.error.code)
-                finished = await self._committing(facts).commit(attempt, result)
+                finished = await self._make_commit(facts).commit(attempt, result)
                 if span.shows_content:
                     span.set(exchange(question_text(finished.messages), answer_text(finished.messages)))
                 return RunOutcome(finished, was_sent=True)
@@ -154,15 +154,15 @@ class RunExecution:
 
         Raises ``MessageIdConflict`` if the message id was used for other content.
         """
-        earlier = await self._earlier_outcome(record)
+        earlier = await self._find_earlier_outcome(record)
         if earlier is not None:
             return earlier
         # The model is not called again, and clients that have seen the answer keep it.
         assert messages is not None  # noqa: S101 - other content was refused
         self._outbox.open()
-        return RunOutcome(await self._committing(facts).adopt(record, messages), was_sent=False)
+        return RunOutcome(await self._make_commit(facts).adopt(record, messages), was_sent=False)
 
-    async def _earlier_outcome(self, record: TurnRecord) -> RunOutcome | None:
+    async def _find_earlier_outcome(self, record: TurnRecord) -> RunOutcome | None:
         """Return the run that an earlier attempt has committed and release the lease; None if there is none."""
         store = self._services.store
         finished = await find_finished(store, self._facts.call, record, self._facts.thread)
@@ -279,14 +279,14 @@ class RunExecution:
             attempt.opened.set()
         return is_new
 
-    def _milliseconds_since(self, question: StoredMessage) -> int:
+    def _measure_milliseconds(self, question: StoredMessage) -> int:
         return max(0, to_millis(self._services.agents.clock.now()) - to_millis(question.timestamp))
 
     def _begin_attempt(self, facts: RunFacts, snapshot: ThreadSnapshot) -> Attempt:
         def emit(event: BaseEvent) -> None:
             self._keeper.send(event)
             if self._first_token_ms is None and event.type is EventType.TEXT_MESSAGE_CONTENT:
-                self._first_token_ms = self._milliseconds_since(facts.question)
+                self._first_token_ms = self._measure_milliseconds(facts.question)
 
         self._incoming = RunMessages(
             self._services,
@@ -321,7 +321,7 @@ class RunExecution:
 
     # Commit and deliver
 
-    def _committing(self, facts: RunFacts) -> RunCommit:
+    def _make_commit(self, facts: RunFacts) -> RunCommit:
         return RunCommit(
             services=self._services,
             facts=facts,

@@ -68,21 +68,21 @@ class RunMessages:
                 continue
             self._seen.add(waiting.message_id)
             # One that is refused here gets a turn, in which it is refused like any other.
-            message = await admit(self._message(waiting))
+            message = await admit(self._make_message(waiting))
             if message is not None and await self._is_counted(waiting) and await self._claim(waiting, at):
                 entered.append(message)
         return entered
 
     def again(self, ids: Container[str]) -> Sequence[StoredMessage]:
         """See ``Incoming.again``."""
-        messages = [self._message(waiting) for name, (_, waiting) in self._taken.items() if name in ids]
+        messages = [self._make_message(waiting) for name, (_, waiting) in self._taken.items() if name in ids]
         for message in messages:
             del self._taken[message.id]
         return messages
 
     def rest(self) -> Sequence[StoredMessage]:
         """See ``Incoming.rest``."""
-        return [self._message(waiting) for _, waiting in self._taken.values()]
+        return [self._make_message(waiting) for _, waiting in self._taken.values()]
 
     def _may_enter(self, waiting: WaitingMessage) -> bool:
         """Return whether the message was sent to enter this run, by a sender who may do what the run may."""
@@ -95,7 +95,7 @@ class RunMessages:
 
     async def _take_again(self, message_id: str, admit: Admit) -> StoredMessage:
         _, waiting = self._taken.pop(message_id)
-        message = self._message(waiting)
+        message = self._make_message(waiting)
         admitted = await admit(message)
         if admitted is not None:
             return admitted
@@ -126,7 +126,7 @@ class RunMessages:
         )
         return await self._services.store.open_turn(lease, record) is None
 
-    def _message(self, waiting: WaitingMessage) -> StoredMessage:
+    def _make_message(self, waiting: WaitingMessage) -> StoredMessage:
         assert waiting.queued is not None  # noqa: S101 - others are not taken
         request, agents = waiting.queued.request, self._services.agents
         return StoredMessage(

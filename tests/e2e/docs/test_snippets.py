@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from baton_local.engines.process import free_port
+from baton_local.engines.process import find_free_port
 from baton_local.settings import default_cache_dir
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.consulting.peers import example_agents, example_server
@@ -58,7 +58,7 @@ def test_the_snippets_of_a_page_do_what_it_says(page: Path, demo_cloud: RunningC
     script = "".join(_as_shell(block) for block in marked)
     environment = _readers_environment(tmp_path)
     if any(block.mark == "program" for block in marked):
-        port = free_port()
+        port = find_free_port()
         environment |= {"PORT": str(port), "BATON_URL": f"http://127.0.0.1:{port}"}
         script = f"source {TOOLS / 'program.sh'}\n{script}".replace(WRITTEN, environment["BATON_URL"])
     script = script.replace(WRITTEN, demo_cloud.url).replace(WRITTEN.replace("http", "ws"), demo_cloud.socket_url[:-3])

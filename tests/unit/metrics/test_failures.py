@@ -79,7 +79,7 @@ from baton.threads.requests.parsing import parse_message_request
 from baton.threads.requests.queue_mapping import make_queued_message
 from baton.turns.run import RunExecution
 from baton_documents.formats import DocumentFormat
-from baton_local.engines.process import free_port
+from baton_local.engines.process import find_free_port
 from baton_testing.fakes.clock import FakeClock
 from baton_testing.fakes.threads.connections import FakeConnections
 from tests.contracts.agent_client import a_task
@@ -308,7 +308,7 @@ async def a_remote_agent_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> N
 
 @failure(Metric.SEARCHES_FAILED)
 async def an_engine_that_cannot_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = Engine(f"http://127.0.0.1:{free_port()}")
+    engine = Engine(f"http://127.0.0.1:{find_free_port()}")
     with pytest.raises(SearchUnavailable):
         await OpenSearchIndex(engine, SystemClock()).count(ADA, IndexName.EPISODES, SearchFilter())
     await engine.close()
@@ -693,7 +693,7 @@ async def an_answer_that_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
 @failure(Metric.OUTPUT_TOKENS)
 async def an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     harness = Harness()
-    monkeypatch.setattr(RunExecution, "_milliseconds_since", lambda self, question: 250)
+    monkeypatch.setattr(RunExecution, "_measure_milliseconds", lambda self, question: 250)
     harness.model.script(Answer(("Hello ", "Ada"), usage=Usage(100, 20)))
     await harness.say()
 

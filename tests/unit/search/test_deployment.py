@@ -18,7 +18,7 @@ from baton.composition import search_commands
 from baton.composition.startup import environment
 from baton.domain.documents.search import IndexName
 from baton.domain.errors import SearchUnavailable
-from baton_local.engines.process import free_port
+from baton_local.engines.process import find_free_port
 from baton_local.root import ROOT
 from tests.unit.search.fake_domain import FakeDomain, Refusal
 
@@ -56,7 +56,7 @@ async def domain(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeDomain]:
     application.router.add_route("*", "/{path:.*}", domain.handle)
     runner = web.AppRunner(application, shutdown_timeout=0)
     await runner.setup()
-    port = free_port()
+    port = find_free_port()
     await web.TCPSite(runner, "127.0.0.1", port).start()
     monkeypatch.setenv("BATON_SEARCH_URL", f"http://127.0.0.1:{port}")
     monkeypatch.setenv("BATON_SEARCH_PREFIX", "shop-dev")
@@ -126,7 +126,7 @@ async def test_a_request_that_is_wrong_fails_at_once(domain: FakeDomain, status:
 async def test_a_domain_without_an_address_yet_is_waited_for(
     domain: FakeDomain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    nobody = free_port()
+    nobody = find_free_port()
     monkeypatch.setenv("BATON_SEARCH_URL", f"http://127.0.0.1:{nobody}")
     clock = VirtualClock()
     with pytest.raises(SearchUnavailable) as caught:
@@ -139,7 +139,7 @@ async def test_a_domain_without_an_address_yet_is_waited_for(
 @pytest.mark.parametrize("request_type", ["Delete", "Create"])
 def test_cloudformation_gets_an_answer_without_a_domain(request_type: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rollback of a failed creation sends Delete when the domain may be unreachable, and must end."""
-    monkeypatch.setenv("BATON_SEARCH_URL", f"http://127.0.0.1:{free_port()}")
+    monkeypatch.setenv("BATON_SEARCH_URL", f"http://127.0.0.1:{find_free_port()}")
     sent: list[dict[str, Any]] = []
 
     def put(url: str, content: str, **_: Any) -> httpx.Response:

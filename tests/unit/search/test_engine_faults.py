@@ -14,7 +14,7 @@ from baton.adapters.opensearch.engine import MAX_ATTEMPTS, MAX_BYTES, Engine, En
 from baton.adapters.opensearch.index import OpenSearchIndex
 from baton.domain.errors import SearchUnavailable, WrongDimension
 from baton.ports.clock import SystemClock
-from baton_local.engines.process import free_port
+from baton_local.engines.process import find_free_port
 from tests.contracts.search import EMBEDDER, EPISODES, EVERYTHING, WORDS, document, ids, new_scope, query
 
 VERSION = {
@@ -67,7 +67,7 @@ async def engine() -> AsyncIterator[tuple[Scripted, OpenSearchIndex]]:
     application.router.add_route("*", "/{path:.*}", scripted.handle)
     runner = web.AppRunner(application, shutdown_timeout=0)
     await runner.setup()
-    port = free_port()
+    port = find_free_port()
     await web.TCPSite(runner, "127.0.0.1", port).start()
     client = Engine(f"http://127.0.0.1:{port}", pause_seconds=0)
     yield scripted, OpenSearchIndex(client, SystemClock(), embedder=EMBEDDER.name, search_seconds=0.2)
@@ -80,7 +80,7 @@ async def put(index: OpenSearchIndex, *names: str) -> None:
 
 
 async def test_an_engine_that_is_down_is_unavailable() -> None:
-    client = Engine(f"http://127.0.0.1:{free_port()}")
+    client = Engine(f"http://127.0.0.1:{find_free_port()}")
     index = OpenSearchIndex(client, SystemClock())
     for call in (
         lambda: index.search(new_scope(), EPISODES, query("green")),

@@ -43,7 +43,7 @@ def gate() -> Iterator[Gate]:
 
 
 def test_a_tenant_with_much_work_leaves_threads_to_others(gate: Gate) -> None:
-    threads = TenantThreads(4, each=2)
+    threads = TenantThreads(4, per_tenant=2)
     work_for("busy")
     floods = [threads.submit(gate.work, "busy") for _ in range(50)]
     gate.wait_for(2)
@@ -57,7 +57,7 @@ def test_a_tenant_with_much_work_leaves_threads_to_others(gate: Gate) -> None:
 
 
 def test_tenants_with_waiting_work_take_turns(gate: Gate) -> None:
-    threads = TenantThreads(1, each=1)
+    threads = TenantThreads(1, per_tenant=1)
     futures = []
     for tenant, count in (("a", 3), ("b", 2), ("c", 1)):
         work_for(tenant)
@@ -69,14 +69,14 @@ def test_tenants_with_waiting_work_take_turns(gate: Gate) -> None:
 
 
 def test_a_failure_is_raised_and_frees_the_thread() -> None:
-    threads = TenantThreads(1, each=1)
+    threads = TenantThreads(1, per_tenant=1)
     with pytest.raises(ZeroDivisionError):
         threads.submit(lambda: 1 // 0).result(30)
     assert threads.submit(len, "ab").result(30) == 2
 
 
 async def test_work_for_a_cancelled_caller_that_waits_never_begins(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(concurrency, "_threads", TenantThreads(1, each=1))
+    monkeypatch.setattr(concurrency, "_threads", TenantThreads(1, per_tenant=1))
     first = asyncio.ensure_future(off_loop(LARGE, gate.work, "first"))
     await asyncio.sleep(0)
     second = asyncio.ensure_future(off_loop(LARGE, gate.work, "second"))

@@ -40,7 +40,10 @@ COMMANDS = {
     "schedules": ("schedules:app", "Make, list, change, pause and cancel schedules and reminders."),
     "users": ("users:app", "Forget users, and export what is stored of them."),
     "workflows": ("workflows:app", "List completed workflows with their data."),
-    "usage": ("usage:usage", "Add up the tenant's turns, tokens, cost and storage of a month; needs tenant:manage."),
+    "usage": (
+        "usage:usage",
+        "Add up the tenant's turns, tokens, cost and storage of a month, in UTC; needs tenant:manage.",
+    ),
     "audit": ("audit:app", "Read the audit log; needs audit:read."),
 }
 """The commands of this distribution: modules with their functions or groups, and what the list of commands says."""

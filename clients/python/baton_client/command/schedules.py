@@ -46,7 +46,9 @@ LABELS = {
 @app.command("list")
 def list_(
     context: typer.Context,
-    everybody: Annotated[bool, typer.Option("--everybody", help="Of the whole tenant; needs schedule:manage.")] = False,
+    everybody: Annotated[
+        bool, typer.Option("--everybody", help="Include the whole tenant; needs schedule:manage.")
+    ] = False,
     status: Annotated[str | None, typer.Option(help="active, paused or finished.")] = None,
     limit: Limit = 20,
     as_json: AsJson = False,

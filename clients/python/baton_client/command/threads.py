@@ -51,7 +51,9 @@ TASK_COLUMNS = [
 @app.command("list")
 def list_(
     context: typer.Context,
-    everybody: Annotated[bool, typer.Option("--everybody", help="Of the whole tenant; needs thread:read_all.")] = False,
+    everybody: Annotated[
+        bool, typer.Option("--everybody", help="Include the whole tenant; needs thread:read_all.")
+    ] = False,
     state: Annotated[State | None, typer.Option(help="Only those.")] = None,
     agent: Annotated[str | None, typer.Option(help="The agent of the conversations.")] = None,
     limit: Limit = 20,
@@ -65,8 +67,10 @@ def list_(
 @app.command()
 def search(
     context: typer.Context,
-    words: Annotated[list[str], typer.Argument(help="All of them are in the title or the beginning.")],
-    everybody: Annotated[bool, typer.Option("--everybody", help="Of the whole tenant; needs thread:read_all.")] = False,
+    words: Annotated[list[str], typer.Argument(help="Words that the title or the beginning must contain.")],
+    everybody: Annotated[
+        bool, typer.Option("--everybody", help="Include the whole tenant; needs thread:read_all.")
+    ] = False,
     limit: Limit = 20,
     as_json: AsJson = False,
 ) -> None:

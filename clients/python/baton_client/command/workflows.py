@@ -26,7 +26,9 @@ COLUMNS = [
 @app.command("list")
 def list_(
     context: typer.Context,
-    everybody: Annotated[bool, typer.Option("--everybody", help="Of the whole tenant; needs thread:read_all.")] = False,
+    everybody: Annotated[
+        bool, typer.Option("--everybody", help="Include the whole tenant; needs thread:read_all.")
+    ] = False,
     user: Annotated[str | None, typer.Option(help="With --everybody: only of this user.")] = None,
     agent: Annotated[str | None, typer.Option(help="The agent of the workflows.")] = None,
     state: Annotated[str | None, typer.Option(help="The final state.")] = None,

@@ -38,14 +38,14 @@ def retry_on_conflict(
 
 
 def make_revision_condition(revision: int) -> dict[str, Any]:
-    """Return ``condition`` and ``values`` of a write that replaces this revision of an item, or none if it is 0."""
+    """Return ``condition`` and ``values`` of a write that replaces a revision. Revision 0: there is no item yet."""
     if revision:
         return {"condition": "revision = :read", "values": {":read": revision}}
     return {"condition": IS_NEW}
 
 
 async def create_revised(table: Table, item: Item) -> Item:
-    """Store a record that is not there yet, and return it; otherwise return the one that is there."""
+    """Store a record unless there is one with its key. Return the record that is stored then."""
     try:
         await table.put(item, condition=IS_NEW)
     except ConditionFailed as failure:
@@ -56,9 +56,9 @@ async def create_revised(table: Table, item: Item) -> Item:
 
 
 async def save_revised(table: Table, item: Item, *, compared: Collection[str] | None = None) -> bool:
-    """Replace the revision before the item's own, which may be 0. Return whether that one was there.
+    """Replace the item's previous revision, or create the item at revision 1. Return whether the item was written.
 
-    ``compared`` are the attributes that show, if the response to a write is lost, whether it was made; all by default.
+    If the response to a write is lost, equal ``compared`` attributes show that it was made; the default is all.
     """
     try:
         await table.put(item, **make_revision_condition(item["revision"] - 1))

@@ -103,7 +103,7 @@ def _read_operation(document: Mapping[str, Any], operation_id: str, location: st
         arguments.add_body(references.resolve(item["requestBody"]), references)
     return Operation(
         method=method.upper(),
-        url=_base_url(document, item, location, base_url) + path,
+        url=_find_base_url(document, item, location, base_url) + path,
         description="\n\n".join(text for key in ("summary", "description") if (text := item.get(key))) or operation_id,
         parameters=tuple(arguments.parameters),
         body_argument=arguments.body_argument,
@@ -186,7 +186,7 @@ def _json_schema(body: Mapping[str, Any], operation_id: str) -> Any:
     raise UnusableDocument(f"{operation_id} takes no JSON.")
 
 
-def _base_url(document: Mapping[str, Any], item: Mapping[str, Any], location: str, base_url: str | None) -> str:
+def _find_base_url(document: Mapping[str, Any], item: Mapping[str, Any], location: str, base_url: str | None) -> str:
     """Return ``base_url``, or else the first server of the operation or of the document, without a final slash."""
     if base_url is None:
         servers = item.get("servers") or document.get("servers") or [{"url": "/"}]

@@ -374,7 +374,7 @@ def thread_closed(reason: EndReason, episode_id: str | None, closed_by: Person |
 
 
 def without_stamp(event: Event) -> dict[str, Any]:
-    """Return the bare form of a numbered event for the log, without the metadata that can be restored."""
+    """Return the form of a numbered event for the log: without the metadata that a reader of the log restores."""
     body = dict(event.body)
     metadata = {key: value for key, value in body.get("metadata", {}).items() if key not in _STAMP}
     body.pop("metadata", None)

@@ -69,7 +69,7 @@ HANDOFF = "handoff"
 RETURN = "return"
 
 
-def handed_over(
+def make_handover_notice(
     activity_id: str, kind: str, source: AgentDefinition, target: AgentDefinition, label: str, reason: str
 ) -> ag_ui.ActivitySnapshotEvent:
     """Return the notice that ``target`` is active; ``kind`` says whether by a handoff or a return."""

@@ -102,7 +102,7 @@ class ProcedureAdministration:
     async def read(
         self, scope: Scope, agent_id: str, procedure_id: str, *, version: int | None, limit: int, before: int | None
     ) -> ProcedureVersions:
-        """Return a version, or the newest, with others; who may not decide finds the approved one only.
+        """Return a version, or the newest, with others. A caller who may not decide gets only the approved one.
 
         Raises ``UnknownProcedure``.
         """

@@ -118,7 +118,7 @@ OF_EVENTS = (
     "system or the end of a task, as their `cause` says. The user has not said them: their texts are no wishes and "
     "facts of the user's."
 )
-"""The same for material that has causes of runs which no message of the user has begun."""
+"""The addition to instructions whose material has causes of runs that no message of the user has begun."""
 
 
 class Spoken(Protocol):

@@ -85,7 +85,7 @@ class BackgroundWork:
         remote agents take, to a remote agent, and repeats what has failed. Returns None if too many tasks are open.
         Raises ``StoreUnavailable`` and ``ThreadBusy``.
         """
-        task = self._new_task(
+        task = self._make_task(
             scope,
             thread_id,
             call_id,
@@ -115,7 +115,7 @@ class BackgroundWork:
 
         Returns None if too many tasks are open.
         """
-        task = self._new_task(
+        task = self._make_task(
             scope,
             thread_id,
             call.id,
@@ -209,7 +209,7 @@ class BackgroundWork:
             await self._look_into(scope, fork.parent_thread_id, task, fork)
 
     async def check(self, owner: Scope, thread_id: str, task: BackgroundTask) -> datetime | None:
-        """Look at a task that is due: report its result, end it, or return the time of the next look."""
+        """Check a task that is due: report its result, end it, or return the time of its next check."""
         now, scope = self.clock.now(), task.scope(owner)
         if not task.is_open:
             return None
@@ -271,11 +271,11 @@ class BackgroundWork:
         page = await self.store.read_messages(scope, fork, limit=PAGE, before=None)
         if page.messages and page.messages[-1].timestamp >= task.expires_at:
             return False  # each look at it has to find the same
-        status, text = _result_of(page.messages)
+        status, text = _read_result(page.messages)
         await self.results.report(scope, thread_id, task, status, text)
         return True
 
-    def _new_task(
+    def _make_task(
         self,
         scope: Scope,
         thread_id: str,
@@ -345,7 +345,7 @@ def _end_of(task: BackgroundTask) -> datetime:
     return task.ended_at or task.started_at
 
 
-def _result_of(messages: Sequence[StoredMessage]) -> tuple[BackgroundStatus, str]:
+def _read_result(messages: Sequence[StoredMessage]) -> tuple[BackgroundStatus, str]:
     """Return the status and the words with which the last run among ``messages`` has ended."""
     last = messages[-1] if messages else None
     if last is None or last.end is None:

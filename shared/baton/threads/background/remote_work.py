@@ -111,7 +111,7 @@ class RemoteWork:
         self, scope: Scope, thread_id: str, task: BackgroundTask, agent: AgentDefinition, callback: TaskCallback | None
     ) -> _RemoteState | None:
         """Return the state of the agent's task; None if the task was cancelled meanwhile."""
-        continues = await self._continued(scope, thread_id, task) if task.location is None else None
+        continues = await self._find_continued(scope, thread_id, task) if task.location is None else None
         follows = (
             RemoteTask(task.id, agent.id, task.location, task.earlier_contents) if task.location is not None else None
         )
@@ -159,7 +159,7 @@ class RemoteWork:
                 state.take(chunk)
         return state
 
-    async def _continued(self, scope: Scope, thread_id: str, task: BackgroundTask) -> str | None:
+    async def _find_continued(self, scope: Scope, thread_id: str, task: BackgroundTask) -> str | None:
         """Return the agent's own task that this one continues, unless an earlier one has continued it."""
         if task.continues is None:
             return None

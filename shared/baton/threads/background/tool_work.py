@@ -51,7 +51,7 @@ class ToolWork:
         self, scope: Scope, thread_id: str, task: BackgroundTask, agent: AgentDefinition, location: str
     ) -> None:
         progress_notes = ProgressNotes(partial(self._store_progress, scope, thread_id, task))
-        context = self._context(scope, thread_id, task, agent, report=progress_notes.report)
+        context = self._make_context(scope, thread_id, task, agent, report=progress_notes.report)
         status = BackgroundStatus.COMPLETED
         try:
             result = await self.tools().read_task(agent, task.name, location, context)
@@ -78,13 +78,13 @@ class ToolWork:
         self, scope: Scope, thread_id: str, task: BackgroundTask, agent: AgentDefinition, location: str
     ) -> None:
         with suppress(ToolFailed):  # nobody waits for it
-            context = self._context(scope, thread_id, task, agent)
+            context = self._make_context(scope, thread_id, task, agent)
             await self.tools().read_task(agent, task.name, location, context, deletes=True)
 
     async def _store_progress(self, scope: Scope, thread_id: str, task: BackgroundTask, line: str) -> None:
         await self.results.change(scope, thread_id, task.id, progress=line)
 
-    def _context(
+    def _make_context(
         self,
         scope: Scope,
         thread_id: str,

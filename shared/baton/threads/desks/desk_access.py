@@ -94,7 +94,7 @@ class DeskAccess:
         agents, outcome = await self.agents.of(scope), "denied"
         thread: Thread | None = None
         try:
-            thread = await self.store.get_thread(_reader(scope), thread_id)
+            thread = await self.store.get_thread(_make_reader(scope), thread_id)
         except ThreadUnavailable as refusal:
             outcome = refusal.audited_as
         at_desk = _find_at_desk(scope, agents, thread)
@@ -119,7 +119,7 @@ class DeskAccess:
             return None
         owner = Scope(scope.tenant_id, thread.user_id)
         turn = await self.store.get_turn(owner, thread_id, message_id)
-        message = await self._first_message(owner, thread, turn)
+        message = await self._read_first_message(owner, thread, turn)
         is_own = message is not None and message.author is not None and message.author.id == scope.user_id
         return message if is_own else None
 
@@ -146,9 +146,9 @@ class DeskAccess:
         request = make_request(visiting, DeskSession(handoff.started_at, handoff.started_at))
         turn = await self.store.get_turn(owner, thread_id, request.message_id)
         is_same = turn is not None and turn.digest == request.digest
-        return thread if is_same and await self._first_message(owner, thread, turn) is not None else None
+        return thread if is_same and await self._read_first_message(owner, thread, turn) is not None else None
 
-    async def _first_message(self, owner: Scope, thread: Thread, turn: TurnRecord | None) -> StoredMessage | None:
+    async def _read_first_message(self, owner: Scope, thread: Thread, turn: TurnRecord | None) -> StoredMessage | None:
         """Return the first message of the turn's run; None if that has not been committed."""
         if turn is None or turn.first_ordinal >= thread.next_ordinal:
             return None
@@ -247,7 +247,7 @@ class DeskAccess:
                 return threads, None
             if read_count >= MAX_SEARCHED:
                 return threads, _encode(page[-1])
-            after = _position_of(page[-1])
+            after = _make_position(page[-1])
 
     async def _page(
         self, scope: Scope, desks: Collection[str], limit: int, after: DeskPlace | None
@@ -274,7 +274,7 @@ class DeskAccess:
         if not scope.has(Permission.DESK_ANSWER):
             return None
         try:
-            return await self.store.get_thread(_reader(scope), thread_id)
+            return await self.store.get_thread(_make_reader(scope), thread_id)
         except ThreadUnavailable:
             return None
 
@@ -300,7 +300,7 @@ def person_of(scope: Scope) -> Person:
     return Person(scope.user_id, scope.name or scope.user_id, scope.picture)
 
 
-def _reader(scope: Scope) -> Scope:
+def _make_reader(scope: Scope) -> Scope:
     """Return the scope that reads every thread of the tenant: the state of the thread decides who may answer it."""
     return replace(scope, permissions=scope.permissions | {Permission.THREAD_READ_ALL})
 
@@ -312,14 +312,14 @@ def _matches(thread: Thread, status: DeskStatus | None, person_id: str | None) -
     return status is None or session.status is status
 
 
-def _position_of(thread: Thread) -> DeskPlace:
+def _make_position(thread: Thread) -> DeskPlace:
     desk_place = DeskPlace.of(thread.id, thread.conversation)
     assert desk_place is not None  # noqa: S101 - lists hold threads at desks only
     return desk_place
 
 
 def _sort_key(thread: Thread) -> tuple[int, str]:
-    desk_place = _position_of(thread)
+    desk_place = _make_position(thread)
     return to_millis(desk_place.arrived_at), thread.id
 
 

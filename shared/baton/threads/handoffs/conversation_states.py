@@ -180,7 +180,7 @@ class ConversationStates:
 
     async def desk_check_at(self, scope: Scope, before: ConversationState, after: ConversationState) -> datetime | None:
         """Return when the sweeper checks a thread whose state at a desk has changed; None if it has not changed."""
-        if after.desk is None or (before.desk is not None and _status_of(before.desk) == _status_of(after.desk)):
+        if after.desk is None or (before.desk is not None and _get_status(before.desk) == _get_status(after.desk)):
             return None
         agent = (await self.agents.of(scope)).describe(after.agent_id)
         now = self.clock.now()
@@ -307,7 +307,7 @@ class ConversationStates:
         )
 
 
-def _status_of(session: DeskSession) -> tuple[datetime, datetime, DeskStatus]:
+def _get_status(session: DeskSession) -> tuple[datetime, datetime, DeskStatus]:
     return session.arrived_at, session.since, session.status
 
 

@@ -82,7 +82,7 @@ class Replays:
         If they are too many for one answer, the newest messages and the newest runs that fit are returned.
         """
         read = await self._log.read(scope, thread.id, after=after)
-        messages, begin = await self._messages_since(
+        messages, begin = await self._read_messages_since(
             scope, thread, after if read.is_whole else read.pieces[0].first_seq
         )
         pieces = _select_valid(read.pieces, thread, messages)
@@ -133,7 +133,9 @@ class Replays:
                 ]
         return short_form(thread.id, messages)
 
-    async def _messages_since(self, scope: Scope, thread: Thread, after: int) -> tuple[list[StoredMessage], int | None]:
+    async def _read_messages_since(
+        self, scope: Scope, thread: Thread, after: int
+    ) -> tuple[list[StoredMessage], int | None]:
         """Return the messages of all runs with events after ``after``, in order.
 
         They include the question of the run in progress. If they are too many, the second value is the first sequence

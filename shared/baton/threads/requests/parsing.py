@@ -109,7 +109,7 @@ def parse_over_spending(value: object) -> bool:
 
 
 def parse_while_busy(value: object) -> WhileBusy | None:
-    """Parse what becomes of a message while a run is in progress; None if it is missing. Raises ``InvalidRequest``."""
+    """Parse the mode for a message during a run in progress; None if it is missing. Raises ``InvalidRequest``."""
     if value is None:
         return None
     if not isinstance(value, str) or value not in set(WhileBusy):
@@ -235,14 +235,14 @@ def parse_run_id(run_id: object) -> str | None:
 
 
 def parse_time_zone(value: object, name: str = "timeZone") -> str | None:
-    """Parse a time zone; None if it is missing. Raises ``InvalidRequest``, in which it has the name ``name``."""
+    """Parse a time zone; None if it is missing. Raises ``InvalidRequest``, which calls the field ``name``."""
     if value is None or (isinstance(value, str) and is_time_zone(value)):
         return value
     raise InvalidRequest(f"{name} must be the name of a time zone as IANA has it, such as Europe/Vienna.")
 
 
 def parse_locale(value: object, name: str = "locale") -> str | None:
-    """Parse a language; None if it is missing. Raises ``InvalidRequest``, in which it has the name ``name``."""
+    """Parse a language; None if it is missing. Raises ``InvalidRequest``, which calls the field ``name``."""
     if value is None or (isinstance(value, str) and LANGUAGE_TAG.fullmatch(value)):
         return value
     raise InvalidRequest(f"{name} must be a language tag, such as de or de-AT.")

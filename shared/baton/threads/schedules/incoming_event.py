@@ -39,7 +39,7 @@ class IncomingEvent:
             raise InvalidRequest(f"eventId must be 1 to {MAX_MESSAGE_ID} printable characters.")
         if not isinstance(event_type, str) or re.fullmatch(EVENT_TYPE, event_type) is None:
             raise InvalidRequest("type must be 1 to 100 letters, digits and . _ : / -, such as order.shipped.")
-        return cls(event_id, event_type, _data_text(data), hook_id)
+        return cls(event_id, event_type, _write_data(data), hook_id)
 
     @property
     def source(self) -> RunSource:
@@ -51,7 +51,7 @@ class IncomingEvent:
         return str(uuid.uuid5(uuid.UUID(thread_id), f"event\0{self.hook_id}\0{self.id}"))
 
 
-def _data_text(data: Any) -> str:
+def _write_data(data: Any) -> str:
     if not is_within(data, MAX_DATA_DEPTH, MAX_DATA_VALUES):
         raise InvalidRequest(
             f"data is nested over {MAX_DATA_DEPTH} levels deep, or holds more than {MAX_DATA_VALUES:,} values."

@@ -42,10 +42,10 @@ class OwnerPermissions:
         """Return the scope of a run without the permissions that its owner has lost. Raises ``StoreUnavailable``."""
         if not scope.permissions:
             return scope
-        last = await self._find_last(scope, await self._granted_at(scope, thread_id, cause))
+        last = await self._find_last(scope, await self._find_grant_time(scope, thread_id, cause))
         return scope if last is None else replace(scope, permissions=scope.permissions & last.permissions)
 
-    async def _granted_at(self, scope: Scope, thread_id: str, cause: RunSource) -> datetime:
+    async def _find_grant_time(self, scope: Scope, thread_id: str, cause: RunSource) -> datetime:
         """Return the time of the request whose permissions the run has; ``NEVER`` if it is not known."""
         if cause.kind is CauseKind.SCHEDULE:
             schedule = await self.schedules.get(scope, cause.id)

@@ -102,7 +102,7 @@ class Importer:
         _, _, zone = await gather_all(
             self.store.reopen_turn(lease, record),
             self.sessions.episodes.begin(lease, ref),
-            self._last_zone(lease, imported),
+            self._find_last_zone(lease, imported),
         )
         size = sum(len(message.text) for message in imported.messages)
         messages = await off_loop(size, _to_stored, imported, self.counter, lease.thread.agent_id, zone)
@@ -121,7 +121,7 @@ class Importer:
         )
         await self.store.commit(lease, commit)
 
-    async def _last_zone(self, lease: Lease, imported: ImportedSession) -> str | None:
+    async def _find_last_zone(self, lease: Lease, imported: ImportedSession) -> str | None:
         """Return the time zone that the user was in last, if the first message has none."""
         if imported.messages[0].time_zone is not None:
             return None

@@ -145,7 +145,9 @@ class UsageCounts:
             month=position.month,
             total=sum(agents.values(), DayCounts()),
             agents=agents,
-            models={model: ModelCost(usage, self._cost(model, usage)) for model, usage in counts.models.items()},
+            models={
+                model: ModelCost(usage, self._compute_cost(model, usage)) for model, usage in counts.models.items()
+            },
             threads=counts.threads,
             stored=stored,
             metered_cost=metered_cost,
@@ -166,6 +168,6 @@ class UsageCounts:
         counts = await self.spending.get(scope, TENANT)
         return counts.spent_in(position.month.number) / NANO if counts.taken else None
 
-    def _cost(self, model: str, usage: Usage) -> float | None:
+    def _compute_cost(self, model: str, usage: Usage) -> float | None:
         price = self.prices().of(model)
         return round(price.cost(usage), 9) if price is not None else None

@@ -61,7 +61,7 @@ class RunCommit:
             question = replace(question, content="")  # an action that failed: its note or reply is shown to nobody
         stored_messages = result.messages or (question,)
         messages = stored_messages if stored_messages[0].ordinal == question.ordinal else (question, *stored_messages)
-        pending = self._pending(result)
+        pending = self._find_pending(result)
         episode_ref = self._find_ended_session(messages[-1]) if result.ends_conversation else None
         conversation = result.conversation
         if episode_ref is not None:
@@ -193,7 +193,7 @@ class RunCommit:
         assert run is not None  # noqa: S101 - a lease is taken for a run
         return run
 
-    def _pending(self, result: DialogueResult) -> PendingInterrupts | None:
+    def _find_pending(self, result: DialogueResult) -> PendingInterrupts | None:
         """Return the interrupts that the thread waits for after the run."""
         agent = result.agent or self.facts.agent
         waits = result.waiting if result.outcome is OutcomeType.INTERRUPT else ()

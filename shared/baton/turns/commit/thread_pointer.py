@@ -79,7 +79,7 @@ class ThreadPointer:
         if committed.live_changes != before.live_changes or watchers is None:
             with contextlib.suppress(BatonError):
                 await self.outbox.delivery.refresh(self.outbox.log.logged_seq)
-        return FinishedRun(self._thread_after(commit, committed, messages[-1]), messages)
+        return FinishedRun(self._make_thread_after(commit, committed, messages[-1]), messages)
 
     async def _store_conversation(self, end: RunEnd) -> tuple[ConversationState | None, datetime | None]:
         """Store the run's change of the conversation. Return its new state, and when it is to be looked at."""
@@ -93,7 +93,7 @@ class ThreadPointer:
         check_at = await self.services.conversations.desk_check_at(lease.scope, lease.thread.conversation, conversation)
         return conversation, check_at
 
-    def _thread_after(self, commit: Commit, committed: CommittedThread, last: StoredMessage) -> Thread:
+    def _make_thread_after(self, commit: Commit, committed: CommittedThread, last: StoredMessage) -> Thread:
         """Return the thread as the commit has left it, with the run's ``last`` message."""
         before, awaits_user = self._thread, commit.reading.awaits_user
         return replace(

@@ -116,7 +116,7 @@ class AgentRunner:
         if not judges_questions(conversation.agent):
             self._attempt.screened.is_refused = False
         if conversation.agent.remote is not None and conversation.handoff is not None:
-            remote = await self._remote_runner(conversation.handoff, transcript, context)
+            remote = await self._make_remote_runner(conversation.handoff, transcript, context)
             self._running.append(remote)
             return remote
         client = self._facts.client if conversation.agent.code.run is None else None
@@ -154,7 +154,7 @@ class AgentRunner:
         context_notes = await make_context_notes(conversation.agent, self._facts.client, self._services.counter)
         today = Prompt(Role.SYSTEM, self._attempt.today.sentence)
         notes = Notes(make_handoff_notes(self._tracker.current.handoff), changing, context_notes, today)
-        await loop.begin(await self._prompt(tools, current, notes), is_question_judged=is_judged, earlier=earlier)
+        await loop.begin(await self._make_prompt(tools, current, notes), is_question_judged=is_judged, earlier=earlier)
         return loop
 
     def _reserve_numbers(self) -> list[Mapping[str, Any]]:
@@ -169,7 +169,7 @@ class AgentRunner:
         continued = answered if not self._running else None
         coroutine = CoroutineAgent(
             self._work(tools, transcript, context),
-            self._assembler(transcript, context, is_continued=continued is not None),
+            self._make_assembler(transcript, context, is_continued=continued is not None),
             content=message.content if message is not None else "",
             is_question_judged=continued is not None,
         )
@@ -178,7 +178,7 @@ class AgentRunner:
             await self._go_on(coroutine, continued)
         return coroutine
 
-    def _assembler(self, transcript: Transcript, context: Attempt, *, is_continued: bool) -> AssemblePrompt:
+    def _make_assembler(self, transcript: Transcript, context: Attempt, *, is_continued: bool) -> AssemblePrompt:
         """Return what makes the prompt of a step of the active agent: of the conversation so far, or of a message."""
         computed: list[Prompt] | None = None
 
@@ -199,7 +199,7 @@ class AgentRunner:
             context_notes = await make_context_notes(agent, self._facts.client, self._services.counter)
             changing = [*computed, *make_changing_notes(self._tracker.current, tools, self._facts.began_with.begun_by)]
             notes = Notes(make_handoff_notes(self._tracker.current.handoff), changing, context_notes, today)
-            return await self._prompt(tools, (*before, *transcript.messages), notes)
+            return await self._make_prompt(tools, (*before, *transcript.messages), notes)
 
         return assemble
 
@@ -209,7 +209,7 @@ class AgentRunner:
         user_message = self._facts.user_message
         return self._attempt.screened.apply(user_message, self._services.counter) if user_message is not None else None
 
-    async def _remote_runner(
+    async def _make_remote_runner(
         self, handoff: HandoffRequest, transcript: Transcript, context: Attempt
     ) -> RemoteAgentRunner:
         history = select_spoken((await self.histories.read()).messages)
@@ -246,7 +246,7 @@ class AgentRunner:
         own = BuiltinTools(self._tracker, self._attempt.scope, self._services.clock, self._conversations.skills.check)
         return AgentWork(context, self._tracker.current.agent, tools, transcript, consult=self._consult, own=own)
 
-    async def _prompt(self, tools: ToolSet, current: Sequence[StoredMessage], notes: Notes) -> AssembledContext:
+    async def _make_prompt(self, tools: ToolSet, current: Sequence[StoredMessage], notes: Notes) -> AssembledContext:
         """Return the prompt of the active agent."""
         conversation, context, read = self._tracker.current, self._attempt, await self.histories.read()
         prompt = None

@@ -49,7 +49,7 @@ class DeskEvents:
         """Say when the desk opens and return True, if it is closed and takes nothing until then."""
         if desk.takes_at(self._clock.now()):
             return False
-        self._say(self._tracker.current.agent, self._opening_sentence("desk_closed", target, desk))
+        self._say(self._tracker.current.agent, self._write_opening_sentence("desk_closed", target, desk))
         return True
 
     def arrive(self, desk: DeskDefinition, ahead: int | None, previous: DeskSession | None = None) -> None:
@@ -63,7 +63,7 @@ class DeskEvents:
         if is_open:
             self._say(agent, sentence(agent, "desk_waiting", locale=self._locale, agent=agent.name))
         else:
-            self._say(agent, self._opening_sentence("desk_queued", agent, desk))
+            self._say(agent, self._write_opening_sentence("desk_queued", agent, desk))
         self._audit("wait")
 
     def _describe_user(self, session: DeskSession) -> DeskSession:
@@ -199,7 +199,7 @@ class DeskEvents:
         await self._handoffs.hand_over(Transfer(target, handoff, "transferred", ""), None)
         self.arrive(target.desk, None, before)
 
-    def _opening_sentence(self, name: str, agent: AgentDefinition, desk: DeskDefinition) -> str:
+    def _write_opening_sentence(self, name: str, agent: AgentDefinition, desk: DeskDefinition) -> str:
         """Return a sentence with the next opening, in the user's time zone if it is known."""
         opening = desk.next_opening(self._clock.now())
         if opening is None or desk.hours is None:

@@ -30,7 +30,7 @@ from baton.domain.metrics import Metric, count
 from baton.domain.runs.usage import ModelUsage, Usage
 from baton.domain.threads.events import text_content, text_end, text_start
 from baton.domain.threads.message import Role, StoredMessage
-from baton.domain.threads.run_events import HANDOFF, RETURN, handed_over
+from baton.domain.threads.run_events import HANDOFF, RETURN, make_handover_notice
 from baton.domain.threads.running_conversation import SpecialistProblem
 from baton.domain.times import day_in
 from baton.domain.tracing import Attribute
@@ -61,7 +61,7 @@ class HandoffEvents:
         self._services = attempt.services
         self._clock = attempt.services.clock
 
-    def _text_for(self, target: AgentDefinition) -> str:
+    def _choose_text(self, target: AgentDefinition) -> str:
         """Return the user's message, as guardrails have left it, for a summary.
 
         Return nothing of it if ``target`` has yet to judge it.
@@ -99,13 +99,15 @@ class HandoffEvents:
         )
         label = sentence(transfer.target, "connecting", agent=transfer.target.name)
         activity_id = self._attempt.transcript.new_activity_id()
-        self._attempt.emit(handed_over(activity_id, HANDOFF, source.agent, transfer.target, label, transfer.reason))
+        self._attempt.emit(
+            make_handover_notice(activity_id, HANDOFF, source.agent, transfer.target, label, transfer.reason)
+        )
         self._attempt.emit_all(self._tracker.changes_since(source.shown))
         self._attempt.emit_all(self._tracker.begin_step())
         if resumed is not None and resumed.changed is not None:
             self.say_redefined(resumed.changed)
         if transfer.summary is None:
-            text = self._text_for(transfer.target)
+            text = self._choose_text(transfer.target)
             messages = self._attempt.history.messages
             if transfer.target.desk is not None:  # its people may not read earlier sessions
                 first = self._facts.thread.episode_first_ordinal
@@ -143,7 +145,7 @@ class HandoffEvents:
             context_mode=mode,
             context_summary=transfer.summary
             if transfer.summary is not None
-            else self._text_for(transfer.target)[:MAX_SUMMARY],
+            else self._choose_text(transfer.target)[:MAX_SUMMARY],
             recent_messages=(
                 *select_granted_ids(mode, handoff.recent_messages, self._attempt.history.messages),
                 # In a run after an approval the user's message is not the first message.
@@ -199,7 +201,7 @@ class HandoffEvents:
             return
         is_complete = conversation.is_workflow_complete
         is_done = is_complete or (workflow is None and outcome is HandoffOutcome.RETURNED)
-        value_of = partial(self._text_of, specialist, workflow, locale)
+        value_of = partial(self._find_text, specialist, workflow, locale)
         if not is_done:
             self.say(specialist, sentence(specialist, "exit", locale=locale))
         elif closing := fill_sentence(specialist, "completed", value_of, locale=locale):
@@ -212,7 +214,7 @@ class HandoffEvents:
             confirmation = fill_sentence(specialist, "main_confirms", value_of, locale=locale)
         self.say(conversation.main, confirmation or sentence(conversation.main, "main_confirms", locale=locale))
 
-    def _text_of(
+    def _find_text(
         self, specialist: AgentDefinition, workflow: Workflow | None, locale: str | None, path: str
     ) -> str | None:
         """Return a value that a workflow has collected, or of its result, in words; None if there is none."""
@@ -265,7 +267,9 @@ class HandoffEvents:
         if not goes_on:
             label = sentence(main, "back_with", agent=main.name)
             activity_id = self._attempt.transcript.new_activity_id()
-            self._attempt.emit(handed_over(activity_id, RETURN, conversation.agent, main, label, outcome.value))
+            self._attempt.emit(
+                make_handover_notice(activity_id, RETURN, conversation.agent, main, label, outcome.value)
+            )
         self._attempt.emit_all(self._tracker.changes_since(conversation.shown))
         return saved is not None
 

@@ -108,7 +108,7 @@ class RemoteAgentRunner:
             context.emit(text_content(message_id, chunk.text))
 
         try:
-            await read_batches(self._chunks(), take, limit=limit, deadline=context.deadline, stop=context.stop)
+            await read_batches(self._stream_chunks(), take, limit=limit, deadline=context.deadline, stop=context.stop)
         except (LeaseLost, StoreUnavailable):
             raise
         except BatonError as error:
@@ -124,14 +124,14 @@ class RemoteAgentRunner:
             )
         self._has_answered = bool(text)
         if failure is None and not is_stopped and not text and self._returns is None:
-            failure = self._unavailable("its answer was empty")
+            failure = self._make_unavailable("its answer was empty")
         self._audit(failure)
         if failure is not None:
             raise failure
         if self._returns is not None and not is_stopped:
             self._keep_report(self._returns)
 
-    async def _chunks(self) -> AsyncGenerator[ModelChunk, None]:
+    async def _stream_chunks(self) -> AsyncGenerator[ModelChunk, None]:
         handoff = self._handoff
         try:
             try:
@@ -145,7 +145,7 @@ class RemoteAgentRunner:
                     async for chunk in chunks:
                         yield chunk
         except agent_client.AgentFailed as failed:
-            raise self._unavailable(failed.reason.rstrip(".")) from None
+            raise self._make_unavailable(failed.reason.rstrip(".")) from None
         yield Finished(FinishReason.STOP, self._agent.id, None)
 
     async def _send(
@@ -155,7 +155,7 @@ class RemoteAgentRunner:
         client = self._context.services.agent_client
         if not await self._context.may_act():
             return
-        task = await self._task(remote_task_id, hands_over=hands_over)
+        task = await self._make_task(remote_task_id, hands_over=hands_over)
         # Data, with whether the agent's own text says the same; for a file, the text about it, and None.
         extras: list[tuple[Any, bool | None]] = []
         has_spoken, self._not_passed_on = False, []
@@ -197,7 +197,7 @@ class RemoteAgentRunner:
         if end.needs_sign_in:
             yield sentence(self._agent, "sign_in_needed", agent=self._agent.name)
 
-    async def _task(self, remote_task_id: str | None, *, hands_over: bool) -> agent_client.AgentTask:
+    async def _make_task(self, remote_task_id: str | None, *, hands_over: bool) -> agent_client.AgentTask:
         context, run = self._context, self._context.run
         sent, missing = await read_attachments(context, self._content)
         words = self._text
@@ -237,7 +237,7 @@ class RemoteAgentRunner:
                 except StopAsyncIteration:
                     return
                 except TimeoutError:
-                    raise self._unavailable("it stayed silent for too long") from None
+                    raise self._make_unavailable("it stayed silent for too long") from None
                 has_spoken |= isinstance(chunk, TextDelta)
                 yield chunk
 
@@ -256,7 +256,7 @@ class RemoteAgentRunner:
         text = ": ".join(part for part in (report.outcome, report.summary) if part)
         self._transcript.add_result(result_id, self._agent, call, text or "It is done.", is_handoff_summary=True)
 
-    def _unavailable(self, reason: str) -> AgentUnavailable:
+    def _make_unavailable(self, reason: str) -> AgentUnavailable:
         return AgentUnavailable(
             f"{self._agent.name} did not answer ({reason}). Please try again, or leave it with exit."
         )

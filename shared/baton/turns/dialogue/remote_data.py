@@ -19,14 +19,14 @@ SPOKEN = frozenset({frozenset({"interrupts"}), frozenset({"code", "retryable"})}
 def to_words(value: Any) -> str:
     """Return data as text for a user: a question, the fields of a form (a JSON schema), or the JSON itself."""
     if isinstance(value, Mapping):
-        messages = [item.get("message") for item in _items(value.get("interrupts")) if isinstance(item, Mapping)]
+        messages = [item.get("message") for item in _list_items(value.get("interrupts")) if isinstance(item, Mapping)]
         questions = [message[:MAX_WORDS] for message in messages if isinstance(message, str)]
         if questions:
             return "\n".join(questions)
         schema = next((value[key] for key in ("schema", "responseSchema", "form") if key in value), value)
         if isinstance(schema, Mapping) and isinstance(schema.get("properties"), Mapping):
-            title = _words(schema.get("title")) or _words(value.get("message"))
-            return "\n".join([*([title] if title else []), *_fields(schema)])
+            title = _write_words(schema.get("title")) or _write_words(value.get("message"))
+            return "\n".join([*([title] if title else []), *_list_fields(schema)])
     return f"```json\n{json.dumps(value, ensure_ascii=False, indent=1)}\n```"
 
 
@@ -42,25 +42,25 @@ def parse_data(text: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _fields(schema: Mapping[str, Any]) -> Iterator[str]:
+def _list_fields(schema: Mapping[str, Any]) -> Iterator[str]:
     """Yield a line for each property of a JSON schema."""
-    required = [item for item in _items(schema.get("required")) if isinstance(item, str)]
+    required = [item for item in _list_items(schema.get("required")) if isinstance(item, str)]
     properties = list(schema["properties"].items())
     for name, field in properties[:MAX_FIELDS]:
         about = field if isinstance(field, Mapping) else {}
-        choices = [str(item)[:MAX_WORDS] for item in _items(about.get("enum"))[:MAX_FIELDS]]
-        kind = " | ".join(choices) or _words(about.get("type"))
+        choices = [str(item)[:MAX_WORDS] for item in _list_items(about.get("enum"))[:MAX_FIELDS]]
+        kind = " | ".join(choices) or _write_words(about.get("type"))
         notes = ", ".join(words for words in (kind, "required" if name in required else "") if words)
-        described = _words(about.get("description"))
-        line = f"- {_words(about.get('title')) or name[:MAX_WORDS]}"
+        described = _write_words(about.get("description"))
+        line = f"- {_write_words(about.get('title')) or name[:MAX_WORDS]}"
         yield line + (f" ({notes})" if notes else "") + (f": {described}" if described else "")
     if len(properties) > MAX_FIELDS:
         yield f"- and {len(properties) - MAX_FIELDS} more"
 
 
-def _items(value: Any) -> list[Any]:
+def _list_items(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _words(value: Any) -> str:
+def _write_words(value: Any) -> str:
     return " ".join(value[:MAX_WORDS].split()) if isinstance(value, str) else ""

@@ -23,7 +23,7 @@ class DynamoTenantLimits(TableStore):
     """``TenantLimitStore`` on the conversation table."""
 
     async def get(self, scope: Scope) -> TenantLimits:
-        return await self._table.read(keys.tenant_limits(scope), _limits) or TenantLimits()
+        return await self._table.read(keys.tenant_limits(scope), _to_limits) or TenantLimits()
 
     async def put(self, scope: Scope, limits: TenantLimits) -> bool:
         item: Item = {
@@ -37,7 +37,7 @@ class DynamoTenantLimits(TableStore):
         return await save_revised(self._table, item)
 
 
-def _limits(item: Item) -> TenantLimits:
+def _to_limits(item: Item) -> TenantLimits:
     return TenantLimits(
         **{name: int(item[name]) for name in LIMITS if name in item},
         self_started_runs=_from_json(SelfStartedRuns, item.get("self_started_runs")),

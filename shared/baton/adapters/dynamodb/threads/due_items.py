@@ -30,16 +30,16 @@ class DynamoSchedules(TimedTableStore):
     async def add(self, scope: Scope, schedule: Schedule, *, is_first: bool = True) -> Schedule:
         if is_first:  # before the schedule, so that the tenant's list names everybody who has one
             await self._table.put({**keys.scheduler(scope), "user_id": scope.user_id})
-        item = self._item(scope, schedule)
+        item = self._make_item(scope, schedule)
         stored = await create_revised(self._table, item)
-        return _schedule(stored) if stored != item else schedule
+        return _to_schedule(stored) if stored != item else schedule
 
     async def get(self, scope: Scope, schedule_id: str) -> Schedule | None:
-        return await self._table.read(keys.schedule(scope, schedule_id), _schedule)
+        return await self._table.read(keys.schedule(scope, schedule_id), _to_schedule)
 
     async def of_user(self, scope: Scope) -> Sequence[Schedule]:
         items = await self._table.read_all(keys.user_listing(scope), prefix=keys.SCHEDULE)
-        return sorted(map(_schedule, items), key=lambda schedule: (schedule.created_at, schedule.id))
+        return sorted(map(_to_schedule, items), key=lambda schedule: (schedule.created_at, schedule.id))
 
     async def users(self, scope: Scope, *, first: str = "") -> AsyncGenerator[str, None]:
         first_key, last_key = f"{keys.SCHEDULER}{first}", f"{keys.SCHEDULER}~"
@@ -49,7 +49,7 @@ class DynamoSchedules(TimedTableStore):
                     yield item["user_id"]
 
     async def replace(self, scope: Scope, schedule: Schedule) -> bool:
-        return await save_revised(self._table, self._item(scope, schedule))
+        return await save_revised(self._table, self._make_item(scope, schedule))
 
     async def remove(self, scope: Scope, schedule_id: str) -> bool:
         return await self._table.delete(keys.schedule(scope, schedule_id), condition="attribute_exists(PK)")
@@ -60,7 +60,7 @@ class DynamoSchedules(TimedTableStore):
             DueEntry(partition=key["PK"], sort=key["SK"], at=schedule.next_at) if schedule.next_at is not None else None
         )
 
-    def _item(self, scope: Scope, schedule: Schedule) -> Item:
+    def _make_item(self, scope: Scope, schedule: Schedule) -> Item:
         return {
             **keys.schedule(scope, schedule.id),
             "owner_id": scope.user_id,
@@ -68,11 +68,11 @@ class DynamoSchedules(TimedTableStore):
             "revision": schedule.revision,
             # Erasure judges what is kept for a user by it.
             "changed_at": to_millis(self._clock.now()),
-            **(_due_at(schedule.id, schedule.next_at) if schedule.next_at is not None else {}),
-            **self._lifetime(schedule),
+            **(_make_due_attributes(schedule.id, schedule.next_at) if schedule.next_at is not None else {}),
+            **self._make_lifetime(schedule),
         }
 
-    def _lifetime(self, schedule: Schedule) -> Item:
+    def _make_lifetime(self, schedule: Schedule) -> Item:
         if schedule.status is not ScheduleStatus.FINISHED:
             return {}
         return {"expires_at": int((self._clock.now() + KEPT_AFTER_ITS_END).timestamp())}
@@ -82,32 +82,32 @@ class DynamoBackgroundTasks(TimedTableStore):
     """``BackgroundTasks`` on the conversation table, in the partitions of their threads."""
 
     async def add(self, scope: Scope, thread_id: str, task: BackgroundTask) -> BackgroundTask:
-        return _task(await create_revised(self._table, self._item(scope, thread_id, task)))
+        return _to_task(await create_revised(self._table, self._make_item(scope, thread_id, task)))
 
     async def get(self, scope: Scope, thread_id: str, task_id: str) -> BackgroundTask | None:
-        return await self._table.read(keys.background_task(scope, thread_id, task_id), _task)
+        return await self._table.read(keys.background_task(scope, thread_id, task_id), _to_task)
 
     async def find(self, tenant_id: str, thread_id: str, task_id: str) -> tuple[Scope, BackgroundTask] | None:
         item = await self._table.get(keys.background_task(Scope(tenant_id, "-"), thread_id, task_id))
-        return (Scope(tenant_id, item["owner_id"]), _task(item)) if item is not None else None
+        return (Scope(tenant_id, item["owner_id"]), _to_task(item)) if item is not None else None
 
     async def remove(self, scope: Scope, thread_id: str, task_id: str) -> None:
         await self._table.delete(keys.background_task(scope, thread_id, task_id))
 
     async def of_thread(self, scope: Scope, thread_id: str) -> Sequence[BackgroundTask]:
         items = await self._table.read_all(keys.partition(scope, thread_id), prefix=keys.background_task.prefix)
-        return sorted(map(_task, items), key=lambda task: (task.started_at, task.id), reverse=True)
+        return sorted(map(_to_task, items), key=lambda task: (task.started_at, task.id), reverse=True)
 
     async def replace(self, scope: Scope, thread_id: str, task: BackgroundTask) -> bool:
-        return await save_revised(self._table, self._item(scope, thread_id, task))
+        return await save_revised(self._table, self._make_item(scope, thread_id, task))
 
-    def _item(self, scope: Scope, thread_id: str, task: BackgroundTask) -> Item:
+    def _make_item(self, scope: Scope, thread_id: str, task: BackgroundTask) -> Item:
         return {
             **keys.background_task(scope, thread_id, task.id),
             "owner_id": scope.user_id,
             "body": BACKGROUND_TASK.pack(task),
             "revision": task.revision,
-            **(_due_at(task.id, task.check_at) if task.check_at is not None else {}),
+            **(_make_due_attributes(task.id, task.check_at) if task.check_at is not None else {}),
             **({"expires_at": int((task.ended_at + LISTING_TIME).timestamp())} if task.ended_at is not None else {}),
         }
 
@@ -129,24 +129,24 @@ class DynamoDueItems(TimedTableStore):
             return None
         if entry.sort.startswith(keys.SCHEDULE):
             tenant_id = entry.partition.partition("#")[0]
-            return DueSchedule(Scope(tenant_id, item["owner_id"]), _schedule(item))
+            return DueSchedule(Scope(tenant_id, item["owner_id"]), _to_schedule(item))
         if entry.sort.startswith(keys.background_task.prefix):
             tenant_id, _, thread_id = entry.partition.partition("#")
-            return DueTask(Scope(tenant_id, item["owner_id"]), thread_id, _task(item))
-        return _later_run(item)
+            return DueTask(Scope(tenant_id, item["owner_id"]), thread_id, _to_task(item))
+        return _to_later_run(item)
 
     async def of_thread(self, scope: Scope, thread_id: str) -> AsyncGenerator[LaterRun, None]:
         pages = self._table.query(keys.partition(scope, thread_id), prefix=keys.later_run.prefix)
         async with aclosing(pages):
             async for page in pages:
                 for item in page:
-                    yield _later_run(item)
+                    yield _to_later_run(item)
 
     async def put_off(self, later: LaterRun) -> DueEntry:
         message = later.message
         key = keys.later_run(message.scope, message.thread_id, message.request.message_id)
         body = message.model_copy(update={"subject_token": None}).model_dump_json(by_alias=True)
-        item = {**key, "body": body, **_due_at(message.request.message_id, later.at)}
+        item = {**key, "body": body, **_make_due_attributes(message.request.message_id, later.at)}
         await self._table.put(item)
         return DueEntry(partition=key["PK"], sort=key["SK"], at=from_millis(item["idle_check_at"]))
 
@@ -156,22 +156,22 @@ class DynamoDueItems(TimedTableStore):
         await self._table.delete(key, condition="idle_check_at = :at", values={":at": to_millis(later.at)})
 
 
-def _due_at(member: str, moment: datetime) -> Item:
+def _make_due_attributes(member: str, moment: datetime) -> Item:
     """Return the attributes by which the index lists an item."""
     return {"idle_shard": keys.due_shards.of(member), "idle_check_at": to_millis(moment)}
 
 
-def _later_run(item: Item) -> LaterRun:
+def _to_later_run(item: Item) -> LaterRun:
     message = parse_queued(item["body"])
     assert isinstance(message, QueuedMessage)  # noqa: S101 - only messages are put off
     return LaterRun(from_millis(item["idle_check_at"]), message)
 
 
-def _task(item: Item) -> BackgroundTask:
+def _to_task(item: Item) -> BackgroundTask:
     task_id = item["SK"].removeprefix(keys.background_task.prefix)
     return BACKGROUND_TASK.unpack(item["body"], id=task_id, revision=item["revision"])
 
 
-def _schedule(item: Item) -> Schedule:
+def _to_schedule(item: Item) -> Schedule:
     schedule_id = get_key(item)["SK"].removeprefix(keys.SCHEDULE)
     return SCHEDULE.unpack(item["body"], id=schedule_id, revision=item["revision"])

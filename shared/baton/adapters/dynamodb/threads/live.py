@@ -71,7 +71,7 @@ class DynamoStreamLog(TimedTableStore):
 
 
 KEPT_SECONDS = 2 * 3600 + 600
-"""API Gateway ends every WebSocket after two hours."""
+"""Seconds until an attachment expires. API Gateway ends every WebSocket after two hours."""
 
 CANCEL_KEPT_SECONDS = 3600
 """Seconds until a cancellation expires: longer than any run.

@@ -273,7 +273,7 @@ def _make_cursor(last: Item) -> str:
 
 
 def _measure_call(call: ToolCallRecord) -> int:
-    """Return roughly how many characters it has."""
+    """Return roughly the number of characters of a call."""
     input_size = (
         len(call.input) if isinstance(call.input, str) else sum(len(str(value)) for value in call.input.values())
     )

@@ -100,7 +100,7 @@ class ChatAnswer(AnswerSoFar):
 
     @property
     def _has_read_all(self) -> bool:
-        """True if the token counts show that the model has read the prompt, and just has nothing to say."""
+        """True if the token counts show that the model has read the prompt, and had nothing to answer."""
         counted = self._usage.input_tokens if self._usage is not None else 0
         return self.reason is not None and counted * MAX_TOKEN_CHARACTERS >= self._asked_characters
 
