@@ -57,6 +57,11 @@ class Account:
             raise
         return cls(chosen, profile)
 
+    @property
+    def session(self) -> boto3.session.Session:
+        """The session that has made its clients."""
+        return self._session
+
     def client(self, service: str, *, wait_seconds: float | None = None, patient: bool = False) -> Any:
         """Return a client of a service; with ``wait_seconds`` one that waits so long for an answer, and asks once.
 

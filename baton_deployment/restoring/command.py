@@ -212,8 +212,11 @@ class _Command:
 
     def _stores(self, source: RestoredTable) -> Stores:
         client = self.account.client("dynamodb", patient=True)
-        source_table = Table.of(client, source.name, seconds=REQUEST_SECONDS)
-        live_table = Table.of(client, self.live_name, seconds=REQUEST_SECONDS)
+        session = self.account.session
+        source_table, live_table = (
+            replace(Table.sent_directly(client, name, session), seconds=REQUEST_SECONDS)
+            for name in (source.name, self.live_name)
+        )
         objects = None
         if self.request.files:
             live_bucket = self.outputs["BucketName"]

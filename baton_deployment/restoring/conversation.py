@@ -11,6 +11,7 @@ from typing import NamedTuple
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.item_kinds import Handling, ItemKind
+from baton.adapters.dynamodb.key_forms import LAST_NUMBER
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.dynamodb.tenants.erased_items import TOMBSTONE, find_desk_place, make_tombstone
 from baton.concurrency.tasks import gather_each
@@ -143,7 +144,8 @@ class ConversationRestore:
         if owner is not None and owner["tenant_id"] != tenant_id:
             return RestoredConversation(Outcome.TAKEN)
         files = await self._restore_files(scope, thread_id)
-        differences = await self._compare(then, now)
+        is_lost = now is None or RESTORING in now
+        differences = await (self._find_newer(then) if is_lost else self._compare(then))
         result = await self._restore_items(scope, thread_id, then, now, differences)
         is_completed = files and result.outcome is Outcome.UNCHANGED
         return replace(result, outcome=Outcome.COMPLETED if is_completed else result.outcome, files=files)
@@ -216,17 +218,21 @@ class ConversationRestore:
 
     # Comparison
 
-    async def _compare(self, then: Item, now: Item | None) -> _Differences:
+    async def _find_newer(self, then: Item) -> _Differences:
+        """Find out whether a lost conversation has left messages beyond the restored ones."""
+        first, last = keys.message.sort(then["next_ordinal"]), keys.message.sort(LAST_NUMBER)
+        newer = await self.live.read_all(then["PK"], first=first, last=last, limit=1, enough=1)
+        return _Differences(is_newer=bool(newer))
+
+    async def _compare(self, then: Item) -> _Differences:
         differences = _Differences()
         async with aclosing(pairs_of(self.source, self.live, then["PK"])) as pairs:
             async for pair in pairs:
                 kind = pair.kind
                 if kind is None or kind.handling is Handling.MOMENT or pair.item["SK"] == "THREAD":
                     continue
-                if pair.then is None:
-                    differences.is_newer |= kind.name == "messages"
-                    continue
-                if has_expired(pair.then, self.clock.now()) or not _is_committed(pair.then, kind, then):
+                is_copied = pair.then is not None and _is_committed(pair.then, kind, then)
+                if not is_copied or has_expired(pair.item, self.clock.now()):
                     continue
                 if pair.is_lost and kind.handling is Handling.REMOVABLE:
                     differences.removable[kind.name] += 1

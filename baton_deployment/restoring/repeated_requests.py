@@ -36,7 +36,9 @@ class RepeatedRequests:
         self.forgotten.forget_cache()
         subjects: set[tuple[object, ...]] = set()
         for tenant_id in sorted(tenants):
-            for request in (await self.forgotten.of_tenant(tenant_id)).requests:
+            requests = (await self.forgotten.of_tenant(tenant_id)).requests
+            # Of several requests for one subject the last counts, which covers the others.
+            for request in sorted(requests, key=lambda request: request.cutoff_at, reverse=True):
                 subject = (tenant_id, request.subject, request.user_id, request.thread_id)
                 if choice.thread_id is not None and request.thread_id not in (None, choice.thread_id):
                     continue

@@ -453,6 +453,18 @@ class TestRecords:
         await due.pass_time(minutes=2)
         assert [message.text for message in await due.messages()].count("Once.") == 1
 
+    async def test_a_documents_file_comes_back_without_an_event_that_it_was_written(self, drill: Drill) -> None:
+        world, key = drill.world, "acme/~documents/assistant/d1/1/original"
+        await world.table.put({"PK": "acme#~DOCUMENTS#assistant", "SK": "DOC#d1", "revision": 1, "body": b"packed"})
+        written = world.s3.put_object(Bucket=world.bucket, Key=key, Body=b"text")["VersionId"]
+        await drill.remember()
+        drill.lose("acme#~DOCUMENTS#assistant")
+        world.s3.delete_object(Bucket=world.bucket, Key=key)
+        done = await drill.restore(Choice("acme", includes_removed=True))
+        assert (done.items, done.files) == ({"documents": 1}, 1)
+        # The version is the one that was written then: S3 announces new ones only.
+        assert world.s3.get_object(Bucket=world.bucket, Key=key)["VersionId"] == written
+
     async def test_a_procedure_that_was_retired_since_is_not_approved_again(self, drill: Drill) -> None:
         world = drill.world
         _, procedure_id = await captured(world, ADA, "Used", ProcedureAction.APPROVE, of=ProcedureScope.AGENT)
