@@ -31,8 +31,6 @@ from baton_deployment.stages import Stage
 Write = Callable[[str], None]
 REQUEST_SECONDS = 120.0
 """The time for one request to the table with its retries, while it throttles."""
-PAGE_SIZE = 2_000
-"""Keys after which progress is stored."""
 REPORT_SECONDS = 5.0
 """The time between two lines of progress."""
 NOT_RESTORED = (
@@ -137,7 +135,7 @@ class _Command:
             raise DeploymentError("Something is still missing: see above.")
 
     async def _carry_out(self, stores: Stores, progress_file: ProgressFile, progress: Progress | None) -> set[str]:
-        restoration = Restoration(stores, self.request.choice, writes=True, page_size=PAGE_SIZE)
+        restoration = Restoration(stores, self.request.choice, writes=True)
         restoration.tenants |= progress.tenants if progress is not None else set()
         show = self._reporter("restored")
 

@@ -24,6 +24,9 @@ from baton_deployment.restoring.records import RecordRestore
 
 AT_ONCE = 16
 """Conversations that are compared at the same time."""
+PAGE_SIZE = 500
+"""Keys of one request of the scan."""
+BATCH_SIZE = 64
 Position = Mapping[str, str]
 Report = Callable[[Counts, Position | None], Awaitable[None]]
 _COPIED = {name for (name, _), kind in KINDS.items() if not kind.of_thread and kind.handling is not Handling.MOMENT}
@@ -56,8 +59,9 @@ class Restoration:
     """The tenants that it has come by."""
     check: ConversationCheck | None = None
     """The check of the live conversations, for a pass that verifies."""
-    page_size: int | None = None
-    """Keys of a page of the scan, after each of which progress is reported; None for as many as DynamoDB returns."""
+    page_size: int = PAGE_SIZE
+    batch_size: int = BATCH_SIZE
+    """Partitions after which progress is reported."""
 
     def __post_init__(self) -> None:
         stores, choice = self.stores, self.choice
@@ -87,7 +91,7 @@ class Restoration:
     async def run(self, report: Report, *, counts: Counts | None = None, after: Position | None = None) -> Counts:
         """Restore the chosen part, and return the counts. ``counts`` and ``after`` continue an earlier pass.
 
-        ``report`` gets the counts and the position after each page. Raises ``StoreUnavailable``.
+        ``report`` gets the counts and the position after each batch. Raises ``StoreUnavailable``.
         """
         total = counts or Counts()
         async with aclosing(self._partitions(after)) as pages:
@@ -113,19 +117,21 @@ class Restoration:
             total.files += await self.stores.objects.restore(prefix, writes=self.writes)
 
     async def _partitions(self, after: Position | None) -> AsyncGenerator[tuple[Sequence[str], Position | None]]:
-        """Yield the partitions to restore, page by page, with the position behind each page."""
+        """Yield the partitions to restore, some at a time, with the position behind them."""
         tenant_id, thread_id = self.choice.tenant_id, self.choice.thread_id
         if tenant_id is not None and thread_id is not None:
             yield await self._with_forks(Scope(tenant_id, ANYBODY), thread_id), None
             return
         prefix = f"{tenant_id}#" if tenant_id is not None else None
-        last = after["PK"] if after is not None else ""
+        last, partitions = after["PK"] if after is not None else "", list[str]()
         async with aclosing(self.stores.source.scan_keys(prefix=prefix, after=after, limit=self.page_size)) as pages:
             async for page, position in pages:
                 # A partition's items come one after the other, and it is restored with the first of them.
-                partitions = [partition for partition in dict.fromkeys(key["PK"] for key in page) if partition != last]
+                partitions += [partition for partition in dict.fromkeys(key["PK"] for key in page) if partition != last]
                 last = page[-1]["PK"] if page else last
-                yield partitions, position
+                if len(partitions) >= self.batch_size or position is None:
+                    yield partitions, position
+                    partitions = []
 
     async def _with_forks(self, scope: Scope, thread_id: str) -> list[str]:
         partitions = [keys.partition(scope, thread_id)]

@@ -78,9 +78,9 @@ class Drill:
         return Stores(self.source, world.table, objects, forgotten, world.clock)
 
     async def restore(
-        self, choice: Choice = EVERYTHING, *, writes: bool = True, page_size: int | None = None, **options: Any
+        self, choice: Choice = EVERYTHING, *, writes: bool = True, size: int = 64, **options: Any
     ) -> Counts:
-        restoration = Restoration(self.stores, choice, writes=writes, page_size=page_size)
+        restoration = Restoration(self.stores, choice, writes=writes, page_size=size, batch_size=size)
         return await restoration.run(options.pop("report", _ignore), **options)
 
     async def verify(self) -> Counts:
@@ -490,8 +490,8 @@ async def test_an_interrupted_restore_goes_on_where_it_was(drill: Drill) -> None
 
     first = Counts()
     with pytest.raises(StoreUnavailable):
-        await drill.restore(report=stop, page_size=1, counts=first)
+        await drill.restore(report=stop, size=1, counts=first)
     [(number, position)] = positions
-    rest = await drill.restore(after=position, page_size=1, counts=first)
+    rest = await drill.restore(after=position, size=1, counts=first)
     assert (number, rest.conversations) == (2, {"restored": 4})
     assert [await drill.texts(ADA, thread_id) for thread_id in thread_ids] == [["First", "Hello there."]] * 4
