@@ -150,11 +150,11 @@ format: setup ## Format the code and mend what ruff can
 account: setup ## Once in an account and region: the role by which API Gateway writes access logs (YES=1 asks nothing)
 	@$(BIN)/python -m baton_deployment account $(if $(YES),--yes)
 
-preflight: setup ## Check what a deployment needs: make preflight STAGE=dev|prod [MODEL=1: ask the models' provider too]
-	@$(BIN)/python -m baton_deployment preflight $(STAGE) $(if $(MODEL),--model)
+preflight: setup ## Check what a deployment needs: make preflight STAGE=dev|prod [MODEL=1: ask the models' provider too; UNCHECKED=ok]
+	@$(BIN)/python -m baton_deployment preflight $(STAGE) $(if $(MODEL),--model) $(if $(UNCHECKED),--unchecked)
 
-deploy: setup web ## Check, build, deploy to AWS, publish and try: make deploy STAGE=dev|prod
-	@$(BIN)/python -m baton_deployment deploy $(STAGE)
+deploy: setup web ## Check, build, deploy to AWS, publish and try: make deploy STAGE=dev|prod [YES=1: ask nothing; UNCHECKED=ok]
+	@$(BIN)/python -m baton_deployment deploy $(STAGE) $(if $(YES),--yes) $(if $(UNCHECKED),--unchecked)
 
 publish: setup ## Put the chat widget and the console where a deployed stage serves them: make publish STAGE=dev|prod
 	@$(BIN)/python -m baton_deployment publish $(STAGE)

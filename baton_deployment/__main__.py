@@ -26,9 +26,11 @@ from baton_deployment.settings_file import from_parameters
 from baton_deployment.settings_put import compare_settings, put_settings, show_settings
 from baton_deployment.smoke import run_smoke
 from baton_deployment.smoke.target import given_token, target_at, target_of
+from baton_deployment.stage_home import require_home
 from baton_deployment.stages import Stage, read_stage
 from baton_deployment.teardown import Teardown, tear_down
 from baton_deployment.template import DeployedTemplate
+from baton_deployment.terminal import agree_to_deploy, ask, is_yes
 from baton_local.errors import LocalCloudError
 from baton_local.root import ROOT
 
@@ -40,9 +42,15 @@ def main(arguments: Sequence[str]) -> None:
     chosen = _parser().parse_args(arguments)
     match chosen.command:
         case "preflight":
-            run_preflight(Deployment.of_checkout(_stage(chosen)).preflight(asks_model=chosen.model), print)
+            preflight = Deployment.of_checkout(_stage(chosen)).preflight(asks_model=chosen.model)
+            run_preflight(preflight, print, accepts_unchecked=chosen.unchecked)
         case "deploy":
-            deploy(Deployment.of_checkout(_stage(chosen)), print)
+            deploy(
+                Deployment.of_checkout(_stage(chosen)),
+                print,
+                confirm=(lambda question: True) if chosen.yes else agree_to_deploy,
+                accepts_unchecked=chosen.unchecked,
+            )
         case "account":
             deploy_account(print, asks=not chosen.yes)
         case "publish":
@@ -69,16 +77,13 @@ def _settings(chosen: argparse.Namespace) -> None:
     elif chosen.check:
         compare_settings(stage, print)
     else:
-        put_settings(Account.of(stage), stage, print, confirm=(lambda: True) if chosen.yes else _agrees)
+        account = Account.of(stage)
+        require_home(account, stage)
+        put_settings(account, stage, print, confirm=(lambda: True) if chosen.yes else _agrees)
 
 
 def _agrees() -> bool:
-    return is_yes(_ask("Put these settings? [y/N] ", "so nothing was put. ARGS=--yes answers."))
-
-
-def is_yes(answer: str) -> bool:
-    """Return whether an answer agrees."""
-    return answer.strip().lower() in ("y", "yes")
+    return is_yes(ask("Put these settings? [y/N] ", "so nothing was put. ARGS=--yes answers."))
 
 
 def _smoke(chosen: argparse.Namespace) -> None:
@@ -97,18 +102,11 @@ def _smoke(chosen: argparse.Namespace) -> None:
 def _tear_down(chosen: argparse.Namespace) -> None:
     stage = _stage(chosen)
     account = Account.of(stage)
+    require_home(account, stage)
     template = DeployedTemplate.read(ROOT / "template.yaml", stage.parameters, stage.stack, account.region)
     teardown = Teardown.of(account, stage, template)
     otherwise = f"so nothing was deleted. CONFIRM={stage.stack} answers."
-    tear_down(teardown, chosen.delete, lambda question: chosen.confirm or _ask(question, otherwise), print)
-
-
-def _ask(question: str, otherwise: str) -> str:
-    """Return the answer of the person at the terminal. Raises ``DeploymentError`` if there is none."""
-    try:
-        return input(question)
-    except EOFError:
-        raise DeploymentError(f"Nobody answers, {otherwise}") from None
+    tear_down(teardown, chosen.delete, lambda question: chosen.confirm or ask(question, otherwise), print)
 
 
 def _restore(chosen: argparse.Namespace) -> None:
@@ -125,7 +123,7 @@ def _restore(chosen: argparse.Namespace) -> None:
         chosen.from_start,
     )
     otherwise = "so nothing was written. ARGS=--yes answers."
-    confirm = (lambda question: True) if chosen.yes else lambda question: is_yes(_ask(f"{question} [y/N] ", otherwise))
+    confirm = (lambda question: True) if chosen.yes else lambda question: is_yes(ask(f"{question} [y/N] ", otherwise))
     restore(Account.of(stage), stage, request, ROOT / ".baton", confirm=confirm, write=print)
 
 
@@ -168,6 +166,10 @@ def _parser() -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=text)
         command.add_argument("stage", help="a stage of samconfig.toml: dev, prod")
         command.add_argument("--config-file", type=Path, default=PARAMETERS, help="another samconfig.toml")
+        if name in {"preflight", "deploy"}:
+            command.add_argument("--unchecked", action="store_true", help="accept checks that cannot be made")
+        if name == "deploy":
+            command.add_argument("--yes", action="store_true", help="change parameters and settings without a question")
         if name == "preflight":
             command.add_argument("--model", action="store_true", help="ask the provider of models, too")
         if name == "settings":

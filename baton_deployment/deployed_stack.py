@@ -37,8 +37,30 @@ def is_first(account: Account, stack: str) -> bool:
     """Return whether a deployment would create the stack. Raises ``DeploymentError``."""
     with problems_explained(f"{stack} cannot be read"):
         description = describe_stack(account, stack)
-    # A change set that was never executed leaves an empty stack.
-    return description is None or description["StackStatus"] == "REVIEW_IN_PROGRESS"
+    return description is None or is_new(description)
+
+
+def is_new(description: Mapping[str, Any]) -> bool:
+    """Return whether a stack is empty: a change set that was never executed leaves one."""
+    return bool(description["StackStatus"] == "REVIEW_IN_PROGRESS")
+
+
+def parameter_changes(description: Mapping[str, Any], parameters: Mapping[str, str]) -> list[str]:
+    """Return a line for each deployed parameter that would have another value.
+
+    SAM keeps the deployed values of those that are not named. Secrets are parameters by their names only.
+    """
+    deployed = {entry["ParameterKey"]: entry["ParameterValue"] for entry in description.get("Parameters", ())}
+    return [
+        f"  {name}: {deployed[name] or '(empty)'} -> {value or '(empty)'}"
+        for name, value in sorted(parameters.items())
+        if name in deployed and _entries(deployed[name]) != _entries(value)
+    ]
+
+
+def _entries(value: str) -> list[str]:
+    """Return the parts of a value that may be a list, without the spaces that CloudFormation ignores."""
+    return [part.strip() for part in value.split(",")]
 
 
 def read_outputs(account: Account, stack: str) -> dict[str, str]:

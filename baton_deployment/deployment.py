@@ -10,10 +10,17 @@ from pathlib import Path
 from botocore.exceptions import BotoCoreError, ClientError
 
 from baton.adapters.agents.agent_files import AgentFiles
-from baton_deployment.account import Account
+from baton_deployment.account import Account, problems_explained
 from baton_deployment.checks import Outcome, lines_of
 from baton_deployment.contents import Contents
-from baton_deployment.deployed_stack import address_lines, is_first, read_outputs
+from baton_deployment.deployed_stack import (
+    address_lines,
+    describe_stack,
+    is_first,
+    is_new,
+    parameter_changes,
+    read_outputs,
+)
 from baton_deployment.errors import DeploymentError
 from baton_deployment.libraries import ProjectDocuments, bring_libraries
 from baton_deployment.preflight import NAMES_WIDTH, Preflight, run_preflight
@@ -22,8 +29,9 @@ from baton_deployment.preflight.packages import check_sizes
 from baton_deployment.publishing import publish_front_ends
 from baton_deployment.sam import find_sam, in_region, run_sam, sam_variables
 from baton_deployment.settings_file import path_of
-from baton_deployment.settings_put import put_settings
+from baton_deployment.settings_put import SettingsPlan, plan_settings, put_settings
 from baton_deployment.smoke import smoke_stage
+from baton_deployment.stage_home import record_home
 from baton_deployment.stages import Stage
 from baton_deployment.template import DeployedTemplate
 from baton_local.project.project_tools import importable
@@ -114,23 +122,38 @@ class Deployment:
         )
 
 
-def deploy(deployment: Deployment, write: Write, *, prepare: Callable[[], None] = lambda: None) -> None:
+def deploy(
+    deployment: Deployment,
+    write: Write,
+    *,
+    prepare: Callable[[], None] = lambda: None,
+    confirm: Callable[[str], bool] = lambda question: True,
+    accepts_unchecked: bool = False,
+) -> None:
     """Check, build, deploy, publish and try a stage, and print its addresses. ``prepare`` runs before the build.
 
-    SAM prints the change set before it applies it, and asks first where samconfig.toml has ``confirm_changeset``.
+    ``confirm`` answers whether deployed parameters and settings may change as is shown before. Checks that cannot be
+    made stop the deployment unless it ``accepts_unchecked``. SAM prints the change set before it applies it, and asks
+    first where samconfig.toml has ``confirm_changeset``.
+
     Raises ``DeploymentError``, and ``LocalCloudError`` if the front ends cannot be built.
     """
     program = find_sam()
     if deployment.project is not None:
         deployment.project.check_sizes()
-    run_preflight(deployment.preflight(), write, consequence=": nothing was deployed")
+    run_preflight(
+        deployment.preflight(), write, consequence=": nothing was deployed", accepts_unchecked=accepts_unchecked
+    )
     account = Account.of(deployment.stage)
+    agreed = _agree(deployment, account, write, confirm)
     variables = sam_variables(account.region)
     prepare()
     _run(deployment, deployment.build, program, variables, write)
     _check_sizes(deployment, account.region, write)
     _deploy_stack(deployment, account, program, variables, write)
-    put_settings(account, deployment.stage, write, allowed_hosts=deployment.allowed_hosts)
+    if line := record_home(account, deployment.stage):
+        write(line)
+    put_settings(account, deployment.stage, write, allowed_hosts=deployment.allowed_hosts, agreed=agreed)
     write(publish_front_ends(account, deployment.stage))
     outputs = read_outputs(account, deployment.stage.stack)
     problems = []
@@ -141,6 +164,29 @@ def deploy(deployment: Deployment, write: Write, *, prepare: Callable[[], None] 
     if problems:
         count = f"{len(problems)} document{'s' if len(problems) != 1 else ''}"
         raise DeploymentError(f"The stage is deployed, but {count} of the libraries cannot be found: see above.")
+
+
+def _agree(
+    deployment: Deployment, account: Account, write: Write, confirm: Callable[[str], bool]
+) -> SettingsPlan | None:
+    """Show how deployed parameters and settings would change, and ask. Return the settings that were agreed to.
+
+    None: the stack is new, so that nothing changes. Raises ``DeploymentError``.
+    """
+    stage = deployment.stage
+    with problems_explained(f"{stage.stack} cannot be read"):
+        description = describe_stack(account, stage.stack)
+    if description is None or is_new(description):
+        return None
+    settings = plan_settings(account, stage, deployment.allowed_hosts)
+    changes = parameter_changes(description, stage.parameters)
+    if changes:
+        write("\n".join((f"\nParameters of {stage.stack} that change:", *changes)))
+    if settings.replaces:
+        write("\n".join((f"\nSettings of {stage.stack} that change:", *settings.difference)))
+    if (changes or settings.replaces) and not confirm(f"\nDeploy {stage.stack} with these changes? [y/N] "):
+        raise DeploymentError("Nothing was deployed.")
+    return settings
 
 
 def _deploy_stack(

@@ -30,6 +30,28 @@ class DeployedSettings:
     version: str
 
 
+@dataclass(frozen=True)
+class SettingsPlan:
+    """The settings that a stage would get."""
+
+    bucket: str
+    deployed: DeployedSettings | None
+    values: Mapping[str, Any] | None
+    """None: there is nothing to put."""
+    difference: tuple[str, ...]
+    """Lines of a unified difference."""
+
+    @property
+    def replaces(self) -> bool:
+        """Whether a deployed document would change."""
+        return self.deployed is not None and bool(self.difference)
+
+    @property
+    def etag(self) -> str | None:
+        """The version of the deployed document; None if there is none."""
+        return self.deployed.etag if self.deployed is not None else None
+
+
 def read_deployed(account: Account, bucket: str) -> DeployedSettings | None:
     """Return the document; None if none was put. Raises ``DeploymentError``."""
     with problems_explained(f"s3://{bucket}/{SETTINGS_KEY} cannot be read"):
@@ -51,26 +73,17 @@ def show_settings(account: Account, stage: Stage) -> str:
     return deployed.text.rstrip("\n")
 
 
-def put_settings(
-    account: Account,
-    stage: Stage,
-    write: Write,
-    *,
-    allowed_hosts: Sequence[str] = (),
-    confirm: Callable[[], bool] = lambda: True,
-) -> None:
-    """Check the stage's file, print how it differs from what is deployed, and put it if ``confirm`` agrees.
+def plan_settings(account: Account, stage: Stage, allowed_hosts: Sequence[str] = ()) -> SettingsPlan:
+    """Check the stage's file, and compare it with what is deployed.
 
     ``allowed_hosts`` are a project's, which hold if the file names none. Without a file, only they are changed. Raises
     ``DeploymentError``.
     """
-    path = path_of(stage)
-    settings_file = read_settings_file(path)
+    settings_file = read_settings_file(path_of(stage))
     bucket = _bucket(account, stage)
     deployed = read_deployed(account, bucket)
     if settings_file is None and not allowed_hosts:
-        write(f"There is no {path.name}: " + ("the deployed settings stay." if deployed else "the defaults hold."))
-        return
+        return SettingsPlan(bucket, deployed, None, ())
     values = dict(settings_file.values) if settings_file is not None else _values_of(deployed)
     if allowed_hosts and (settings_file is None or "allowedHosts" not in values):
         values["allowedHosts"] = list(allowed_hosts)
@@ -78,15 +91,41 @@ def put_settings(
         check_document(values)
     except InvalidDocument as invalid:
         raise DeploymentError(f"The settings of {stage.name} cannot be put: {invalid}") from None
-    difference = differences(deployed, values)
-    if deployed is not None and not difference:
-        write(f"The deployed settings of {stage.stack} are those of {path.name}.")
+    return SettingsPlan(bucket, deployed, values, tuple(differences(deployed, values)))
+
+
+def put_settings(
+    account: Account,
+    stage: Stage,
+    write: Write,
+    *,
+    allowed_hosts: Sequence[str] = (),
+    confirm: Callable[[], bool] = lambda: True,
+    agreed: SettingsPlan | None = None,
+) -> None:
+    """Check the stage's file, print how it differs from what is deployed, and put it if ``confirm`` agrees.
+
+    ``agreed`` is a plan that an operator has seen: documents that were deployed since are not replaced. Raises
+    ``DeploymentError``.
+    """
+    name = path_of(stage).name
+    plan = plan_settings(account, stage, allowed_hosts)
+    if plan.values is None:
+        write(f"There is no {name}: " + ("the deployed settings stay." if plan.deployed else "the defaults hold."))
         return
-    write("\n".join(difference))
+    if plan.deployed is not None and not plan.difference:
+        write(f"The deployed settings of {stage.stack} are those of {name}.")
+        return
+    write("\n".join(plan.difference))
+    if agreed is not None and agreed.etag != plan.etag:
+        raise DeploymentError(
+            "The deployed settings were changed by somebody else during this deployment, so they were not replaced. "
+            "Deploy once more to see the new difference."
+        )
     if not confirm():
         write("Nothing was put.")
         return
-    version = _put(account, bucket, values, deployed)
+    version = _put(account, plan.bucket, plan.values, plan.deployed)
     write(f"The settings of {stage.stack} are put (version {version}). Functions use them within ten minutes.")
 
 

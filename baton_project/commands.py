@@ -87,7 +87,10 @@ def deploy(
     account: Annotated[
         bool, typer.Option("--account", help="Once in an account and region: set API Gateway's logging role.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="With --account: ask nothing.")] = False,
+    unchecked: Annotated[bool, typer.Option("--unchecked", help="Accept checks that cannot be made.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Change deployed parameters and settings without a question.")
+    ] = False,
 ) -> None:
     """Check, build and deploy the project to AWS by SAM, publish its front ends, and try it."""
     with _problems_printed():
@@ -101,9 +104,18 @@ def deploy(
         elif dry_run:
             typer.echo(shell_lines(folder, stage))
         elif check_only:
-            check_stage(folder, stage, typer.echo, asks_model=model)
+            check_stage(folder, stage, typer.echo, asks_model=model, accepts_unchecked=unchecked)
+        elif yes:
+            carry_out(
+                folder,
+                stage,
+                typer.echo,
+                build_only=build_only,
+                confirm=lambda question: True,
+                accepts_unchecked=unchecked,
+            )
         else:
-            carry_out(folder, stage, typer.echo, build_only=build_only)
+            carry_out(folder, stage, typer.echo, build_only=build_only, accepts_unchecked=unchecked)
 
 
 def restore(

@@ -11,6 +11,7 @@ from baton_deployment.errors import DeploymentError
 from baton_deployment.libraries import ProjectDocuments
 from baton_deployment.preflight import run_preflight
 from baton_deployment.stages import Stage, read_stage
+from baton_deployment.terminal import agree_to_deploy
 from baton_local.project.project_tools import packages_in
 from baton_project.building import assemble
 from baton_project.check import read_contents, unreadable
@@ -26,9 +27,11 @@ def shell_lines(folder: Path, stage: str) -> str:
     return plan(Project.found(folder), stage).shell_lines()
 
 
-def check_stage(folder: Path, stage: str, write: Write, *, asks_model: bool) -> None:
+def check_stage(folder: Path, stage: str, write: Write, *, asks_model: bool, accepts_unchecked: bool = False) -> None:
     """Check what a deployment of the stage needs. Raises ``ProjectProblem`` and ``DeploymentError``."""
-    run_preflight(plan(Project.found(folder), stage).preflight(asks_model=asks_model), write)
+    run_preflight(
+        plan(Project.found(folder), stage).preflight(asks_model=asks_model), write, accepts_unchecked=accepts_unchecked
+    )
 
 
 def set_up_account(write: Write, *, asks: bool) -> None:
@@ -36,8 +39,16 @@ def set_up_account(write: Write, *, asks: bool) -> None:
     deploy_account(write, asks=asks)
 
 
-def carry_out(folder: Path, stage: str, write: Write, *, build_only: bool) -> None:
-    """Build the stage, and deploy it unless ``build_only``.
+def carry_out(
+    folder: Path,
+    stage: str,
+    write: Write,
+    *,
+    build_only: bool,
+    confirm: Callable[[str], bool] = agree_to_deploy,
+    accepts_unchecked: bool = False,
+) -> None:
+    """Build the stage, and deploy it unless ``build_only``. ``confirm`` answers whether what is deployed may change.
 
     Raises ``ProjectProblem``, ``DeploymentError`` and ``LocalCloudError``.
     """
@@ -49,7 +60,10 @@ def carry_out(folder: Path, stage: str, write: Write, *, build_only: bool) -> No
     def prepare() -> None:
         assemble(project, planned.folder)
 
-    (build if build_only else deploy)(planned, write, prepare=prepare)
+    if build_only:
+        build(planned, write, prepare=prepare)
+    else:
+        deploy(planned, write, prepare=prepare, confirm=confirm, accepts_unchecked=accepts_unchecked)
 
 
 def plan(project: Project, stage: str) -> Deployment:

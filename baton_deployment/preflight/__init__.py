@@ -47,6 +47,7 @@ from baton_deployment.preflight.tokens import TOKENS, check_tokens
 from baton_deployment.regions import advice_on_region
 from baton_deployment.settings_file import check_settings_file, path_of, read_settings_file
 from baton_deployment.settings_put import read_deployed
+from baton_deployment.stage_home import home_problem, remedy
 from baton_deployment.stages import Stage
 from baton_deployment.template import DeployedTemplate
 from baton_local.root import ROOT
@@ -87,6 +88,8 @@ class Preflight:
             for line in str(problem).splitlines():
                 yield fails("agents", line)
         who = (yield from _identity(account)) if account is not None else None
+        if account is not None and who is not None:
+            yield from _home(account, self.stage, who)
         if account is not None and who is not None:
             yield from self._remote(account, template, who, contents)
         else:
@@ -159,8 +162,13 @@ class Preflight:
             yield from asked(name, check)
 
 
-def run_preflight(preflight: Preflight, write: Callable[[str], None], *, consequence: str = "") -> None:
-    """Print the table of checks. Raises ``DeploymentError`` with the ``consequence`` if one fails."""
+def run_preflight(
+    preflight: Preflight, write: Callable[[str], None], *, consequence: str = "", accepts_unchecked: bool = False
+) -> None:
+    """Print the table of checks.
+
+    Raises ``DeploymentError`` with the ``consequence`` if one fails, or cannot be made unless ``accepts_unchecked``.
+    """
     write(f"Checks of the stage {preflight.stage.name}, stack {preflight.stage.stack}:\n")
     checks = []
     for check in preflight.checks():
@@ -171,6 +179,23 @@ def run_preflight(preflight: Preflight, write: Callable[[str], None], *, consequ
     failed = [check for check in checks if check.outcome is Outcome.FAILS]
     if failed:
         raise DeploymentError(f"{len(failed)} of {len(checks)} checks failed{consequence}.")
+    unchecked = list(dict.fromkeys(check.name for check in checks if check.outcome is Outcome.UNKNOWN))
+    if unchecked and not accepts_unchecked:
+        raise DeploymentError(
+            f"{', '.join(unchecked)}: not checked{consequence}. Grant what the rows name, or accept that with "
+            "UNCHECKED=ok (make) or --unchecked (baton)."
+        )
+
+
+def _home(account: Account, stage: Stage, who: dict[str, Any]) -> Iterator[Check]:
+    """Yield a failure if the stage belongs to another account or region."""
+    try:
+        problem = home_problem(stage, str(who["Account"]), account.region)
+    except DeploymentError as unreadable:
+        yield fails("account", str(unreadable))
+        return
+    if problem:
+        yield fails("account", problem, remedy(stage))
 
 
 def _identity(account: Account) -> Generator[Check, None, dict[str, Any] | None]:

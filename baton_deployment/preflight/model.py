@@ -8,7 +8,7 @@ import httpx
 from botocore.exceptions import ClientError
 
 from baton_deployment.account import Account, code_of
-from baton_deployment.checks import Check, fails, fine, unknown
+from baton_deployment.checks import Check, fails, fine, note, unknown
 from baton_deployment.template import DeployedTemplate
 
 NAME = "model"
@@ -21,7 +21,7 @@ def check_model(account: Account | None, template: DeployedTemplate) -> Iterator
     base = values["ModelBaseUrl"]
     models = {name: values[name] for name in ("ChatModel", "LightModel") if values[name] and "/" not in values[name]}
     if not base or not models:
-        yield unknown(NAME, "only the default provider is asked, and no model is there")
+        yield note(NAME, "only the default provider is asked, and no model is there")
     elif account is None:
         yield unknown(NAME, "its key is in the account")
     else:
@@ -48,7 +48,7 @@ def _ask(base: str, key: str, models: dict[str, str], secret: str) -> Iterator[C
     try:
         served_ids = {str(served_model["id"]) for served_model in answer.json()["data"]}
     except (ValueError, KeyError, TypeError):
-        yield unknown(NAME, f"{base} has no list of models ({answer.status_code}), so only a conversation can show it")
+        yield note(NAME, f"{base} has no list of models ({answer.status_code}), so only a conversation can show it")
         return
     for parameter, model in models.items():
         if model in served_ids:

@@ -56,7 +56,7 @@ def check_python(version: str = "3.13") -> Iterator[Check]:
 def check_sizes(template: DeployedTemplate, build: Path) -> Iterator[Check]:
     """Yield whether what SAM has built fits into Lambda; ``build`` is its folder ``.aws-sam/build``."""
     if not build.is_dir():
-        yield unknown(SIZES, "nothing is built yet: a deployment checks them after its build")
+        yield note(SIZES, "nothing is built yet: a deployment checks them after its build")
         return
     common = template.source["Globals"]["Function"]["Layers"]
     sizes = {

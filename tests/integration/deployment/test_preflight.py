@@ -358,7 +358,7 @@ def provider() -> Iterator[str]:
         ("sk-key", {}, Outcome.FINE, "accepts the key and has gpt-6-sol"),
         ("sk-old", {}, Outcome.FAILS, "refuses the key of s4/model-key (401)"),
         ("sk-key", {"ChatModel": "gpt-2"}, Outcome.FAILS, "does not list gpt-2 (ChatModel)"),
-        ("sk-key", {"ChatModel": "bedrock/x"}, Outcome.UNKNOWN, "only the default provider is asked"),
+        ("sk-key", {"ChatModel": "bedrock/x"}, Outcome.NOTE, "only the default provider is asked"),
         ("sk-key", {"ModelBaseUrl": "http://127.0.0.1:9"}, Outcome.FAILS, "cannot be reached"),
     ],
 )

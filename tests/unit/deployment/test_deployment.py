@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,9 @@ from baton_deployment import deployment
 from baton_deployment.account import Account
 from baton_deployment.deployment import Deployment, deploy
 from baton_deployment.errors import DeploymentError
+from baton_deployment.settings_put import DeployedSettings, SettingsPlan
 from baton_deployment.stages import Stage, parse_overrides, read_stage
+from baton_deployment.terminal import agree_to_deploy
 from baton_local.root import ROOT
 
 SAM = """#!/bin/sh
@@ -65,6 +68,8 @@ def steps(calls: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(deployment, "_check_sizes", step("sizes"))
     monkeypatch.setattr(deployment, "read_quota", lambda account: 10)
     monkeypatch.setattr(deployment, "is_first", lambda account, stack: False)
+    monkeypatch.setattr(deployment, "describe_stack", lambda account, stack: None)
+    monkeypatch.setattr(deployment, "record_home", step("record", ""))
     monkeypatch.setattr(deployment, "put_settings", step("settings"))
     monkeypatch.setattr(deployment, "publish_front_ends", step("publish", "published"))
     monkeypatch.setattr(deployment, "smoke_stage", step("smoke"))
@@ -79,7 +84,13 @@ def test_a_deployment_is_checked_before_and_tried_after_in_one_region(
     deploy(planned, lines.append, prepare=lambda: steps.append("prepare"))
     assert steps == [
         *("preflight after 0 calls", "prepare", "sizes after 1 calls"),
-        *("settings after 2 calls", "publish after 2 calls", "outputs after 2 calls", "smoke after 2 calls"),
+        *(
+            "record after 2 calls",
+            "settings after 2 calls",
+            "publish after 2 calls",
+            "outputs after 2 calls",
+            "smoke after 2 calls",
+        ),
     ]
     assert calls.read_text() == "build eu-central-1 eu-central-1 1\ndeploy eu-central-1 eu-central-1 1\n"
     assert "https://api.example/dev" in lines[-1]
@@ -147,6 +158,66 @@ def test_a_failed_first_deployment_has_no_protected_table(
 def test_a_running_stack_is_never_without_protection(calls: Path, planned: Deployment, steps: list[str]) -> None:
     deploy(replace(planned, stage=planned.stage.with_overrides(["DeletionProtection=true"])), lambda line: None)
     assert deployed_protection(calls) == ["true"]
+
+
+DEPLOYED = {
+    "StackStatus": "UPDATE_COMPLETE",
+    "Parameters": [
+        {"ParameterKey": "LogLevel", "ParameterValue": "INFO"},
+        {"ParameterKey": "ConsoleScopes", "ParameterValue": "openid,email"},
+        {"ParameterKey": "ModelKeySecret", "ParameterValue": "baton/dev/model-key"},
+    ],
+}
+"""CloudFormation's description of a stack."""
+SAME = SettingsPlan("bucket", DeployedSettings("{}", "e1", ""), {}, ())
+OTHER = SettingsPlan("bucket", DeployedSettings("{}", "e1", ""), {}, ("-issuer", "+another"))
+
+
+@pytest.mark.parametrize(
+    ("overrides", "settings", "shown"),
+    [
+        (["LogLevel=DEBUG"], SAME, "  LogLevel: INFO -> DEBUG"),
+        (["ModelKeySecret=baton/b"], SAME, "  ModelKeySecret: baton/dev/model-key -> baton/b"),
+        ([], OTHER, "+another"),
+        (["LogLevel=INFO", "ConsoleScopes='openid, email'"], SAME, None),
+        (["RestDomain=api.example.com"], SAME, None),  # a new parameter, which no deployed value contradicts
+    ],
+)
+@pytest.mark.parametrize("agrees", [True, False])
+def test_what_is_deployed_changes_only_after_a_yes(
+    planned: Deployment,
+    steps: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    overrides: list[str],
+    settings: SettingsPlan,
+    shown: str | None,
+    agrees: bool,
+) -> None:
+    questions: list[str] = []
+    lines: list[str] = []
+
+    def answer(question: str) -> bool:
+        questions.append(question)
+        return agrees
+
+    monkeypatch.setattr(deployment, "describe_stack", lambda account, stack: DEPLOYED)
+    monkeypatch.setattr(deployment, "plan_settings", lambda account, stage, hosts: settings)
+    chosen = replace(planned, stage=planned.stage.with_overrides(overrides))
+    if shown is None or agrees:
+        deploy(chosen, lines.append, confirm=answer)
+        assert any(step.startswith("settings") for step in steps)
+    else:
+        with pytest.raises(DeploymentError, match="Nothing was deployed"):
+            deploy(chosen, lines.append, confirm=answer)
+        assert steps == ["preflight after 0 calls"]
+    assert len(questions) == (0 if shown is None else 1)
+    assert (shown is None) or any(shown in line for line in lines)
+
+
+def test_without_anybody_to_answer_nothing_is_deployed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    with pytest.raises(DeploymentError, match=r"nothing was deployed\. YES=1"):
+        agree_to_deploy("?")
 
 
 def test_a_caller_who_may_not_read_the_quota_deploys_without(

@@ -18,7 +18,7 @@ from baton_deployment.__main__ import main
 from baton_deployment.account import Account
 from baton_deployment.errors import DeploymentError
 from baton_deployment.regions import VARIABLES
-from baton_deployment.settings_put import compare_settings, put_settings, show_settings
+from baton_deployment.settings_put import compare_settings, plan_settings, put_settings, show_settings
 from baton_deployment.stages import Stage
 
 BUCKET = "baton-dev-bucket"
@@ -71,6 +71,20 @@ def test_the_difference_is_shown_and_put(operator: Operator) -> None:
     assert operator.deployed["allowedHosts"] == ["a.example"]
     operator.put()
     assert '"b.example"' in show_settings(Account(REGION), operator.stage)
+
+
+def test_settings_that_others_put_during_a_deployment_are_not_replaced(operator: Operator) -> None:
+    operator.file.write_text("version: 1\nallowedHosts: [a.example]\n")
+    operator.put()
+    operator.file.write_text("version: 1\nallowedHosts: [b.example]\n")
+    agreed = plan_settings(Account(REGION), operator.stage)
+    assert agreed.replaces
+    operator.s3.put_object(Bucket=BUCKET, Key=SETTINGS_KEY, Body=b'{"version": 1}')
+    with pytest.raises(DeploymentError, match="changed by somebody else during this deployment"):
+        operator.put(agreed=agreed)
+    assert operator.deployed == {"version": 1}
+    operator.put(agreed=plan_settings(Account(REGION), operator.stage))
+    assert operator.deployed["allowedHosts"] == ["b.example"]
 
 
 def test_a_file_is_checked_before_there_is_a_deployment(

@@ -1,0 +1,101 @@
+"""The account and region of a stage, recorded at its first deployment. It is deployed nowhere else."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from baton_deployment.account import Account, problems_explained
+from baton_deployment.errors import DeploymentError
+from baton_deployment.stages import Stage
+
+FILE = "deployed.toml"
+HEAD = """# The account and region of each stage, written by its first deployment. Others are refused.
+# Commit this file. If a stage moves for good, remove its table.
+"""
+
+
+@dataclass(frozen=True)
+class Home:
+    """The account and region that a stage belongs to."""
+
+    account: str
+    """The number of the account."""
+    region: str
+
+    def __str__(self) -> str:
+        """Return words for messages."""
+        return f"account {self.account} in {self.region}"
+
+
+def home_file(stage: Stage) -> Path:
+    """Return the path of the record, beside samconfig.toml."""
+    return stage.file.parent / FILE
+
+
+def read_home(stage: Stage) -> Home | None:
+    """Return the home of a stage; None if none is recorded. Raises ``DeploymentError`` for a file with faults."""
+    file = home_file(stage)
+    if not file.is_file():
+        return None
+    try:
+        table = tomllib.loads(file.read_text()).get(stage.name)
+        home = None if table is None else Home(table["account"], table["region"])
+    except (OSError, ValueError, TypeError, KeyError) as problem:
+        raise DeploymentError(
+            f"{file} cannot be read: {problem!r}. Each stage has `account` and `region`."
+        ) from problem
+    if home is not None and not re.fullmatch(r"\d{12}", str(home.account)):
+        raise DeploymentError(f"{file}: the account of {stage.name} is a text of twelve digits.")
+    return home
+
+
+def home_problem(stage: Stage, account: str, region: str) -> str:
+    """Return why a stage is not to be deployed to an account and region; empty if it may be.
+
+    Raises ``DeploymentError`` for a file with faults.
+    """
+    home, here = read_home(stage), Home(account, region)
+    if home is None or home == here:
+        return ""
+    return f"{stage.name} belongs to {home}, and this is {here}"
+
+
+def remedy(stage: Stage) -> str:
+    """Return how to deploy a stage where it belongs, or to move it."""
+    return (
+        f"Choose its credentials and region (AWS_PROFILE, AWS_REGION). If {stage.name} moves for good, remove "
+        f"[{stage.name}] from {home_file(stage)}."
+    )
+
+
+def require_home(account: Account, stage: Stage) -> None:
+    """Refuse an account and region that a stage does not belong to. Raises ``DeploymentError``.
+
+    AWS is asked only if a home is recorded.
+    """
+    if read_home(stage) is not None and (problem := home_problem(stage, _number_of(account), account.region)):
+        raise DeploymentError(f"{problem}. {remedy(stage)}")
+
+
+def record_home(account: Account, stage: Stage) -> str:
+    """Record where a stage is deployed, unless that is recorded. Return a line about it, maybe empty.
+
+    Raises ``DeploymentError``.
+    """
+    if read_home(stage) is not None:
+        return ""
+    file, home = home_file(stage), Home(_number_of(account), account.region)
+    try:
+        before = file.read_text() if file.is_file() else HEAD
+        file.write_text(f'{before}\n[{stage.name}]\naccount = "{home.account}"\nregion = "{home.region}"\n')
+    except OSError as problem:
+        return f"{stage.name} is in {home}, which cannot be recorded: {problem}"
+    return f"{stage.name} now belongs to {home}: commit {file.name}."
+
+
+def _number_of(account: Account) -> str:
+    with problems_explained("The account is unknown"):
+        return str(account.client("sts").get_caller_identity()["Account"])

@@ -1,0 +1,23 @@
+"""Questions to the person at the terminal."""
+
+from __future__ import annotations
+
+from baton_deployment.errors import DeploymentError
+
+
+def ask(question: str, otherwise: str) -> str:
+    """Return the answer of the person at the terminal. Raises ``DeploymentError`` if there is none."""
+    try:
+        return input(question)
+    except EOFError:
+        raise DeploymentError(f"Nobody answers, {otherwise}") from None
+
+
+def is_yes(answer: str) -> bool:
+    """Return whether an answer agrees."""
+    return answer.strip().lower() in ("y", "yes")
+
+
+def agree_to_deploy(question: str) -> bool:
+    """Return whether the person at the terminal agrees to a deployment. Raises ``DeploymentError`` if there is none."""
+    return is_yes(ask(question, "so nothing was deployed. YES=1 (make) or --yes (baton) answers."))
