@@ -11,7 +11,7 @@ MOST_OF_AN_ITEM = 4
 """Write units of a due item and of its index entry, from its creation to its start."""
 
 
-async def test_an_item_takes_at_most_four_write_units_from_its_creation_to_its_start_and_none_while_it_waits() -> None:
+async def test_a_single_item_takes_at_most_four_write_units_a_later_slot_three_and_none_while_it_waits() -> None:
     units = await measure_units()
     of_item = {step: item for step, (_, _, item, _) in units.items()}
     assert of_item["single: creating it"] + of_item["single: starting it"] <= MOST_OF_AN_ITEM
