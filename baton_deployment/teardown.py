@@ -95,7 +95,7 @@ class Teardown:
         return tuple(dict.fromkeys([*([STACK] if self.exists else []), *(part.choice for part in self.parts)]))
 
     def lines(self, chosen: Collection[str]) -> Iterator[str]:
-        """Yield what goes and what stays."""
+        """Yield the lines of the plan: the parts that are deleted and those that stay."""
         name, region = self.stage.stack, self.account.region
         if self.exists:
             yield f"{_mark(STACK, chosen)} {STACK:<14} {name} in {region}: APIs, functions, queues, roles, alarms"

@@ -15,14 +15,14 @@ def request_id() -> str:
     return str(uuid.uuid4())
 
 
-def short_id() -> str:
+def make_short_id() -> str:
     """Return an extended request id or message id: 11 random bytes in base64."""
     return base64.urlsafe_b64encode(secrets.token_bytes(11)).decode()
 
 
 def connection_id() -> str:
     """Return a connection id such as ``L0SM9cOFvHcCIhw=``."""
-    return short_id()
+    return make_short_id()
 
 
 def now_millis() -> int:

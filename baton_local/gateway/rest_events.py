@@ -27,7 +27,7 @@ def request_context(api: RestApi, scope: Scope, match: Match, request_id: str) -
         "apiId": api.api_id,
         "domainName": host,
         "domainPrefix": host.partition(".")[0],
-        "extendedRequestId": identifiers.short_id(),
+        "extendedRequestId": identifiers.make_short_id(),
         "httpMethod": scope["method"],
         "identity": {
             "accessKey": None,

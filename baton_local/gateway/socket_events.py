@@ -58,7 +58,7 @@ class Handshake:
         context: dict[str, Any] = {
             "routeKey": route_key,
             "eventType": event_type,
-            "extendedRequestId": identifiers.short_id(),
+            "extendedRequestId": identifiers.make_short_id(),
             "requestTime": identifiers.request_time(millis),
             "messageDirection": "IN",
             "stage": self.api.stage,
@@ -91,7 +91,7 @@ class Handshake:
 
     def message_event(self, route_key: str, body: str) -> dict[str, Any]:
         """Return the event of a frame."""
-        context = {**self.request_context(route_key, "MESSAGE"), "messageId": identifiers.short_id()}
+        context = {**self.request_context(route_key, "MESSAGE"), "messageId": identifiers.make_short_id()}
         return {"requestContext": context, "body": body, "isBase64Encoded": False}
 
     def disconnect_event(self, status: int, reason: str) -> dict[str, Any]:

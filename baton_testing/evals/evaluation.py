@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from baton.domain.text import encodable
+from baton.domain.text import replace_surrogates
 from baton_testing.errors import CannotRun
 from baton_testing.evals.answer import Answer
 from baton_testing.evals.checks import AnyCheck, Judge, PythonScorer
@@ -116,8 +116,8 @@ class Evaluation:
         passed = passed_as_a_whole(answer.error, tuple(scores))
         # Of a case that passes again and again, one transcript is enough.
         transcript = answer.transcript[-MAX_LINES:] if attempt == 0 or not passed else ()
-        shown = encodable(answer.text[:MAX_ANSWER])
-        text, lines = self._keep(shown, tuple(encodable(line[:MAX_LINE]) for line in transcript))
+        shown = replace_surrogates(answer.text[:MAX_ANSWER])
+        text, lines = self._keep(shown, tuple(replace_surrogates(line[:MAX_LINE]) for line in transcript))
         return RunRecord(
             passed=passed,
             scores=tuple(scores),
@@ -127,7 +127,7 @@ class Evaluation:
             usd=answer.usd,
             seconds=answer.seconds,
             transcript=lines,
-            notes=tuple(map(encodable, answer.notes)),
+            notes=tuple(map(replace_surrogates, answer.notes)),
             thread_id=answer.thread_id,
         )
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from baton.domain.errors import ModelError
 from baton.domain.runs.usage import NO_PRICES, Prices
-from baton.domain.text import encodable
+from baton.domain.text import replace_surrogates
 from baton.domain.threads.message import Role
 from baton.ports.agents.chat_model import ModelSettings, Prompt, TextDelta
 from baton.ports.documents.files import NoFiles
@@ -96,7 +96,7 @@ class JudgeModel:
         """Return a grade and its reason. Raises ``NotJudged``."""
         mark = f"-----{secrets.token_hex(8)}-----"
         instructions = _INSTRUCTIONS.format(rubric=check.rubric, mark=mark, most=MAX_GRADE)
-        data = encodable(json.dumps(_evaluated(case, answer), ensure_ascii=False))
+        data = replace_surrogates(json.dumps(_evaluated(case, answer), ensure_ascii=False))
         prompts = [Prompt(Role.SYSTEM, instructions), Prompt(Role.USER, f"{mark}\n{data}\n{mark}")]
         settings = ModelSettings(
             model=self.name, max_output_tokens=MAX_TOKENS, metadata={"task": TASK}, answer_schema=_SCHEMA

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from baton.domain.definition import field_names, in_plain_words, similar_name, unknown_field
-from baton.domain.text import encodable
+from baton.domain.text import replace_surrogates
 from baton_testing.errors import CannotRun
 from baton_testing.evals.checks import TYPES, AnyCheck
 from baton_testing.evals.dataset import EvalCase
@@ -226,7 +226,7 @@ def _check_writable(values: Any) -> None:
             raise ValueError("it is nested too deeply")
         level = [inner for each in level for inner in (each.values() if isinstance(each, dict) else each)]
     written = json.dumps(values, ensure_ascii=False, allow_nan=False)
-    if encodable(written) != written:
+    if replace_surrogates(written) != written:
         raise ValueError("it has half of a character, such as \\ud83d without its second half")
 
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from baton.domain.text import encodable
+from baton.domain.text import replace_surrogates
 
 MAX_REASON = 500
 """Characters of a reason."""
@@ -139,7 +139,7 @@ def passed_as_a_whole(error: str | None, scores: tuple[Score, ...]) -> bool | No
 
 def cut(text: str, longest: int = MAX_REASON) -> str:
     """Return a text on one line that can be written in UTF-8, cut if it is too long."""
-    line = " ".join(encodable(text).split())
+    line = " ".join(replace_surrogates(text).split())
     return line if len(line) <= longest else f"{line[: longest - 3]}..."
 
 

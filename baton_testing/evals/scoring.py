@@ -11,7 +11,7 @@ from jsonschema.exceptions import best_match
 from baton.domain.json_values import canonical_text
 from baton.domain.patterns import compiled
 from baton.domain.schemas.schema_validator import UncheckableValue, validation_errors
-from baton.domain.text import encodable
+from baton.domain.text import replace_surrogates
 from baton_testing.evals.answer import Answer, Source
 from baton_testing.evals.checks import (
     AnsweredBy,
@@ -87,7 +87,7 @@ def _problem(check: AnyCheck, case: EvalCase, answer: Answer) -> str | None:
             missing = [each for each in check.text if each not in there]
             return f"it lacks {_quote(missing[0])}" if missing else None
         case Regex():
-            text = encodable(answer.text)[:MAX_MATCHED]
+            text = replace_surrogates(answer.text)[:MAX_MATCHED]
             found = compiled(check.pattern, ignores_case=check.ignore_case).search(text)
             return None if found else f"nothing matches {_quote(check.pattern)}"
         case Equals():

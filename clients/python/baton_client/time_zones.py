@@ -12,7 +12,7 @@ _OF_NOBODY = {"UTC", "UCT", "Universal", "Zulu", "GMT", "Greenwich", "Factory", 
 
 
 def machine_time_zone(link: Path = LOCAL_TIME) -> str | None:
-    """Return IANA's name of the machine's time zone; None if it is not known, or is that of servers, such as UTC.
+    """Return IANA's name of the machine's time zone; None if it is unknown, or a zone of servers such as UTC.
 
     The environment variable ``TZ`` comes first, where it holds a name. Windows has other names, so None there.
     """

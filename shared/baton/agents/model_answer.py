@@ -23,7 +23,7 @@ from baton.domain.json_values import count_values, json_object
 from baton.domain.runs.provider_parts import ProviderParts
 from baton.domain.runs.tool_call import MAX_VALUES, ToolCall
 from baton.domain.schemas.schema_validator import checking_size
-from baton.domain.text import encodable, slices
+from baton.domain.text import replace_surrogates, slices
 from baton.domain.threads import events as message_events
 from baton.domain.threads.message import Role
 from baton.domain.tracing import error_code
@@ -101,7 +101,7 @@ class StructuredAnswer:
         if not model_text:
             return (note,)
         parts = finished.provider_parts if finished is not None else None
-        return (Prompt(Role.ASSISTANT, encodable(model_text), provider_parts=parts), note)
+        return (Prompt(Role.ASSISTANT, replace_surrogates(model_text), provider_parts=parts), note)
 
     def _check(self, model_text: str) -> tuple[str, AnswerProblems]:
         """Return the answer as compact JSON, and its problems."""
@@ -109,7 +109,7 @@ class StructuredAnswer:
         if value is None:
             return "", NO_OBJECT
         try:
-            text = encodable(json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
+            text = replace_surrogates(json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
         except (ValueError, RecursionError):  # a number beyond what a float holds, or too deep
             return "", NO_OBJECT
         return text, find_answer_problems(self._schema, self._agent.code.answer_check, json.loads(text))
@@ -314,7 +314,7 @@ class ModelAnswer:
             if not self.calls:
                 self.held = await structured.judge(text, is_cut=self._is_cut)
             elif text:
-                self.held = HeldText(prefix() + encodable(text))
+                self.held = HeldText(prefix() + replace_surrogates(text))
             self.failure = self.held.failure
             self._context.emit_all(self.events.show(self.held.text, is_structured=self.held.is_structured))
 

@@ -12,7 +12,7 @@ from baton.adapters.models.attachments.content import LaidMessage, Piece
 from baton.adapters.models.profiles.profile import ModelProfile, SystemPlace
 from baton.domain.runs.provider_parts import ProviderParts, Replay
 from baton.domain.runs.tool_call import ToolCall
-from baton.domain.text import encodable
+from baton.domain.text import replace_surrogates
 from baton.domain.threads.message import Role, text_of
 from baton.ports.agents.chat_model import QUOTED_CONTEXT, Prompt
 
@@ -71,7 +71,7 @@ def _lay_message(
 ) -> LaidMessage:
     profile = layout.profile
     if prompt.role is Role.SYSTEM:
-        text = encodable(text_of(prompt.content))
+        text = replace_surrogates(text_of(prompt.content))
         if is_head or profile.system is SystemPlace.ANYWHERE:
             return LaidMessage(Role.SYSTEM, (text,))
         return LaidMessage(Role.USER, (NOTE.format(text=text),))
@@ -81,8 +81,8 @@ def _lay_message(
         parts = None if is_changed else _own_parts(prompt.provider_parts, layout, is_current=is_current)
         return LaidMessage(
             Role.ASSISTANT,
-            (encodable(text_of(prompt.content)),),
-            calls=tuple(replace(call, arguments=encodable(call.arguments)) for call in prompt.tool_calls),
+            (replace_surrogates(text_of(prompt.content)),),
+            calls=tuple(replace(call, arguments=replace_surrogates(call.arguments)) for call in prompt.tool_calls),
             parts=parts,
         )
     neutral_pieces = tuple(_neutralise(piece, profile) for piece in pieces)
@@ -112,7 +112,7 @@ def _neutralise(piece: Piece, profile: ModelProfile) -> Piece:
     """Change a text of users or tools so that it cannot imitate a note, the end of a quotation, or a turn."""
     if not isinstance(piece, str):
         return piece
-    piece = encodable(piece)  # without lone surrogates, which no request can hold
+    piece = replace_surrogates(piece)  # without lone surrogates, which no request can hold
     piece = _FRAME_TAG.sub(rf"<{_JOINER}\1\2", piece)
     if profile.breaks_special_tokens:
         piece = _SPECIAL.sub(lambda match: match[0] + _JOINER, piece)

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from baton.adapters.models.profiles.profile import ModelProfile
 from baton.domain.errors import ModelRefused
-from baton.domain.text import encodable
+from baton.domain.text import replace_surrogates
 from baton.ports.agents.chat_model import ToolSpec
 
 MAX_DEPTH = 12
@@ -100,7 +100,9 @@ def make_model_tools(tools: Sequence[ToolSpec], profile: ModelProfile, called: S
     return ModelTools(
         tuple(
             OfferedTool(
-                outside.get(tool.name, tool.name), encodable(tool.description), _make_schema(tool.parameters, profile)
+                outside.get(tool.name, tool.name),
+                replace_surrogates(tool.description),
+                _make_schema(tool.parameters, profile),
             )
             for tool in tools
         ),
@@ -180,7 +182,7 @@ def _make_sendable(schema: dict[str, Any]) -> dict[str, Any]:
     try:
         json.dumps(schema, ensure_ascii=False, allow_nan=False).encode()
     except ValueError:
-        text = encodable(json.dumps(schema, ensure_ascii=False))
+        text = replace_surrogates(json.dumps(schema, ensure_ascii=False))
         mended: dict[str, Any] = json.loads(
             text, parse_constant=lambda _: _NO_NUMBER, object_pairs_hook=_without_no_numbers
         )

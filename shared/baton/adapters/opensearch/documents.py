@@ -11,7 +11,7 @@ from typing import Any
 from baton.domain.documents.search import IndexDocument, IndexedText, IndexName, SearchFilter, Vector
 from baton.domain.documents.search_words import index_words
 from baton.domain.tenants.identity import Scope
-from baton.domain.text import encodable
+from baton.domain.text import replace_surrogates
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
@@ -27,7 +27,7 @@ def microseconds(at: datetime) -> int:
 def engine_id(scope: Scope, index: IndexName, document_id: str) -> str:
     """Return OpenSearch's id of a document, a digest with the owner, so that nobody can name another's document."""
     parts = (scope.tenant_id, owner(scope, index), document_id)
-    return hashlib.blake2b("\0".join(map(encodable, parts)).encode(), digest_size=24).hexdigest()
+    return hashlib.blake2b("\0".join(map(replace_surrogates, parts)).encode(), digest_size=24).hexdigest()
 
 
 def owner(scope: Scope, index: IndexName) -> str:
@@ -52,7 +52,7 @@ def to_source(
     vectors = vectors and any(view.vector is not None for view in document.views.values())
     views: dict[str, dict[str, Any]] = {}
     for name, view in document.views.items():
-        views[name] = {"text": encodable(view.text)}
+        views[name] = {"text": replace_surrogates(view.text)}
         if words:
             views[name]["words"] = search_text(view.text)
         if vectors and view.vector is not None:
@@ -69,7 +69,7 @@ def to_source(
         "embedder": document.embedder if vectors else None,
         "at": microseconds(document.at),
         "written_at": microseconds(written_at),
-        "fields": json.loads(encodable(json.dumps(document.fields, ensure_ascii=False))),
+        "fields": json.loads(replace_surrogates(json.dumps(document.fields, ensure_ascii=False))),
         "views": views,
     }
     return {name: value for name, value in source.items() if value is not None}

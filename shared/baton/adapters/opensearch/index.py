@@ -49,7 +49,7 @@ from baton.domain.documents.search import (
 from baton.domain.documents.search_words import index_words, search_form
 from baton.domain.errors import SearchUnavailable, WrongDimension
 from baton.domain.tenants.identity import Scope
-from baton.domain.text import codes_of, encodable
+from baton.domain.text import codes_of, replace_surrogates
 from baton.ports.clock import Clock
 
 logger = logging.getLogger(__name__)
@@ -131,7 +131,7 @@ class OpenSearchIndex:
         candidates come from their sort values, so that no document is read for them.
         """
         alias = self.layout.read_alias(index)
-        text = encodable(query.text[:QUERY_CHARACTERS])
+        text = replace_surrogates(query.text[:QUERY_CHARACTERS])
         conditions = [*filter_conditions(scope, index, query.filter), permission_condition(scope)]
         candidates: dict[SearchClause, Sequence[Candidate]] = dict.fromkeys(query.clauses, ())
         bodies = {clause: self._clause_search(clause, text, query, conditions) for clause in candidates}

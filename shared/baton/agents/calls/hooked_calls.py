@@ -21,7 +21,7 @@ from baton.domain.agents.agent_code import HookPoint
 from baton.domain.errors import LeaseLost, StoreUnavailable, Unauthorized
 from baton.domain.metrics import Metric, count
 from baton.domain.runs.tool_call import ToolCall, is_shown
-from baton.domain.text import encodable
+from baton.domain.text import replace_surrogates
 
 logger = Logger(child=True)
 
@@ -171,4 +171,4 @@ async def _judge_arguments(hooks: Hooks, call: ToolCall, admitted: AdmittedCall)
 
 
 def _with_arguments(call: ToolCall, arguments: Mapping[str, Any]) -> ToolCall:
-    return replace(call, arguments=encodable(json.dumps(arguments, ensure_ascii=False)))
+    return replace(call, arguments=replace_surrogates(json.dumps(arguments, ensure_ascii=False)))

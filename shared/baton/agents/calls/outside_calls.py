@@ -19,7 +19,7 @@ from baton.domain.documents.numbered_passages import drop_citation
 from baton.domain.metrics import Metric, count
 from baton.domain.runs.conversation_data import DataChange
 from baton.domain.runs.tool_call import CallEnd, ToolCall
-from baton.domain.text import encodable, first_bytes
+from baton.domain.text import first_bytes, replace_surrogates
 from baton.ports.agents.tools import CallContext, Tool, ToolFailed
 
 logger = Logger(child=True)
@@ -99,7 +99,7 @@ class OutsideCalls:
 
 def _cut(text: str) -> str:
     """Return a tool's answer, cut to the limit, as text that can be sent and stored."""
-    valid_text = encodable(text[:MAX_RESULT])
+    valid_text = replace_surrogates(text[:MAX_RESULT])
     beginning = first_bytes(valid_text, MAX_RESULT)
     is_whole = len(text) <= MAX_RESULT and len(beginning) == len(valid_text)
     return beginning if is_whole else beginning + CUT.format(len(text))

@@ -33,7 +33,7 @@ from baton.domain.metrics import Metric, count
 from baton.domain.runs.task import TaskStatus
 from baton.domain.runs.tool_call import ADVANCE, ASK, ToolCall, completing_call_id, is_shown, tool_call_id
 from baton.domain.schemas.schema_validator import checking_size
-from baton.domain.text import encodable
+from baton.domain.text import replace_surrogates
 from baton.domain.threads.run_events import tool_call, tool_result
 
 logger = Logger(child=True)
@@ -322,7 +322,7 @@ class ToolCalls:
             problem = f"{completion.tool} cannot be used for this user here at the moment"
             return CallOutcome.failed(f"Error: {problem}.", is_outage=bool(self._tools.missing))
         values = completion_arguments(definition, completion, workflow.data, offer.spec.parameters)
-        arguments = encodable(json.dumps(values, ensure_ascii=False, sort_keys=True))
+        arguments = replace_surrogates(json.dumps(values, ensure_ascii=False, sort_keys=True))
         completing = ToolCall(completing_call_id(call.id, arguments), offer.spec.name, arguments, offer.label)
         # The same for the same data, even if the model tries again in a later turn or in another conversation.
         self._completions[completing.id] = tool_call_id(workflow.id, "", "on_complete", completing.name, arguments, 0)

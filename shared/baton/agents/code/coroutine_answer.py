@@ -17,7 +17,7 @@ from baton.domain.agents.agent_code import HookPoint
 from baton.domain.agents.answer_schema import find_answer_problems
 from baton.domain.errors import AnswerInvalid
 from baton.domain.runs.run_step import RunStep, StepKind
-from baton.domain.text import encodable
+from baton.domain.text import replace_surrogates
 from baton.ports.agents.chat_model import TextDelta
 from baton.threads.outbox.text_batches import AnswerLimit
 
@@ -81,7 +81,7 @@ class CoroutineAnswer:
         """Return a value as compact JSON. Raises ``AnswerInvalid`` if it does not fit the schema."""
         try:
             value = json.loads(returned) if isinstance(returned, str) else to_jsonable_python(returned)
-            text = encodable(json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
+            text = replace_surrogates(json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
             check = self._agent.code.answer_check if isinstance(returned, str | dict) else None
             is_object = isinstance(value, dict)
             problems = find_answer_problems(schema, check, json.loads(text)) if is_object else NO_OBJECT
@@ -92,7 +92,7 @@ class CoroutineAnswer:
         return text
 
     async def _judge(self, text: str, *, is_last: bool) -> str:
-        text = encodable(text)
+        text = replace_surrogates(text)
         if self._hooks is not None:
             about = {"text": text, "before": self._before, "is_last": is_last}
             text = str(await self._hooks.judge(HookPoint.OUTPUT_GUARDRAIL, about, "text"))

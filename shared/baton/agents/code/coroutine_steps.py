@@ -27,7 +27,7 @@ from baton.domain.agents.answer_schema import AnswerType
 from baton.domain.errors import RunLimitReached
 from baton.domain.runs.run_step import MAX_BRANCHES, MAX_STEP_BYTES, RunStep, StepKind, step_digest, step_id
 from baton.domain.runs.tool_call import ASK, RETURN, TRANSFER, tool_name
-from baton.domain.text import encodable
+from baton.domain.text import replace_surrogates
 from baton.ports.agents.tools import ToolFailed
 
 T = TypeVar("T")
@@ -194,7 +194,9 @@ class CoroutineSteps:
     ) -> Any:
         position = await self._require_position(position)
         try:
-            arguments = encodable(json.dumps(to_jsonable_python(dict(fields)), ensure_ascii=False, sort_keys=True))
+            arguments = replace_surrogates(
+                json.dumps(to_jsonable_python(dict(fields)), ensure_ascii=False, sort_keys=True)
+            )
         except (PydanticSerializationError, ValueError) as problem:
             raise TypeError(f"The arguments of {name} are no JSON: {problem}") from problem
 
@@ -226,7 +228,7 @@ class CoroutineSteps:
         """Carry out a step that ends the coroutine. It is not recorded: a later attempt has to repeat it."""
         await self._require_position(position)
         problem = await self._end_on_error(
-            self._begin_control(name, encodable(json.dumps(arguments, ensure_ascii=False)))
+            self._begin_control(name, replace_surrogates(json.dumps(arguments, ensure_ascii=False)))
         )
         raise ToolFailed(problem, is_refused=True)
 

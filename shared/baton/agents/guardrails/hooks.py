@@ -34,7 +34,7 @@ from baton.domain.agents.handoff_rules import declared_handoff
 from baton.domain.agents.sentences import sentence
 from baton.domain.errors import LeaseLost, StoreUnavailable, Unauthorized
 from baton.domain.metrics import Metric, count
-from baton.domain.text import encodable
+from baton.domain.text import replace_surrogates
 from baton.domain.times import to_millis
 from baton.memory.inspection.inspection import Judgement
 from baton.ports.agents.tools import CallContext, TurnContext
@@ -333,11 +333,11 @@ def _check_verdict(point: HookPoint, returned: Any) -> Verdict:
     if isinstance(returned, Refuse):
         if not isinstance(returned.sentence, str):
             raise ValueError("the sentence of a refusal is text")
-        return replace(returned, sentence=encodable(returned.sentence[:MAX_SENTENCE]))
+        return replace(returned, sentence=replace_surrogates(returned.sentence[:MAX_SENTENCE]))
     if isinstance(returned, HandOver) and point in _HANDING_OVER:
         if not isinstance(returned.reason, str) or not isinstance(returned.summary, str | None):
             raise ValueError("the reason and the summary of a handoff are texts")
-        reason, summary = encodable(returned.reason), encodable(returned.summary or "") or None
+        reason, summary = replace_surrogates(returned.reason), replace_surrogates(returned.summary or "") or None
         return replace(returned, reason=reason, summary=summary)
     if point is HookPoint.BEFORE_MODEL and isinstance(returned, str):
         returned = Replace(returned)
@@ -352,4 +352,4 @@ def _check_verdict(point: HookPoint, returned: Any) -> Verdict:
     longest = MAX_LONG_REPLACEMENT if point in _LONG else MAX_REPLACEMENT
     if not isinstance(value, str) or len(value) > longest:
         raise ValueError(f"a replacement is a text of at most {longest} characters")
-    return Replace(encodable(value))
+    return Replace(replace_surrogates(value))

@@ -13,7 +13,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from baton.domain.text import encodable, normal_form
+from baton.domain.text import normal_form, replace_surrogates
 
 _ASCII_WORD = re.compile("[a-zA-Z0-9]+")
 _OVERLAY, _NUKTA, _FIRST_POINT, _LAST_POINT, _FIRST_ACCENT = 1, 7, 10, 36, 200
@@ -40,7 +40,7 @@ def search_form(text: str) -> str:
     """
     if text.isascii():
         return text.lower()
-    apart = normal_form("NFKD", encodable(text)).casefold()
+    apart = normal_form("NFKD", replace_surrogates(text)).casefold()
     return normal_form("NFKC", apart.translate(_forms()))
 
 

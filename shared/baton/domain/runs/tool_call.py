@@ -15,7 +15,7 @@ from typing import Any
 
 from baton.domain.json_values import count_values, load_json
 from baton.domain.runs.conversation_data import DataChange
-from baton.domain.text import encodable
+from baton.domain.text import replace_surrogates
 
 ASK = "ask_"
 TRANSFER = "transfer_to_"
@@ -56,9 +56,9 @@ class ToolCall:
 
     def encodable(self) -> ToolCall:
         """Return the call in text that UTF-8 can encode, the values of its arguments included."""
-        name, arguments = encodable(self.name), encodable(self.arguments)
+        name, arguments = replace_surrogates(self.name), replace_surrogates(self.arguments)
         if _ESCAPED_HALF.search(arguments) and (parsed := _parse(arguments)) is not None:
-            arguments = encodable(json.dumps(parsed, ensure_ascii=False))
+            arguments = replace_surrogates(json.dumps(parsed, ensure_ascii=False))
         return replace(self, name=name, arguments=arguments)
 
     @property

@@ -18,7 +18,7 @@ from baton.domain.errors import BatonError
 from baton.domain.runs.usage import Usage
 from baton.domain.schedules.background_task import BackgroundTask
 from baton.domain.tenants.spending import SpendingWarning
-from baton.domain.text import encodable, slices
+from baton.domain.text import replace_surrogates, slices
 from baton.domain.threads.interrupt import Interrupt, InterruptDecision
 from baton.domain.threads.message import LENGTH, MessageAuthor, OutcomeType, Role, StoredMessage
 from baton.domain.threads.thread import EndReason, Thread
@@ -238,7 +238,7 @@ def reasoning_start(message_id: str, agent: AgentDefinition) -> tuple[ag_ui.Base
 def reasoning_content(message_id: str, delta: str) -> tuple[ag_ui.BaseEvent, ...]:
     """Return the events of a piece of thinking of any length: each holds at most ``MAX_DELTA_CHARS`` characters."""
     return tuple(
-        ag_ui.ReasoningMessageContentEvent(message_id=message_id, delta=encodable(delta[start:end]))
+        ag_ui.ReasoningMessageContentEvent(message_id=message_id, delta=replace_surrogates(delta[start:end]))
         for start, end in slices(delta, MAX_DELTA_CHARS)
     )
 

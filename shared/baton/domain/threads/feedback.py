@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from baton.domain.errors import InvalidRequest
-from baton.domain.text import encodable
+from baton.domain.text import replace_surrogates
 
 MAX_COMMENT = 2_000
 """Characters of a comment."""
@@ -42,7 +42,7 @@ def parse_comment(text: str | None) -> str | None:
     """Return a comment as the user gave it; None if it is blank. Raises ``InvalidRequest``."""
     if text is None:
         return None
-    comment = encodable(text).strip()
+    comment = replace_surrogates(text).strip()
     if len(comment) > MAX_COMMENT:
         raise InvalidRequest(f"comment must have at most {MAX_COMMENT} characters.")
     if any(unicodedata.category(character) == "Cc" and character not in "\n\r\t" for character in comment):

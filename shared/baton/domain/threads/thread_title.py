@@ -7,7 +7,7 @@ import unicodedata
 from enum import StrEnum
 
 from baton.domain.errors import InvalidRequest
-from baton.domain.text import encodable, first_bytes, normal_form
+from baton.domain.text import first_bytes, normal_form, replace_surrogates
 
 
 class TitleSource(StrEnum):
@@ -45,7 +45,7 @@ _QUOTES = "\"' \u00ab\u00bb\u2018\u2019\u201a\u201c\u201d\u201e\u2039\u203a\u300
 
 def parse_title(text: str) -> str:
     """Return a title as a user gave it, without spaces around it. Raises ``InvalidRequest``."""
-    title = normal_form("NFC", encodable(text)).strip()
+    title = normal_form("NFC", replace_surrogates(text)).strip()
     if len(title) > MAX_TITLE:
         raise InvalidRequest(f"title must have at most {MAX_TITLE} characters.")
     if any(unicodedata.category(character) in _BREAKING for character in title):
@@ -78,7 +78,9 @@ def beginning(text: str, length: int = MAX_MADE_TITLE) -> str:
 
 def _plain(text: str) -> str:
     """Return ``text`` as one line, without control characters and what changes directions."""
-    characters = (" " if unicodedata.category(character) in _BREAKING else character for character in encodable(text))
+    characters = (
+        " " if unicodedata.category(character) in _BREAKING else character for character in replace_surrogates(text)
+    )
     return normal_form(
         "NFC", " ".join("".join(character for character in characters if character not in _REORDERING).split())
     )

@@ -16,7 +16,7 @@ from baton.domain.schedules.background_task import (
 )
 from baton.domain.schedules.run_source import CauseKind, RunSource
 from baton.domain.tenants.identity import Scope, ThreadRef, derive_run_id
-from baton.domain.text import encodable
+from baton.domain.text import replace_surrogates
 from baton.domain.threads.events import background_changed, unsequenced
 from baton.domain.threads.turn_requests import MessageRequest
 from baton.ports.clock import Clock
@@ -54,7 +54,7 @@ class TaskResults:
         """
         message_id = result_message_id(thread_id, task.id)
         run_id = derive_run_id(thread_id, message_id)
-        words = encodable(text.strip()) or NO_RESULT
+        words = replace_surrogates(text.strip()) or NO_RESULT
         if len(words) > MAX_RESULT:
             words = f"{words[:MAX_RESULT]}\n[Cut: {len(words)} characters in all.]"
         request = MessageRequest(

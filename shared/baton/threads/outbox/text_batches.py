@@ -10,7 +10,7 @@ from typing import TypeVar
 from baton.concurrency.tasks import stop_all
 from baton.domain.errors import TurnTimeout
 from baton.domain.runs.tool_call import ToolCall
-from baton.domain.text import encodable, first_bytes, slices, utf8_size
+from baton.domain.text import first_bytes, replace_surrogates, slices, utf8_size
 from baton.domain.threads.events import MAX_DELTA_CHARS
 from baton.ports.agents.chat_model import (
     MAX_ANSWER_BYTES,
@@ -205,7 +205,7 @@ class _Batches:
             else:
                 for start, end in slices(text, MAX_DELTA_CHARS):
                     # A model may split a character beyond the BMP between two deltas. A half is not valid text.
-                    piece = encodable(text[start:end])
+                    piece = replace_surrogates(text[start:end])
                     yield ReasoningDelta(piece) if kind is ReasoningDelta else TextDelta(piece)
 
     def _join(self, kind: _Kind, text: str) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from baton.domain.errors import ModelTimeout, TokenExpired
 from baton.domain.runs.usage import Usage
-from baton.domain.text import encodable
+from baton.domain.text import replace_surrogates
 from baton.domain.threads.events import (
     MAX_DELTA_CHARS,
     MAX_FRAME_BYTES,
@@ -123,7 +123,7 @@ def test_thinking_is_a_block_of_its_own_that_names_its_agent() -> None:
 @example("x\ud83d", 4_096)
 def test_thinking_of_any_length_is_cut_into_deltas_that_fit_a_frame(text: str, times: int) -> None:
     deltas = [bare(event)["delta"] for event in reasoning_content("m" * 36, text * times)]
-    assert "".join(deltas) == encodable(text * times)
+    assert "".join(deltas) == replace_surrogates(text * times)
     frames = [STAMP.numbered(bare(event), 10**12).frames() for event in reasoning_content("m" * 36, text * times)]
     assert all(len(frame) == 1 for frame in frames)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from baton.domain.runs.provider_parts import MAX_WITHHELD_BYTES
-from baton.domain.text import encodable
+from baton.domain.text import replace_surrogates
 
 _JOINED = ("text", "thinking", "summary", "data", "signature")
 """Texts of entries that arrive in pieces."""
@@ -67,7 +67,7 @@ class ReplayedFields:
     @property
     def joined(self) -> dict[str, Any]:
         """All fields as one message has them, without empty ones."""
-        texts = {name: encodable("".join(pieces)) for name, pieces in self._texts.items()}
+        texts = {name: replace_surrogates("".join(pieces)) for name, pieces in self._texts.items()}
         lists = {name: entries.joined for name, entries in self._lists.items()}
         fields = {**texts, **lists, **self._others}
         return {name: value for name, value in fields.items() if value}
@@ -86,7 +86,7 @@ class _Entries:
     @property
     def joined(self) -> list[dict[str, Any]]:
         return [
-            {**entry, **{key: encodable("".join(texts)) for key, texts in pieces.items()}}
+            {**entry, **{key: replace_surrogates("".join(texts)) for key, texts in pieces.items()}}
             for entry, pieces in zip(self._entries, self._pieces, strict=True)
         ]
 
