@@ -64,6 +64,26 @@ async def test_an_administrator_reads_the_usage_of_a_month(page: Page, cloud: Ru
     await expect(console.main.locator("dl")).to_contain_text("Turns0")
 
 
+async def test_an_administrator_limits_what_models_cost_and_keeps_the_other_rules(
+    page: Page, cloud: RunningCloud
+) -> None:
+    tenant = f"t{uuid.uuid4().hex[:8]}"
+    headers = {"Authorization": f"Bearer {cloud.token(tenant, 'chief', 'tenant:manage')}"}
+    async with httpx.AsyncClient(base_url=cloud.url, timeout=60, headers=headers) as client:
+        rules = {"user": {"perDay": 1.5}, "atLimit": "ask"}
+        assert (await client.put("/v1/tenant/limits", json={"spending": rules})).status_code == 200
+        console = Console(page, cloud.url)
+        await console.open("/limits")
+        await console.sign_in(tenant)
+        await console.main.get_by_label("Cost of models in a day").fill("2.25")
+        await console.main.get_by_label("Stop all calls of models").check()
+        await console.main.get_by_role("button", name="Save limits").click()
+        await expect(console.main.get_by_role("button", name="Discard changes")).to_have_count(0)
+        spending = (await client.get("/v1/tenant/limits")).json()["limits"]["spending"]
+    assert (spending["enabled"], spending["tenant"]) == (False, {"perDay": 2.25, "perMonth": None})
+    assert (spending["user"]["perDay"], spending["atLimit"]) == (1.5, "ask")
+
+
 async def test_of_two_administrators_the_later_one_learns_and_loses_nothing(page: Page, cloud: RunningCloud) -> None:
     tenant = f"t{uuid.uuid4().hex[:8]}"
     console = Console(page, cloud.url)

@@ -460,7 +460,9 @@ async def fact_of(harness: Harness, text: str, on: str, *pairs: dict[str, Any]) 
     """An episode with one fact; ``pairs`` is what the model says about it and others."""
     await session(harness, "Hello", "Listen")
     harness.model.script("A summary.", facts(stated(text, on)), json.dumps({"pairs": list(pairs)}))
-    return await run(harness)
+    episode = await run(harness)
+    assert all(asked.settings.caller is not None for asked in harness.model.asked)  # each call counts for somebody
+    return episode
 
 
 def pair(relation: str) -> dict[str, Any]:

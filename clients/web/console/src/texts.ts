@@ -274,6 +274,8 @@ export const texts = {
     deployments: "as deployed",
     placeholder: (most: string) => `as deployed (${most})`,
     holds: (now: string, most: string) => `Now: ${now}. At most: ${most}.`,
+    money: { perDay: "Cost of models in a day", perMonth: "Cost of models in a month" },
+    modelsStopped: "Stop all calls of models",
     save: "Save limits",
     saved: "The limits are saved.",
     discard: "Discard changes",

@@ -83,6 +83,14 @@ async def test_without_limits_nothing_is_counted() -> None:
     assert (harness.spending.writes, harness.spending.counts) == (0, {})
 
 
+async def test_a_call_writes_twice_for_each_account_that_has_a_limit() -> None:
+    most = SpendingLimit(per_day=1_000_000, per_month=1_000_000)
+    for rules, writes in ((SpendingRules(tenant=most), 2), (SpendingRules(tenant=most, user=most), 4)):
+        harness = limited(rules)
+        await harness.say()
+        assert harness.spending.writes == writes
+
+
 async def test_a_limited_user_leaves_others_their_share() -> None:
     served = Served(limited(SpendingRules(user=SpendingLimit(per_month=10))))
     assert (await served.post("/messages", {"message": "Hello"})).status_code == 200

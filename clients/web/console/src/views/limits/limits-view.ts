@@ -28,13 +28,18 @@ type Amounts = Readonly<Record<Name, number | null>>;
 type Rules = Readonly<{ enabled: boolean }>;
 interface WithRules {
   readonly selfStartedRuns: Rules | null;
-  readonly spending: Readonly<Record<string, unknown>> | null;
+  readonly spending: Spending | null;
 }
+/** The rules for what models may cost: the switch and the tenant's limits can be changed here, the others stay. */
+type Spending = Readonly<{ enabled: boolean; tenant: Money }>;
+type Money = Readonly<Record<MoneyName, number | null>>;
+const MONEY = ["perDay", "perMonth"] as const;
+type MoneyName = (typeof MONEY)[number];
 
 interface Limits {
   readonly limits: Amounts & WithRules;
-  readonly deployment: Amounts;
-  readonly effective: Amounts;
+  readonly deployment: Amounts & WithRules;
+  readonly effective: Amounts & WithRules;
   readonly changedBy: string | null;
   readonly changedAt: string | null;
 }
@@ -53,6 +58,8 @@ export class LimitsView extends View {
     read: { state: true },
     entered: { state: true },
     isOff: { state: true },
+    money: { state: true },
+    isStopped: { state: true },
     problem: { state: true },
     theirs: { state: true },
     isBusy: { state: true },
@@ -73,6 +80,10 @@ export class LimitsView extends View {
   protected declare entered: Readonly<Partial<Record<Name, string>>>;
   /** Whether the person has switched runs that begin by themselves off; null while they have not touched the switch. */
   protected declare isOff: boolean | null;
+  /** What the person has entered of what models may cost. */
+  protected declare money: Readonly<Partial<Record<MoneyName, string>>>;
+  /** Whether the person has stopped the calls of models; null while they have not touched the switch. */
+  protected declare isStopped: boolean | null;
   protected declare problem: Problem | null;
   /** What somebody else has set meanwhile. */
   protected declare theirs: Read | null;
@@ -83,6 +94,8 @@ export class LimitsView extends View {
     this.read = null;
     this.entered = {};
     this.isOff = null;
+    this.money = {};
+    this.isStopped = null;
     this.problem = null;
     this.theirs = null;
     this.isBusy = false;
@@ -115,9 +128,20 @@ export class LimitsView extends View {
         </div>`;
       })}
       <label class="limit"><span><input type="checkbox" .checked=${this.isOff ?? limits.selfStartedRuns?.enabled === false} @change=${this.#switched} /> ${words.selfStartedOff}</span></label>
+      ${MONEY.map((name) => {
+        const most = deployment.spending?.tenant[name] ?? null;
+        return html`<div class="limit">
+          <label>${words.money[name]}
+            <input name=${name} type="number" min="0" max=${most ?? nothing} step="any" aria-describedby="about-${name}"
+              .value=${this.money[name] ?? String(limits.spending?.tenant[name] ?? "")} placeholder=${words.placeholder(amount(most))} @input=${this.#paid} />
+          </label>
+          <small class="muted" id="about-${name}">${words.holds(amount(effective.spending?.tenant[name] ?? null), amount(most))}</small>
+        </div>`;
+      })}
+      <label class="limit"><span><input type="checkbox" .checked=${this.isStopped ?? limits.spending?.enabled === false} @change=${this.#stopped} /> ${words.modelsStopped}</span></label>
       <div class="row">
         <button class="primary" type="submit" ?disabled=${this.isBusy}>${words.save}</button>
-        ${Object.keys(this.entered).length || this.isOff !== null ? html`<button type="button" @click=${this.#discard}>${words.discard}</button>` : nothing}
+        ${this.#isTouched ? html`<button type="button" @click=${this.#discard}>${words.discard}</button>` : nothing}
         <small class="muted">${changedBy ? words.changed(changedBy, when(changedAt)) : words.never}</small>
       </div>
     </form>`;
@@ -143,9 +167,25 @@ export class LimitsView extends View {
     this.isOff = (event.target as HTMLInputElement).checked;
   };
 
+  #paid = (event: Event): void => {
+    const field = event.target as HTMLInputElement;
+    this.money = { ...this.money, [field.name]: field.value };
+  };
+
+  #stopped = (event: Event): void => {
+    this.isStopped = (event.target as HTMLInputElement).checked;
+  };
+
+  get #isTouched(): boolean {
+    const isEntered = Object.keys(this.entered).length > 0 || Object.keys(this.money).length > 0;
+    return isEntered || this.isOff !== null || this.isStopped !== null;
+  }
+
   #discard = (): void => {
     this.entered = {};
     this.isOff = null;
+    this.money = {};
+    this.isStopped = null;
     this.theirs = null;
     this.problem = null;
   };
@@ -183,6 +223,22 @@ export class LimitsView extends View {
     return this.isOff === null ? rules : { ...rules, enabled: !this.isOff };
   }
 
+  #spending(): Spending | null {
+    const { isStopped, money } = this;
+    const rules = this.read?.value.limits.spending ?? null;
+    if (isStopped === null && !Object.keys(money).length) return rules;
+    const entries = MONEY.map((name) => {
+      const text = money[name];
+      if (text === undefined) return [name, rules?.tenant[name] ?? null];
+      return [name, text.trim() === "" ? null : Number(text)];
+    });
+    return {
+      ...rules,
+      enabled: !(isStopped ?? rules?.enabled === false),
+      tenant: Object.fromEntries(entries) as Money,
+    };
+  }
+
   async #load(): Promise<void> {
     this.problem = null;
     try {
@@ -204,12 +260,10 @@ export class LimitsView extends View {
     try {
       this.read = await this.api.request<Limits>(["tenant", "limits"], {
         method: "PUT",
-        body: { ...this.#wanted(), selfStartedRuns: this.#rules(), spending: this.read.value.limits.spending },
+        body: { ...this.#wanted(), selfStartedRuns: this.#rules(), spending: this.#spending() },
         headers,
       });
-      this.entered = {};
-      this.isOff = null;
-      this.theirs = null;
+      this.#discard();
       this.context.notify(words.saved);
     } catch (error) {
       const problem = problemOf(error);
