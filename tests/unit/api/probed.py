@@ -255,14 +255,21 @@ class ProbedTenant:
         return answer.status_code, normalised(normalised(text, ids), self.ids)
 
     async def shown(self) -> str:
-        """Everything that Ada, and the managers of her tenant, can read of what was filled in, but for the audit."""
+        """Everything that Ada, and the managers of her tenant, can read of what was filled in.
+
+        Not the audit and the counts of the whole tenant: they also have what others rightly do in it.
+        """
         texts = []
         for method, path in described_operations():
-            if method == "GET" and not path.startswith("/a2a") and "audit" not in path and "overview" not in path:
+            if method == "GET" and not path.startswith("/a2a") and not TENANT_COUNTS.search(path):
                 filled = re.sub(r"\{(\w+)\}", lambda match: quote(self.ids[match[1]], safe=""), path)
                 answers = [await self.ask("GET", filled, caller) for caller in (ADA, MANAGER)]
                 texts += [f"{path}: {normalised(answer.text, {})}" for answer in answers]
         return "\n".join(texts)
+
+
+TENANT_COUNTS = re.compile(r"audit|/overview|/usage$")
+"""Paths of reads that count what everybody in a tenant does."""
 
 
 def queries_of(path: str) -> list[str]:
