@@ -156,8 +156,10 @@ async def test_a_user_sees_and_cancels_work_in_the_background(
     assert await violations(page) == []
     await page.reload()
     await page.get_by_role("button", name="Open chat").click()
+    await expect(page.get_by_role("region", name="Consulted agents")).to_contain_text("Archivist In the background")
     await tasks.get_by_role("button", name="Cancel: Archivist").click()
     await expect(tasks).to_be_hidden()
+    await expect(page.get_by_role("region", name="Consulted agents")).to_contain_text("Archivist Stopped")
     await widget.say("Ask the archive")
     await expect(tasks.get_by_role("listitem")).to_contain_text("Archivist waits")
     console = Console(await page.context.new_page(), planner.url)
@@ -192,6 +194,7 @@ async def test_what_was_begun_comes_back_once_while_the_page_is_closed(
     await page.get_by_role("button", name="Open chat").click()
     await expect(widget.said("assistant").filter(has_text="research is done")).to_have_text(back[:1])
     await expect(widget.said("assistant").filter(has_text="A reminder")).to_have_text(back[1:])
+    await expect(page.get_by_role("region", name="Consulted agents")).to_contain_text("Researcher done")
     await widget.say("Move it to ten")
     await expect(widget.said("assistant").last).to_contain_text("10:00")
     await pass_until(planner, NINE + timedelta(minutes=61))

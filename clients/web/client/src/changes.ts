@@ -271,8 +271,10 @@ function withAgents(research: ResearchItem): ResearchItem {
     }))
     .filter(({ name }) => !names.includes(name));
   const agents = [...started, ...asked];
-  return { ...research, agents, open: agents.some(({ progress }) => progress === "working" || progress === "asked") };
+  return { ...research, agents, open: agents.some(isAtWork) };
 }
+
+const isAtWork = ({ progress }: AskedAgent): boolean => progress === "working" || progress === "asked";
 
 /** The tool by which an agent is asked. */
 const toolFor = (agentId: string): string => `ask_${agentId.replaceAll("-", "_")}`;
@@ -310,10 +312,10 @@ const isAnswered = (talk: Conversation, { runId }: ResearchItem, { id }: AskedAg
 /** Nothing of the run goes on any more, however it ended; what works in the background is no part of it. */
 function endRun(talk: Conversation, runId: string | null | undefined): void {
   talk.changeAll((item) => {
-    if (!item.open || (item.runId !== runId && item.runId != null)) return null;
-    if (item.role !== "research") return { open: false };
+    if (item.runId !== runId && item.runId != null) return null;
+    if (item.role !== "research" || !item.agents.some(isAtWork)) return item.open ? { open: false } : null;
     const agents = item.agents.map((agent) =>
-      agent.progress === "working" || agent.progress === "asked"
+      isAtWork(agent)
         ? { ...agent, progress: isAnswered(talk, item, agent) ? ("background" as const) : ("stopped" as const) }
         : agent,
     );

@@ -22,6 +22,7 @@ import { type News, Tabs } from "./tabs.ts";
 import type { Refusal } from "./time-zone.ts";
 import { identityOf, type TokenSource } from "./token.ts";
 import type {
+  BackgroundTask,
   BatonEvent,
   Branch,
   ClientFrame,
@@ -310,6 +311,14 @@ export class Chat extends Emitter<ChatEvents> {
   /** Loads the page of messages before those that are there. */
   async loadOlder(): Promise<void> {
     await this.#history.loadOlder();
+  }
+
+  /** Reads the tasks in the background, and shows which of the agents that work on them have ended. */
+  async background(): Promise<readonly BackgroundTask[]> {
+    const { readTasks } = await import("./tasks.ts");
+    const tasks = await readTasks(this.#api, this.threadId, this.#talk);
+    this.#changed();
+    return tasks;
   }
 
   /** Tries to connect now instead of waiting longer. */

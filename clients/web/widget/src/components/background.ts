@@ -23,7 +23,7 @@ export class BatonBackground extends Piece {
   protected declare tasks: readonly BackgroundTask[];
   protected declare problem: string;
   protected declare isBusy: boolean;
-  /** The conversation and its last run when the list was asked for. */
+  /** The conversation, its last run and the number of its calls when the list was asked for. */
   #asked = "";
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** The conversation whose events are heard, and what ends that. */
@@ -54,7 +54,8 @@ export class BatonBackground extends Piece {
   protected override willUpdate(_: PropertyValues<this>): void {
     this.#listen(this.isConnected ? this.ui.chat : null);
     const { threadId, run, isKnown, items, connection } = this.snapshot ?? {};
-    const asked = `${threadId} ${items?.findLast(({ runId }) => runId)?.runId}`;
+    const calls = items?.filter(({ role }) => role === "tool").length;
+    const asked = `${threadId} ${items?.findLast(({ runId }) => runId)?.runId} ${calls}`;
     if (connection?.status !== "open") {
       this.#asked = ""; // its changes are not told
       return;
@@ -121,11 +122,11 @@ export class BatonBackground extends Piece {
   /** What cannot be read is asked for again: the conversation goes on without it. */
   async #load(): Promise<void> {
     clearTimeout(this.#timer);
-    const { client, snapshot } = this;
-    if (!client || !snapshot) return;
-    const page = await client.api.background(snapshot.threadId).catch(() => null);
-    if (snapshot.threadId !== this.snapshot?.threadId || !this.isConnected) return;
-    if (page) this.tasks = page.items;
+    const { chat } = this.ui;
+    if (!chat) return;
+    const tasks = await chat.background().catch(() => null);
+    if (chat !== this.ui.chat || !this.isConnected) return;
+    if (tasks) this.tasks = tasks;
     else if (this.tasks.some(isOpen)) this.#timer = setTimeout(() => void this.#load(), AGAIN_MS);
   }
 }
