@@ -127,14 +127,19 @@ class SpendingLimits:
             raise ModelsStopped
         if may_overspend and rules.may_ask:
             return
-        try:
-            for limited in _find_accounts(rules, scope, None):
-                counts = (await self.store.get(scope, limited.account)).at(day_of(self.clock.now()))
-                period = counts.find_spent(nano_limits(limited.limit))
-                if period is not None:
-                    raise self._refusal(limited, counts, period, rules)
-        except StoreUnavailable:  # the turn's other requests report the outage, and each call is checked again
+        await self._check_accounts(scope, _find_accounts(rules, scope, None), rules)
+
+    async def check_agent(self, scope: Scope, agent_id: str) -> None:
+        """Check that an agent may ask a model now.
+
+        Raises ``SpendingLimitReached`` and ``ModelsStopped``.
+        """
+        rules = await self.rules_of(scope)
+        if rules is None:
             return
+        if rules.stops(agent_id):
+            raise ModelsStopped
+        await self._check_accounts(scope, _find_accounts(rules, scope, agent_id), rules)
 
     async def reserve(self, caller: ModelCaller, rules: SpendingRules, call: CallSize) -> ReservedCall | None:
         """Reserve what a call may cost; return None if it is not limited in money.
@@ -182,6 +187,17 @@ class SpendingLimits:
         """Count the cost of a call that has ended. ``model`` is the one that has answered; None for the one asked."""
         price = (self.prices().of(model) if model is not None else None) or reserved.price
         await self._settle(reserved, nano(price.cost(usage)))
+
+    async def _check_accounts(self, scope: Scope, accounts: Sequence[AccountLimit], rules: SpendingRules) -> None:
+        """Raise ``SpendingLimitReached`` if one of the accounts has spent what it may."""
+        try:
+            for limited in accounts:
+                counts = (await self.store.get(scope, limited.account)).at(day_of(self.clock.now()))
+                period = counts.find_spent(nano_limits(limited.limit))
+                if period is not None:
+                    raise self._refusal(limited, counts, period, rules)
+        except StoreUnavailable:  # the turn's other requests report the outage, and each call is checked again
+            return
 
     async def _reserve(self, scope: Scope, limited: AccountLimit, reserving: _Reserving) -> tuple[SpendingCounts, Hold]:
         """Reserve the cost in one account, and return its counts.

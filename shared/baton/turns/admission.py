@@ -119,9 +119,8 @@ class Admission:
         try:
             if isinstance(request, MessageRequest) and request.begun_by is not None:
                 await self._services.self_starts.check(scope, request.begun_by)
-            if is_message:
-                may_overspend = isinstance(request, MessageRequest) and request.over_spending
-                await self._services.spending_limits.check(scope, may_overspend=may_overspend)
+            if isinstance(request, MessageRequest):
+                await self._check_spending(scope, request)
             return await self._services.run_limits.check(
                 scope, thread_id, message_id, is_message=is_message, begins_itself=begins_itself
             )
@@ -129,6 +128,22 @@ class Admission:
             if await self._store.get_turn(scope, thread_id, message_id) is not None:
                 return None
             raise
+
+    async def _check_spending(self, scope: Scope, request: MessageRequest) -> None:
+        """Check that models may be asked for the message. At a desk none is asked, so people get every message.
+
+        Only a refusal reads the thread, so that other turns do not pay for it. Raises ``SpendingLimitReached`` and
+        ``ModelsStopped``.
+        """
+        try:
+            await self._services.spending_limits.check(scope, may_overspend=request.over_spending)
+        except (errors.SpendingLimitReached, errors.ModelsStopped) as refusal:
+            try:
+                thread = await self._store.get_thread(scope, request.thread.id)
+            except errors.ThreadUnavailable:
+                raise refusal from None
+            if thread.conversation.desk is None:
+                raise
 
     async def begin_recall(self, call: TurnCall, lease_request: LeaseRequest) -> EarlyRecall | None:
         """Begin to search memory for the message while its lease is taken; None if nothing may need it.
@@ -280,7 +295,25 @@ class Admission:
             return errors.LimitReached(
                 f"This conversation has used its {most:,} tokens. Begin a new one; it can still be read and closed."
             )
-        return await self._find_tool_clash(lease, request)
+        return await self._find_agent_refusal(lease, request) or await self._find_tool_clash(lease, request)
+
+    async def _find_agent_refusal(self, lease: Lease, request: MessageRequest) -> errors.BatonError | None:
+        """Return the error if no model may be asked for the answering agent; None if one may be.
+
+        A user's run ends with that error. One that begins by itself would be lost, and waits instead, unless an earlier
+        attempt has begun it.
+        """
+        run = lease.thread.run
+        if request.begun_by is None or (run is not None and run.attempt > 1):
+            return None
+        agent = (await self._agents.of(lease.scope)).answering(lease.thread)
+        if agent.remote is not None:
+            return None
+        try:
+            await self._services.spending_limits.check_agent(lease.scope, agent.id)
+        except (errors.SpendingLimitReached, errors.ModelsStopped) as refusal:
+            return refusal
+        return None
 
     def _waits_for_people(self, thread: Thread) -> bool:
         """Return whether a desk is active, or somebody may still decide on an interrupt."""
@@ -347,7 +380,7 @@ class Admission:
 
 
 def _asks_for_people(request: TurnRequest) -> bool:
-    """Return whether a user asks for a desk, which may cost a summary by a model as a message does."""
+    """Return whether a user asks for a desk. It counts in rates as a message does."""
     return isinstance(request, ActionRequest) and request.action is ConversationAction.DESK_ASK
 
 

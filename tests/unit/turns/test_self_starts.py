@@ -122,6 +122,22 @@ async def test_a_run_over_a_spending_limit_is_put_off_until_it_is_reset(shop: Ev
     assert len(shop.harness.model.asked) == 2
 
 
+@pytest.mark.parametrize("code", ["spending_limit_reached", "models_stopped"])
+async def test_a_run_whose_agent_may_ask_no_model_waits_until_it_may(code: str) -> None:
+    due = DueHarness(prices=Prices({"test-model": Price(input=1_000_000, output=1_000_000)}))
+    await due.say("m1", "Hello")
+    await due.remind()
+    agents = {"assistant": SpendingLimit(per_day=0)} if code == "spending_limit_reached" else {}
+    stopped = ("assistant",) if code == "models_stopped" else ()
+    due.deployment_limits = DeploymentLimits(spending=SpendingRules(agents=agents, stopped_agents=stopped))
+    await due.pass_time(hours=1)
+    assert len(await due.messages()) == 2, "nothing of the run is stored"
+    assert [record.detail["code"] for record in due.audit.records if record.action == "due.run"] == [code]
+    due.deployment_limits = DeploymentLimits()
+    await due.pass_time(hours=13)
+    assert [message.text for message in await due.messages()][2:] == ["Water the plants.", "Hello there."]
+
+
 async def test_a_run_over_a_rate_is_put_off_and_not_lost(shop: EventSender) -> None:
     shop.harness.deployment_limits = DeploymentLimits(user_messages_per_minute=1)
     assert await begun(shop, "e1", "e2") == 1

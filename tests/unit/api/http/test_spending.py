@@ -14,6 +14,7 @@ from baton.domain.tenants.spending import Account, AccountKind, SpendingPeriod
 from baton.domain.tenants.spending_rules import AtLimit, SpendingLimit, SpendingRules, UnknownPrices
 from baton.domain.tenants.tenant_limits import DeploymentLimits
 from tests.fakes.chat_model import Answer
+from tests.harness.desks import DeskHarness
 from tests.harness.harness import Harness
 from tests.unit.api.run_inputs import run_input
 from tests.unit.api.served import Served
@@ -111,6 +112,24 @@ async def test_a_stopped_tenant_or_agent_asks_no_model() -> None:
         assert (refused.status_code, refused.json()["code"]) == (409, "models_stopped")
         assert served.harness.model.asked == []
         assert served.harness.spending.writes == 0
+
+
+@pytest.mark.parametrize("rules", [SpendingRules(enabled=False), per_day(0)])
+async def test_at_a_desk_a_user_is_heard_by_people_whatever_models_may_cost(rules: SpendingRules) -> None:
+    harness = DeskHarness()
+    served = Served(harness)
+    await harness.say("m1", "Hello")
+    harness.deployment_limits = DeploymentLimits(spending=rules)
+    served = Served(harness)
+    path = f"/threads/{harness.thread_id}"
+    refused = await served.post("/messages", {"sessionId": harness.thread_id, "messageId": "m2", "message": "Hello?"})
+    assert refused.json()["code"] in {"models_stopped", "spending_limit_reached"}
+    assert (await served.post(f"{path}/desk", {"deskId": "support"})).status_code == 200
+    assert (await served.post(f"{path}/desk/take", {}, "desk:answer", user="anna")).status_code == 200
+    body = {"sessionId": harness.thread_id, "messageId": "m3", "message": "My invoice is wrong."}
+    assert (await served.post("/messages", body)).status_code == 200
+    items = (await served.get(f"{path}/messages")).json()["items"]
+    assert "My invoice is wrong." in [item["content"] for item in items]
 
 
 @pytest.mark.parametrize(("rule", "status"), [(None, 409), (UnknownPrices.TOKENS, 200)])
