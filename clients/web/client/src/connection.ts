@@ -60,6 +60,8 @@ const AWAY_SECONDS = 300;
 /** A tick that comes so late tells of a page that slept or is throttled, not of a connection that is dead. */
 const LATE_TICK_SECONDS = 2.5;
 const GRACE_SECONDS = 4;
+/** A connection that is to be replaced as soon as it is there is replaced later: the next may be told the same. */
+const SETTLE_SECONDS = 60;
 /** The machine has slept, or the page was frozen. Hidden pages, which are woken once a minute, do not count. */
 const NAP_SECONDS = 30;
 
@@ -88,6 +90,7 @@ export class Connection {
   #answerBy = Number.POSITIVE_INFINITY;
   #hadGrace = false;
   #renewAt = Number.POSITIVE_INFINITY;
+  #settledAt = 0;
   #pings = 0;
 
   constructor(url: string, tokens: TokenSource, on: ConnectionListener) {
@@ -247,6 +250,7 @@ export class Connection {
     socket.onclose = () => this.#lost();
     this.#heardAt = seconds();
     this.#renewAt = seconds() + Math.max(this.#tokens.freshSeconds, 1);
+    this.#settledAt = seconds() + SETTLE_SECONDS * (1 + Math.random());
     this.#upkeep.begin();
     this.#tokens.accept();
     this.#tell({ status: "open" });
@@ -283,7 +287,8 @@ export class Connection {
       } else if ("code" in frame && frame.code === "token_expired") {
         this.#tokens.discard();
       } else if ("name" in frame && frame.type === "CUSTOM" && frame.name === "reconnect") {
-        this.renew();
+        if (seconds() < this.#settledAt) this.#renewAt = Math.min(this.#renewAt, this.#settledAt);
+        else this.renew();
       } else this.#on.received(frame);
     }
   }

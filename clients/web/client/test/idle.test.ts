@@ -237,3 +237,17 @@ test("connections that are ended again and again, before anything is said, are r
   await server.pass(HOUR);
   assert.ok(server.ended > HOUR / 30, `${server.ended} were there`);
 });
+
+for (const { random, most } of [
+  { random: 0, most: 11 },
+  { random: 0.999, most: 6 },
+])
+  test(`a server that finds each new connection old gets another after a minute or two, not at once (${random})`, async () => {
+    mock.method(Math, "random", () => random);
+    const server = new FakeServer();
+    server.oldMs = 0;
+    const chat = begin();
+    await server.pass(600);
+    assert.ok(server.connections > 1 && server.connections <= most, `${server.connections} in ten minutes`);
+    assert.equal(chat.snapshot.connection.status, "open");
+  });

@@ -27,6 +27,8 @@ export class FakeServer {
   ended = 0;
   /** Silence that ends a connection. */
   idleMs = 10 * 60 * 1000;
+  /** Age at which a connection is to be replaced. */
+  oldMs = LIFE_MS - ADVICE_MS;
   /** Nothing passes any more on the connections there are, and nobody is told. */
   isDead = false;
   /** The number of the conversation's last event. */
@@ -81,7 +83,7 @@ export class FakeServer {
     for (const frame of frames) {
       this.sent += 1;
       this.#count(peer);
-      const isOld = page.now >= peer.openedAt + LIFE_MS - ADVICE_MS;
+      const isOld = page.now >= peer.openedAt + this.oldMs;
       const advice = isOld ? [[{ type: "CUSTOM", name: "reconnect", value: {}, metadata: {} }]] : [];
       for (const events of [this.#answer(frame), ...advice]) {
         if (!events.length || socket.readyState !== FakeSocket.OPEN) continue;
