@@ -20,6 +20,8 @@ MAX_STOPS = 500
 """Times at which work is due on the way. What is due after these begins at the end, late."""
 DRAIN_SECONDS = 30.0
 """The longest real time for the runs of one stop."""
+MAX_DRAIN_SECONDS = 60.0
+"""The longest real time for the runs of all stops. After it the rest of the stops follow without a pause."""
 
 
 class Advance(BaseModel):
@@ -39,7 +41,10 @@ class Schedule(Protocol):
 
 @dataclass
 class AdvancedClock:
-    """The clock of the functions in this process. It goes forward only; tokens and queues keep the machine's time."""
+    """The clock of the functions in this process. It goes forward only.
+
+    Tokens, signatures, connections and queues keep the machine's time (``baton.ports.clock.machine_time``).
+    """
 
     environment: Mapping[str, str]
     """The functions' variables."""
@@ -64,21 +69,21 @@ class AdvancedClock:
     def advance(self, duration: timedelta) -> datetime:
         """Have time pass, stopping where work is due. Return the new time."""
         with self._lock:
-            end = _now() + duration
+            end, last_drain = _now() + duration, time.monotonic() + MAX_DRAIN_SECONDS
             for _ in range(MAX_STOPS):
                 due = _next_due(_now(), end)
                 if due is None:
                     break
-                self._stop_at(due)
-            self._stop_at(end)
+                self._stop_at(due, last_drain)
+            self._stop_at(end, last_drain)
             return _now()
 
-    def _stop_at(self, moment: datetime) -> None:
+    def _stop_at(self, moment: datetime, last_drain: float) -> None:
         from baton.ports.clock import SystemClock
 
         SystemClock.advanced_by = max(SystemClock.advanced_by, moment - datetime.now(UTC))
         self.schedulers["SweeperFunction"].fire()
-        gives_up_at = time.monotonic() + DRAIN_SECONDS
+        gives_up_at = min(time.monotonic() + DRAIN_SECONDS, last_drain)
         while self._is_busy() and time.monotonic() < gives_up_at:
             time.sleep(0.02)
 

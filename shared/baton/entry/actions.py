@@ -21,7 +21,7 @@ from baton.domain.threads.thread_state import thread_state
 from baton.domain.threads.turn_requests import ActionRequest
 from baton.entry.controls import Controls
 from baton.failures.reports import report_failure
-from baton.ports.clock import Clock
+from baton.ports.clock import Clock, machine_time
 from baton.ports.tenants.audit import AuditLog
 from baton.ports.threads.connections import Connections, LiveRegistry
 from baton.ports.threads.threads import ThreadStore
@@ -92,7 +92,7 @@ class Actions:
         fields: dict[str, Any] = {}
         work_for(caller.scope.tenant_id)
         try:
-            if self.clock.now() >= caller.token_expires_at:
+            if machine_time(self.clock) >= caller.token_expires_at:
                 raise TokenExpired
             fields = parse_frame(frame)
             await self._act(caller, fields)
@@ -127,7 +127,7 @@ class Actions:
 
     async def _advise(self, caller: Caller) -> None:
         """Advise the client to open a new connection before this one expires. Both may exist for a while."""
-        remaining = caller.connected_at + CONNECTION_LIFE - self.clock.now()
+        remaining = caller.connected_at + CONNECTION_LIFE - machine_time(self.clock)
         if remaining < RECONNECT_BEFORE:
             advice = custom("reconnect", {"secondsLeft": max(0, int(remaining.total_seconds()))})
             await self._reply(caller, unsequenced(advice))

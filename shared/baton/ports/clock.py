@@ -33,6 +33,11 @@ class SystemClock:
         return str(uuid.uuid4())
 
 
+def machine_time(clock: Clock) -> datetime:
+    """Return the time of tokens, signatures and connections: the machine's, also while ``clock`` is ahead of it."""
+    return clock.now() - SystemClock.advanced_by
+
+
 @dataclass(frozen=True, slots=True)
 class LastTimeZone:
     """The time zone of a user's last request that had one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -11,7 +12,9 @@ import pytest
 
 from baton import composition
 from baton.domain.tenants.tenant_limits import DeploymentLimits
+from baton.ports.clock import machine_time
 from tests.harness.harness import Harness
+from tests.harness.local_clock import run_ahead
 
 APP = Path(__file__).parents[3] / "functions" / "sockets" / "app.py"
 CONTEXT = SimpleNamespace(
@@ -19,9 +22,9 @@ CONTEXT = SimpleNamespace(
 )
 
 
-def function(monkeypatch: pytest.MonkeyPatch, **limits: int) -> ModuleType:
+def function(monkeypatch: pytest.MonkeyPatch, harness: Harness | None = None, **limits: int) -> ModuleType:
     """The function's module over fakes."""
-    harness = Harness()
+    harness = harness or Harness()
     harness.deployment_limits = DeploymentLimits(**limits)
     monkeypatch.setattr(composition, "deployed", lambda: harness.app)
     spec = importlib.util.spec_from_file_location("sockets_app", APP)
@@ -53,3 +56,22 @@ def test_connections_over_a_limit_are_refused_until_one_ends(monkeypatch: pytest
     assert refused["headers"] == {"Retry-After": "60"}
     assert app.handler(event("DISCONNECT", "a"), CONTEXT)["statusCode"] == 200
     assert connect("g") == 200
+
+
+@pytest.mark.parametrize(
+    ("minutes", "answers"), [(0, ["PONG"]), (109, ["PONG"]), (111, ["PONG", "reconnect"]), (130, ["token_expired"])]
+)
+def test_connections_and_tokens_age_by_the_machine_when_the_local_clock_is_ahead(
+    monkeypatch: pytest.MonkeyPatch, minutes: int, answers: list[str]
+) -> None:
+    harness = Harness()
+    app = function(monkeypatch, harness)
+    frame = event("MESSAGE", "a") | {"body": '{"action": "ping"}'}
+    connected = machine_time(harness.clock).timestamp()
+    frame["requestContext"]["connectedAt"] = int(connected * 1000)
+    frame["requestContext"]["authorizer"]["expires"] = str(int(connected) + 125 * 60)
+    run_ahead(harness, monkeypatch)
+    harness.clock.advance(minutes * 60)
+    app.handler(frame, CONTEXT)
+    received = [json.loads(text) for text in harness.connections.frames["a"]]
+    assert [event.get("name") or event.get("code") or event["type"] for event in received] == answers

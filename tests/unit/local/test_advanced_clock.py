@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any, cast
 
 import httpx
@@ -14,7 +15,7 @@ from starlette.routing import Route
 
 from baton.adapters.tokens.embed_keys import EmbedKeys
 from baton.adapters.tokens.verifier import JwtVerifier
-from baton.ports.clock import SystemClock
+from baton.ports.clock import SystemClock, machine_time
 from baton_local import advanced_clock
 from baton_local.advanced_clock import AdvancedClock
 from baton_local.tokens import LIFETIME_SECONDS, EmbedKey, TokenRequest
@@ -70,6 +71,17 @@ async def test_time_passes_from_one_due_time_to_the_next(sweeper: Sweeper) -> No
     assert sweeper.hours[4:] == [72]
 
 
+async def test_runs_that_do_not_end_hold_the_time_up_for_a_minute(
+    sweeper: Sweeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr(AdvancedClock, "_is_busy", lambda _: True)
+    monkeypatch.setattr(advanced_clock, "time", SimpleNamespace(sleep=pauses.append, monotonic=lambda: sum(pauses)))
+    assert (await post(sweeper, {"advanceSeconds": 2 * DAY})).status_code == 200
+    assert sweeper.hours == [20, 44, 45, 48]
+    assert 59 < sum(pauses) < 61
+
+
 @pytest.mark.parametrize("seconds", [0, -1, 1.5, "60", True, None, 10**12])
 async def test_time_does_not_stand_or_go_back(sweeper: Sweeper, seconds: Any) -> None:
     assert (await post(sweeper, {"advanceSeconds": seconds})).status_code == 422
@@ -87,5 +99,5 @@ async def test_tokens_keep_the_machines_time(sweeper: Sweeper) -> None:
     keys = EmbedKeys(OneSecret(json.loads(key.as_secret())), "keys", allow_any_tenant=True)
     verifier = JwtVerifier(lambda: (), keys)
     token = key.sign(TokenRequest(tenant="demo", user="ada"))
-    left = verifier.verify(token).expires_at - SystemClock().now()
+    left = verifier.verify(token).expires_at - machine_time(SystemClock())
     assert timedelta(seconds=LIFETIME_SECONDS - 60) < left <= timedelta(seconds=LIFETIME_SECONDS)

@@ -20,7 +20,7 @@ from baton.domain.errors import InvalidRequest, TokenExpired, Unauthorized
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import LANGUAGE_TAG, MAX_USER_NAME, OidcIssuer, Scope, is_printable, is_reserved_user
 from baton.domain.web_url import is_web_url
-from baton.ports.clock import Clock, SystemClock
+from baton.ports.clock import Clock, SystemClock, machine_time
 from baton.ports.tenants.identity import Identity
 
 
@@ -116,7 +116,7 @@ class JwtVerifier:
             if len(token) > MAX_TOKEN:
                 raise TokenRefused(f"it is longer than {MAX_TOKEN} characters")
             identity = self._identity(token)
-            if identity.expires_at <= self._clock.now():
+            if identity.expires_at <= machine_time(self._clock):
                 raise jwt.ExpiredSignatureError
         except _UNUSABLE as error:
             # The log has no text of the error, which may quote the token.
@@ -204,8 +204,7 @@ def _to_identity(claims: dict[str, Any], tenant: object, permissions: object) ->
         picture=read_picture(claims.get("picture")),
         locale=read_locale(claims.get("locale")),
     )
-    # The expiry is in the machine's time, which a test may have advanced in the local cloud.
-    return Identity(scope, datetime.fromtimestamp(int(exp), UTC) + SystemClock.advanced_by)
+    return Identity(scope, datetime.fromtimestamp(int(exp), UTC))
 
 
 def read_name(claim: object) -> str | None:

@@ -19,7 +19,7 @@ from baton.domain.threads.webhook_delivery import MAX_REASON, DeadDelivery, Webh
 from baton.domain.times import iso
 from baton.failures.reports import NotYet
 from baton.ports.agents.a2a import PushQueue, WebhookRefused, Webhooks, WebhookUnreachable
-from baton.ports.clock import Clock
+from baton.ports.clock import Clock, machine_time
 from baton.ports.tenants.audit import AuditLog
 from baton.ports.threads.threads import ThreadStore
 from baton.ports.threads.webhooks import DeadDeliveries, WebhookSigner
@@ -137,7 +137,7 @@ class WebhookDeliveries:
             raise _AttemptFailed(refusal)
         body = _make_body(delivery, event)
         try:
-            signed = await self.signer.sign(webhook, event.id, self.clock.now(), body)
+            signed = await self.signer.sign(webhook, event.id, machine_time(self.clock), body)
             status = await self.receivers.post(webhook.url, body, {"Content-Type": "application/json", **signed})
         except InternalError as failure:
             count(Metric.KEYS_UNREADABLE)

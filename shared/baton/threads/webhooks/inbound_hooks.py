@@ -23,7 +23,7 @@ from baton.domain.json_values import refuse_constant
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import Scope
 from baton.domain.tenants.inbound_hook import HookSettings, InboundHook, text_at, value_at
-from baton.ports.clock import Clock
+from baton.ports.clock import Clock, machine_time
 from baton.ports.tenants.audit import AuditLog
 from baton.ports.threads.webhooks import HookVerifier
 from baton.threads.schedules.event_starts import EventStarts
@@ -51,7 +51,7 @@ class InboundHooks:
         """
         hook = self.settings().find(hook_id)
         try:
-            event_id = await self.verifier.verify(hook, headers, body, self.clock.now())
+            event_id = await self.verifier.verify(hook, headers, body, machine_time(self.clock))
         except Unauthorized:
             if hook is None:
                 raise NotFound("There is no such hook.") from None

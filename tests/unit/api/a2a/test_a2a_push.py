@@ -20,9 +20,11 @@ from baton.domain.threads.queued import QueuedMessage
 from baton.domain.threads.thread_change import MAX_RECEIVES, ThreadChange, pause_after
 from baton.failures.reports import NotYet
 from baton.ports.agents.a2a import WebhookRefused, WebhookUnreachable
+from baton.ports.clock import machine_time
 from tests.a2a_schema import check_message
 from tests.fakes.chat_model import Answer
 from tests.fakes.push import Posted
+from tests.harness.local_clock import run_ahead
 from tests.harness.sessions import close
 from tests.harness.wiki import wiki
 from tests.unit.api.a2a_client import A2AServed, Json, blocking, message, text_of
@@ -329,7 +331,8 @@ async def configured(served: A2AServed, **config: Any) -> Json:
     return await sent(served, message("One", "m-1"), pushNotificationConfig={"url": URL} | config)
 
 
-async def test_receivers_can_check_who_sent_it(served: A2AServed) -> None:
+async def test_receivers_can_check_who_sent_it(served: A2AServed, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_ahead(served.harness, monkeypatch)
     task = await configured(served, token="its token", authentication={"schemes": ["Basic"], "credentials": "YTpi"})
     posted = (await worked_off(served))[-1]
     assert posted.headers["X-A2A-Notification-Token"] == "its token"
@@ -347,6 +350,7 @@ async def test_receivers_can_check_who_sent_it(served: A2AServed) -> None:
     assert claims["request_body_sha256"] == hashlib.sha256(posted.body).hexdigest()
     assert claims["task_id"] == task["id"]
     assert claims["exp"] - claims["iat"] == 300
+    assert claims["iat"] == int(machine_time(served.harness.clock).timestamp())
     assert "d" not in published["keys"][0]
 
 

@@ -18,6 +18,7 @@ from baton.domain.errors import NotFound
 from baton.domain.tenants.identity import Scope
 from baton.domain.tenants.inbound_hook import HookSettings, InboundHook
 from tests.harness.events import SHIPPED, EventSender
+from tests.harness.local_clock import run_ahead
 from tests.unit.api.served import Served
 
 KEY = "whsec_" + base64.b64encode(b"k" * 32).decode()
@@ -105,6 +106,14 @@ async def test_a_replay_is_taken_and_nothing_happens(shop: Shop) -> None:
     assert (await shop.deliver()).status_code == 202
     assert (await shop.deliver(BODY | {"carrier": "UPS"})).status_code == 202
     assert await shop.work() == 0
+
+
+async def test_a_request_is_signed_just_now_by_the_machine_when_the_local_clock_is_ahead(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_ahead(shop.harness, monkeypatch, seconds=7_200)
+    assert (await shop.deliver(age=7_200)).status_code == 202
+    assert (await shop.deliver(age=0)).status_code == 401
 
 
 @pytest.mark.parametrize("age", [301, -301])

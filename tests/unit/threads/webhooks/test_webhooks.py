@@ -19,6 +19,7 @@ from baton.domain.tenants.webhook import ATTEMPT_AGES
 from baton.domain.threads.thread_change import MAX_RECEIVES
 from baton.domain.times import iso
 from baton.ports.agents.a2a import WebhookRefused, WebhookUnreachable
+from baton.ports.clock import machine_time
 from baton.ports.threads.leases import Commit, CommittedThread, Lease
 from baton.threads.webhooks.thread_events import MAX_TEXT
 from tests.fakes.chat_model import Answer
@@ -27,6 +28,7 @@ from tests.harness.desks import ANNA, DeskHarness, desk
 from tests.harness.failing_store import failing_once
 from tests.harness.handoffs import advance
 from tests.harness.harness import Harness
+from tests.harness.local_clock import run_ahead
 from tests.harness.sessions import close
 from tests.harness.webhooks import SECRET, Hooked, verified, webhook, with_webhooks
 from tests.harness.wiki import answer, interrupted, wiki, yes
@@ -309,6 +311,16 @@ async def test_all_secrets_of_a_webhook_sign_while_it_changes_to_a_new_one(harne
     await harness.say()
     await hooked.settle()
     assert verified(hooked.receivers.posted[0], OTHER_SECRET, SECRET)
+
+
+async def test_events_are_signed_at_the_machines_time_when_the_local_clock_is_ahead(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hooked = with_webhooks(harness)
+    run_ahead(harness, monkeypatch)
+    await harness.say()
+    await hooked.settle()
+    assert hooked.receivers.posted[0].headers["webhook-timestamp"] == str(int(machine_time(harness.clock).timestamp()))
 
 
 # Failures

@@ -21,6 +21,7 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.threads.queued import QueuedMessage, WaitingMessage
 from baton.domain.threads.thread import LeaseMark
 from baton.domain.times import from_millis, to_millis
+from baton.ports.clock import machine_time
 from baton.ports.threads.connections import TYPING_COUNTS, TYPING_NOTED_EVERY, Live
 from baton.ports.threads.leases import Lease
 from baton.ports.threads.stream_log import LogPiece, LogRead, is_full
@@ -98,7 +99,7 @@ class DynamoLiveRegistry(TimedTableStore):
     """``LiveRegistry`` on the conversation table."""
 
     async def attach(self, scope: Scope, thread_id: str, connection_id: str, token_expires_at: datetime) -> None:
-        expires_at = int(self._clock.now().timestamp()) + KEPT_SECONDS
+        expires_at = int(machine_time(self._clock).timestamp()) + KEPT_SECONDS
         partition = keys.partition(scope, thread_id)
         # Write the connection's item first, so that a disconnect in between finds what it must delete.
         await self._table.put({**keys.connection(connection_id, partition), "expires_at": expires_at})
@@ -122,7 +123,7 @@ class DynamoLiveRegistry(TimedTableStore):
         )
 
     async def live(self, scope: Scope, thread_id: str) -> Live:
-        now = self._clock.now()
+        now, machine = self._clock.now(), machine_time(self._clock)
         connections: dict[str, datetime] = {}
         users: dict[str, str] = {}
         cancelled: set[str] = set()
@@ -131,7 +132,8 @@ class DynamoLiveRegistry(TimedTableStore):
         waiting: list[WaitingMessage] = []
         async for page in self._table.query(keys.partition(scope, thread_id), prefix="LIVE#"):
             for item in page:
-                if item["expires_at"] <= now.timestamp():
+                is_connection = item["SK"].startswith(keys.live_connection.prefix)
+                if item["expires_at"] <= (machine if is_connection else now).timestamp():
                     continue
                 match item["SK"].split("#", 2):
                     case [_, "CONN", connection_id]:
