@@ -89,7 +89,10 @@ def deploy(
     ] = False,
     unchecked: Annotated[bool, typer.Option("--unchecked", help="Accept checks that cannot be made.")] = False,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Change deployed parameters and settings without a question.")
+        bool,
+        typer.Option(
+            "--yes", help="Ask nothing before deployed parameters and settings change, or the account's role."
+        ),
     ] = False,
 ) -> None:
     """Check, build and deploy the project to AWS by SAM, publish its front ends, and try it."""

@@ -110,8 +110,8 @@ def test_one_rate_holds_for_all_methods_together(
 def test_a_web_acl_of_the_operators_takes_its_place(source: Stack, stack: Stack) -> None:
     arn = "arn:aws:wafv2:eu-central-1:123456789012:regional/webacl/rates/0f8b"
     template = of_stage(source, RestWebAclArn=arn)
-    assert made(stack, template, OF_RATES) == {"RestWebAclAssociation"}
-    assert template.intrinsics.resolve(stack["RestWebAclAssociation"]["WebACLArn"]) == arn
+    assert made(stack, template, OF_RATES) == {"OwnWebAclAssociation"}
+    assert template.intrinsics.resolve(stack["OwnWebAclAssociation"]["WebACLArn"]) == arn
     assert made(stack, of_stage(source), OF_RATES) == set()
 
 

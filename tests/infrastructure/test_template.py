@@ -364,18 +364,23 @@ def test_a_change_of_the_library_alone_publishes_new_versions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("public_url", "issuer"),
+    ("public_url", "domain", "issuer"),
     [
-        ("https://api.example.com", "https://api.example.com"),
-        ("", "https://RestApi.execute-api.us-east-1.amazonaws.com/dev"),
+        ("https://api.example.com", "", "https://api.example.com"),
+        ("https://api.example.com", "chat.example.com", "https://api.example.com"),
+        ("", "chat.example.com", "https://chat.example.com"),
+        ("", "", "https://RestApi.execute-api.us-east-1.amazonaws.com/dev"),
     ],
 )
-def test_notifications_come_from_the_address_that_cards_name(public_url: str, issuer: str) -> None:
+def test_notifications_come_from_the_address_that_cards_name(public_url: str, domain: str, issuer: str) -> None:
     template = read_template()
     pseudo = {"AWS::Region": "us-east-1", "AWS::URLSuffix": "amazonaws.com"}
-    resolver = Intrinsics(
-        template, {"PublicUrl": public_url, "Stage": "dev", **pseudo}, lambda logical_id, attribute: logical_id
-    )
+    names = {
+        "PublicUrl": public_url,
+        "RestDomain": domain,
+        "ApiCertificateArn": "arn:aws:acm:us-east-1:1:certificate/a",
+    }
+    resolver = Intrinsics(template, {**names, "Stage": "dev", **pseudo}, lambda logical_id, attribute: logical_id)
     variables = template["Resources"]["NotificationsFunction"]["Properties"]["Environment"]["Variables"]
     assert resolver.resolve(variables["BATON_PUSH_ISSUER"]) == issuer
 
