@@ -58,7 +58,7 @@ class DeskDrafts:
     place_limits: PlaceLimits
 
     async def write(self, caller: Scope, at_desk: AtDesk, kind: DraftKind, instruction: str) -> DeskDraft:
-        """Write a draft. It counts in the caller's rates as a message does.
+        """Write a draft. It counts in the caller's rates and spending as a message does.
 
         Raises ``RateLimited``, ``TurnTimeout``, ``ModelError`` and ``StoreUnavailable``.
         """
@@ -91,7 +91,7 @@ class DeskDrafts:
             Prompt(Role.USER, json.dumps({"kind": kind, "messages": lines}, ensure_ascii=False)),
         ]
         answer = await ask_for_short_answer(
-            services.model, self._make_settings(agent, owner, thread.id), prompts, max_characters=MAX_TEXT
+            services.model, self._make_settings(agent, caller, thread.id), prompts, max_characters=MAX_TEXT
         )
         usage = answer.finished.usage if answer.finished is not None else None
         if usage is not None:
@@ -99,7 +99,7 @@ class DeskDrafts:
         text = answer.text.strip() if len(answer.text) < MAX_TEXT else cut_to_whole_sentences(answer.text)
         return DeskDraft(text, context.recalled.cited)
 
-    def _make_settings(self, agent: AgentDefinition, owner: Scope, thread_id: str) -> ModelSettings:
+    def _make_settings(self, agent: AgentDefinition, caller: Scope, thread_id: str) -> ModelSettings:
         choice = agent.model
         return ModelSettings(
             model=choice.name or self.services.default_model,
@@ -110,7 +110,7 @@ class DeskDrafts:
             fallback=choice.fallback,
             timeout_seconds=choice.timeout_seconds,
             metadata={"task": "desk_draft"},
-            caller=ModelCaller.of(owner, thread_id, agent_id=agent.id),
+            caller=ModelCaller.of(caller, thread_id, agent_id=agent.id),
         )
 
 

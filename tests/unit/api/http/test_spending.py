@@ -191,3 +191,20 @@ async def test_a_refusal_for_money_is_no_failure_of_the_model() -> None:
         assert (await harness.say()).types[-1] == "RUN_ERROR"
     assert Metric.TURNS in written
     assert Metric.MODEL_FAILURES not in written
+
+
+async def test_a_draft_for_a_person_of_a_desk_is_spending_of_the_person() -> None:
+    prices = Prices({"test-model": Price(input=A_TOKEN, output=A_TOKEN)})
+    harness = DeskHarness(prices=prices)
+    harness.deployment_limits = DeploymentLimits(spending=SpendingRules(user=SpendingLimit(per_day=10)))
+    harness.model.otherwise = Answer(("Hello there.",), usage=Usage(5, 5))
+    served = Served(harness)
+    await harness.say("m1", "Hello")
+    path, person = f"/threads/{harness.thread_id}/desk", Account.of_user("anna")
+    await served.post(path, {"deskId": "support"})
+    await served.post(f"{path}/take", {}, "desk:answer", user="anna")
+    drafts = [await served.post(f"{path}/draft", {"kind": "reply"}, "desk:answer", user="anna") for _ in range(2)]
+    assert drafts[0].json()["text"] == "Hello there.", "the user's limit is reached, and the person's is not"
+    check_refusal(drafts[1], "You have")
+    counts = await harness.spending.get(harness.ada, person)
+    assert counts.spent(SpendingPeriod.DAY) == 10 * 10**9
