@@ -195,7 +195,7 @@ class SpendingLimits:
                 counts = (await self.store.get(scope, limited.account)).at(day_of(self.clock.now()))
                 period = counts.find_spent(nano_limits(limited.limit))
                 if period is not None:
-                    raise self._refusal(limited, counts, period, rules)
+                    raise self._refusal(limited, counts, period, rules, way_on="Send the message again")
         except StoreUnavailable:  # the turn's other requests report the outage, and each call is checked again
             return
 
@@ -214,7 +214,8 @@ class SpendingLimits:
                 return result.counts, result.hold
             period = result.counts.find_spent(limits)
             if period is not None:
-                raise self._refusal(limited, result.counts, period, reserving.rules)
+                # A run may have ended with it, which a repeated message would get once more.
+                raise self._refusal(limited, result.counts, period, reserving.rules, way_on="Send a new message")
             if pause is not None:
                 await asyncio.sleep(pause)
         raise SpendingReserved
@@ -248,11 +249,18 @@ class SpendingLimits:
                 await self.audit.record(scope, "spending.warn", thread_id=None, outcome="reached", detail=known_detail)
 
     def _refusal(
-        self, limited: AccountLimit, counts: SpendingCounts, period: SpendingPeriod, rules: SpendingRules
+        self,
+        limited: AccountLimit,
+        counts: SpendingCounts,
+        period: SpendingPeriod,
+        rules: SpendingRules,
+        *,
+        way_on: str,
     ) -> SpendingLimitReached:
+        """Return the error of a limit. ``way_on`` says what users do who may go on."""
         resets_at, now = period.end(counts.day), self.clock.now()
         time = "today" if period is SpendingPeriod.DAY else "this month"
-        asks = " You can go on with overSpending." if rules.may_ask else ""
+        asks = f" {way_on} with overSpending to go on." if rules.may_ask else ""
         return SpendingLimitReached(
             f"{WHO[limited.account.kind]} spent what models may cost {time} (UTC). The limit is reset on "
             f"{resets_at:%Y-%m-%d} at 00:00 UTC.{asks}",

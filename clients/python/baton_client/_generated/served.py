@@ -2449,7 +2449,7 @@ class Problem(Model):
     """
     can_continue: bool | None = Field(None, alias="canContinue")
     """
-    True if the user may go on: by the same message with `overSpending`; left out of other problems.
+    True if the user may go on, by a message with `overSpending` as `detail` says; left out of other problems.
     """
 
 

@@ -95,7 +95,7 @@ class ServedProblem(WireModel, json_schema_extra={"example": EXAMPLE}):
         exclude_if=lambda time: time is None,
     )
     can_continue: bool = describe(
-        "True if the user may go on: by the same message with `overSpending`; left out of other problems.",
+        "True if the user may go on, by a message with `overSpending` as `detail` says; left out of other problems.",
         default=False,
         exclude_if=lambda can_continue: not can_continue,
     )

@@ -46,7 +46,8 @@ class BatonError(Exception):
     resets_at: datetime | None = None
     """The time at which a limit's period ends; None for errors of no period."""
     can_continue: bool = False
-    """True if the user may go on in spite of it, by the same message with ``overSpending``."""
+    """True if the user may go on in spite of it, by a message with ``overSpending``: the refused one, or a new one if a
+    run has ended with the error."""
 
     def __init_subclass__(
         cls,

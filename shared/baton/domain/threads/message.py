@@ -142,12 +142,15 @@ class RunEnd:
     """The agents whose input guardrails have allowed the user's message, or replaced its words."""
     error_resets_at: datetime | None = None
     """The time at which the spending limit is reset that has ended it; None for all other ends."""
+    error_can_continue: bool = False
+    """True if the user may go on beyond that limit, by a new message."""
 
     @property
     def error(self) -> BatonError:
         """The error that it ended with."""
         error = error_from_code(self.error_code or "", self.error_detail)
         error.resets_at = self.error_resets_at
+        error.can_continue = self.error_can_continue
         return error
 
     @property

@@ -227,6 +227,7 @@ class RunCommit:
             error_code=result.error.code if result.error else None,
             error_detail=result.error.detail if result.error else None,
             error_resets_at=result.error.resets_at if result.error else None,
+            error_can_continue=result.error is not None and result.error.can_continue,
             tail=tail,
             tail_seq=tail_seq,
             first_seq=self.holder.lease.first_seq,

@@ -121,6 +121,8 @@ ends = st.builds(
     interrupts=st.lists(interrupts, max_size=3).map(tuple),
     parent_run_id=maybe_text,
     change=st.none() | changes,
+    error_resets_at=st.none() | moments,
+    error_can_continue=st.booleans(),
 )
 messages = st.builds(
     StoredMessage,

@@ -176,6 +176,19 @@ async def test_a_limit_that_asks_lets_a_user_go_on_who_wants_it_and_counts_what_
     assert counts.spent(SpendingPeriod.DAY) == 30 * 10**9
 
 
+async def test_a_run_that_has_ended_at_a_limit_that_asks_goes_on_by_a_new_message() -> None:
+    agents = {"assistant": SpendingLimit(per_day=10)}
+    served = Served(limited(SpendingRules(agents=agents, at_limit=AtLimit.ASK)))
+    assert (await served.post("/messages", {"message": "Hello"})).status_code == 200
+    body = {"sessionId": served.harness.thread_id, "messageId": "m1", "message": "More"}
+    ended, again = await served.post("/messages", body), await served.post("/messages", body | {"overSpending": True})
+    for answer in (ended, again):
+        check_refusal(answer, "Send a new message with overSpending")
+        assert answer.json()["canContinue"] is True
+    new = body | {"messageId": "m2", "overSpending": True}
+    assert (await served.post("/messages", new)).status_code == 200
+
+
 async def test_a_limit_that_stops_lets_nobody_go_on() -> None:
     served = Served(limited(per_day(10)))
     assert (await served.post("/messages", {"message": "Hello"})).status_code == 200
