@@ -276,6 +276,13 @@ class LiveContract:
         await stores.live.remove_waiting(stores.ada, thread_id, "m2")
         assert list(await stores.live.waiting(stores.ada, thread_id)) == [later]
 
+    async def test_a_message_is_added_only_if_it_does_not_wait_yet(self, stores: Stores) -> None:
+        thread_id = new_thread_id()
+        steered = waiting_message(stores, thread_id, "m1", sent_at=stores.clock.now(), mode=WhileBusy.STEER)
+        await stores.live.add_waiting(stores.ada, thread_id, steered)
+        await stores.live.add_waiting(stores.ada, thread_id, replace(steered, mode=WhileBusy.QUEUE))
+        assert list(await stores.live.waiting(stores.ada, thread_id)) == [steered]
+
     async def test_a_message_waits_as_long_as_the_queue_has_it_or_its_sender_waits(self, stores: Stores) -> None:
         thread_id, now = new_thread_id(), stores.clock.now()
         queued = waiting_message(stores, thread_id, "m1", sent_at=now)

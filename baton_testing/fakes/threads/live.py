@@ -63,6 +63,11 @@ class FakeLiveRegistry:
         end = until + UNTIL_KEPT if until is not None else self._clock.now() + WAITING_KEPT
         self._waiting[scope.tenant_id, thread_id][waiting.message_id] = (message, end)
 
+    async def add_waiting(self, scope: Scope, thread_id: str, waiting: WaitingMessage) -> None:
+        others = await self.waiting(scope, thread_id)
+        if all(other.message_id != waiting.message_id for other in others):
+            await self.put_waiting(scope, thread_id, waiting)
+
     async def waiting(self, scope: Scope, thread_id: str) -> Sequence[WaitingMessage]:
         now = self._clock.now()
         messages = [waiting for waiting, end in self._waiting[scope.tenant_id, thread_id].values() if end > now]

@@ -6,7 +6,7 @@ from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeGuard
 
 from aws_lambda_powertools import Logger
 
@@ -98,6 +98,8 @@ class QueuedTurns:
         work_for(queued.tenant_id)
         if sent_at is not None and delivery.receives == 1 and isinstance(queued, _MESSAGES):
             count(Metric.TIME_IN_QUEUE, max(0, round((self.clock.now() - sent_at).total_seconds() * 1000)))
+        # A worker that has listed it may have died, or found the thread busy for too long.
+        may_be_listed = _is_listed(queued) or delivery.receives > 1
         async with self.records.hide(receipt_handle, delivery) if self.records else nullcontext() as record:
             try:
                 await self._check_not_forgotten(queued, sent_at)
@@ -114,7 +116,9 @@ class QueuedTurns:
                 if error.status >= 500:
                     count(Metric.REQUESTS_FAILED)
                 await self._refuse(queued, error)
-            await self._stop_waiting(queued)
+                may_be_listed = True
+            if may_be_listed:
+                await self._stop_waiting(queued)
 
     async def _carry_out(self, queued: Queued, seconds: float, record: HeldRecord | None) -> None:
         """Do the work of a record that begins no turn. ``record`` hides it from other workers."""
@@ -156,13 +160,14 @@ class QueuedTurns:
             subscriber=queued.subscriber,
             record=record,
             is_queued=True,
+            is_listed=_is_listed(queued),
         )
 
     async def _is_to_be_answered(
         self, queued: QueuedMessage | QueuedDecision | QueuedAction, seconds: float, record: HeldRecord | None
     ) -> bool:
         """Let an urgent message enter or stop the run in progress. Return whether the message has its own turn."""
-        if not isinstance(queued, QueuedMessage) or queued.busy is None:
+        if not _is_listed(queued):
             return True
         if await self.turns.has_entered(queued.scope, queued.request):
             return False
@@ -185,7 +190,7 @@ class QueuedTurns:
 
     async def _stop_waiting(self, queued: Queued) -> None:
         """Take a message that has a run, or is refused, from those that wait."""
-        if isinstance(queued, QueuedMessage) and queued.busy is not None:
+        if isinstance(queued, QueuedMessage) and queued.request.begun_by is None:
             await self.live.remove_waiting(queued.scope, queued.thread_id, queued.request.message_id)
 
     @contextmanager
@@ -263,6 +268,11 @@ class QueuedTurns:
             about["messageId"] = request.message_id
         refusal = unsequenced(run_error(error, requestId=queued.request_id), **about)
         await send_to(self.connections, subscriber.connection_id, [refusal], patience=WORKER_SECONDS)
+
+
+def _is_listed(queued: Queued) -> TypeGuard[QueuedMessage]:
+    """Return whether the work is a message that was listed among those that wait when it was sent."""
+    return isinstance(queued, QueuedMessage) and queued.busy is not None
 
 
 def _parse(body: str) -> Queued:

@@ -106,6 +106,8 @@ class WaitingCall:
     seconds: float
     """The seconds for which the caller waits."""
     is_queued: bool
+    is_listed: bool = False
+    """Whether the message of the queue has its place already."""
     gives_up: bool = False
     """Whether the message's run only ends, so that nobody waits for it."""
     _has_begun: bool = False
@@ -119,7 +121,7 @@ class WaitingCall:
     async def begin(self, call: TurnCall) -> None:
         """Wait among the messages of the thread, once; see ``WaitingMessages.wait`` and ``list_queued``."""
         request = call.request
-        if self.gives_up or self._has_begun or not isinstance(request, MessageRequest):
+        if self.gives_up or self.is_listed or self._has_begun or not isinstance(request, MessageRequest):
             return
         self._has_begun = True
         queued = make_queued_message(call.scope, request, request_id=request.message_id)
@@ -165,6 +167,7 @@ class Turns:
         subscriber: Subscriber | None = None,
         record: HeldRecord | None = None,
         is_queued: bool = False,
+        is_listed: bool = False,
         gives_up: bool = False,
     ) -> FinishedRun | None:
         """Answer ``request``, sending every event to ``emit`` and to the thread's connections.
@@ -173,8 +176,9 @@ class Turns:
         since. ``seconds`` is the time that the caller has for the whole turn.
         ``patience`` is the part of it that may be spent waiting for other turns of the thread (by default all of
         them). A repeated message is answered from the store: to ``emit``, or only to ``subscriber`` if the message came
-        over a WebSocket. ``record`` is the queue record of the message; ``is_queued`` if it came by the queue. With
-        ``gives_up`` the run ends as ``interrupted``, without an answer.
+        over a WebSocket. ``record`` is the queue record of the message; ``is_queued`` if it came by the queue, and
+        ``is_listed`` if it was among the waiting messages before. With ``gives_up`` the run ends as ``interrupted``,
+        without an answer.
 
         Returns None for answers to interrupts while other answers are missing; they are stored until the others come.
         Raises the ``BatonError`` that refuses the request before a run begins (then nothing is stored), and
@@ -185,7 +189,7 @@ class Turns:
         deadline = now + seconds
         wait_until = deadline if patience is None else min(deadline, now + patience)
         call = TurnCall(scope, request, once_each(emit), deadline, subscriber, gives_up, record)
-        waiting = WaitingCall(self._services, seconds, is_queued=is_queued, gives_up=gives_up)
+        waiting = WaitingCall(self._services, seconds, is_queued=is_queued, is_listed=is_listed, gives_up=gives_up)
         await waiting.check(scope, request)
         call = await self._admission.narrow(call)
         lease_request, unknown_agent = await self._admission.lease_request(call)
@@ -206,6 +210,7 @@ class Turns:
                         if run is None:
                             return None
                         if isinstance(run, FinishedRun):
+                            await waiting.end()
                             return await self._repeats.replay(call, run)
                         outcome = await run.execute()
                     if run.message_id != call.request.message_id:

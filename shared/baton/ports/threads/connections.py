@@ -86,6 +86,9 @@ class LiveRegistry(Protocol):
     async def put_waiting(self, scope: Scope, thread_id: str, waiting: WaitingMessage) -> None:
         """Add a waiting message, in place of an earlier version. The thread's ownership must have been checked."""
 
+    async def add_waiting(self, scope: Scope, thread_id: str, waiting: WaitingMessage) -> None:
+        """Add a waiting message unless there is one with its id. The thread's ownership must have been checked."""
+
     async def waiting(self, scope: Scope, thread_id: str) -> Sequence[WaitingMessage]:
         """Return the thread's waiting messages in the order in which they were sent. Some may wait no more."""
 

@@ -82,20 +82,22 @@ class WaitingMessages:
         """List a message of the queue for which the lease was not free. Return whether it is listed.
 
         No run was in progress when it was sent, so it waits for its turn, whatever the agent does with messages while
-        it is busy. A message that begins by itself is not listed, because nobody has sent it. If too many others are
-        listed, it waits all the same.
+        it is busy. If its sender has repeated it meanwhile, the entry of the repetition stays as it is. A message that
+        begins by itself is not listed, because nobody has sent it. With too many others it waits without being listed.
         """
-        if queued.request.begun_by is not None:
+        request = queued.request
+        if request.begun_by is not None:
             return False
         thread = await self.store.find_own(scope, queued.thread_id, consistent=True)
-        if thread is None or thread.run is None or thread.run.message_id == queued.request.message_id:
+        if thread is None or thread.run is None or thread.run.message_id == request.message_id:
             return False
         others = await self.live.waiting(scope, thread.id)
-        if any(other.message_id == queued.request.message_id for other in others):
-            return True
-        if len(others) >= MAX_WAITING:
+        same = next((other for other in others if other.message_id == request.message_id), None)
+        if same is not None:
+            return same.digest == request.digest
+        if await self._is_full(scope, thread.id, others):
             return False
-        await self._store(scope, thread, self._to_waiting_message(queued, thread.run, WhileBusy.QUEUE))
+        await self.live.add_waiting(scope, thread.id, self._to_waiting_message(queued, thread.run, WhileBusy.QUEUE))
         return True
 
     async def check(self, scope: Scope, request: MessageRequest) -> None:
@@ -154,7 +156,7 @@ class WaitingMessages:
             if same.digest != request.digest:
                 raise MessageIdConflict
             return same
-        if len(others) >= MAX_WAITING and len(await self.listed(scope, thread.id)) >= MAX_WAITING:
+        if await self._is_full(scope, thread.id, others):
             raise QueueFull
         return self._to_waiting_message(queued, run, mode)
 
@@ -206,6 +208,10 @@ class WaitingMessages:
             await self.live.request_cancel(scope, thread.id, waiting.run_id)
             detail = {"runId": waiting.run_id, "messageId": waiting.message_id}
             await self.audit.record(scope, "run.cancel", thread_id=thread.id, outcome="requested", detail=detail)
+
+    async def _is_full(self, scope: Scope, thread_id: str, entries: Sequence[WaitingMessage]) -> bool:
+        """Return whether no other message may be listed. ``entries`` are all, of which some may wait no more."""
+        return len(entries) >= MAX_WAITING and len(await self.listed(scope, thread_id)) >= MAX_WAITING
 
     async def _is_unused(self, scope: Scope, thread_id: str, message: WaitingMessage) -> bool:
         return await self.store.get_turn(scope, thread_id, message.message_id) is None

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
-from baton.domain.tenants.identity import Permission
+from baton.domain.errors import ThreadBusy
+from baton.domain.tenants.identity import Permission, Scope
+from baton.domain.tenants.tenant_limits import DeploymentLimits
+from baton.domain.threads.queued import RecordDelivery, WaitingMessage
 from tests.harness.busy import BusyAgent, searches_then
 from tests.unit.api.served import Served
 
@@ -107,3 +111,71 @@ async def test_an_unknown_treatment_is_refused(busy: BusyAgent) -> None:
     body = {"sessionId": busy.thread_id, "message": "To Graz, please.", "whileBusy": "now"}
     refused = await Served(busy).post("/messages", body)
     assert (refused.status_code, refused.json()["code"]) == (422, "invalid_request")
+
+
+async def deliver(busy: BusyAgent, *, receives: int, seconds: float) -> None:
+    """Deliver the record of the first message of the queue."""
+    _, queued = busy.queue.sent[0]
+    delivery = RecordDelivery(queued.request_id, receives)
+    await busy.app.queued_turns.run(queued.model_dump_json(by_alias=True), "", delivery, seconds=seconds)
+
+
+async def listed(busy: BusyAgent) -> list[tuple[str, str]]:
+    items = (await Served(busy).get(path(busy))).raise_for_status().json()["items"]
+    return [(item["messageId"], item["busy"]) for item in items]
+
+
+@pytest.mark.parametrize("is_delivered_again", [False, True])
+async def test_a_message_that_was_sent_right_before_a_run_is_listed_until_it_is_refused(
+    busy: BusyAgent, is_delivered_again: bool
+) -> None:
+    busy.deployment_limits = DeploymentLimits(thread_tokens=1)
+    busy.model.script(*searches_then("Done."))
+    await busy.write("m2")
+    async with busy.at_work():
+        working = asyncio.ensure_future(deliver(busy, receives=1, seconds=0.1 if is_delivered_again else 20))
+        await busy.message_waits("m2")
+        if is_delivered_again:
+            with pytest.raises(ThreadBusy):
+                await working
+        assert await listed(busy) == [("m2", "queued")]
+    if is_delivered_again:
+        await deliver(busy, receives=2, seconds=20)
+    else:
+        await working
+    assert [event["code"] for event in busy.tab.received() if event["type"] == "RUN_ERROR"] == ["limit_reached"]
+    assert await listed(busy) == []
+
+
+async def test_a_message_that_its_sender_repeats_while_it_is_being_listed_still_enters_the_run(
+    busy: BusyAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy.model.script(*searches_then("Here are flights to Graz."))
+    await busy.write("m2")
+    read, repeated, is_repeated = busy.live.waiting, list[str | None](), asyncio.Event()
+
+    async def read_and_repeat(scope: Scope, thread_id: str) -> Sequence[WaitingMessage]:
+        before = await read(scope, thread_id)
+        monkeypatch.undo()
+        repeated.append(await busy.write("m2", whileBusy="steer"))
+        is_repeated.set()
+        return before
+
+    async with busy.at_work() as running:
+        monkeypatch.setattr(busy.live, "waiting", read_and_repeat)
+        working = asyncio.ensure_future(deliver(busy, receives=1, seconds=20))
+        async with asyncio.timeout(10):
+            await is_repeated.wait()
+        await asyncio.sleep(0)
+        assert await listed(busy) == [("m2", "steered")]
+    await asyncio.wait([running, working])
+    await busy.tab.work()
+    assert repeated == ["steered"]
+    assert [text for _, text in await busy.history()] == [
+        "Find a flight.",
+        "",
+        "Three flights.",
+        "To Graz, please.",
+        "Here are flights to Graz.",
+    ]
+    assert await busy.live.waiting(busy.ada, busy.thread_id) == []

@@ -14,7 +14,7 @@ from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.bodies import pack, unpack, unpack_sized
 from baton.adapters.dynamodb.conditional_writes import put_fenced
 from baton.adapters.dynamodb.key_forms import LAST_NUMBER
-from baton.adapters.dynamodb.table import ConditionFailed, TimedTableStore
+from baton.adapters.dynamodb.table import IS_NEW, ConditionFailed, TimedTableStore
 from baton.concurrency.tasks import gather_all, off_loop
 from baton.domain.agents.agent_settings import WhileBusy
 from baton.domain.tenants.identity import Scope
@@ -150,19 +150,24 @@ class DynamoLiveRegistry(TimedTableStore):
         return Live(connections, frozenset(cancelled), frozenset(marks), is_log_read, _sort(waiting), users)
 
     async def put_waiting(self, scope: Scope, thread_id: str, waiting: WaitingMessage) -> None:
+        await self._table.put(self._make_waiting_item(scope, thread_id, waiting))
+
+    async def add_waiting(self, scope: Scope, thread_id: str, waiting: WaitingMessage) -> None:
+        with contextlib.suppress(ConditionFailed):
+            await self._table.put(self._make_waiting_item(scope, thread_id, waiting), condition=IS_NEW)
+
+    def _make_waiting_item(self, scope: Scope, thread_id: str, waiting: WaitingMessage) -> Item:
         queued = waiting.queued.model_dump_json(by_alias=True) if waiting.queued is not None else None
-        await self._table.put(
-            {
-                **keys.live_message(scope, thread_id, waiting.message_id),
-                "mode": waiting.mode.value,
-                "run_id": waiting.run_id,
-                "digest": waiting.digest,
-                "sent_at": to_millis(waiting.sent_at),
-                "until": to_millis(waiting.until) if waiting.until is not None else None,
-                "body": pack(queued) if queued is not None else None,
-                "expires_at": _compute_end_of_waiting(waiting, self._clock.now()),
-            }
-        )
+        return {
+            **keys.live_message(scope, thread_id, waiting.message_id),
+            "mode": waiting.mode.value,
+            "run_id": waiting.run_id,
+            "digest": waiting.digest,
+            "sent_at": to_millis(waiting.sent_at),
+            "until": to_millis(waiting.until) if waiting.until is not None else None,
+            "body": pack(queued) if queued is not None else None,
+            "expires_at": _compute_end_of_waiting(waiting, self._clock.now()),
+        }
 
     async def waiting(self, scope: Scope, thread_id: str) -> Sequence[WaitingMessage]:
         now, prefix = self._clock.now().timestamp(), keys.live_message.prefix
