@@ -122,7 +122,7 @@ async def get_case(thread_id: ThreadId, caller: Caller, app: UseCases) -> DeskCa
     """
     at_desk = await _find(app, caller, thread_id, "desk.read")
     handoff, notes = await gather_all(app.desk_access.read_handoff(at_desk), app.desk_access.read_notes(at_desk))
-    now, others = app.ports.clock.now(), await app.desk_access.others(at_desk)
+    now, others = app.ports.clock.now(), await app.desk_access.list_transfer_targets(at_desk)
     case = DeskCase(
         item=DeskItem.from_record(at_desk.thread),
         reason=handoff.handoff_reason if handoff is not None else "",
@@ -265,8 +265,8 @@ async def transfer(thread_id: ThreadId, caller: Caller, app: UseCases, body: Tra
     """Hand the conversation to another desk, where it waits for a person.
 
     A desk that is closed, and takes no conversations meanwhile, refuses it: then it stays where it is. The user needs
-    the permissions that the desk requires, by their last message. A person who has done so, with the same note, gets
-    the thread again.
+    the permissions that the desk requires, by their last message or request. A person who has done so, with the same
+    note, gets the thread again.
     """
     note = _check_text(body.note or "", "note", MAX_SUMMARY)
     at_desk, person = await _find_unless_left(app, caller, thread_id, "desk.transfer"), person_of(caller)
@@ -280,7 +280,9 @@ async def transfer(thread_id: ThreadId, caller: Caller, app: UseCases, body: Tra
         if repeated is not None:
             return await _serve(app, caller, repeated)
     taken = _require_taken(at_desk, caller)
-    target = next((desk for desk in await app.desk_access.others(taken) if desk.id == body.desk_id), None)
+    target = next(
+        (desk for desk in await app.desk_access.list_transfer_targets(taken) if desk.id == body.desk_id), None
+    )
     if target is None:
         raise UnknownAgent("deskId: there is no other desk of this id that the user may talk to.", is_visible=True)
     request = transfer_request(taken.thread, taken.session, person, target.id, note)

@@ -73,6 +73,11 @@ class DeskSession:
     """The user's name, as the token of the message that came to the desk gives it."""
     user_locale: str | None = None
     """The user's language, in the same way."""
+    permissions: tuple[str, ...] = ()
+    """The user's permissions that desks require, by the token of their last message or request.
+
+    Items of earlier releases have none, until the user's next message.
+    """
     ahead: int | None = None
     """Conversations that waited already when it came; None if that is not known, or it is not waiting."""
 
@@ -98,6 +103,7 @@ class DeskSession:
             last_message=previous.last_message,
             user_name=previous.user_name,
             user_locale=previous.user_locale,
+            permissions=previous.permissions,
         )
 
     def is_taken_by(self, person_id: str) -> bool:

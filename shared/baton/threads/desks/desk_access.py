@@ -27,7 +27,6 @@ from baton.ports.threads.threads import ThreadStore
 from baton.tenants.registry.agent_registry import AgentRegistry
 from baton.tenants.registry.registered_agents import RegisteredAgents
 from baton.threads.requests.thread_access import audit_read
-from baton.threads.schedules.owner_permissions import read_last_grant
 
 HANDOFFS = 20
 """The newest handoffs of a conversation that are read to recognise that it was at a desk."""
@@ -69,20 +68,15 @@ class DeskAccess:
         """Return the desks that the caller may answer, by id."""
         return [agent for agent in (await self.agents.of(scope)).all() if may_answer(scope, agent)]
 
-    async def others(self, at_desk: AtDesk) -> list[AgentDefinition]:
+    async def list_transfer_targets(self, at_desk: AtDesk) -> list[AgentDefinition]:
         """Return the desks to which a conversation can be transferred: the other ones that its user may talk to.
 
-        Only tokens say what a user may do, so that of the user's last message counts.
+        Only tokens say what a user may do, so that of the user's last message or request counts.
         """
         agents = await self.agents.of(at_desk.owner)
-        main = agents.main(at_desk.thread)
-        desks = [agent for agent in agents.all() if is_desk(agent) and agent.id != at_desk.desk.id]
-        required = {desk.id: frozenset(needed_permissions(main, desk)) for desk in desks}
-        if not any(required.values()):
-            return desks
-        grant = await read_last_grant(self.store, at_desk.owner, at_desk.thread)
-        permissions = grant.permissions if grant is not None else frozenset[str]()
-        return [desk for desk in desks if required[desk.id] <= permissions]
+        main, permissions = agents.main(at_desk.thread), frozenset(at_desk.session.permissions)
+        desks = (agent for agent in agents.all() if is_desk(agent) and agent.id != at_desk.desk.id)
+        return [desk for desk in desks if permissions.issuperset(needed_permissions(main, desk))]
 
     async def find(self, scope: Scope, thread_id: str, action: str) -> AtDesk:
         """Return a conversation at one of the caller's desks; refusals are audited as ``action``.

@@ -62,19 +62,18 @@ class OwnerPermissions:
         for thread in threads:
             if thread.last_activity_at <= (last.at if last is not None else since):
                 break  # the most recently active comes first
-            grant = await read_last_grant(self.store, scope, thread)
+            grant = await self._read_last_grant(scope, thread)
             if grant is not None and grant.at > (last.at if last is not None else since):
                 last = grant
         return last
 
-
-async def read_last_grant(store: ThreadStore, scope: Scope, thread: Thread) -> LastGrant | None:
-    """Return what the user's last message in a thread has shown, of its newest page; None if there is none."""
-    page = await store.read_messages(scope, thread, limit=PAGE, before=None)
-    for message in reversed(page.messages):
-        if not message.is_own or message.is_steered:  # the record of a steered one has the run's permissions
-            continue
-        turn = await store.get_turn(scope, thread.id, message.id)
-        if turn is not None:  # copies and imports have none
-            return LastGrant(message.timestamp, frozenset(turn.permissions))
-    return None
+    async def _read_last_grant(self, scope: Scope, thread: Thread) -> LastGrant | None:
+        """Return the permissions of the user's last message among the newest 20; None if there is none."""
+        page = await self.store.read_messages(scope, thread, limit=PAGE, before=None)
+        for message in reversed(page.messages):
+            if not message.is_own or message.is_steered:  # the record of a steered one has the run's permissions
+                continue
+            turn = await self.store.get_turn(scope, thread.id, message.id)
+            if turn is not None:  # copies and imports have none
+                return LastGrant(message.timestamp, frozenset(turn.permissions))
+        return None

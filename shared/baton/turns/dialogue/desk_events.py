@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from baton.agents.attempt_context import Attempt
 from baton.agents.call_outcome import Transfer
-from baton.domain.agents.agent import AgentDefinition
+from baton.domain.agents.agent import AgentDefinition, is_desk
+from baton.domain.agents.handoff_rules import needed_permissions
 from baton.domain.agents.sentences import sentence
 from baton.domain.desks.desk import DeskDefinition
 from baton.domain.desks.desk_session import MAX_PREVIEW, DeskSession, ReturnReason
@@ -73,12 +74,22 @@ class DeskEvents:
             session = session.receive(preview(message.content), self._facts.question.timestamp)
         else:
             session = replace(session, last_message=self._last_words[:MAX_PREVIEW])
-        return replace(session, user_name=user.name, user_locale=user.locale)
+        return replace(
+            session, user_name=user.name, user_locale=user.locale, permissions=self._find_relevant_permissions()
+        )
+
+    def _find_relevant_permissions(self) -> tuple[str, ...]:
+        """Return those of the user's permissions that desks require, for transfers: persons act without the token."""
+        main = self._tracker.current.main
+        desks = (agent for agent in self._facts.agents.all() if is_desk(agent))
+        required = {permission for desk in desks for permission in needed_permissions(main, desk)}
+        return tuple(sorted(required & self._attempt.scope.permissions))
 
     def deliver(self) -> None:
         """Note the user's message, which people answer."""
         question = self._facts.question
-        self._change(self._session.receive(preview(question.content), question.timestamp))
+        session = replace(self._session, permissions=self._find_relevant_permissions())
+        self._change(session.receive(preview(question.content), question.timestamp))
 
     async def carry_out(self, request: ActionRequest) -> None:
         """Carry out what a person of the desk does, or what Baton does in their place."""

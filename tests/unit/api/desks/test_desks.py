@@ -458,6 +458,44 @@ async def test_a_conversation_is_transferred_only_to_desks_that_its_user_may_tal
         assert (await harness.thread()).active_agent_id == "billing"
 
 
+async def begin_visit(*permissions: str) -> People:
+    """Ada, who has permissions, comes to support by the button, and a person takes her conversation."""
+    support = desk(triggers=["talk to a human"], desk={"permission": "desk:support"})
+    harness = DeskHarness(support=support, billing_permissions=["vip"])
+    harness.ada = replace(harness.ada, permissions=frozenset(permissions))
+    socket = Socketed(harness)
+    await socket.send("desk", deskId="support")
+    await socket.work()
+    people = People(Served(harness))
+    await people.post("/take")
+    return people
+
+
+async def list_targets(people: People) -> list[str]:
+    return [other["id"] for other in (await people.get(f"{people.path}/desk")).json()["desks"]]
+
+
+async def test_a_conversation_without_a_message_of_its_user_is_transferred_to_desks_for_its_user() -> None:
+    people = await begin_visit("vip", "another")
+    for number in range(25):
+        await people.harness.reply(f"Answer {number}.", f"p{number}")
+    assert await list_targets(people) == ["billing"]
+    assert (await people.harness.session()).permissions == ("vip",)
+    assert (await people.post("/transfer", {"deskId": "billing"})).status_code == 200
+    await people.harness.say("m1", "Hello?")
+    assert (await people.harness.thread()).active_agent_id == "billing"
+
+
+@pytest.mark.parametrize("permission", ["vip", "another"])
+async def test_the_permissions_of_the_users_last_message_count_for_transfers(permission: str) -> None:
+    people = await begin_visit("another" if permission == "vip" else "vip")
+    people.harness.ada = replace(people.harness.ada, permissions=frozenset([permission]))
+    await people.harness.say("m1", "Hello?")
+    assert await list_targets(people) == (["billing"] if permission == "vip" else [])
+    transferred = await people.post("/transfer", {"deskId": "billing"})
+    assert transferred.status_code == (200 if permission == "vip" else 404)
+
+
 async def test_the_case_has_the_reason_the_notes_and_the_other_desks(people: People) -> None:
     await people.post("/take")
     await people.post("/notes", {"messageId": "n1", "text": "She has the receipt."})
