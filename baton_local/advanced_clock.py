@@ -19,9 +19,9 @@ MAX_SECONDS = 10 * 366 * 86_400
 MAX_STOPS = 500
 """Times at which work is due on the way. What is due after these begins at the end, late."""
 DRAIN_SECONDS = 30.0
-"""The longest real time for the runs of one stop."""
+"""The longest real time for the runs of one stop, and for those in progress before."""
 MAX_DRAIN_SECONDS = 60.0
-"""The longest real time for the runs of all stops. After it the rest of the stops follow without a pause."""
+"""The longest real time for all runs. After it the rest of the stops follow without a pause."""
 
 
 class Advance(BaseModel):
@@ -69,7 +69,9 @@ class AdvancedClock:
     def advance(self, duration: timedelta) -> datetime:
         """Have time pass, stopping where work is due. Return the new time."""
         with self._lock:
-            end, last_drain = _now() + duration, time.monotonic() + MAX_DRAIN_SECONDS
+            last_drain = time.monotonic() + MAX_DRAIN_SECONDS
+            self._drain(last_drain)  # a run in progress could lose its lease
+            end = _now() + duration
             for _ in range(MAX_STOPS):
                 due = _next_due(_now(), end)
                 if due is None:
@@ -83,6 +85,10 @@ class AdvancedClock:
 
         SystemClock.advanced_by = max(SystemClock.advanced_by, moment - datetime.now(UTC))
         self.schedulers["SweeperFunction"].fire()
+        self._drain(last_drain)
+
+    def _drain(self, last_drain: float) -> None:
+        """Wait for the runs that have begun, or are about to."""
         gives_up_at = min(time.monotonic() + DRAIN_SECONDS, last_drain)
         while self._is_busy() and time.monotonic() < gives_up_at:
             time.sleep(0.02)

@@ -71,6 +71,19 @@ async def test_time_passes_from_one_due_time_to_the_next(sweeper: Sweeper) -> No
     assert sweeper.hours[4:] == [72]
 
 
+async def test_time_passes_after_the_runs_in_progress(sweeper: Sweeper, monkeypatch: pytest.MonkeyPatch) -> None:
+    advanced: list[timedelta] = []
+
+    def is_busy(_: AdvancedClock) -> bool:
+        advanced.append(SystemClock.advanced_by)
+        return len(advanced) == 1
+
+    monkeypatch.setattr(AdvancedClock, "_is_busy", is_busy)
+    await post(sweeper, {"advanceSeconds": DAY})
+    assert advanced[:2] == [timedelta(), timedelta()]
+    assert advanced[2] > timedelta()
+
+
 async def test_runs_that_do_not_end_hold_the_time_up_for_a_minute(
     sweeper: Sweeper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
