@@ -96,6 +96,8 @@ export interface AskedAgent {
   readonly name: string;
   readonly progress: AgentProgress;
   readonly message?: string | null;
+  /** It has worked in the background: another answer would begin its work again. */
+  readonly wasInBackground?: boolean;
 }
 
 /** Other agents are being asked. */

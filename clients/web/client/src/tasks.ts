@@ -36,5 +36,5 @@ function withEnd(
   );
   const isOpen = own.some(({ status }) => ENDS[status] === undefined);
   const progress = isOpen ? "background" : own[0] && ENDS[own[0].status];
-  return progress === undefined || progress === agent.progress ? agent : { ...agent, progress };
+  return progress === undefined || progress === agent.progress ? agent : { ...agent, progress, wasInBackground: true };
 }

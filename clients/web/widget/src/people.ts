@@ -37,7 +37,7 @@ export function repeatableFrom(items: readonly Item[], mainId: string | null): n
   const isOfMain = (agentId: string | null | undefined) => agentId == null || mainId === null || agentId === mainId;
   const isFinal = (item: Item) =>
     item.role === "research"
-      ? item.agents.some(({ progress }) => progress === "background")
+      ? item.agents.some(({ progress, wasInBackground }) => wasInBackground || progress === "background")
       : item.role === "tool" &&
         (item.waits || SCHEDULING.test(item.name ?? "")) &&
         item.outcome !== "refused" &&

@@ -33,8 +33,9 @@ test("reminders and work in the background are not begun twice by another answer
   for (const name of ["schedule", "cancel_schedule"])
     assert.equal(repeatableFrom([user, call({ name, outcome: "succeeded" }), by("main"), user], "main"), 2);
   assert.equal(repeatableFrom([user, call({ name: "list_schedules", outcome: "succeeded" }), by("main")], "main"), 0);
-  const research = (progress: string) =>
-    ({ id: "r", role: "research", agents: [{ progress }], open: false }) as unknown as Item;
+  const research = (progress: string, wasInBackground = false) =>
+    ({ id: "r", role: "research", agents: [{ progress, wasInBackground }], open: false }) as unknown as Item;
   assert.equal(repeatableFrom([user, research("background"), by("main"), user], "main"), 2);
+  assert.equal(repeatableFrom([user, research("done", true), by("main"), user], "main"), 2);
   assert.equal(repeatableFrom([user, research("done"), by("main"), user], "main"), 0);
 });
