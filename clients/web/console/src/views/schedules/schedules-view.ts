@@ -8,6 +8,7 @@ import { hrefOf } from "../../routes.ts";
 import { base } from "../../styles/base.ts";
 import { texts } from "../../texts.ts";
 import { View } from "../view.ts";
+import { describe } from "./rules.ts";
 import "../../components/confirm-button.ts";
 import "../../components/filter-bar.ts";
 import "../../components/paged-table.ts";
@@ -112,7 +113,7 @@ export class SchedulesView extends View {
 
 function textOf({ text, rule, timeZone }: Schedule): TemplateResult {
   const zone = timeZone === "user" ? words.zoneOfUser : timeZone;
-  return html`<div dir="auto">${text}</div><div class="muted">${rule ? html`<code>${rule}</code> ` : nothing}${zone}</div>`;
+  return html`<div dir="auto">${text}</div><div class="muted">${rule ? html`<span title=${rule}>${describe(rule)}</span>, ` : nothing}${zone}</div>`;
 }
 
 function nextOf({ nextAt, status }: Schedule): TemplateResult {
