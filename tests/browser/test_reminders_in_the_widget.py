@@ -21,6 +21,7 @@ SCHEDULE: Json = {
     "nextAt": "2090-05-01T08:00:00.000Z",
     "paused": False,
 }
+PASSED = "The time of this reminder has passed while it was paused."
 
 
 class Reminders:
@@ -30,7 +31,7 @@ class Reminders:
         self.page = page
         self.kept = [
             SCHEDULE | {"id": "a/ü", "text": "Water the plants."},
-            SCHEDULE | {"id": "b", "text": "Call the bank."},
+            SCHEDULE | {"id": "b", "text": "Call the bank.", "rule": "FREQ=DAILY;BYHOUR=9"},
             SCHEDULE | {"id": "c", "text": "Over.", "status": "finished", "nextAt": None},
         ]
         self.asked: list[tuple[str, str, Any]] = []
@@ -42,7 +43,9 @@ class Reminders:
             return
         body = json.loads(request.post_data) if request.post_data else None
         self.asked.append((request.method, request.url.removeprefix(f"{ORIGIN}/v1/schedules/"), body))
-        if request.method == "PATCH":
+        if body == {"paused": False}:
+            await route.fulfill(status=400, json={"code": "invalid_request", "detail": "Send a new `at` or `rule`."})
+        elif request.method == "PATCH":
             self.kept[0] |= {"paused": True, "status": "paused", "nextAt": None}
             await route.fulfill(json=self.kept[0])
         else:
@@ -66,15 +69,22 @@ async def test_a_user_pauses_and_deletes_reminders(page: Page, reminders: Remind
     lines = listed.get_by_role("listitem")
     await expect(lines).to_have_count(2)
     await expect(lines.first).to_contain_text("2090")
+    await expect(lines.last).to_contain_text("· every day")
     assert await violations(page) == []
     await listed.get_by_role("button", name="Pause: Water the plants.").click()
     await expect(lines.first).to_contain_text("paused")
     await expect(listed.get_by_role("button", name="Resume: Water the plants.")).to_be_enabled()
+    await listed.get_by_role("button", name="Resume: Water the plants.").click()
+    await expect(listed.get_by_role("alert").first).to_have_text(PASSED)
+    await lines.first.get_by_role("button", name="Cancel").click()
     await listed.get_by_role("button", name="Delete: Call the bank.").click()
     await expect(listed.get_by_role("button", name="Cancel")).to_be_focused()
     await lines.last.get_by_role("button", name="Delete").click()
     await expect(lines).to_have_count(1)
-    assert reminders.asked == [("PATCH", "a%2F%C3%BC", {"paused": True}), ("DELETE", "b", None)]
+    paused, resumed, deleted = reminders.asked
+    assert paused == ("PATCH", "a%2F%C3%BC", {"paused": True})
+    assert resumed == ("PATCH", "a%2F%C3%BC", {"paused": False})
+    assert deleted == ("DELETE", "b", None)
 
 
 async def test_what_began_a_run_comes_before_the_answer_and_silence_shows_nothing(page: Page) -> None:

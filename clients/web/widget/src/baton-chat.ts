@@ -17,6 +17,7 @@ import type { ApprovalCard, CallCard } from "./cards.ts";
 import type { BatonComposer } from "./components/composer.ts";
 import type { BatonThreads } from "./components/threads.ts";
 import type { BatonTranscript } from "./components/transcript.ts";
+import { explain } from "./failures.ts";
 import { NextFrame } from "./frames.ts";
 import { icons } from "./icons.ts";
 import { isComposing } from "./keys.ts";
@@ -492,7 +493,7 @@ export class BatonChat extends LitElement {
       this.announced = text;
     });
     chat.on("error", (error: BatonError) => {
-      if (error.code !== "client_tool_failed") this.problem = error.message; // that one is told to the agent
+      if (error.code !== "client_tool_failed") this.problem = explain(this.ui.locale.say, error); // that one is told to the agent
       this.#tell("baton-error", error);
     });
     chat.on("logout", () => this.#signedOut());

@@ -48,8 +48,8 @@ export class BatonActions extends Piece {
     const isAnswer = role === "assistant";
     return html`<div class="actions" part="actions">
       ${isAnswer ? this.#button("copy", this.copied ? icons.check : icons.copy, this.say(this.copied ? "copied" : "copyAnswer"), this.#copy) : nothing}
-      ${isAnswer && this.askedBy ? this.#button("regenerate", icons.again, this.say("regenerate"), this.#regenerate, WHEN_IDLE) : nothing}
       ${isAnswer && !author && !isOfDesk ? this.#rating() : nothing}
+      ${isAnswer && this.askedBy ? this.#button("regenerate", icons.again, this.say("regenerate"), this.#regenerate, WHEN_IDLE) : nothing}
       ${this.#versions()}
       ${!isAnswer && !steered && this.editable && typeof content === "string" ? this.#button("edit", icons.edit, this.say("edit"), this.#edit, WHEN_IDLE) : nothing}
     </div>

@@ -1,5 +1,6 @@
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import type { BackgroundTask, BatonClient, BatonError, Chat, ChatSnapshot } from "#client";
+import { explain } from "../failures.ts";
 import { background } from "../styles/background.ts";
 import { define, Piece } from "../ui.ts";
 import "../locales/later.ts";
@@ -113,7 +114,7 @@ export class BatonBackground extends Piece {
     try {
       await client.api.cancelBackground(snapshot.threadId, taskId);
     } catch (error) {
-      this.problem = (error as BatonError).message;
+      this.problem = explain(this.say, error as BatonError);
     }
     await this.#load();
     this.isBusy = false;

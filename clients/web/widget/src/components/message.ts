@@ -1,6 +1,7 @@
 import { html, nothing, type TemplateResult } from "lit";
 import { type Branch, type FilePart, type MessageItem, previewOf, type Source, textOf } from "#client";
 import { showsConsulted } from "../cards.ts";
+import { explain } from "../failures.ts";
 import { icons } from "../icons.ts";
 import { initialOf, pictureOf } from "../people.ts";
 import { define, Piece } from "../ui.ts";
@@ -135,17 +136,19 @@ export class BatonMessage extends Piece {
   }
 
   #marks(): TemplateResult | typeof nothing {
-    const { cancelled, steered, truncated } = this.item;
+    const { cancelled, steered, truncated, delivery } = this.item;
+    const isSending = delivery === "sending" && !this.queued;
     const marks = [
       steered && this.say("steered"),
       cancelled && this.say("stopped"),
       truncated && this.say("truncated"),
       this.queued && this.say("queued"),
       this.delivered && this.say("delivered"),
+      isSending && this.say("sending"),
     ];
     const words = marks.filter((mark) => mark !== false && mark !== undefined);
     return words.length
-      ? html`<p class="mark">${this.queued ? icons.clock : this.delivered ? icons.check : nothing}${words.join(" ")}</p>`
+      ? html`<p class="mark ${isSending ? "late" : ""}">${this.queued ? icons.clock : this.delivered ? icons.check : nothing}${words.join(" ")}</p>`
       : nothing;
   }
 
@@ -165,7 +168,7 @@ export class BatonMessage extends Piece {
     const { failed } = this.item;
     if (!failed) return nothing;
     const again = html`<button type="button" class="link" part="button retry-button" @click=${this.#retry}>${this.say("retry")}</button>`;
-    return html`<p class="failure" part="failure">${icons.alert}<span>${failed.text}</span>${failed.retryable ? again : nothing}</p>`;
+    return html`<p class="failure" part="failure">${icons.alert}<span>${explain(this.say, { ...failed, message: failed.text })}</span>${failed.retryable ? again : nothing}</p>`;
   }
 
   #retry(): void {

@@ -1,5 +1,7 @@
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import type { BatonClient, BatonError, Schedule } from "#client";
+import { explain } from "../failures.ts";
+import type { Sentence } from "../locales/index.ts";
 import { threads } from "../styles/threads.ts";
 import { define, Piece } from "../ui.ts";
 import "../locales/later.ts";
@@ -45,10 +47,10 @@ export class BatonReminders extends Piece {
   }
 
   #line(each: Schedule): TemplateResult {
-    const { id, text, nextAt, paused } = each;
+    const { id, text, nextAt, paused, rule } = each;
     return html`<li data-id=${id}>
-      <span class="thread"><span dir="auto">${text}</span><small>${nextAt ? this.ui.locale.time(new Date(nextAt)) : this.say("paused")}</small></span>
-      ${this.#button("pause", this.say(paused ? "resume" : "pause"), text, () => this.#change((api) => api.changeSchedule(id, { paused: !paused })))}
+      <span class="thread"><span dir="auto">${text}</span><small>${nextAt ? this.ui.locale.time(new Date(nextAt)) : this.say("paused")}${rule ? ` · ${this.say(rhythmOf(rule))}` : nothing}</small></span>
+      ${this.#button("pause", this.say(paused ? "resume" : "pause"), text, () => this.#change((api) => api.changeSchedule(id, { paused: !paused }), id))}
       ${this.#button("delete", this.say("deleteNow"), text, () => this.#ask(id))}
     </li>`;
   }
@@ -73,14 +75,18 @@ export class BatonReminders extends Piece {
     line?.querySelector<HTMLElement>(id ? "[part~=cancel-button]" : "[part~=delete-button]")?.focus();
   }
 
-  async #change(act: (api: BatonClient["api"]) => Promise<unknown>): Promise<void> {
+  /** What can no longer go on, `id`, may be deleted. */
+  async #change(act: (api: BatonClient["api"]) => Promise<unknown>, id?: string): Promise<void> {
     if (!this.client) return;
     this.isBusy = true;
+    this.problem = "";
     try {
       await act(this.client.api);
       this.doomedId = null;
     } catch (error) {
-      this.problem = (error as BatonError).message;
+      const isPast = id !== undefined && (error as BatonError).status === 400; // nothing else is wrong with the request
+      if (isPast) await this.#ask(id);
+      this.problem = isPast ? this.say("timePassed") : explain(this.say, error as BatonError);
     }
     await this.#load();
     this.isBusy = false;
@@ -91,6 +97,14 @@ export class BatonReminders extends Piece {
     const page = await this.client?.api.schedules().catch(() => null);
     if (page) this.schedules = page.items.filter(({ status }) => status !== "finished");
   }
+}
+
+const RHYTHMS: Readonly<Record<string, Sentence>> = { DAILY: "daily", WEEKLY: "weekly", MONTHLY: "monthly" };
+
+/** How often a rule repeats, where that is simple. */
+function rhythmOf(rule: string): Sentence {
+  const isSimple = !/INTERVAL|COUNT|UNTIL|BYMONTH=|BYSETPOS|,/.test(rule);
+  return (isSimple && RHYTHMS[/FREQ=(\w+)/.exec(rule)?.[1] ?? ""]) || "repeats";
 }
 
 define("baton-chat-reminders", BatonReminders);

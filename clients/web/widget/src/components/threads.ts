@@ -1,5 +1,6 @@
 import { html, nothing, type PropertyValues, svg, type TemplateResult } from "lit";
 import type { BatonClient, BatonError, Thread, ThreadUpdate } from "#client";
+import { explain } from "../failures.ts";
 import { icon, icons } from "../icons.ts";
 import { isComposing } from "../keys.ts";
 import { threads } from "../styles/threads.ts";
@@ -98,7 +99,7 @@ export class BatonThreads extends Piece {
         </div>
         ${this.problem ? html`<p class="problem" role="alert">${this.problem}</p>` : nothing}
         <ul aria-busy=${this.isLoading ? "true" : "false"}>${this.threads.map((thread) => this.#line(thread))}</ul>
-        <p class="none" role="status">${!this.isLoading && !this.threads.length ? this.say("noConversations") : ""}</p>
+        <p class="none ${this.isLoading ? "late" : ""}" role="status">${this.threads.length ? "" : this.say(this.isLoading ? "loading" : "noConversations")}</p>
         ${this.hasMore ? html`<button type="button" class="link" part="button more-button" ?disabled=${this.isLoading} @click=${() => this.#load(true)}>${this.say("moreConversations")}</button>` : nothing}
         <baton-chat-reminders .ui=${this.ui} .client=${this.client}></baton-chat-reminders>
       </section>
@@ -171,7 +172,7 @@ export class BatonThreads extends Piece {
       this.threads = more ? [...this.threads, ...found] : found;
     } catch (error) {
       if (request !== this.#request) return;
-      this.problem = (error as BatonError).message;
+      this.problem = explain(this.say, error as BatonError);
     }
     this.isLoading = false;
     this.hasMore = this.#cursor !== null;
@@ -204,7 +205,7 @@ export class BatonThreads extends Piece {
       this.problem = "";
       await this.#leaveEdit();
     } catch (error) {
-      this.problem = (error as BatonError).message;
+      this.problem = explain(this.say, error as BatonError);
     }
   }
 
@@ -217,7 +218,7 @@ export class BatonThreads extends Piece {
       await this.updateComplete;
       this.focus();
     } catch (error) {
-      this.problem = (error as BatonError).message;
+      this.problem = explain(this.say, error as BatonError);
     }
   }
 

@@ -1,9 +1,10 @@
 import { html, nothing, type TemplateResult } from "lit";
 import { guard } from "lit/directives/guard.js";
 import { repeat } from "lit/directives/repeat.js";
-import type { ChatSnapshot, Item, MessageItem } from "#client";
+import type { ChatSnapshot, Item } from "#client";
 import { isFixed } from "../cards.ts";
 import { icons } from "../icons.ts";
+import { actorOf, isShownNote } from "../notes.ts";
 import { type Page, pagesOf } from "../pages.ts";
 import { askedByOf, isNamed, NO_BRANCHES, repeatableFrom, versionsOf } from "../people.ts";
 import { define, isIdle, Piece } from "../ui.ts";
@@ -141,7 +142,8 @@ export class BatonTranscript extends Piece {
     return [
       this.ui,
       items[index],
-      answererOf(items, index),
+      actorOf(items, index),
+      isShownNote(items, index),
       ...neighbours,
       this.#isQueued(items[index]),
       this.#repeatableFrom <= index,
@@ -158,9 +160,9 @@ export class BatonTranscript extends Piece {
   #view(item: Item, items: readonly Item[], index: number): TemplateResult {
     const { ui } = this;
     void LATER[item.role]?.().catch(() => {});
-    if (item.role === "note" && item.kind === "event" && !hasAnswer(items, item)) return html``;
+    if (item.role === "note" && !isShownNote(items, index)) return html``;
     if (item.role === "note")
-      return html`<baton-chat-note class="item" .ui=${ui} .item=${item} .by=${answererOf(items, index)}></baton-chat-note>`;
+      return html`<baton-chat-note class="item" .ui=${ui} .item=${item} .by=${actorOf(items, index)}></baton-chat-note>`;
     if (item.role === "thinking")
       return html`<baton-chat-thinking class="item" .ui=${ui} .item=${item}></baton-chat-thinking>`;
     if (item.role === "research")
@@ -217,18 +219,6 @@ export class BatonTranscript extends Piece {
     const node = page && [...page.querySelectorAll(".item")].find(isBelow);
     return node ? { node, top: node.getBoundingClientRect().top } : null;
   }
-}
-
-/** Whether the run that began by itself says or asks something: it may stay silent. */
-const hasAnswer = (items: readonly Item[], { runId }: Item): boolean =>
-  items.some((item) => item.runId === runId && (item.role === "assistant" || item.role === "interrupt"));
-
-/** The specialist to whom a note hands over, once it has answered. */
-function answererOf(items: readonly Item[], index: number): string | undefined {
-  const note = items[index];
-  if (note?.role !== "note" || note.kind !== "handoff") return;
-  const isAnswer = (item: Item): item is MessageItem => item.role === "assistant" && item.agentId === note.to;
-  return items.slice(index).find(isAnswer)?.name;
 }
 
 define("baton-chat-transcript", BatonTranscript);

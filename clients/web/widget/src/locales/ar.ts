@@ -140,4 +140,12 @@ export const ar: Catalogue = {
   toolFailed: "{name}: لم ينجح",
   toolRefused: "{name}: لم يُنفَّذ",
   sheet: "الورقة {page}",
+  timePassed: "مرّ موعد هذا التذكير أثناء إيقافه.",
+  daily: "كل يوم",
+  weekly: "كل أسبوع",
+  monthly: "كل شهر",
+  repeats: "يتكرر",
+  loading: "جارٍ التحميل…",
+  temporary: "لم ينجح ذلك الآن. يُرجى المحاولة مرة أخرى بعد قليل.",
+  sending: "جارٍ الإرسال…",
 };

@@ -141,4 +141,12 @@ export const de: Catalogue = {
   toolFailed: "{name} hat nicht geklappt",
   toolRefused: "{name} wurde nicht ausgeführt",
   sheet: "Blatt {page}",
+  timePassed: "Der Zeitpunkt dieser Erinnerung ist verstrichen, während sie angehalten war.",
+  daily: "jeden Tag",
+  weekly: "jede Woche",
+  monthly: "jeden Monat",
+  repeats: "wiederholt sich",
+  loading: "Wird geladen…",
+  temporary: "Das hat gerade nicht geklappt. Bitte versuchen Sie es gleich noch einmal.",
+  sending: "Wird gesendet…",
 };

@@ -141,4 +141,12 @@ export const es: Catalogue = {
   toolFailed: "{name}: no ha funcionado",
   toolRefused: "{name}: no se ha realizado",
   sheet: "hoja {page}",
+  timePassed: "La hora de este recordatorio pasó mientras estaba en pausa.",
+  daily: "cada día",
+  weekly: "cada semana",
+  monthly: "cada mes",
+  repeats: "se repite",
+  loading: "Cargando…",
+  temporary: "No ha funcionado esta vez. Inténtelo de nuevo en un momento.",
+  sending: "Enviando…",
 };

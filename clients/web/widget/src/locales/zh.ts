@@ -140,4 +140,12 @@ export const zh: Catalogue = {
   toolFailed: "{name}：未成功",
   toolRefused: "{name}：未执行",
   sheet: "工作表 {page}",
+  timePassed: "该提醒的时间在暂停期间已过。",
+  daily: "每天",
+  weekly: "每周",
+  monthly: "每月",
+  repeats: "重复",
+  loading: "正在加载…",
+  temporary: "刚才未能完成，请稍后再试。",
+  sending: "正在发送…",
 };

@@ -28,6 +28,8 @@ export const items = css`
   .picture img { display: block; max-inline-size: 100%; max-block-size: 240px; border-radius: 10px; }
   .file { display: inline-flex; align-items: center; gap: 6px; max-inline-size: 100%; }
   .mark { display: flex; align-items: center; gap: 5px; color: var(--_muted); font-size: 12.5px; margin-block-start: 3px; }
+  .late { animation: late 1s; }
+  @keyframes late { from, 99% { block-size: 0; margin: 0; visibility: hidden; } }
   .mark .icon { inline-size: 14px; block-size: 14px; }
   .failure { display: flex; align-items: flex-start; flex-wrap: wrap; gap: 4px 8px; margin-block-start: 6px; font-size: 13.5px; color: var(--_danger); }
   .failure .icon { inline-size: 17px; block-size: 17px; margin-block-start: 2px; }

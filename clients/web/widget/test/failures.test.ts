@@ -1,0 +1,12 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { explain } from "../src/failures.ts";
+import { Locale, loadLocale } from "../src/locales/index.ts";
+
+test("what fails for a moment is told in the user's language, and anything else by the server", async () => {
+  const { say } = await loadLocale("de");
+  const message = "Please try again in a moment, with the same messageId.";
+  for (const code of ["store_unavailable", "thread_busy", "network_failed"])
+    assert.equal(explain(say, { code, message }), say("temporary"));
+  assert.equal(explain(new Locale().say, { code: "too_many", message: "Too many." }), "Too many.");
+});
