@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 
 from baton_local import web
 from tests.browser.accessibility import violations
+from tests.browser.harness import ORIGIN, Harness
 from tests.browser.screens import HostApplication
 from tests.browser.widget import Widget, foreign_site
 from tests.e2e.cloud import RunningCloud
@@ -182,3 +184,31 @@ async def test_another_conversation_shows_in_the_list_and_on_the_launcher_at_onc
     await expect(badge).to_be_hidden()
     while await unread(shop, thread_id) > 0:  # once it has shown for a moment
         await page.wait_for_timeout(100)
+
+
+async def test_a_new_conversation_shows_that_others_have_unread_answers(page: Page) -> None:
+    other = {"id": "other", "title": "An order", "unread": 2, "lastActivityAt": "2026-05-01T08:00:00.000Z"}
+    harness = await Harness(page, {"/v1/threads": {"items": [other], "nextCursor": None}}).open()
+    button = page.get_by_role("button", name="Conversations. New messages: 2", exact=True)
+    await expect(button.locator("[part=badge]")).to_have_text("2")
+    assert await violations(page) == []
+    listed = asyncio.Event()
+
+    async def answer_late(route: Route) -> None:
+        await listed.wait()
+        await route.fulfill(json=harness.answers["/v1/threads"])
+
+    await page.route(f"{ORIGIN}/v1/threads?**", answer_late)
+    await button.click()
+    await expect(page.get_by_role("region", name="Conversations").get_by_text("Loading…")).to_be_visible()
+    listed.set()
+    await expect(page.get_by_role("listitem").get_by_text("An order")).to_be_visible()
+    await expect(page.get_by_text("Loading…")).to_be_hidden()
+
+
+async def test_a_message_that_nobody_has_taken_yet_is_being_sent(page: Page) -> None:
+    harness = await Harness(page).open()
+    frame = await harness.say("Hello")
+    await expect(page.locator("article.user").get_by_text("Sending…")).to_be_visible()
+    await harness.run(frame["messageId"], "Hello")
+    await expect(page.locator("article.user").get_by_text("Sending…")).to_be_hidden()

@@ -89,7 +89,11 @@ const CHANGES: Changes = {
         retryAfter: about.retryAfter,
       };
       talk.change((begun ?? asked).id, { failed, delivery: undefined } as unknown as Partial<Item>);
-    } else talk.put({ ...note(`error:${about.requestId ?? about.seq}`, "error"), label: message }, about);
+    } else
+      talk.put(
+        { ...note(`error:${about.requestId ?? about.seq}`, "error"), label: message, reason: code } as NoteItem,
+        about,
+      );
     if (!isRefusal) endRun(talk, about.runId);
   },
 

@@ -25,7 +25,7 @@ import { Locale, loadLocale } from "./locales/index.ts";
 import { styles } from "./styles/index.ts";
 import { submitByClick } from "./submission.ts";
 import { fetchToken } from "./token-url.ts";
-import { define, type Ui } from "./ui.ts";
+import { badge, define, type Ui } from "./ui.ts";
 import { lastSeen, unreadIn } from "./unread.ts";
 import type { UnreadThreads } from "./unread-threads.ts";
 import "./components/composer.ts";
@@ -75,6 +75,7 @@ export class BatonChat extends LitElement {
     tools: { attribute: false },
     context: { attribute: false },
     unread: { state: true },
+    unreadBeside: { state: true },
     isListing: { state: true },
     snapshot: { state: true },
     ui: { state: true },
@@ -99,6 +100,8 @@ export class BatonChat extends LitElement {
   /** What the page shows or knows, for the agents. */
   declare context: ContextSource;
   protected declare unread: number;
+  /** Unread answers of conversations that do not show. */
+  protected declare unreadBeside: number;
   protected declare isListing: boolean;
   protected declare snapshot: ChatSnapshot | null;
   protected declare ui: Ui;
@@ -130,6 +133,7 @@ export class BatonChat extends LitElement {
     this.tools = [];
     this.context = [];
     this.unread = 0;
+    this.unreadBeside = 0;
     this.isListing = false;
     this.snapshot = null;
     this.ui = { locale: new Locale(), chat: null, now: () => performance.now() };
@@ -284,7 +288,7 @@ export class BatonChat extends LitElement {
         @click=${submitByClick} @keydown=${this.#keyed} @dragover=${this.#draggedOver} @dragleave=${this.#draggedAway} @drop=${this.#dropped}
         @baton-list=${this.#toggleList} @baton-select=${(event: CustomEvent<string>) => this.openConversation(event.detail)}
         @baton-new=${this.newConversation} @baton-end=${() => this.#chat?.closeConversation()} @baton-close=${this.hide} @baton-retry=${this.retry} @baton-said=${() => this.#transcript?.toEnd()}>
-        <baton-chat-header .ui=${ui} .snapshot=${snapshot} .heading=${this.heading} ?closable=${!isInline} ?single=${this.sessionId != null} ?listing=${this.isListing}></baton-chat-header>
+        <baton-chat-header .ui=${ui} .snapshot=${snapshot} .heading=${this.heading} ?closable=${!isInline} ?single=${this.sessionId != null} ?listing=${this.isListing} .unread=${this.unreadBeside}></baton-chat-header>
         ${this.isListing ? html`<baton-chat-threads .ui=${ui} .client=${this.#client} .currentId=${snapshot?.canonicalId ?? snapshot?.threadId ?? null} .title=${snapshot?.title ?? ""}></baton-chat-threads>` : nothing}
         <baton-chat-transcript ?hidden=${this.isListing} .ui=${ui} .snapshot=${snapshot}></baton-chat-transcript>
         ${isEmpty && !this.isListing ? html`<div class="welcome" part="welcome"><slot name="welcome"><p>${ui.locale.say("welcome")}</p></slot></div>` : nothing}
@@ -323,7 +327,7 @@ export class BatonChat extends LitElement {
     const news = count > 0 ? [say("newMessages", { count })] : [];
     const label = [say(this.open ? "close" : "open"), ...news].join(". ");
     return html`<button type="button" class="launcher" part="launcher" title=${label} aria-label=${label} aria-expanded=${this.open ? "true" : "false"} @click=${() => (this.open ? this.hide() : this.show())}>
-      ${this.open ? icons.close : icons.chat}${count > 0 ? html`<span class="badge" part="badge" aria-hidden="true">${count > 9 ? "9+" : count}</span>` : nothing}
+      ${this.open ? icons.close : icons.chat}${badge(count)}
     </button>`;
   }
 
@@ -450,7 +454,9 @@ export class BatonChat extends LitElement {
   }
 
   #showUnread(): void {
-    const count = this.#threads?.total(this.snapshot, this.#ownUnread) ?? this.#ownUnread;
+    const own = this.#ownUnread;
+    const { total: count, beside } = this.#threads?.count(this.snapshot, own) ?? { total: own, beside: 0 };
+    this.unreadBeside = beside;
     if (count === this.unread) return;
     this.unread = count;
     this.#tell("baton-unread", { count });
@@ -512,8 +518,9 @@ export class BatonChat extends LitElement {
     this.snapshot = this.#chat.snapshot;
     this.#count();
     // A first answer does not wait for it.
-    if (!this.#threads && this.snapshot.items.length && !this.snapshot.run)
-      setTimeout(() => this.#countAll(), COUNT_MS);
+    const { isLoaded, items, run } = this.snapshot;
+    const isWorthIt = isLoaded && (items.length > 0 || this.sessionId == null);
+    if (!this.#threads && isWorthIt && !run) setTimeout(() => this.#countAll(), COUNT_MS);
   }
 
   #end(): void {

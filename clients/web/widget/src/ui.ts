@@ -1,8 +1,9 @@
-import { type CSSResult, LitElement } from "lit";
+import { type CSSResult, html, LitElement, nothing, type TemplateResult } from "lit";
 import type { Chat, ChatSnapshot } from "#client";
 import { Locale } from "./locales/index.ts";
 // Most components need these: each file of their own would be a request, and larger than it is here.
 import "./cards.ts";
+import "./failures.ts";
 import "./icons.ts";
 import "./keys.ts";
 import "./sources.ts";
@@ -16,6 +17,10 @@ export interface Ui {
 }
 
 export const NO_UI: Ui = { locale: new Locale(), chat: null, now: () => performance.now() };
+
+/** The number of unread answers at a button, whose label says it too. */
+export const badge = (count: number): TemplateResult | typeof nothing =>
+  count > 0 ? html`<span class="badge" part="badge" aria-hidden="true">${count > 9 ? "9+" : count}</span>` : nothing;
 
 /** Nothing is being answered, and there is a connection. */
 export const isIdle = (snapshot: ChatSnapshot | null | undefined): boolean =>

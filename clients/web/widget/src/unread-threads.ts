@@ -80,8 +80,8 @@ export class UnreadThreads {
     this.#changed();
   }
 
-  /** Unread answers of all conversations, of which the one that shows has at least `own`. */
-  total(snapshot: ChatSnapshot | null, own: number): number {
+  /** Unread answers of all conversations, and of those that do not show. The one that shows has at least `own`. */
+  count(snapshot: ChatSnapshot | null, own: number): { readonly total: number; readonly beside: number } {
     const shown = [snapshot?.threadId, snapshot?.canonicalId];
     // A conversation at rest may have gone on: the server has counted what this page has not heard.
     const isResting = snapshot?.connection.status === "resting";
@@ -89,7 +89,7 @@ export class UnreadThreads {
     for (const [id, count] of this.#counts)
       if (!shown.includes(id)) beside += count;
       else if (isResting) inShown = Math.max(inShown, count);
-    return inShown + beside;
+    return { total: inShown + beside, beside };
   }
 
   /** Looks at what shows, with the last item: what the reader has before them for a while, or leaves, is read. */

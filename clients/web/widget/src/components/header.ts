@@ -2,7 +2,7 @@ import { html, nothing, type TemplateResult } from "lit";
 import type { ChatSnapshot } from "#client";
 import { icons } from "../icons.ts";
 import { initialOf, pictureOf } from "../people.ts";
-import { define, Piece } from "../ui.ts";
+import { badge, define, Piece } from "../ui.ts";
 
 /** Who answers, how far a workflow is, and what can be done with the conversation as a whole. */
 export class BatonHeader extends Piece {
@@ -13,6 +13,7 @@ export class BatonHeader extends Piece {
     closable: { type: Boolean },
     listing: { type: Boolean },
     single: { type: Boolean },
+    unread: { attribute: false },
   };
   declare snapshot: ChatSnapshot | null;
   declare heading: string;
@@ -21,6 +22,8 @@ export class BatonHeader extends Piece {
   declare listing: boolean;
   /** The page says which conversation it is: there is no other one to choose or begin. */
   declare single: boolean;
+  /** Unread answers of other conversations. */
+  declare unread: number;
 
   protected override render(): TemplateResult {
     const { agent = null, main = null, desk = null, isClosed = false } = this.snapshot ?? {};
@@ -28,7 +31,7 @@ export class BatonHeader extends Piece {
     const name = who?.name ?? (this.heading || this.say("assistant"));
     return html`
       <header class="header" part="header">
-        ${this.single ? nothing : this.#button("list", icons.list, this.say("conversations"), this.listing)}
+        ${this.single ? nothing : this.#list()}
         <span class="avatar" part="avatar" aria-hidden="true">${this.#avatar(name, who?.avatarUrl)}</span>
         <div class="who">
           <h2 class="name" dir="auto" title=${desk?.person ? nothing : (agent?.description ?? nothing)}>${name}</h2>
@@ -55,6 +58,13 @@ export class BatonHeader extends Piece {
       <div class="where">${workflow ? this.#step() : nothing}</div>
       ${canExit ? html`<button type="button" class="secondary small" part="button exit-button" title=${this.say("exitTitle")} @click=${() => this.ui.chat?.exit()}>${this.say("exit")}</button>` : nothing}
     </div>`;
+  }
+
+  #list(): TemplateResult {
+    const { unread } = this;
+    const news = unread > 0 ? [this.say("newMessages", { count: unread })] : [];
+    const label = [this.say("conversations"), ...news].join(". ");
+    return this.#button("list", html`${icons.list}${badge(unread)}`, label, this.listing);
   }
 
   #avatar(name: string, address: string | null | undefined): TemplateResult {

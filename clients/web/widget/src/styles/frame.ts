@@ -31,7 +31,8 @@ export const frame = css`
   .avatar img { inline-size: 100%; block-size: 100%; object-fit: cover; }
   .who { flex: 1; min-inline-size: 0; }
   .name { font-size: 15px; font-weight: 650; line-height: 1.3; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
-  .header [part~="list-button"] { margin-inline: -8px 2px; }
+  .header [part~="list-button"] { position: relative; margin-inline: -8px 2px; }
+  .header .badge { inset-block-start: -2px; inset-inline-end: -2px; min-inline-size: 20px; block-size: 20px; padding-inline: 4px; font: 650 11px/16px var(--_font); }
   .title { color: var(--_muted); font-size: 12.5px; line-height: 1.4; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
   progress { display: block; inline-size: 100%; max-inline-size: 220px; block-size: 4px; margin-block-start: 4px; border: 0; border-radius: 2px; overflow: hidden; appearance: none; background: var(--_surface); accent-color: var(--_accent); }
   progress::-webkit-progress-bar { background: var(--_border); }
