@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -11,78 +10,23 @@ from typing import Any
 import pytest
 
 from baton.adapters.dynamodb import keys
-from baton.domain.desks.desk_session import DeskSession
-from baton.domain.documents.search import IndexDocument, IndexedText, IndexName, SearchFilter
+from baton.domain.documents.search import IndexName, SearchFilter
 from baton.domain.errors import SearchUnavailable, ThreadUnavailable
 from baton.domain.handoffs.workflow import Workflow, WorkflowStatus
 from baton.domain.memory.episode import EpisodeRef, episode_id
 from baton.domain.memory.forgetting import ForgetRequest, ForgetStatus, Retention
-from baton.domain.runs.run_step import RunStep, StepKind
-from baton.domain.runs.usage import Usage
 from baton.domain.tenants.identity import Permission, Scope
-from baton.domain.threads.feedback import Feedback, Rating
-from baton.domain.threads.push_config import Line, PushConfig
-from baton.domain.threads.thread import ConversationState, EndReason
+from baton.domain.threads.thread import EndReason
 from baton.memory.episodes.session_closing import ClosingStep
-from baton.ports.threads.desks import DeskPlace
 from baton.ports.threads.handoffs import CompletedQuery
-from baton.ports.threads.leases import Commit, LeaseRequest
-from baton.threads.leases import give_back
+from baton.ports.threads.leases import LeaseRequest
 from tests.contracts.dead_deliveries import dead_delivery
 from tests.contracts.stores import answered, new_thread_id, said, turn
 from tests.fakes.chat_model import Answer
 from tests.integration.privacy.conftest import World
+from tests.integration.privacy.stored_data import SECRET, at_desk, complete_workflow, conversation, index, traces_of
 
-SECRET = "my-password-is-hunter2"
-LONG = SECRET + secrets.token_hex(320_000)
-"""Too large for the table even when it is packed."""
 ADA, BOB, STRANGER = Scope("acme", "ada"), Scope("acme", "bob"), Scope("globex", "ada")
-
-
-def traces_of(world: World, *words: str) -> list[dict[str, Any]]:
-    """The items that hold one of the words anywhere."""
-    return [item for item in world.items() if any(word in repr(item) for word in words)]
-
-
-async def conversation(world: World, scope: Scope, *, text: str = SECRET) -> str:
-    """A conversation with everything that one may leave in the stores. Returns its thread."""
-    thread_id = new_thread_id()
-    await world.say(scope, thread_id, text)
-    await world.say(scope, thread_id, LONG)
-    lease = await world.stores.store.acquire(scope, _request(thread_id))
-    for step_id, value in (("s1", SECRET), ("s2", LONG)):
-        step = RunStep(step_id, "m1", "r1", "1", StepKind.MODEL, "digest", world.clock.now(), value)
-        await world.stores.records.put_step(lease, step, first_ordinal=0)
-    await give_back(world.stores.store, lease)
-    config = PushConfig("m1", "c1", scope.user_id, "https://a.example/", Line.OLDER, world.clock.now(), token=SECRET)
-    await world.stores.push_configs.put(scope, thread_id, config)
-    await world.stores.store.rename(scope, thread_id, SECRET)
-    thread = await world.stores.store.get_thread(scope, thread_id)
-    feedback = Feedback("a1", 1, "r1", Rating.DOWN, SECRET, world.clock.now())
-    await world.stores.feedback.put(scope, thread, feedback)
-    await world.stores.live.attach(scope, thread_id, f"c-{thread_id}", world.clock.now() + timedelta(hours=1))
-    await world.stores.live.request_cancel(scope, thread_id, "r-later")
-    await world.stores.audit.record(
-        scope, "handoff", thread_id=thread_id, outcome="denied", detail={"reason": SECRET, "runId": "r1"}
-    )
-    for name in ("files/file_1", "inspector/r1"):
-        for body in (b"one", SECRET.encode()):
-            world.s3.put_object(Bucket=world.bucket, Key=f"{scope.tenant_id}/{thread_id}/{name}", Body=body)
-        world.s3.delete_object(Bucket=world.bucket, Key=f"{scope.tenant_id}/{thread_id}/{name}")
-    await index(world, scope, thread_id)
-    return thread_id
-
-
-async def index(world: World, scope: Scope, thread_id: str | None, *, source_id: str | None = None) -> None:
-    document = IndexDocument(
-        id=f"{thread_id}-{source_id}",
-        source_id=source_id or f"e-{thread_id}",
-        kind="message",
-        views={"turn": IndexedText(SECRET)},
-        at=world.clock.now(),
-        thread_id=thread_id,
-    )
-    await world.search.put(scope, IndexName.EPISODES, [document])
 
 
 async def forget_thread(world: World, scope: Scope, thread_id: str) -> ForgetRequest:
@@ -91,19 +35,6 @@ async def forget_thread(world: World, scope: Scope, thread_id: str) -> ForgetReq
     done = await world.app.privacy.forget_calls.get(scope, request.id)
     assert done.status is ForgetStatus.COMPLETED, done
     return done
-
-
-async def at_desk(world: World, scope: Scope, thread_id: str) -> DeskPlace:
-    """Bring a conversation to a desk. Returns its place there."""
-    now = world.clock.now()
-    place = DeskPlace("support", thread_id, now)
-    lease = await world.stores.store.acquire(scope, _request(thread_id))
-    await world.stores.desk_places.add(scope, place)
-    state = ConversationState("support", desk=DeskSession(now, now))
-    next_ordinal, last_seq = lease.thread.next_ordinal, lease.thread.last_seq
-    commit = Commit(next_ordinal=next_ordinal, last_seq=last_seq, usage=Usage(), tokens=0, conversation=state)
-    await world.stores.store.commit(lease, commit)
-    return place
 
 
 class TestThread:
@@ -242,7 +173,7 @@ class TestThread:
     async def test_a_late_closing_stores_nothing(self, world: World) -> None:
         thread_id = await conversation(world, ADA)
         await world.harness.app.sweeper.sweep(seconds=5)
-        lease = await world.stores.store.acquire(ADA, _request(thread_id))
+        lease = await world.stores.store.acquire(ADA, LeaseRequest(thread_id))
         await world.harness.app.sessions.endings.end(lease, _timeout())
         request = await world.app.privacy.forget_calls.forget_thread(ADA, thread_id)
         await world.app.privacy.forgetting.sweep(ADA, request.id, seconds=60)
@@ -274,8 +205,8 @@ class TestThread:
 
     async def test_its_completed_workflows_go_with_it_and_leave_the_lists(self, world: World) -> None:
         forgotten, kept = await conversation(world, ADA), await conversation(world, ADA, text="Kept")
-        await _complete_workflow(world, kept)
-        await _complete_workflow(world, forgotten)
+        await complete_workflow(world, kept)
+        await complete_workflow(world, forgotten)
         await forget_thread(world, ADA, forgotten)
         query = CompletedQuery("ada")
         page, _ = await world.stores.workflows.completed(ADA, query, limit=5, cursor=None)
@@ -413,7 +344,7 @@ class TestRetention:
 
     async def test_old_audit_records_and_episodes_go_and_the_conversation_stays(self, world: World) -> None:
         thread_id = await conversation(world, ADA)
-        lease = await world.stores.store.acquire(ADA, _request(thread_id))
+        lease = await world.stores.store.acquire(ADA, LeaseRequest(thread_id))
         await world.harness.app.sessions.endings.end(lease, _timeout())
         world.clock.advance(40 * 86400)
         await world.say(ADA, thread_id, "Still here")
@@ -430,7 +361,7 @@ class TestRetention:
 
     async def test_what_an_interrupted_sweep_left_of_an_episode_goes_with_the_next(self, world: World) -> None:
         thread_id = await conversation(world, ADA)
-        lease = await world.stores.store.acquire(ADA, _request(thread_id))
+        lease = await world.stores.store.acquire(ADA, LeaseRequest(thread_id))
         await world.harness.app.sessions.endings.end(lease, _timeout())
         await index(world, ADA, thread_id, source_id=episode_id(thread_id, 1))
         world.clock.advance(40 * 86400)
@@ -450,7 +381,7 @@ class TestRetention:
     async def test_an_imported_session_is_as_old_as_its_end(self, world: World) -> None:
         thread_id = await conversation(world, ADA)
         await world.ports.retentions.put(ADA, Retention(episodes=30, changed_by="boss", changed_at=world.clock.now()))
-        lease = await world.stores.store.acquire(ADA, _request(thread_id))
+        lease = await world.stores.store.acquire(ADA, LeaseRequest(thread_id))
         ended_at = world.clock.now() - timedelta(days=400)
         old = EpisodeRef(thread_id, 1, 0, lease.thread.next_ordinal, EndReason.USER_CLOSED, ended_at)
         await world.stores.episodes.begin(lease, old)
@@ -468,32 +399,8 @@ def _key(item: dict[str, Any]) -> tuple[str, str]:
     return item["PK"], item["SK"]
 
 
-def _request(thread_id: str) -> LeaseRequest:
-    return LeaseRequest(thread_id)
-
-
 def _timeout() -> EndReason:
     return EndReason.TIMEOUT
-
-
-async def _complete_workflow(world: World, thread_id: str) -> None:
-    """A workflow that ada has completed in a thread."""
-    now = world.clock.now()
-    workflow = Workflow(
-        id=f"w-{thread_id}",
-        agent_id="assistant",
-        name="Slack alert",
-        state="DONE",
-        data={"ASK": {"name": "Slack"}},
-        thread_id=thread_id,
-        version="1",
-        updated_at=now,
-        expires_at=now + timedelta(days=3),
-        status=WorkflowStatus.COMPLETED,
-    )
-    lease = await world.stores.store.acquire(ADA, _request(thread_id))
-    await world.stores.workflows.put(lease, workflow)
-    await world.stores.store.release(lease)
 
 
 async def _remember_workflow(world: World, of: str, in_thread: str) -> None:
@@ -511,10 +418,10 @@ async def _remember_workflow(world: World, of: str, in_thread: str) -> None:
         expires_at=now + timedelta(days=3),
         status=WorkflowStatus.SAVED,
     )
-    lease = await world.stores.store.acquire(ADA, _request(of))
+    lease = await world.stores.store.acquire(ADA, LeaseRequest(of))
     await world.stores.workflows.put(lease, workflow)
     await world.stores.store.release(lease)
-    lease = await world.stores.store.acquire(ADA, _request(in_thread))
+    lease = await world.stores.store.acquire(ADA, LeaseRequest(in_thread))
     await world.stores.store.close(lease, last_seq=lease.first_seq, ended=None, resumable=[workflow])
 
 

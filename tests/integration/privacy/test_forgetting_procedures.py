@@ -4,51 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from baton.domain.memory.capture import Capture, CaptureRef, CaptureStep
 from baton.domain.memory.forgetting import ForgetStatus
 from baton.domain.memory.private_skill import SkillAction, SkillDecision
-from baton.domain.memory.procedure import (
-    Procedure,
-    ProcedureAction,
-    ProcedureDecision,
-    ProcedureScope,
-    ProcedureSource,
-    ProcedureStatus,
-)
+from baton.domain.memory.procedure import Procedure, ProcedureAction, ProcedureScope, ProcedureStatus
 from baton.domain.tenants.identity import Scope
 from tests.contracts.procedures import DRAFT
 from tests.contracts.stores import new_thread_id
 from tests.integration.privacy.conftest import World
+from tests.integration.privacy.stored_data import capture
 
 ADA, BOB = Scope("acme", "ada"), Scope("acme", "bob")
-
-
-async def captured(
-    world: World, scope: Scope, name: str, action: ProcedureAction | None = None, *, of: ProcedureScope
-) -> tuple[str, str]:
-    """A procedure of a separate conversation, decided on or not; the thread's id and the procedure's."""
-    thread_id = new_thread_id()
-    await world.say(scope, thread_id, "Do it.")
-    await world.stores.capture_records.save(
-        scope, Capture(CaptureRef(thread_id, "assistant", 0, 2), done=CaptureStep.STORE)
-    )
-    source = ProcedureSource(thread_id, run_id=f"r-{thread_id}", message_ids=("m-secret",))
-    draft = DRAFT.__class__(name, DRAFT.description, DRAFT.triggers, DRAFT.steps)
-    made = await world.stores.procedures.put(
-        scope, Procedure(draft, "acme", "assistant", "capture", world.clock.now(), scope=of, source=source)
-    )
-    if action is not None:
-        decision = ProcedureDecision(action, "admin", world.clock.now())
-        await world.stores.procedures.decide(scope, "assistant", made.id, made.version, decision)
-    return thread_id, made.id
 
 
 @pytest.mark.parametrize("of", [ProcedureScope.AGENT, ProcedureScope.TENANT])
 async def test_a_forgotten_user_leaves_no_pending_procedure_and_no_source(world: World, of: ProcedureScope) -> None:
     procedures = world.stores.procedures
-    waits, waiting = await captured(world, ADA, "Waits", of=of)
-    used, in_use = await captured(world, ADA, "Used", ProcedureAction.APPROVE, of=of)
-    kept, other = await captured(world, BOB, "Of another", of=of)
+    waits, waiting = await capture(world, ADA, "Waits", of=of)
+    used, in_use = await capture(world, ADA, "Used", ProcedureAction.APPROVE, of=of)
+    kept, other = await capture(world, BOB, "Of another", of=of)
     request = await world.app.privacy.forget_calls.forget_user(ADA, ADA.user_id)
     await world.run(ADA, request.id)
     done = await world.app.privacy.forget_calls.get(ADA, request.id)

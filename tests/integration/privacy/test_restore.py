@@ -32,8 +32,7 @@ from tests.contracts.stores import answered, new_thread_id, said, turn
 from tests.engines import TableAt
 from tests.harness.due import DueHarness
 from tests.integration.privacy.conftest import World
-from tests.integration.privacy.test_forgetting import SECRET, _complete_workflow, at_desk, conversation, traces_of
-from tests.integration.privacy.test_forgetting_procedures import captured
+from tests.integration.privacy.stored_data import SECRET, at_desk, capture, complete_workflow, conversation, traces_of
 
 ADA, BOB = Scope("acme", "ada"), Scope("acme", "bob")
 EVERYTHING = Choice()
@@ -136,7 +135,7 @@ def thread_items(world: World, scope: Scope, thread_id: str) -> dict[str, dict[s
 async def test_a_conversation_comes_back_with_everything_that_it_had(drill: Drill) -> None:
     world = drill.world
     thread_id = await conversation(world, ADA)
-    await _complete_workflow(world, thread_id)
+    await complete_workflow(world, thread_id)
     place = await at_desk(world, ADA, thread_id)
     await world.stores.erasure.note_upload(ADA, thread_id)
     world.s3.put_object(Bucket=world.bucket, Key=f"acme/{thread_id}/files/file_2", Body=b"mine")
@@ -331,7 +330,7 @@ class TestForgotten:
     async def test_a_user_who_was_forgotten_since_stays_away_with_all_their_items(self, drill: Drill) -> None:
         world, thread_id, other = drill.world, await conversation(drill.world, ADA), new_thread_id()
         await world.say(BOB, other, "I stay")
-        procedure_thread, _ = await captured(world, ADA, "Secret", of=ProcedureScope.AGENT)
+        procedure_thread, _ = await capture(world, ADA, "Secret", of=ProcedureScope.AGENT)
         boss = Scope("acme", "boss", frozenset({Permission.THREAD_READ_ALL, Permission.PII_READ}))
         await world.say(ADA, thread_id, "Copy this", "m-copied")
         thread = await world.stores.store.get_thread(boss, thread_id)
@@ -467,7 +466,7 @@ class TestRecords:
 
     async def test_a_procedure_that_was_retired_since_is_not_approved_again(self, drill: Drill) -> None:
         world = drill.world
-        _, procedure_id = await captured(world, ADA, "Used", ProcedureAction.APPROVE, of=ProcedureScope.AGENT)
+        _, procedure_id = await capture(world, ADA, "Used", ProcedureAction.APPROVE, of=ProcedureScope.AGENT)
         await drill.remember()
         decision = ProcedureDecision(ProcedureAction.RETIRE, "admin", world.clock.now())
         await world.stores.procedures.decide(ADA, "assistant", procedure_id, 1, decision)

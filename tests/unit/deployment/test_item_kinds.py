@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from baton.adapters.dynamodb import agent_keys, keys
-from baton.adapters.dynamodb.item_kinds import KINDS, Handling, ItemKind, kind_of, partition_name, tenant_of
 from baton.adapters.dynamodb.key_forms import ListedKey, MemberKey, NumberedKey, UnderNumber
 from baton.domain.tenants.identity import Scope
+from baton_deployment.restoring.item_kinds import KINDS, Handling, ItemKind, kind_of, partition_name, tenant_of
 from tests.unit.docs.pages import ROOT, table
 
 SCOPE, THREAD = Scope("acme", "ada"), "00000000-0000-4000-8000-000000000000"
