@@ -16,6 +16,7 @@ from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.tool import HttpTool
 from baton.domain.errors import NotFound, StoreUnavailable, TaskExpired, ThreadUnavailable, Unauthorized
 from baton.domain.schedules.background_task import (
+    MAX_ENDED_MESSAGE,
     MAX_INPUT_BYTES,
     MAX_LISTED,
     BackgroundKind,
@@ -29,6 +30,7 @@ from tests.harness.due import MAIN, RESEARCHER, DueHarness
 from tests.harness.handoffs import calling
 from tests.harness.harness import ASSISTANT
 from tests.harness.sessions import close
+from tests.unit.api.served import Served
 
 
 @pytest.fixture
@@ -217,6 +219,21 @@ async def test_ended_tasks_beyond_a_hundred_are_forgotten_and_the_open_ones_are_
     assert f"t{MAX_LISTED + 2}" not in listed
 
 
+async def test_of_an_ended_task_only_the_beginning_of_its_message_is_stored() -> None:
+    due = DueHarness(assistant=MAIN, others=(RESEARCHER,))
+    due.model.script(calling("ask_researcher", message="Why? " * 1_000), "I am on it.")
+    await due.say("m1", "Research this.")
+    task = await task_of(due)
+    assert len(task.message) == 5_000
+    due.model.script("Because.", "It is so.")
+    while await due.work():
+        pass
+    exported = (await Served(due).get("/users/me/export")).raise_for_status().text
+    [line] = [line for line in map(json.loads, exported.splitlines()) if line.get("type") == "background"]
+    assert (line["taskId"], line["status"], len(line["message"])) == (task.id, "completed", MAX_ENDED_MESSAGE)
+    assert said(await due.messages())[-1] == "It is so."
+
+
 async def test_a_message_that_a_task_cannot_store_is_refused() -> None:
     due = DueHarness(assistant=MAIN, others=(RESEARCHER,))
     due.model.script(calling("ask_researcher", message="\N{GRINNING FACE}" * (MAX_INPUT_BYTES // 4 + 1)), "Too long.")
@@ -360,6 +377,7 @@ async def test_a_worker_carries_out_a_call_that_was_put_off() -> None:
     assert said(await reports.due.messages())[-2:] == ["42 pages.", "The report is there."]
     await reports.due.pass_time(hours=1)
     assert len(reports.due.tools.reads) == 1
+    assert (await task_of(reports.due)).location is None  # it held the arguments
 
 
 async def test_fast_reports_of_a_call_that_a_worker_carries_out_are_noted_now_and_then() -> None:

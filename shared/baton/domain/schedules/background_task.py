@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any, Self
 
 from baton.domain.tenants.identity import Scope
-from baton.domain.text import readable
+from baton.domain.text import first_bytes, readable
 
 SHORTEST_PAUSE = timedelta(seconds=5)
 """The shortest pause between two looks at a task whose tool says how often it may be read."""
@@ -27,6 +27,8 @@ MAX_LISTED = 100
 """Ended tasks of a conversation that are listed. Beyond that, those that ended longest ago are removed."""
 MAX_INPUT_BYTES = 96 * 1024
 """Bytes of what a task works on: its message with its data, or its arguments. Its item has the room (400 KB)."""
+MAX_ENDED_MESSAGE = 1024
+"""Bytes of its message that an ended task keeps, because all tasks of a conversation are read together."""
 MAX_PROGRESS = 200
 """Characters of a report on how far a task is."""
 MAX_RESULT = 32_000
@@ -76,7 +78,7 @@ class BackgroundTask:
     agent_id: str
     """The agent that has begun it."""
     message: str
-    """The question to the agent, or the tool's arguments."""
+    """The question to the agent, or the tool's arguments; the beginning of them once the task has ended."""
     started_at: datetime
     expires_at: datetime
     permissions: tuple[str, ...] = ()
@@ -136,9 +138,22 @@ class BackgroundTask:
         return replace(self, checks=self.checks + 1, check_at=min(now + pause, self.expires_at))
 
     def end(self, status: BackgroundStatus, now: datetime, run_id: str | None = None) -> Self:
-        """Return the task as it has ended; ``run_id`` is that of the run of its result."""
-        token = _digest(self.token) if self.token is not None else None
-        return replace(self, status=status, ended_at=now, check_at=None, result_run_id=run_id, token=token)
+        """Return the task as it has ended, without what only its work needs.
+
+        ``run_id`` is that of the run of its result.
+        """
+        return replace(
+            self,
+            status=status,
+            ended_at=now,
+            check_at=None,
+            result_run_id=run_id,
+            token=_digest(self.token) if self.token is not None else None,
+            message=first_bytes(self.message, MAX_ENDED_MESSAGE),
+            data=None,
+            earlier_contents={},
+            location=None if self.is_put_off else self.location,
+        )
 
     def has_token(self, secret: str) -> bool:
         """Return whether this is the secret with which the task's tool reports."""
