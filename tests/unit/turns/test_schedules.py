@@ -10,6 +10,7 @@ from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import InvalidRequest, LimitReached, NotFound, ThreadUnavailable
 from baton.domain.schedules.schedule import ScheduleStatus
 from baton.domain.tenants.identity import Scope, ThreadRef
+from baton.domain.tenants.spending_rules import SpendingLimit, SpendingRules
 from baton.domain.tenants.tenant_limits import DeploymentLimits
 from baton.domain.threads.message import Role
 from baton.threads.requests.queue_mapping import make_queued_message
@@ -221,6 +222,62 @@ async def test_a_run_that_is_over_a_limit_begins_later() -> None:
     assert len(due.due_items.later) == 1
     await due.pass_time(minutes=2)
     assert WATER in [message.text for message in await due.messages()]
+
+
+async def waiting_daily() -> DueHarness:
+    """A conversation with a daily reminder, whose run waits because its tenant is stopped."""
+    due = DueHarness()
+    await due.say("m1", "Hello")
+    await due.remind(rule="FREQ=DAILY")
+    due.deployment_limits = DeploymentLimits(spending=SpendingRules(enabled=False))
+    await due.pass_time(hours=1)
+    return due
+
+
+async def test_of_a_schedule_that_cannot_run_one_run_waits_and_says_how_late_it_is() -> None:
+    due = await waiting_daily()
+    for _ in range(3):
+        await due.pass_time(hours=24)
+    [waiting] = due.due_items.later.values()
+    assert [record.outcome for record in due.audit.records if record.action == "schedule.run"] == ["skipped"] * 3
+    due.deployment_limits = DeploymentLimits()
+    await due.pass_time(hours=2)
+    [run] = [message for message in await due.messages() if message.begun_by is not None]
+    assert run.id == waiting.message.request.message_id
+    assert run.begun_by is not None
+    assert run.begun_by.late == (3 * 24 + 2) * 3600
+    await due.pass_time(hours=24)
+    assert len([message for message in await due.messages() if message.begun_by is not None]) == 2
+
+
+@pytest.mark.parametrize("is_paused", [True, False])
+async def test_a_run_that_waits_does_not_begin_when_its_schedule_is_paused_or_cancelled(is_paused: bool) -> None:
+    due = await waiting_daily()
+    making = due.app.schedule_making
+    [schedule] = await making.listed(due.ada)
+    if is_paused:
+        await making.change(due.ada, schedule.id, ScheduleChange(paused=True))
+    else:
+        await making.remove(due.ada, schedule.id)
+    due.deployment_limits = DeploymentLimits()
+    await due.pass_time(hours=2)
+    assert [message.text for message in await due.messages()] == ["Hello", "Hello there."]
+    assert due.due_items.later == {}
+
+
+async def test_a_run_that_cannot_begin_for_eight_days_is_dropped() -> None:
+    due = DueHarness()
+    await due.say("m1", "Hello")
+    await due.remind()
+    # A limit of the month, which is reset after thirty days.
+    limit = SpendingLimit(per_month=0)
+    due.deployment_limits = DeploymentLimits(spending=SpendingRules(tenant=limit))
+    await due.pass_time(hours=1)
+    for _ in range(8):
+        assert len(due.due_items.later) == 1
+        await due.pass_time(hours=24)
+    assert due.due_items.later == {}
+    assert [record.outcome for record in due.audit.records if record.action == "due.run"] == ["put_off", "dropped"]
 
 
 async def test_a_run_that_can_never_begin_is_recorded(due: DueHarness) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
+
+LATE_SECONDS = 60
+"""Seconds after the time of a run from which on it is late."""
 
 
 class CauseKind(StrEnum):
@@ -26,6 +30,11 @@ class RunSource:
     """The type of an event."""
     late: int | None = None
     """Seconds by which the run began late; None if it was on time."""
+
+    def begin(self, now: datetime, due_at: datetime) -> RunSource:
+        """Return the cause of a run that begins now and was due at a time."""
+        late = int((now - due_at).total_seconds())
+        return replace(self, late=late if late >= LATE_SECONDS else None)
 
     def wire(self) -> dict[str, Any]:
         """Return the wire form, ``metadata.source`` of the run's first message."""

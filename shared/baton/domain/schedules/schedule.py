@@ -20,8 +20,6 @@ USER_ZONE = "user"
 """The ``timeZone`` of a schedule that follows its user to other zones."""
 MAX_TEXT = 4_000
 """Characters of a schedule's text."""
-LATE_SECONDS = 60
-"""Seconds after a slot from which on its run is late."""
 
 
 class ScheduleStatus(StrEnum):
@@ -95,6 +93,11 @@ class Schedule:
         return self.chosen is not None and self.chosen.slot == self.next_slot
 
     @property
+    def last_thread_id(self) -> str:
+        """The conversation that its last run has entered."""
+        return self.chosen.thread_id if self.chosen is not None else self.thread_id
+
+    @property
     def run_thread_id(self) -> str:
         """The conversation that the run for its next slot enters."""
         return self.chosen.thread_id if self.chosen is not None and self.is_chosen else self.thread_id
@@ -127,9 +130,13 @@ class Schedule:
 
         Slots that have passed are left out: after an outage it runs once.
         """
+        return replace(self.skip(now), last_at=now, last_run_id=run_id, runs=self.runs + 1)
+
+    def skip(self, now: datetime) -> Self:
+        """Return the schedule with the slot after its next one, and after ``now``."""
         current = self.next_slot or ""
         following = (slot for slot in self.slots() if slot.local.isoformat() > current and slot.at > now)
-        return replace(self._with_next(next(following, None)), last_at=now, last_run_id=run_id, runs=self.runs + 1)
+        return self._with_next(next(following, None))
 
     def move(self, zone: str, now: datetime) -> Self:
         """Return the schedule with its times on the clocks of another zone. Slots that have run are not repeated."""
@@ -152,8 +159,8 @@ class Schedule:
 
     def source(self, now: datetime) -> RunSource:
         """Return the cause of the run for the next slot."""
-        late = int((now - self.next_at).total_seconds()) if self.next_at is not None else 0
-        return RunSource(CauseKind.SCHEDULE, self.id, late=late if late >= LATE_SECONDS else None)
+        source = RunSource(CauseKind.SCHEDULE, self.id)
+        return source.begin(now, self.next_at) if self.next_at is not None else source
 
     def scope(self, owner: Scope) -> Scope:
         """Return the scope of its runs: the owner's, with the permissions of its maker."""

@@ -100,7 +100,10 @@ class QueuedMessage(_Queued):
     busy: WhileBusy | None = None
     """Its treatment, if a run was in progress when it was sent: then it is among the waiting messages."""
     put_off: int = 0
-    """The number of times that it was put off, because the conversation waited for people."""
+    """The number of times that it was put off, because its run could not begin."""
+    due_at: datetime | None = None
+    """The time at which a run that begins by itself was due; None for other messages, and until it is put off if it was
+    due when it was sent."""
 
     @model_validator(mode="before")
     @classmethod

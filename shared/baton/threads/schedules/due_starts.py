@@ -13,6 +13,7 @@ from baton.concurrency.tasks import each_until
 from baton.domain.errors import BatonError, ModelsStopped, RateLimited, SpendingLimitReached, WaitsForPeople
 from baton.domain.metrics import Metric, count
 from baton.domain.schedules.due_entry import DueEntry
+from baton.domain.schedules.run_source import CauseKind
 from baton.domain.schedules.schedule import Schedule
 from baton.domain.tenants.identity import Scope, ThreadRef, derive_run_id
 from baton.domain.threads.queued import QueuedMessage
@@ -36,8 +37,8 @@ CONCURRENT = 32
 FIRST_PAUSE = timedelta(minutes=1)
 MAX_PAUSE = timedelta(hours=1)
 """The longest pause between two attempts to begin a run in a conversation that waits for people."""
-MAX_PUT_OFF = 8 * 24
-"""Attempts after which a run is dropped: more than a week, for which approvals are open by default."""
+MAX_AGE = timedelta(days=8)
+"""The time after which a run is dropped: more than a week, for which approvals are open by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ class DueStarts:
         if entry.at > now + EARLY:
             await self.announce(entry)  # the clock has stepped back
         elif isinstance(due, LaterRun):
-            await self.later_runs.begin(due)
+            await self._begin_later(due, now)
         elif isinstance(due, DueTask):
             again_at = await self.background().check(due.owner, due.thread_id, due.task)
             if again_at is not None:
@@ -107,22 +108,56 @@ class DueStarts:
         if not isinstance(refusal, WaitsForPeople | RateLimited | SpendingLimitReached | ModelsStopped):
             await self._record(message, "dropped", refusal)
             return False
-        await self.put_off(message, timedelta(seconds=refusal.retry_after or 0))
-        if message.put_off == 0:
+        cause = message.request.begun_by
+        if cause is not None and cause.kind is CauseKind.SCHEDULE and await self._has_other(message, cause.id):
+            await self._record_slot(message.scope, message.thread_id, cause.id, "skipped")
+            return True
+        # A limit of spending may be raised long before it is reset.
+        seconds = 0 if isinstance(refusal, SpendingLimitReached) else refusal.retry_after or 0
+        if await self.put_off(message, timedelta(seconds=seconds)) and message.put_off == 0:
             await self._record(message, "put_off", refusal)
         return True
 
-    async def put_off(self, message: QueuedMessage, at_least: timedelta = timedelta()) -> None:
-        """Keep a message whose run cannot begin now, for a later time. Each pause is twice the last.
+    async def put_off(self, message: QueuedMessage, at_least: timedelta = timedelta()) -> bool:
+        """Keep a message whose run cannot begin now, for a later time, and return True. Each pause is twice the last.
 
-        One that has waited for eight days is dropped.
+        One that was due eight days ago is dropped.
         """
-        if message.put_off >= MAX_PUT_OFF:
+        now = self.clock.now()
+        due_at = message.due_at or now
+        if now >= due_at + MAX_AGE:
             await self._record(message, "dropped")
-            return
+            return False
         pause = max(at_least, min(FIRST_PAUSE * 2 ** min(message.put_off, 20), MAX_PAUSE))
-        later = message.model_copy(update={"put_off": message.put_off + 1})
-        await self.announce(await self.items.put_off(LaterRun(self.clock.now() + pause, later)))
+        later = message.model_copy(update={"put_off": message.put_off + 1, "due_at": due_at})
+        await self.announce(await self.items.put_off(LaterRun(min(now + pause, due_at + MAX_AGE), later)))
+        return True
+
+    async def _begin_later(self, later: LaterRun, now: datetime) -> None:
+        """Begin a run that waits. That of a schedule says how late it is, and is left out if it is paused or gone."""
+        message = later.message
+        cause = message.request.begun_by
+        if cause is not None and cause.kind is CauseKind.SCHEDULE:
+            schedule = await self.schedules.get(message.scope, cause.id)
+            if schedule is None or schedule.paused:
+                await self._record_slot(message.scope, message.thread_id, cause.id, "skipped")
+                await self.items.settle(later)
+                return
+            if message.due_at is not None:
+                request = replace(message.request, begun_by=cause.begin(now, message.due_at))
+                later = replace(later, message=message.model_copy(update={"request": request}))
+        await self.later_runs.begin(later)
+
+    async def _has_other(self, message: QueuedMessage, schedule_id: str) -> bool:
+        """Return whether another run of the schedule of a message waits: one is enough."""
+        return await self.later_runs.has_run_of(
+            message.scope, message.thread_id, schedule_id, besides=message.request.message_id
+        )
+
+    async def _record_slot(self, owner: Scope, thread_id: str, schedule_id: str, outcome: str) -> None:
+        """Audit that a slot of a schedule begins no run."""
+        detail = {"scheduleId": schedule_id}
+        await self.audit.record(owner, "schedule.run", thread_id=thread_id, outcome=outcome, detail=detail)
 
     async def _record(self, message: QueuedMessage, outcome: str, refusal: BatonError | None = None) -> None:
         """Audit that a run does not begin, or not yet."""
@@ -143,6 +178,12 @@ class DueStarts:
                 if schedule.next_at is None or schedule.next_at > now + EARLY:
                     await self._store_next(due.owner, schedule)
                     return
+        if schedule.runs and await self.later_runs.has_run_of(
+            schedule.scope(due.owner), schedule.last_thread_id, schedule.id, besides=schedule.message_id
+        ):
+            await self._record_slot(due.owner, schedule.last_thread_id, schedule.id, "skipped")
+            await self._store_next(due.owner, schedule.skip(now))
+            return
         chosen = await self.conversations.choose(due.owner, schedule)
         if chosen is None:
             return
@@ -162,7 +203,8 @@ class DueStarts:
             agent_id=schedule.agent_id,
             begun_by=schedule.source(now),
         )
-        await self.queue().send(scope, make_queued_message(scope, request, request_id=message_id))
+        message = make_queued_message(scope, request, request_id=message_id)
+        await self.queue().send(scope, message.model_copy(update={"due_at": schedule.next_at}))
         _count_start(schedule, now)
         await self._store_next(due.owner, schedule.begin(now, request.run_id))
 

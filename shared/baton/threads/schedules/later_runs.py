@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from baton.domain.schedules.run_source import CauseKind
+from baton.domain.schedules.run_source import CauseKind, RunSource
 from baton.domain.tenants.identity import Scope
 from baton.ports.threads.schedules import DueItems, LaterRun
 from baton.ports.threads.turn_queue import TurnQueue
@@ -27,6 +27,15 @@ class LaterRuns:
         await self.queue().send(message.scope, message.model_copy(update={"request_id": name}))
         await self.items.settle(later)
 
+    async def has_run_of(self, scope: Scope, thread_id: str, schedule_id: str, *, besides: str) -> bool:
+        """Return whether a run of a schedule waits in a conversation, ``besides`` that of a message."""
+        async with aclosing(self.items.of_thread(scope, thread_id)) as waiting:
+            async for later in waiting:
+                request = later.message.request
+                if _is_of_schedule(request.begun_by, schedule_id) and request.message_id != besides:
+                    return True
+        return False
+
     async def begin_results(self, scope: Scope, thread_id: str) -> None:
         """Begin the runs of the results that wait in a conversation. Raises ``StoreUnavailable``."""
         async with aclosing(self.items.of_thread(scope, thread_id)) as waiting:
@@ -34,3 +43,8 @@ class LaterRuns:
                 cause = later.message.request.begun_by
                 if cause is not None and cause.kind is CauseKind.TASK:
                     await self.begin(later)
+
+
+def _is_of_schedule(cause: RunSource | None, schedule_id: str) -> bool:
+    """Return whether a run was begun by a schedule."""
+    return cause is not None and cause.kind is CauseKind.SCHEDULE and cause.id == schedule_id
