@@ -264,10 +264,9 @@ class ToolCalls:
             refused_to = "" if call.id in self._completions else None
             return CallOutcome.failed(f"Error: {bad}", is_refused=True, refused_to=refused_to)
         call_record = self._context.journal.get(call.id)
+        # Built-in tools are executed again, because their effects were lost.
         if call_record is not None and is_shown(call.name):
-            return self._records.reuse(
-                call_record, offer
-            )  # built-in tools are executed again, because their effects were lost
+            return self._records.reuse(call_record, offer)
         if not self._budget.take_call():
             return CallOutcome.refused(NO_MORE)
         return AdmittedCall(offer, arguments)

@@ -72,7 +72,7 @@ class SentTaskReport(Asked):
 
 @router.get("/threads/{thread_id}/background", summary="List tasks in the background")
 async def list_background_tasks(thread_id: ThreadId, caller: Caller, app: UseCases) -> BackgroundTaskList:
-    """Return the open tasks of a conversation, and the 100 last ones that ended within thirty days."""
+    """Return the open tasks of a conversation, and up to 100 that ended in the last thirty days."""
     thread = await readable_thread(app, caller, thread_id)
     items = [ServedBackgroundTask.of(task) for task in await app.ports.background_tasks.of_thread(caller, thread.id)]
     return BackgroundTaskList(items=await app.privacy.readers.redact_for(caller, thread.user_id, items))

@@ -158,7 +158,7 @@ class SpendingCounts:
         )
 
     def find_spent(self, limits: Mapping[SpendingPeriod, int]) -> SpendingPeriod | None:
-        """Return the same of what was spent, whatever calls in progress have reserved."""
+        """Like ``find_full``, without reservations."""
         return next((period for period in reversed(PERIODS) if self.spent(period) >= _most(limits, period)), None)
 
     def list_high(self, limits: Mapping[SpendingPeriod, int]) -> Sequence[tuple[SpendingPeriod, int]]:

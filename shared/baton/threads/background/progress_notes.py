@@ -14,7 +14,7 @@ PAUSE_SECONDS = 2.0
 
 
 class ProgressNotes:
-    """The notes of one attempt. Of reports that come faster than notes are made, the last one counts."""
+    """The notes of one attempt. If reports come faster than every two seconds, only the latest is noted."""
 
     def __init__(self, note: Callable[[str], Awaitable[None]]) -> None:
         """``note`` stores a line of progress."""

@@ -113,7 +113,7 @@ class ThreadEvents:
     async def _read_session_events(
         self, change: ChangeRecord, thread: Thread, *, end_ordinal: int | None
     ) -> Sequence[ThreadEvent]:
-        """Return the events of a session that ended before ``end_ordinal``; None if the change does not know it."""
+        """Return the events of a session that ended before ``end_ordinal``; None for changes of earlier releases."""
         # A session is recorded before its end is committed, and counted by the commit.
         if change.episode is None or thread.episode <= change.episode:
             return ()
