@@ -44,7 +44,7 @@ class Reminders:
         body = json.loads(request.post_data) if request.post_data else None
         self.asked.append((request.method, request.url.removeprefix(f"{ORIGIN}/v1/schedules/"), body))
         if body == {"paused": False}:
-            await route.fulfill(status=400, json={"code": "invalid_request", "detail": "Send a new `at` or `rule`."})
+            await route.fulfill(status=422, json={"code": "invalid_request", "detail": "Send a new `at` or `rule`."})
         elif request.method == "PATCH":
             self.kept[0] |= {"paused": True, "status": "paused", "nextAt": None}
             await route.fulfill(json=self.kept[0])

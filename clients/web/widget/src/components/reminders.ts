@@ -84,7 +84,7 @@ export class BatonReminders extends Piece {
       await act(this.client.api);
       this.doomedId = null;
     } catch (error) {
-      const isPast = id !== undefined && (error as BatonError).status === 400; // nothing else is wrong with the request
+      const isPast = id !== undefined && (error as BatonError).code === "invalid_request"; // nothing else is wrong with the request
       if (isPast) await this.#ask(id);
       this.problem = isPast ? this.say("timePassed") : explain(this.say, error as BatonError);
     }
