@@ -725,6 +725,10 @@ class Identity(Model):
 
     tenant_id: str = Field(..., alias="tenantId")
     user_id: str = Field(..., alias="userId")
+    name: str | None = None
+    """
+    The user's name, as their token gives it; null where it gives none.
+    """
     permissions: list[str]
     """
     In alphabetical order.

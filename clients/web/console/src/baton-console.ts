@@ -109,7 +109,7 @@ export class BatonConsole extends LitElement {
           <strong>${texts.console}</strong>
           ${VIEWS.filter((each) => each.label && may(this.person, each.permission)).map((each) => this.#link(each, kind))}
           <div class="who">
-            <small class="muted">${texts.signedInAs(this.person.userId, this.person.tenantId)}</small>
+            <small class="muted">${texts.signedInAs(this.person.name || this.person.userId, this.person.tenantId)}</small>
             <button type="button" @click=${this.#signOut}>${texts.signOut}</button>
           </div>
         </nav>

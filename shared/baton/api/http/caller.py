@@ -21,6 +21,7 @@ class ServedIdentity(WireModel):
 
     tenant_id: str = Field(examples=["acme"])
     user_id: str = Field(examples=["alice"])
+    name: str | None = describe("The user's name, as their token gives it; null where it gives none.", "Alice")
     permissions: list[str] = describe("In alphabetical order.", ["context:inspect"])
     expires_at: Annotated[Timestamp, describe("The expiry of the token.", TIMESTAMP)]
 
@@ -32,6 +33,7 @@ async def get_identity(request: Request, caller: Caller) -> ServedIdentity:
     return ServedIdentity(
         tenant_id=caller.tenant_id,
         user_id=caller.user_id,
+        name=caller.name,
         permissions=sorted(caller.permissions),
         expires_at=expires_at,
     )

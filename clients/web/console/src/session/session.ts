@@ -18,6 +18,8 @@ export interface Config {
 export interface Person {
   readonly tenantId: string;
   readonly userId: string;
+  /** The name for people, if the token gives one. */
+  readonly name?: string | null;
   readonly permissions: readonly string[];
   readonly expiresAt: string;
 }
