@@ -10,6 +10,8 @@ import pytest
 from baton.domain.agents.agent_settings import ScheduleConversation
 from baton.domain.schedules.schedule import Schedule
 from baton.domain.tenants.identity import derive_run_id
+from baton.domain.tenants.spending_rules import SpendingRules
+from baton.domain.tenants.tenant_limits import DeploymentLimits
 from tests.harness.due import DueHarness, work_off
 from tests.harness.harness import ASSISTANT
 
@@ -68,6 +70,25 @@ async def test_each_slot_finds_the_conversation_of_its_time() -> None:
     await talk(due, FIRST, "m2")
     await due.pass_time(hours=24)
     assert await reminded(due, FIRST, SECOND) == [FIRST, FIRST, SECOND]
+
+
+async def test_while_a_run_waits_in_one_conversation_none_of_its_schedule_enters_another() -> None:
+    due = newest()
+    stopped = DeploymentLimits(spending=SpendingRules(enabled=False))
+    await talk(due, FIRST)
+    await due.remind(rule="FREQ=DAILY")
+    due.deployment_limits = stopped
+    await due.pass_time(hours=1)
+    due.deployment_limits = DeploymentLimits()
+    due.clock.advance(3600)
+    await talk(due, SECOND)
+    due.deployment_limits = stopped
+    for _ in range(45):  # past the next slot, between two attempts
+        await due.pass_time(minutes=31)
+    assert [later.message.thread_id for later in due.due_items.later.values()] == [FIRST]
+    due.deployment_limits = DeploymentLimits()
+    await due.pass_time(hours=2)
+    assert await reminded(due, FIRST, SECOND) == [FIRST]
 
 
 async def test_conversations_with_other_agents_and_of_other_users_do_not_count() -> None:
