@@ -291,7 +291,9 @@ class Admission:
         if _is_result_for_closed(lease.thread, request, agents.main(lease.thread)):
             return errors.WaitsForPeople("The conversation is closed. The result enters when its user opens it again.")
         most = (await self._services.limits.of(lease.scope)).thread_tokens
-        if most is not None and lease.thread.usage.total_tokens >= most:
+        # People of a desk answer without a model.
+        is_at_desk = lease.thread.conversation.desk is not None
+        if most is not None and lease.thread.usage.total_tokens >= most and not is_at_desk:
             return errors.LimitReached(
                 f"This conversation has used its {most:,} tokens. Begin a new one; it can still be read and closed."
             )

@@ -114,16 +114,22 @@ async def test_a_stopped_tenant_or_agent_asks_no_model() -> None:
         assert served.harness.spending.writes == 0
 
 
-@pytest.mark.parametrize("rules", [SpendingRules(enabled=False), per_day(0)])
-async def test_at_a_desk_a_user_is_heard_by_people_whatever_models_may_cost(rules: SpendingRules) -> None:
+@pytest.mark.parametrize(
+    "limits",
+    [
+        DeploymentLimits(spending=SpendingRules(enabled=False)),
+        DeploymentLimits(spending=per_day(0)),
+        DeploymentLimits(thread_tokens=1),
+    ],
+)
+async def test_at_a_desk_a_user_is_heard_by_people_whatever_models_may_cost(limits: DeploymentLimits) -> None:
     harness = DeskHarness()
-    served = Served(harness)
     await harness.say("m1", "Hello")
-    harness.deployment_limits = DeploymentLimits(spending=rules)
+    harness.deployment_limits = limits
     served = Served(harness)
     path = f"/threads/{harness.thread_id}"
     refused = await served.post("/messages", {"sessionId": harness.thread_id, "messageId": "m2", "message": "Hello?"})
-    assert refused.json()["code"] in {"models_stopped", "spending_limit_reached"}
+    assert refused.json()["code"] in {"models_stopped", "spending_limit_reached", "limit_reached"}
     assert (await served.post(f"{path}/desk", {"deskId": "support"})).status_code == 200
     assert (await served.post(f"{path}/desk/take", {}, "desk:answer", user="anna")).status_code == 200
     body = {"sessionId": harness.thread_id, "messageId": "m3", "message": "My invoice is wrong."}
