@@ -251,6 +251,8 @@ class Journey:
             self._check_run(run)
         app = build(self.harness)
         assert await app.waiting.listed(self.harness.ada, THREAD_ID) == []
+        entries = await self.harness.live.waiting(self.harness.ada, THREAD_ID)
+        assert all(entry.until is not None for entry in entries), "an entry of the queue stays"
         thread = await self.harness.store.get_thread(self.harness.ada, THREAD_ID)
         # A worker that dies with a repeated or withdrawn message leaves a run of which nothing is stored.
         assert thread.run is None or thread.run.message_id in questions.keys() | self.withdrawn
