@@ -9,7 +9,8 @@ export function isShownNote(items: readonly Item[], index: number): boolean {
   const [note, next] = [items[index], items[index + 1]];
   if (note?.role !== "note") return false;
   if (note.kind === "event" && !hasAnswer(items, note)) return false;
-  return !note.label || next?.role !== "assistant" || textOf(next.content) !== note.label;
+  if (note.kind !== "return" || next?.role !== "assistant") return true;
+  return !next.isOfDesk && !textOf(next.content).includes(note.label ?? ""); // sentences about desks say why, too
 }
 
 /** The name of the specialist to whom a note hands over, once it has answered, or of the agent whose task has ended. */

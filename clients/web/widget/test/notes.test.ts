@@ -13,10 +13,14 @@ const said = (content: string, runId = "run-2"): Item => ({
 });
 const task = note({ reason: "task", label: "researcher", runId: "run-2" });
 
-test("a note that the next answer repeats is left out", () => {
+test("a return is told once: by the next answer, if that tells it", () => {
   const back = note({ kind: "return", label: "You are talking to Assistant again." });
   assert.equal(isShownNote([back, said("You are talking to Assistant again.")], 0), false);
+  assert.equal(isShownNote([back, said("Anna has left. You are talking to Assistant again.")], 0), false);
+  const silent = said("Support has not answered for some time, so you are talking to Assistant again.");
+  assert.equal(isShownNote([back, { ...silent, isOfDesk: true } as Item], 0), false);
   assert.equal(isShownNote([back, said("Hello again.")], 0), true);
+  assert.equal(isShownNote([note({ kind: "event", label: "Water", runId: "run-2" }), said("Water it.")], 0), true);
   assert.equal(isShownNote([back], 0), true);
 });
 
