@@ -30,7 +30,7 @@ from baton.domain.agents.sentences import result_placeholder_problems
 from baton.domain.agents.tool import PythonTool, ToolDefinition
 from baton.domain.definition import similar_name
 from baton.domain.errors import EmbedderUnavailable, WrongEmbeddings
-from baton.domain.handoffs.completion_arguments import completion_problems
+from baton.domain.handoffs.completion_arguments import find_completion_problems
 from baton.domain.handoffs.handoff import ContextMode
 from baton.domain.handoffs.workflow_definition import WorkflowDefinition
 from baton.domain.tenants.egress_policy import EgressRefused
@@ -136,7 +136,9 @@ async def _completions() -> list[str]:
         everything = frozenset(name for tool in agent.tools for name in tool.required_permissions)
         offered = await deployed_ports().outside.toolbox.offered(agent, Scope("check", "check", everything))
         tool = next((tool for tool in offered.tools if tool.spec.name == completion.tool), None)
-        wrong = list(completion_problems(agent.workflow, completion, tool.spec.parameters)) if tool is not None else []
+        wrong = (
+            list(find_completion_problems(agent.workflow, completion, tool.spec.parameters)) if tool is not None else []
+        )
         if tool is None and not offered.missing:
             wrong.append(f"there is no tool {completion.tool!r}")
         if tool is not None and tool.requires_approval and _is_forked_to(agent.id):

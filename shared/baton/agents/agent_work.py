@@ -149,7 +149,7 @@ class AgentWork:
 
     def enter_again(self, texts: Mapping[str, str]) -> None:
         """Add messages that entered an earlier attempt. ``texts`` are their judged texts by message id."""
-        self._add([self._with_text(message, texts[message.id]) for message in self.context.incoming.again(texts)])
+        self._add([self._with_text(message, texts[message.id]) for message in self.context.incoming.enter_again(texts)])
 
     def _add(self, messages: Sequence[StoredMessage]) -> Sequence[StoredMessage]:
         added = [self.transcript.add_steered(message) for message in messages]

@@ -22,10 +22,10 @@ class Incoming(Protocol):
         ``StoreUnavailable``.
         """
 
-    def again(self, ids: Container[str]) -> Sequence[StoredMessage]:
+    def enter_again(self, ids: Container[str]) -> Sequence[StoredMessage]:
         """Return those of the messages with these ids that entered an earlier attempt. They enter now."""
 
-    def rest(self) -> Sequence[StoredMessage]:
+    def list_remaining(self) -> Sequence[StoredMessage]:
         """Return the messages that entered an earlier attempt, and not this one."""
 
 
@@ -35,8 +35,8 @@ class NoIncoming:
     async def take(self, at: EntryPoint, admit: Admit, *, only_earlier: bool = False) -> Sequence[StoredMessage]:
         return ()
 
-    def again(self, ids: Container[str]) -> Sequence[StoredMessage]:
+    def enter_again(self, ids: Container[str]) -> Sequence[StoredMessage]:
         return ()
 
-    def rest(self) -> Sequence[StoredMessage]:
+    def list_remaining(self) -> Sequence[StoredMessage]:
         return ()

@@ -16,7 +16,7 @@ from baton.authoring.json_schemas import object_schema
 from baton.authoring.tools import Tool, tool
 from baton.authoring.type_checks import make_type_check
 from baton.domain.agents.agent import AgentKind
-from baton.domain.agents.agent_checks import Problem, check_agent, validation_problems
+from baton.domain.agents.agent_checks import Problem, check_agent, describe_validation_problems
 from baton.domain.agents.agent_settings import (
     BackgroundSettings,
     EventRule,
@@ -328,7 +328,8 @@ def _to_tool_definition(item: Any, index: int, problems: list[Problem]) -> Any:
         return tool(item).definition
     except ValidationError as error:
         problems += [
-            Problem(("tools", index), validation_problem.what) for validation_problem in validation_problems({}, error)
+            Problem(("tools", index), validation_problem.what)
+            for validation_problem in describe_validation_problems({}, error)
         ]
     except ValueError as problem:
         problems.append(Problem(("tools", index), str(problem)))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def make_connection(provider: parts.Provider) -> parts.BedrockConnection:
     """Return the connection to a provider's region. Raises ``ValueError`` if no region is known."""
     endpoint = provider.base_url or parts.BedrockSettings().endpoint
-    return parts.BedrockConnection(region_of(provider), aws_session, endpoint=endpoint)
+    return parts.BedrockConnection(region_of(provider), select_credential_source, endpoint=endpoint)
 
 
 def region_of(provider: parts.Provider) -> str:
@@ -29,7 +29,7 @@ def region_of(provider: parts.Provider) -> str:
     return region
 
 
-def aws_session() -> parts.CredentialSource:
+def select_credential_source() -> parts.CredentialSource:
     """Return the session whose credentials sign requests: the function's, or in the local cloud a developer's."""
     profile = _profile()
     if profile is not None:

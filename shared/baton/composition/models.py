@@ -69,9 +69,9 @@ def _signing(provider: parts.Provider) -> parts.AwsSigning | None:
     """Return the signer of the provider's requests, with this function's role; None if they are not signed."""
     if not provider.signed:
         return None
-    from baton.composition.bedrock import aws_session, region_of
+    from baton.composition.bedrock import region_of, select_credential_source
 
-    return parts.AwsSigning(aws_session(), region_of(provider))
+    return parts.AwsSigning(select_credential_source(), region_of(provider))
 
 
 @cache

@@ -69,19 +69,19 @@ class RunMessages:
             self._seen.add(waiting.message_id)
             # One that is refused here gets a turn, in which it is refused like any other.
             message = await admit(self._make_message(waiting))
-            if message is not None and await self._is_counted(waiting) and await self._claim(waiting, at):
+            if message is not None and await self._count_message(waiting) and await self._claim(waiting, at):
                 entered.append(message)
         return entered
 
-    def again(self, ids: Container[str]) -> Sequence[StoredMessage]:
-        """See ``Incoming.again``."""
+    def enter_again(self, ids: Container[str]) -> Sequence[StoredMessage]:
+        """See ``Incoming.enter_again``."""
         messages = [self._make_message(waiting) for name, (_, waiting) in self._taken.items() if name in ids]
         for message in messages:
             del self._taken[message.id]
         return messages
 
-    def rest(self) -> Sequence[StoredMessage]:
-        """See ``Incoming.rest``."""
+    def list_remaining(self) -> Sequence[StoredMessage]:
+        """See ``Incoming.list_remaining``."""
         return [self._make_message(waiting) for _, waiting in self._taken.values()]
 
     def _may_enter(self, waiting: WaitingMessage) -> bool:
@@ -103,8 +103,11 @@ class RunMessages:
         tokens = count_message_tokens(content, self._services.agents.counter)
         return replace(message, content=content, tokens=tokens, is_rewritten=True)
 
-    async def _is_counted(self, waiting: WaitingMessage) -> bool:
-        """Count the message where messages are limited. Return False if it is over the limit."""
+    async def _count_message(self, waiting: WaitingMessage) -> bool:
+        """Count the message against the limits on messages, if there are any.
+
+        Return False, without counting it, if it is over one.
+        """
         scope, limits = self._facts.scope, self._services.run_limits
         try:
             permit = await limits.check(scope, self._facts.thread.id, waiting.message_id, is_message=True)

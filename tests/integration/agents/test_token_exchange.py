@@ -26,7 +26,7 @@ from baton.adapters.tools.header_values import HeaderValues
 from baton.adapters.tools.http_tools import HttpRequests, HttpTools
 from baton.adapters.tools.toolbox import Toolbox
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.agents.agent_checks import tenant_problems
+from baton.domain.agents.agent_checks import find_tenant_problems
 from baton.domain.agents.agent_settings import RemoteAgent as RemoteDefinition
 from baton.domain.agents.tool import HttpTool, McpServer
 from baton.domain.errors import InternalError, TokenExpired, Unauthorized
@@ -358,5 +358,5 @@ def test_declarations_that_are_not_narrower_or_not_for_one_user_are_refused(depl
 
 def test_a_tenants_own_agent_gets_no_users_tokens(deployment: Deployment) -> None:
     """Its author would have other users' tokens sent to any address."""
-    [problem] = tenant_problems(deployment.agent("https://agent.example"))
+    [problem] = find_tenant_problems(deployment.agent("https://agent.example"))
     assert problem.place == ("remote", "headers", "Authorization")

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.agents.agent_checks import check_agent, tenant_problems
+from baton.domain.agents.agent_checks import check_agent, find_tenant_problems
 from baton.domain.runs.tool_call import ToolCall
 from tests.fakes.chat_model import Answer
 from tests.harness.guardrail_endpoint import POLICY, UNCHECKED, Endpoint
@@ -177,7 +177,7 @@ def test_a_wrong_guardrail_is_refused(wrong: dict[str, Any], what: str) -> None:
         ASSISTANT.model_dump(mode="json", exclude_defaults=True) | {"guardrails": [POLICY | wrong]}
     )
     found = [problem.what for problem in problems] + (
-        [tenant_problem.what for tenant_problem in tenant_problems(agent)] if agent else []
+        [tenant_problem.what for tenant_problem in find_tenant_problems(agent)] if agent else []
     )
     assert any(what in text for text in found), found
 
@@ -192,6 +192,6 @@ def test_a_tool_and_a_guardrail_have_different_names() -> None:
 
 def test_a_tenants_guardrail_has_no_secret_of_the_deployment() -> None:
     agent = AgentDefinition.model_validate(ASSISTANT.model_dump() | {"guardrails": [POLICY]})
-    assert [tenant_problem.place for tenant_problem in tenant_problems(agent)] == [
+    assert [tenant_problem.place for tenant_problem in find_tenant_problems(agent)] == [
         ("guardrails", 0, "headers", "Authorization")
     ]

@@ -12,7 +12,7 @@ from baton.adapters.aws.session import replace_session
 from baton.adapters.models.bedrock.embedder import BedrockEmbedder
 from baton.adapters.models.bedrock.failures import NoCredentials
 from baton.adapters.models.bedrock.request import BedrockGuardrail
-from baton.composition.bedrock import aws_session, find_guardrail, make_connection, region_of
+from baton.composition.bedrock import find_guardrail, make_connection, region_of, select_credential_source
 from baton.composition.ports import Ports
 from baton.domain.agents.model_providers import Provider, ProviderKind
 
@@ -39,7 +39,7 @@ def _in_a_function(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def test_the_functions_region_is_asked_with_its_credentials() -> None:
     assert make_connection(BEDROCK).endpoint == "https://bedrock-runtime.eu-west-1.amazonaws.com"
-    assert aws_session().get_credentials().access_key == "AKIDFUNCTION"
+    assert select_credential_source().get_credentials().access_key == "AKIDFUNCTION"
 
 
 def test_a_provider_may_be_in_another_region(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,7 +72,7 @@ def test_the_local_cloud_asks_with_the_developers_profile(monkeypatch: pytest.Mo
     monkeypatch.setenv("BATON_BEDROCK_PROFILE", "work")
     monkeypatch.setenv("BATON_BEDROCK_CONFIG_FILE", str(config))
     monkeypatch.setenv("BATON_BEDROCK_CREDENTIALS_FILE", str(credentials))
-    session = aws_session()
+    session = select_credential_source()
     assert session.get_credentials().access_key == "AKIDDEVELOPER"
     assert make_connection(BEDROCK).endpoint == "https://bedrock-runtime.ap-southeast-2.amazonaws.com"
     assert isinstance(session, Session)
@@ -82,10 +82,12 @@ def test_the_local_cloud_asks_with_the_developers_profile(monkeypatch: pytest.Mo
 def test_the_local_cloud_without_a_profile_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BATON_STAGE", "local")
     with pytest.raises(NoCredentials, match="BATON_BEDROCK_PROFILE"):
-        aws_session().get_credentials()
+        select_credential_source().get_credentials()
     assert region_of(BEDROCK) == "eu-west-1"
     monkeypatch.setenv("BATON_BEDROCK_ENDPOINT", "http://127.0.0.1:9000")
-    assert aws_session().get_credentials().access_key == "AKIDFUNCTION", "of a stand-in, which are invented"
+    assert select_credential_source().get_credentials().access_key == "AKIDFUNCTION", (
+        "of a stand-in, which are invented"
+    )
 
 
 def test_a_guardrail_has_its_id_and_version(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from baton.adapters.agents.yaml_document import YamlDocument, YamlFileError
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.agents.agent_checks import check_agent, library_problems, reference_problems, sentence_problems
+from baton.domain.agents.agent_checks import (
+    check_agent,
+    find_library_problems,
+    find_reference_problems,
+    find_sentence_problems,
+)
 from baton.domain.agents.tool import PythonTool, ToolDefinition
 from baton.domain.definition import AGENT_ID
 
@@ -72,7 +77,7 @@ class AgentFiles:
                 problems.append(agent.source.problem(["id"], what))
         libraries = library_names(folder)
         if is_complete:
-            problems += [problem for agent in sources for problem in _reference_problems(agent, agents, libraries)]
+            problems += [problem for agent in sources for problem in _find_reference_problems(agent, agents, libraries)]
         if problems:
             raise AgentFileError("\n".join(problems))
         files = cls([agent.definition for agent in sources], default_main)
@@ -171,16 +176,16 @@ def library_names(folder: Path) -> frozenset[str]:
     return frozenset(name for name in folders if re.fullmatch(AGENT_ID, name))
 
 
-def _reference_problems(
+def _find_reference_problems(
     agent: _AgentSource, agents: Mapping[str, _AgentSource], libraries: Collection[str]
 ) -> Iterator[str]:
     """Yield the problems of an agent's references to other ``agents`` and to ``libraries``."""
     definition = agent.definition
     definitions = {agent_id: other.definition for agent_id, other in agents.items()}
     for problem in (
-        *reference_problems(definition, definitions),
-        *library_problems(definition, libraries),
-        *sentence_problems(definition),
+        *find_reference_problems(definition, definitions),
+        *find_library_problems(definition, libraries),
+        *find_sentence_problems(definition),
     ):
         yield agent.source.problem(problem.place, problem.what)
     sub_agents = [(("sub_agents", index), agent_id) for index, agent_id in enumerate(definition.sub_agents)]

@@ -14,7 +14,7 @@ from baton.authoring.agent import Agent
 from baton.authoring.call_site import call_in, unknown_argument
 from baton.authoring.errors import UnusableDefinition, WrongArgument
 from baton.authoring.modules import fresh_package, import_agents, module_files
-from baton.domain.agents.agent_checks import validation_problems
+from baton.domain.agents.agent_checks import describe_validation_problems
 
 _BATON_FOLDER = Path(baton.__file__).parent
 
@@ -58,7 +58,7 @@ def _describe_problem(path: Path, problem: BaseException) -> Iterator[str]:
     if isinstance(problem, ValidationError) and site is not None:
         yield from (
             site.problem(validation_problem.place, validation_problem.what)
-            for validation_problem in validation_problems({}, problem)
+            for validation_problem in describe_validation_problems({}, problem)
         )
         return
     misspelt = unknown_argument(problem)

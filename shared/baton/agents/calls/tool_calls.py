@@ -26,7 +26,7 @@ from baton.agents.guardrails.judged_texts import judge_outcome
 from baton.agents.tools.tool_set import BadCall, OutOfReach
 from baton.concurrency.tasks import off_loop, stop_all
 from baton.domain.errors import LeaseLost, StoreUnavailable, Unauthorized
-from baton.domain.handoffs.completion_arguments import completion_arguments
+from baton.domain.handoffs.completion_arguments import make_completion_arguments
 from baton.domain.handoffs.workflow import Workflow
 from baton.domain.handoffs.workflow_definition import WorkflowDefinition
 from baton.domain.metrics import Metric, count
@@ -320,7 +320,7 @@ class ToolCalls:
         if offer is None:
             problem = f"{completion.tool} cannot be used for this user here at the moment"
             return CallOutcome.failed(f"Error: {problem}.", is_outage=bool(self._tools.missing))
-        values = completion_arguments(definition, completion, workflow.data, offer.spec.parameters)
+        values = make_completion_arguments(definition, completion, workflow.data, offer.spec.parameters)
         arguments = replace_surrogates(json.dumps(values, ensure_ascii=False, sort_keys=True))
         completing = ToolCall(completing_call_id(call.id, arguments), offer.spec.name, arguments, offer.label)
         # The same for the same data, even if the model tries again in a later turn or in another conversation.

@@ -16,7 +16,7 @@ from baton.domain.agents.model_providers import OfferedModels
 from baton.domain.agents.sentences import SENTENCES, placeholder_problems
 from baton.domain.agents.tool import TOOL_TYPES, HttpTool, McpServer, OpenApiTool, PythonTool, ToolDefinition
 from baton.domain.definition import field_names, in_plain_words, similar_name, unknown_field
-from baton.domain.handoffs.completion_arguments import completion_problems
+from baton.domain.handoffs.completion_arguments import find_completion_problems
 from baton.domain.handoffs.triggers import MAX_PATTERN_SIZE, is_phrase, normalise_trigger, pattern_size
 from baton.domain.runs.tool_call import ASK, TRANSFER, tool_name
 from baton.domain.tenants.egress_policy import LOOPBACK_HOSTS
@@ -54,18 +54,18 @@ def check_agent(values: Mapping[Any, Any], *, as_served: bool = False) -> tuple[
     try:
         definition = AgentDefinition.model_validate(values, by_alias=as_served, by_name=True)
     except ValidationError as error:
-        problems = validation_problems(values, error)
+        problems = describe_validation_problems(values, error)
     if definition is not None:
-        problems = list(_unusable_completion(definition))
-    return definition, [*problems, *_without_effect(values, is_file=not as_served)]
+        problems = list(_find_completion_problems(definition))
+    return definition, [*problems, *_find_ineffective_values(values, is_file=not as_served)]
 
 
-def validation_problems(values: Mapping[Any, Any], error: ValidationError) -> list[Problem]:
+def describe_validation_problems(values: Mapping[Any, Any], error: ValidationError) -> list[Problem]:
     """Return what pydantic has found in ``values``, with the places in the author's words."""
-    return [Problem(_place(values, detail["loc"]), _message(detail)) for detail in error.errors()]
+    return [Problem(_locate(values, detail["loc"]), _write_message(detail)) for detail in error.errors()]
 
 
-def library_problems(definition: AgentDefinition, libraries: Collection[str]) -> Iterator[Problem]:
+def find_library_problems(definition: AgentDefinition, libraries: Collection[str]) -> Iterator[Problem]:
     """Yield the libraries of an agent that are none of the project's ``libraries``."""
     for index, name in enumerate(definition.libraries):
         if name not in libraries:
@@ -74,7 +74,7 @@ def library_problems(definition: AgentDefinition, libraries: Collection[str]) ->
             yield Problem(("libraries", index), f"there is no library {name!r} ({advice})")
 
 
-def sentence_problems(definition: AgentDefinition) -> Iterator[Problem]:
+def find_sentence_problems(definition: AgentDefinition) -> Iterator[Problem]:
     """Yield the placeholders in an agent's sentences that nothing fills: users would read them as they are."""
     for locale, texts in definition.sentences.items():
         for name, text in texts.items():
@@ -82,11 +82,11 @@ def sentence_problems(definition: AgentDefinition) -> Iterator[Problem]:
                 yield Problem(("sentences", locale, name), what)
 
 
-def reference_problems(definition: AgentDefinition, agents: Mapping[str, AgentDefinition]) -> Iterator[Problem]:
+def find_reference_problems(definition: AgentDefinition, agents: Mapping[str, AgentDefinition]) -> Iterator[Problem]:
     """Yield the problems of the agents that an agent refers to; ``agents`` are all that it may know."""
     targets = [handoff.agent for handoff in definition.handoffs]
-    yield from _unusable("sub_agents", ASK, definition.sub_agents, agents)
-    yield from _unusable("handoffs", TRANSFER, targets, agents)
+    yield from _find_unusable_references("sub_agents", ASK, definition.sub_agents, agents)
+    yield from _find_unusable_references("handoffs", TRANSFER, targets, agents)
     for index, agent_id in enumerate(definition.background_agents):
         other = agents.get(agent_id)
         headers = other.remote.headers if other is not None and other.remote is not None else {}
@@ -96,10 +96,10 @@ def reference_problems(definition: AgentDefinition, agents: Mapping[str, AgentDe
     if definition.id in definition.sub_agents:
         index = definition.sub_agents.index(definition.id)
         yield Problem(("sub_agents", index), f"{definition.id!r} cannot ask itself")
-    yield from _shared_triggers(targets, agents)
+    yield from _find_shared_triggers(targets, agents)
 
 
-def model_problems(definition: AgentDefinition, offered: OfferedModels) -> Iterator[Problem]:
+def find_model_problems(definition: AgentDefinition, offered: OfferedModels) -> Iterator[Problem]:
     """Yield the models of a tenant's agent that are not ``offered``, because the deployment pays for them."""
     choice = definition.model
     what = f"this deployment offers: {offered}; or leave it out"
@@ -110,14 +110,14 @@ def model_problems(definition: AgentDefinition, offered: OfferedModels) -> Itera
             yield Problem(("model", "fallback", index), what)
 
 
-def tenant_problems(definition: AgentDefinition) -> Iterator[Problem]:
+def find_tenant_problems(definition: AgentDefinition) -> Iterator[Problem]:
     """Yield what an agent that a tenant has made may not have, as its author is not an operator of the deployment."""
     if definition.model.extra:
         yield Problem(
             ("model", "extra"), "fields of requests are for the agents that ship with the deployment: leave it out"
         )
     if definition.remote is not None:
-        yield from _secret_headers(("remote", "headers"), definition.remote.headers)
+        yield from _find_secret_headers(("remote", "headers"), definition.remote.headers)
     for field, listed, most in (
         ("tools", definition.tools, MAX_TOOLS),
         ("sub_agents", definition.sub_agents, MAX_REFERENCES),
@@ -125,12 +125,12 @@ def tenant_problems(definition: AgentDefinition) -> Iterator[Problem]:
     ):
         if len(listed) > most:
             yield Problem((field,), f"a tenant's agent has at most {most}")
-    yield from _trigger_problems("triggers", definition.triggers)
-    yield from _trigger_problems("triggers_in_session", definition.triggers_in_session)
-    yield from _tool_problems(definition)
+    yield from _find_trigger_problems("triggers", definition.triggers)
+    yield from _find_trigger_problems("triggers_in_session", definition.triggers_in_session)
+    yield from _find_tool_problems(definition)
     for index, guardrail in enumerate(definition.guardrails):
-        yield from _plain_http(("guardrails", index), guardrail)
-        yield from _secret_headers(("guardrails", index, "headers"), guardrail.headers)
+        yield from _find_plain_http(("guardrails", index), guardrail)
+        yield from _find_secret_headers(("guardrails", index, "headers"), guardrail.headers)
     makes_skills = definition.workflow is not None and definition.workflow.produces == "skill"
     if makes_skills and Permission.SKILL_CREATE not in definition.required_permissions:
         yield Problem(
@@ -138,7 +138,7 @@ def tenant_problems(definition: AgentDefinition) -> Iterator[Problem]:
         )
 
 
-def _trigger_problems(field: str, triggers: Sequence[str]) -> Iterator[Problem]:
+def _find_trigger_problems(field: str, triggers: Sequence[str]) -> Iterator[Problem]:
     for index, trigger in enumerate(triggers):
         if pattern_size(trigger) > MAX_PATTERN_SIZE:
             yield Problem((field, index), "the pattern stands for too much: write smaller numbers of repetitions")
@@ -146,18 +146,18 @@ def _trigger_problems(field: str, triggers: Sequence[str]) -> Iterator[Problem]:
         yield Problem((field,), f"a tenant's agent has at most {MAX_PATTERNS} patterns; phrases are not limited so")
 
 
-def _tool_problems(definition: AgentDefinition) -> Iterator[Problem]:
+def _find_tool_problems(definition: AgentDefinition) -> Iterator[Problem]:
     for index, tool in enumerate(definition.tools):
-        yield from _plain_http(("tools", index), tool)
+        yield from _find_plain_http(("tools", index), tool)
         if isinstance(tool, PythonTool):
             yield Problem(("tools", index, "type"), "functions of the deployment are for the agents that ship with it")
             continue
         if isinstance(tool, OpenApiTool) and not tool.is_remote:
             yield Problem(("tools", index, "spec"), "must be a URL: files are for the agents that ship")
-        yield from _secret_headers(("tools", index, "headers"), tool.headers)
+        yield from _find_secret_headers(("tools", index, "headers"), tool.headers)
 
 
-def _plain_http(location: tuple[str | int, ...], tool: ToolDefinition | Guardrail) -> Iterator[Problem]:
+def _find_plain_http(location: tuple[str | int, ...], tool: ToolDefinition | Guardrail) -> Iterator[Problem]:
     """Yield addresses without TLS. Those of this machine are left to the egress policy, as in agents' files."""
     for field in ("url", "base_url", "spec"):
         address = urlsplit(getattr(tool, field, None) or "")
@@ -165,14 +165,14 @@ def _plain_http(location: tuple[str | int, ...], tool: ToolDefinition | Guardrai
             yield Problem((*location, field), "must be an https URL")
 
 
-def _secret_headers(location: tuple[str | int, ...], headers: Mapping[str, object]) -> Iterator[Problem]:
+def _find_secret_headers(location: tuple[str | int, ...], headers: Mapping[str, object]) -> Iterator[Problem]:
     """Yield the headers whose values are references to secrets."""
     for name, value in headers.items():
         if not isinstance(value, str):
             yield Problem((*location, name), _REFUSED_HEADER)
 
 
-def _message(detail: ErrorDetails) -> str:
+def _write_message(detail: ErrorDetails) -> str:
     kinds = ", ".join(TOOL_TYPES)
     match detail["type"]:
         case "extra_forbidden":
@@ -188,7 +188,7 @@ def _message(detail: ErrorDetails) -> str:
     return in_plain_words(detail)
 
 
-def _place(values: Any, location: Sequence[str | int]) -> tuple[str | int, ...]:
+def _locate(values: Any, location: Sequence[str | int]) -> tuple[str | int, ...]:
     """Return the place of an error as the author knows it.
 
     Pydantic adds the ``type`` of a tool (``mcp``, ``http``) to its place: it is left out. Fields have the names under
@@ -210,7 +210,7 @@ def _place(values: Any, location: Sequence[str | int]) -> tuple[str | int, ...]:
     return tuple(steps)
 
 
-def _without_effect(values: Mapping[Any, Any], *, is_file: bool) -> Iterator[Problem]:
+def _find_ineffective_values(values: Mapping[Any, Any], *, is_file: bool) -> Iterator[Problem]:
     """Yield the problems of values that are valid in a definition but have no effect."""
     if is_file and "workflow" in values and values["workflow"] is None:
         yield Problem(("workflow",), "it is empty; say what the workflow is, or leave the field out")
@@ -222,8 +222,8 @@ def _without_effect(values: Mapping[Any, Any], *, is_file: bool) -> Iterator[Pro
                 yield Problem(("sentences", locale, name), f"there is no such sentence; there are {names}")
 
 
-def _unusable_completion(definition: AgentDefinition) -> Iterator[Problem]:
-    """Yield what is wrong with the completion of a workflow, as far as it is known before its tool is loaded."""
+def _find_completion_problems(definition: AgentDefinition) -> Iterator[Problem]:
+    """Yield the problems of a workflow's completion that can be found before its tool is loaded."""
     workflow = definition.workflow
     if workflow is None or workflow.on_complete is None:
         return
@@ -234,11 +234,13 @@ def _unusable_completion(definition: AgentDefinition) -> Iterator[Problem]:
         names = ", ".join(sorted(by_name)) or "none"
         yield Problem(place, f"{completion.tool!r} is none of the agent's tools ({names}): add it to tools")
     parameters = tool.parameters if isinstance(tool, HttpTool | PythonTool) else None
-    for what in completion_problems(workflow, completion, parameters):
+    for what in find_completion_problems(workflow, completion, parameters):
         yield Problem(place, what)
 
 
-def _unusable(field: str, prefix: str, agent_ids: Sequence[str], known_ids: Collection[str]) -> Iterator[Problem]:
+def _find_unusable_references(
+    field: str, prefix: str, agent_ids: Sequence[str], known_ids: Collection[str]
+) -> Iterator[Problem]:
     """Yield references to agents that do not exist or whose tools would share a name."""
     tools: dict[str, str] = {}
     for index, agent_id in enumerate(agent_ids):
@@ -251,7 +253,7 @@ def _unusable(field: str, prefix: str, agent_ids: Sequence[str], known_ids: Coll
             yield Problem((field, index), f"{other!r} and {agent_id!r} would have the same tool's name")
 
 
-def _shared_triggers(targets: Sequence[str], agents: Mapping[str, AgentDefinition]) -> Iterator[Problem]:
+def _find_shared_triggers(targets: Sequence[str], agents: Mapping[str, AgentDefinition]) -> Iterator[Problem]:
     """Yield triggers that two targets of one agent share. Only the first target would get the message."""
     owners: dict[str, str] = {}
     for index, target_id in enumerate(targets):

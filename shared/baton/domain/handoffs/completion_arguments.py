@@ -22,7 +22,7 @@ class _Origin(NamedTuple):
         return self.state.name if self.field is None else f"{self.state.name}.{self.field}"
 
 
-def completion_arguments(
+def make_completion_arguments(
     definition: WorkflowDefinition, completion: Completion, data: Data, parameters: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the arguments for a tool with these ``parameters``. Data that was not collected is left out."""
@@ -30,7 +30,7 @@ def completion_arguments(
     for name in (*parameters.get("properties", ()), *completion.arguments):
         for state, field in _find_origins(definition, completion.arguments.get(name, name)):
             collected = data.get(state.name)
-            declared = {key: collected[key] for key in _fields(state) if key in collected} if collected else {}
+            declared = {key: collected[key] for key in _read_fields(state) if key in collected} if collected else {}
             if field is None and collected is not None:
                 values[name] = declared
             elif field in declared:
@@ -38,10 +38,10 @@ def completion_arguments(
     return values
 
 
-def completion_problems(
+def find_completion_problems(
     definition: WorkflowDefinition, completion: Completion, parameters: Mapping[str, Any] | None = None
 ) -> Iterator[str]:
-    """Yield why a workflow cannot be completed by its tool.
+    """Yield the reasons why the workflow's tool cannot complete it.
 
     ``parameters`` is the JSON Schema of the tool's arguments; None if it is not known.
     """
@@ -56,13 +56,13 @@ def completion_problems(
     if parameters is not None:
         required = parameters.get("required", ())
         for name, schema in parameters.get("properties", {}).items():
-            yield from _argument_problems(definition, completion, name, schema, is_required=name in required)
+            yield from _find_argument_problems(definition, completion, name, schema, is_required=name in required)
 
 
-def _argument_problems(
+def _find_argument_problems(
     definition: WorkflowDefinition, completion: Completion, name: str, schema: Any, *, is_required: bool
 ) -> Iterator[str]:
-    """Yield why the collected data do not always give the argument ``name`` one value that fits its ``schema``."""
+    """Yield the reasons why the data do not always give the argument ``name`` one value that fits its ``schema``."""
     source = completion.arguments.get(name, name)
     origins = _find_origins(definition, source)
     if len(origins) > 1:
@@ -77,13 +77,13 @@ def _argument_problems(
         may_lack = origin.field is not None and origin.field not in collects.get("required", ())
         if is_required and (may_lack or definition.may_skip(origin.state.name)):
             yield f"{completion.tool} needs the argument {name!r}, but the workflow can end without {origin}"
-        collected = collects if origin.field is None else _fields(origin.state)[origin.field]
+        collected = collects if origin.field is None else _read_fields(origin.state)[origin.field]
         types = [kind.get("type") if isinstance(kind, Mapping) else None for kind in (collected, schema)]
         if all(isinstance(kind, str) for kind in types) and types[0] != types[1] and types != _INTEGER_AS_NUMBER:
             yield f"{completion.tool} takes {types[1]} as the argument {name!r}, but {origin} is {types[0]}"
 
 
-def _fields(state: WorkflowState) -> Mapping[str, Any]:
+def _read_fields(state: WorkflowState) -> Mapping[str, Any]:
     fields: Mapping[str, Any] = (state.collects or {}).get("properties", {})
     return fields
 
@@ -94,7 +94,7 @@ def _find_origins(definition: WorkflowDefinition, source: str) -> list[_Origin]:
     origins = [
         _Origin(state, field)
         for state in definition.states
-        if field in _fields(state) and where.upper() in ("", state.name)
+        if field in _read_fields(state) and where.upper() in ("", state.name)
     ]
     whole = definition.state(source)
     return origins or ([_Origin(whole, None)] if whole is not None and whole.collects is not None else [])

@@ -11,7 +11,7 @@ from cachetools import LRUCache
 
 from baton.concurrency.tasks import off_loop
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.agents.agent_checks import check_agent, tenant_problems
+from baton.domain.agents.agent_checks import check_agent, find_tenant_problems
 from baton.domain.agents.agent_version import AgentVersion
 from baton.domain.agents.model_providers import OfferedModels
 from baton.domain.metrics import Metric, count
@@ -106,7 +106,7 @@ class OwnAgents:
         except RecursionError:
             definition, problems = None, []
         if definition is not None:
-            problems += tenant_problems(definition)
+            problems += find_tenant_problems(definition)
         if definition is None or problems or definition.id != version.agent_id:
             fields = [".".join(map(str, problem.place)) for problem in problems[:5]]
             logger.warning("own agent left out", tenant_id=tenant_id, agent_id=version.agent_id, fields=fields)

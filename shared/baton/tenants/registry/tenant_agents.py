@@ -12,11 +12,11 @@ from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.agent_checks import (
     Problem,
     check_agent,
-    library_problems,
-    model_problems,
-    reference_problems,
-    sentence_problems,
-    tenant_problems,
+    find_library_problems,
+    find_model_problems,
+    find_reference_problems,
+    find_sentence_problems,
+    find_tenant_problems,
 )
 from baton.domain.agents.agent_version import AgentList, AgentVersion
 from baton.domain.agents.model_providers import OfferedModels
@@ -73,8 +73,8 @@ class TenantAgents:
     def check_references(self, scope: Scope, definition: AgentDefinition) -> None:
         """Raise ``InvalidAgent`` for libraries and agents that do not exist, or that the caller may not talk to."""
         agents = {agent.id: agent for agent in self.registered.visible(scope)} | {definition.id: definition}
-        libraries = library_problems(definition, self.registered.libraries)
-        problems = [*reference_problems(definition, agents), *libraries, *sentence_problems(definition)]
+        libraries = find_library_problems(definition, self.registered.libraries)
+        problems = [*find_reference_problems(definition, agents), *libraries, *find_sentence_problems(definition)]
         if problems:
             raise make_invalid(problems)
 
@@ -87,7 +87,7 @@ class TenantAgents:
         for other in self.own.values():
             if other.id == definition.id or _is_hidden(scope, other) or not _refers(other, definition.id):
                 continue
-            for problem in reference_problems(other, agents):
+            for problem in find_reference_problems(other, agents):
                 yield f"{other.id}: {field_name(problem.place)}: {problem.what}."
 
     def list_referring(self, scope: Scope, agent_id: str) -> list[str]:
@@ -189,8 +189,8 @@ def make_draft(
     if definition is not None:
         if definition.id != agent_id:
             problems.append(Problem(("id",), f"must be {agent_id!r}, as in the address"))
-        problems += tenant_problems(definition)
-        problems += model_problems(definition, models())
+        problems += find_tenant_problems(definition)
+        problems += find_model_problems(definition, models())
     if draft is None or problems:
         raise make_invalid(problems)
     return draft

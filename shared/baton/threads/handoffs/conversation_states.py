@@ -285,7 +285,7 @@ class ConversationStates:
         makes_skills = agent is not None and agent.workflow is not None and agent.workflow.produces == "skill"
         if makes_skills and workflow.status is WorkflowStatus.COMPLETED:
             try:
-                await self.skills.publish(lease.scope, lease.thread.agent_id, workflow)
+                await self.skills.save(lease.scope, lease.thread.agent_id, workflow)
             except InvalidProcedure:  # rules have changed since the review
                 logger.exception("skill not published", thread_id=lease.thread_id, workflow_id=workflow.id)
                 count(Metric.SKILLS_NOT_PUBLISHED)

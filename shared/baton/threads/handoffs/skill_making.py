@@ -107,7 +107,7 @@ class SkillMaking:
             )
         return ""
 
-    async def publish(self, scope: Scope, agent_id: str, workflow: Workflow) -> Procedure:
+    async def save(self, scope: Scope, agent_id: str, workflow: Workflow) -> Procedure:
         """Save the skill of a completed workflow for its user. A repetition changes nothing.
 
         Raises ``InvalidProcedure``, which the review has ruled out.

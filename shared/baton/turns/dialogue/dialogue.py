@@ -92,7 +92,7 @@ class Dialogue:
         if facts.answered is not None and not attempt.transcript.messages:
             add_results(attempt.transcript, facts.agent, facts.answered, attempt.journal)
         if facts.question.is_question or attempt.transcript.messages:
-            for message in attempt.incoming.rest():
+            for message in attempt.incoming.list_remaining():
                 attempt.emit(message_steered(attempt.transcript.add_steered(message)))
 
     def fail(self, error: Exception) -> None:

@@ -47,13 +47,13 @@ def _list_fields(schema: Mapping[str, Any]) -> Iterator[str]:
     required = [item for item in _list_items(schema.get("required")) if isinstance(item, str)]
     properties = list(schema["properties"].items())
     for name, field in properties[:MAX_FIELDS]:
-        about = field if isinstance(field, Mapping) else {}
-        choices = [str(item)[:MAX_WORDS] for item in _list_items(about.get("enum"))[:MAX_FIELDS]]
-        kind = " | ".join(choices) or _write_words(about.get("type"))
+        field_schema = field if isinstance(field, Mapping) else {}
+        choices = [str(item)[:MAX_WORDS] for item in _list_items(field_schema.get("enum"))[:MAX_FIELDS]]
+        kind = " | ".join(choices) or _write_words(field_schema.get("type"))
         notes = ", ".join(words for words in (kind, "required" if name in required else "") if words)
-        described = _write_words(about.get("description"))
-        line = f"- {_write_words(about.get('title')) or name[:MAX_WORDS]}"
-        yield line + (f" ({notes})" if notes else "") + (f": {described}" if described else "")
+        description = _write_words(field_schema.get("description"))
+        line = f"- {_write_words(field_schema.get('title')) or name[:MAX_WORDS]}"
+        yield line + (f" ({notes})" if notes else "") + (f": {description}" if description else "")
     if len(properties) > MAX_FIELDS:
         yield f"- and {len(properties) - MAX_FIELDS} more"
 

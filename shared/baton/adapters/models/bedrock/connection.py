@@ -19,7 +19,7 @@ from baton.adapters.aws.blocking_calls import start
 from baton.adapters.aws.connections import certificate_context
 from baton.adapters.aws.session import CredentialSource
 from baton.adapters.aws.signature import AwsSignature
-from baton.adapters.models.bedrock.failures import NoCredentials, is_expired, make_broken_failure, read_answered_failure
+from baton.adapters.models.bedrock.failures import NoCredentials, is_expired, make_broken_failure, read_response_failure
 from baton.adapters.models.learning.failure import FailureKind, ProviderFailure
 from baton.concurrency.tasks import off_loop
 
@@ -161,7 +161,7 @@ class BedrockConnection:
         try:
             if response.status_code == 200:
                 raise ProviderFailure("DecodingError", FailureKind.PROTOCOL, text="The answer is compressed.")
-            raise read_answered_failure(response.status_code, response.headers, await _read_beginning(response))
+            raise read_response_failure(response.status_code, response.headers, await _read_beginning(response))
         finally:
             await response.aclose()
 

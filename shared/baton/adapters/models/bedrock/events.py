@@ -11,7 +11,7 @@ import httpx2 as httpx
 from baton.adapters.egress.stream_limits import StreamLimits, StreamTooLong
 from baton.adapters.models.answers.parts import get_mapping
 from baton.adapters.models.bedrock.event_stream import LIMITS, BrokenStream, EventStream, NoEventStream, StreamEvent
-from baton.adapters.models.bedrock.failures import make_broken_failure, read_answered_failure, read_streamed_failure
+from baton.adapters.models.bedrock.failures import make_broken_failure, read_response_failure, read_streamed_failure
 from baton.domain.json_values import ValueCount, load_json
 
 JSON_TYPE = "application/json"
@@ -52,7 +52,7 @@ class Events(AsyncIterator[StreamEvent]):
         try:
             event = await self._read_next()
         except NoEventStream as other:
-            raise read_answered_failure(200, {}, other.body) from None
+            raise read_response_failure(200, {}, other.body) from None
         except (httpx.HTTPError, BrokenStream) as error:
             raise make_broken_failure(error) from None
         if event is None:

@@ -73,8 +73,8 @@ class NoCredentials(ValueError):
     """There are no credentials, or they cannot be renewed. The message says why."""
 
 
-def read_answered_failure(status: int, headers: Mapping[str, str], body: bytes) -> ProviderFailure:
-    """Return the failure of an answer that is not 200."""
+def read_response_failure(status: int, headers: Mapping[str, str], body: bytes) -> ProviderFailure:
+    """Return the failure that an HTTP response from Bedrock means."""
     fields: Any
     try:
         fields = json.loads(body)

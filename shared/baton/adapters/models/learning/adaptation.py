@@ -192,8 +192,8 @@ def _refuse(form: RequestForm, refusal: RefusalText, names: Sequence[str], setti
 def _apply_rule(form: RequestForm, refusal: RefusalText, sent: SentFeatures, settings: ModelSettings | None) -> Change:
     """Apply the first rule of the table that fits the refusal and changes the form."""
     for rule in RULES:
-        is_known = all(getattr(form.profile, name) == value for name, value in rule.condition.items())
-        if not is_known or not rule.is_met(sent) or not refusal.is_about(rule.topic):
+        meets_condition = all(getattr(form.profile, name) == value for name, value in rule.condition.items())
+        if not meets_condition or not rule.is_met(sent) or not refusal.is_about(rule.topic):
             continue
         if rule.words.search(refusal.words) and (changed := form.with_facts(**rule.facts)):
             return changed
