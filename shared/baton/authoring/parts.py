@@ -158,8 +158,10 @@ def Condition(  # noqa: N802
     Args:
         field: A field that the state itself collects, or ``state.field``.
         equals: The value that the field must have, which may be None.
-        present: Whether the field must have a value, or must have none.
+        present: True if the field must have a value; False if it must have none.
         one_of: Values, of which the field must have one.
+
+    Raises ``pydantic.ValidationError`` unless exactly one of the three is set.
     """
     return _make_definition(ConditionDefinition, locals())
 

@@ -30,7 +30,11 @@ def region_of(provider: parts.Provider) -> str:
 
 
 def select_credential_source() -> parts.CredentialSource:
-    """Return the session whose credentials sign requests: the function's, or in the local cloud a developer's."""
+    """Return the source of the credentials that sign requests.
+
+    It is the developer's profile if the settings name one, otherwise the session of this process. In the local cloud
+    without a profile and without an endpoint for Bedrock, ``get_credentials`` raises ``NoCredentials``.
+    """
     profile = _profile()
     if profile is not None:
         return profile

@@ -178,13 +178,26 @@ def test_a_function_completes_a_workflow_without_being_among_the_tools() -> None
     ("completion", "problem"),
     [
         ("file", "'file' is none of the agent's tools (none): add it to tools"),
-        (Completion("file", arguments={"number": "size"}), "the argument 'number' is size, which no state collects"),
-        (Completion("file", back_to="done"), "back_to is done, which is no state that the workflow can go on in"),
+        (
+            Completion("file", arguments={"number": "size"}),
+            "the argument 'number' is size, which no state collects: name a field as state.field, or a state",
+        ),
+        (
+            Completion("file", back_to="done"),
+            "back_to is done, which is not a state, or is a final one: name a state that is not final",
+        ),
     ],
 )
 def test_a_workflow_that_cannot_be_completed_is_refused(completion: Any, problem: str) -> None:
     with pytest.raises(UnusableDefinition, match=re.escape(problem)):
         returns(completion)
+
+
+def test_a_completion_with_an_argument_that_its_tool_does_not_have_is_refused() -> None:
+    schema = {"type": "object", "properties": {"number": {"type": "integer"}}}
+    tools = [HttpTool("file", "Files the return.", "https://orders.example/file", method="POST", parameters=schema)]
+    with pytest.raises(UnusableDefinition, match="file has no argument 'size': remove it from arguments"):
+        returns(Completion("file", arguments={"size": "number"}), tools=tools)
 
 
 def test_an_agent_in_python_is_the_agent_that_yaml_declares() -> None:

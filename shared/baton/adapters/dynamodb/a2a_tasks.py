@@ -118,6 +118,7 @@ class DynamoPushConfigs(TimedTableStore):
         await self._table.delete(keys.push_config(scope, thread_id, root, config_id))
 
     def _read_config(self, scope: Scope, item: Item) -> PushConfig | None:
+        """Return the config without its secrets; None if another user set it or it has expired."""
         expires_at = from_millis(item["set_at"]) + LIFETIME
         if item["user_id"] != scope.user_id or expires_at <= self._clock.now():
             return None

@@ -161,7 +161,7 @@ def _key(definition: OpenApiTool) -> tuple[str, str, str | None]:
 def _read_checked_operation(
     document: Mapping[str, Any], operation_id: str, location: str, base_url: str | None
 ) -> Operation:
-    """Return the operation. Raises ``UnusableDocument``, also for a schema that cannot be checked."""
+    """Return the operation. Raises ``UnusableDocument`` if it is invalid, or its schema is not a valid JSON Schema."""
     operation = openapi_document.read_operation(document, operation_id, location, base_url)
     try:
         check_form(operation.schema)

@@ -59,13 +59,17 @@ class Consultations:
     def __init__(self, context: Attempt, content: Content = "", *, depth: int = 1) -> None:
         """``content`` is the user's message, whose images and documents remote agents get.
 
-        ``depth`` is 1 for agents that the active one asks. Only agents with ``run`` ask others themselves.
+        ``depth`` is the position in the chain of questions: 1 for the agents that the active one asks. Of the asked
+        agents, only those written as coroutines (``run``) ask others, up to ``MAX_DEPTH``.
         """
         self._depth = depth
         self._context = context
         self._content = content
         self.usage = Usage()
-        """Tokens that the agents of this deployment have used so far."""
+        """Tokens that consulted agents of this deployment have used for these consultations.
+
+        Remote agents are not counted.
+        """
         self._continued: set[str] = set()
         """Open tasks of remote agents that this run has continued."""
 

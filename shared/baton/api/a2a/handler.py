@@ -93,15 +93,16 @@ async def get_task(caller: A2ACaller, params: types.GetTaskRequest) -> types.Tas
 
 
 async def cancel_task(caller: A2ACaller, params: types.CancelTaskRequest) -> types.Task:
-    """Mark the caller's task as cancelled, stop its run and return the task afterwards.
+    """Mark the caller's task as cancelled, stop its run and return the task.
 
-    Raises ``TaskNotFoundError`` for another user's task, and ``TaskNotCancelableError`` for one in a final state.
+    Waits up to ``CANCEL_SECONDS`` for the run to stop. Raises ``TaskNotFoundError`` for a task that does not exist or
+    is another user's, and ``TaskNotCancelableError`` for one in a final state.
     """
     app, scope, task = caller.app, caller.scope, await _find(caller, params.id)
     if task.user_id != scope.user_id:
         raise errors.TaskNotFoundError
     if task.state is TaskState.CANCELED:
-        await _notify_of_mark(caller, task)  # an earlier request may have died before it did
+        await _notify_of_mark(caller, task)  # an earlier request may have died before it notified clients
     if task.state.is_terminal:
         raise errors.TaskNotCancelableError(f"The task is {task.state.value} already.")
     mark = TaskMark(root=task.id.root, user_id=scope.user_id, status=MarkStatus.CANCELED, at=app.ports.clock.now())

@@ -120,7 +120,7 @@ def _find_barred(text: str) -> list[tuple[int, int]]:
 
 
 def _find_outside_strings(text: str) -> list[tuple[int, int]]:
-    """Return the parts of a JSON text that are outside its strings, the quotation marks included."""
+    """Return the spans (start, end) of a JSON text outside its strings. Quotation marks belong to the spans."""
     spans, done = [], 0
     for match in _JSON_TEXT.finditer(text):
         spans.append((done, match.start() + 1))

@@ -47,12 +47,16 @@ def find_completion_problems(
     """
     back_to = definition.state(completion.back_to) if completion.back_to is not None else None
     if completion.back_to is not None and (back_to is None or back_to.final):
-        yield f"back_to is {completion.back_to}, which is no state that the workflow can go on in"
+        yield (
+            f"back_to is {completion.back_to}, which is not a state, or is a final one: name a state that is not final"
+        )
     for name, source in completion.arguments.items():
         if not _find_origins(definition, source):
-            yield f"the argument {name!r} is {source}, which no state collects"
+            yield (
+                f"the argument {name!r} is {source}, which no state collects: name a field as state.field, or a state"
+            )
         elif parameters is not None and name not in parameters.get("properties", {}):
-            yield f"{completion.tool} has no argument {name!r}"
+            yield f"{completion.tool} has no argument {name!r}: remove it from arguments"
     if parameters is not None:
         required = parameters.get("required", ())
         for name, schema in parameters.get("properties", {}).items():

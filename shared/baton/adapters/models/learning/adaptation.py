@@ -190,7 +190,10 @@ def _refuse(form: RequestForm, refusal: RefusalText, names: Sequence[str], setti
 
 
 def _apply_rule(form: RequestForm, refusal: RefusalText, sent: SentFeatures, settings: ModelSettings | None) -> Change:
-    """Apply the first rule of the table that fits the refusal and changes the form."""
+    """Return the form changed by the first rule that fits the refusal, or without the schema keywords it names.
+
+    Return None if neither applies.
+    """
     for rule in RULES:
         meets_condition = all(getattr(form.profile, name) == value for name, value in rule.condition.items())
         if not meets_condition or not rule.is_met(sent) or not refusal.is_about(rule.topic):
