@@ -184,7 +184,7 @@ def test_the_document_of_each_function_has_what_the_variables_say(seen: Seen) ->
 def test_built_functions_have_the_variables_that_the_template_gives_to_none(
     stack: Stack, seen: Seen, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    for needed in ("namespace", "python", "runtime_client"):
+    for needed in ("namespace", "python", "find_runtime_client"):
         monkeypatch.setattr(f"baton_local.lambda_runtime.host.{needed}", lambda *_: tmp_path)
     local = local_names(stack.functions)
     functions = BuiltFunctions(tmp_path, tmp_path, print, local)

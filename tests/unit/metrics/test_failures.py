@@ -338,7 +338,7 @@ async def a_skill_that_is_not_valid_any_more(monkeypatch: pytest.MonkeyPatch) ->
     )
     # The rules have changed between the review and now.
     monkeypatch.setattr(
-        "baton.threads.handoffs.skill_making.SkillMaking.publish", Failing(InvalidProcedure(["new rules"])).publish
+        "baton.threads.handoffs.skill_making.SkillMaking.save", Failing(InvalidProcedure(["new rules"])).save
     )
     await harness.say("m1", "create a skill")
 
