@@ -106,6 +106,8 @@ def newest(published: Published, cloud: RunningCloud) -> str:
         "AWS::URLSuffix": "amazonaws.com",
         "Stage": "dev",
         "FrontEndCertificateArn": "",
+        "RestDomain": "",
+        "SocketDomain": "",
     }
     resolver = Intrinsics(template, names, lambda logical_id, attribute: logical_id)
     html: str = resolver.resolve(template["Outputs"]["WidgetTag"]["Value"])
