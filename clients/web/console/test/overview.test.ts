@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { TurnCounts } from "../src/api/turn-counts.ts";
 import {
   type AgentDay,
   added,
@@ -8,7 +9,6 @@ import {
   sum,
   summed,
   type Totals,
-  type TurnCounts,
 } from "../src/views/overview/totals.ts";
 
 function day(date: string, agentId: string | null, turns: number, more: Partial<AgentDay> = {}): AgentDay {

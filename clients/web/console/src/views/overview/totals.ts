@@ -1,13 +1,4 @@
-/** Some turns, with what they used. */
-export interface TurnCounts {
-  readonly turns: number;
-  readonly failures: number;
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  readonly cachedInputTokens: number;
-  readonly cost: number | null;
-  readonly unpriced: number;
-}
+import { sumByKey, sumTurns, type TurnCounts } from "../../api/turn-counts.ts";
 
 /** The turns of an agent on a day, as one page of the overview counts them. */
 export interface AgentDay extends TurnCounts {
@@ -65,18 +56,14 @@ export function added(totals: Totals | null, page: OverviewPage): Totals {
     },
     slowest: top([...totals.slowest, ...page.slowest], (one, other) => other.durationMs - one.durationMs),
     costliest: top([...totals.costliest, ...page.costliest], dearerFirst),
-    selfStarted: both(totals.selfStarted, page.selfStarted),
+    selfStarted: sumTurns(totals.selfStarted, page.selfStarted),
   };
 }
 
 /** Sums up days, those with the same key into one that has the first one's day and agent; sorted by key. */
 export function summed(days: readonly AgentDay[], keyOf: (day: AgentDay) => string): AgentDay[] {
-  const found = new Map<string, AgentDay>();
-  for (const each of days) {
-    const known = found.get(keyOf(each));
-    found.set(keyOf(each), known ? both(known, each) : each);
-  }
-  return [...found.entries()].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, each]) => each);
+  const sums = sumByKey(days, keyOf, sumTurns);
+  return [...sums].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, day]) => day);
 }
 
 /** All days and agents as one; null without any. */
@@ -103,24 +90,6 @@ export function percentile({ boundsMs, counts }: Totals["firstTokens"], share: n
     left -= count;
   }
   return Number.POSITIVE_INFINITY;
-}
-
-function both<Counts extends TurnCounts>(one: Counts, other: TurnCounts): Counts {
-  return {
-    ...one,
-    turns: one.turns + other.turns,
-    failures: one.failures + other.failures,
-    inputTokens: one.inputTokens + other.inputTokens,
-    outputTokens: one.outputTokens + other.outputTokens,
-    cachedInputTokens: one.cachedInputTokens + other.cachedInputTokens,
-    cost: one.cost === null && other.cost === null ? null : cents((one.cost ?? 0) + (other.cost ?? 0)),
-    unpriced: one.unpriced + other.unpriced,
-  };
-}
-
-/** Billionths are exact on the server: rounding to them undoes what adding binary fractions has changed. */
-function cents(cost: number): number {
-  return Math.round(cost * 1e9) / 1e9;
 }
 
 function errorsOf(errors: Totals["errors"]): Totals["errors"] {

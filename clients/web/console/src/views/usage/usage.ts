@@ -1,24 +1,11 @@
-/** Some turns, with what they used. */
-export interface TurnCounts {
-  readonly turns: number;
-  readonly failures: number;
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  readonly cachedInputTokens: number;
-  readonly cost: number | null;
-  readonly unpriced: number;
-}
+import { sumByKey, sumTokens, sumTurns, type TokenCounts, type TurnCounts } from "../../api/turn-counts.ts";
 
 export interface AgentUsage extends TurnCounts {
   readonly agentId: string | null;
 }
 
-export interface ModelTokens {
+export interface ModelTokens extends TokenCounts {
   readonly model: string;
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  readonly cachedInputTokens: number;
-  readonly cost: number | null;
 }
 
 /** One page of `GET /v1/usage`. */
@@ -36,42 +23,14 @@ export interface UsagePage extends TurnCounts {
 export function added(total: UsagePage | null, page: UsagePage): UsagePage {
   if (!total) return page;
   return {
-    ...total,
-    ...summed(total, page),
+    ...sumTurns(total, page),
     threads: total.threads + page.threads,
-    agents: joined(total.agents, page.agents, ({ agentId }) => agentId ?? ""),
-    models: joined(total.models, page.models, ({ model }) => model),
+    agents: [...sumByKey([...total.agents, ...page.agents], ({ agentId }) => agentId ?? "", sumTurns).values()],
+    models: [...sumByKey([...total.models, ...page.models], ({ model }) => model, sumTokens).values()],
     storage: {
       objects: total.storage.objects + page.storage.objects,
       bytes: total.storage.bytes + page.storage.bytes,
     },
     nextCursor: page.nextCursor,
   };
-}
-
-const COUNTS = ["turns", "failures", "inputTokens", "outputTokens", "cachedInputTokens", "unpriced"] as const;
-type Counted = Partial<Record<(typeof COUNTS)[number], number>> & { readonly cost: number | null };
-
-function joined<Entry extends Counted>(
-  ones: readonly Entry[],
-  others: readonly Entry[],
-  keyOf: (entry: Entry) => string,
-): Entry[] {
-  const entries = new Map(ones.map((entry) => [keyOf(entry), entry]));
-  for (const entry of others) {
-    const before = entries.get(keyOf(entry));
-    entries.set(keyOf(entry), before ? { ...before, ...summed(before, entry) } : entry);
-  }
-  return [...entries.values()];
-}
-
-/** Costs are whole billionths: rounding undoes what adding binary fractions has changed. */
-function summed(one: Counted, other: Counted): Counted {
-  const sums = COUNTS.filter((name) => one[name] !== undefined).map((name) => [
-    name,
-    (one[name] ?? 0) + (other[name] ?? 0),
-  ]);
-  const cost =
-    one.cost === null && other.cost === null ? null : Math.round(((one.cost ?? 0) + (other.cost ?? 0)) * 1e9) / 1e9;
-  return { ...Object.fromEntries(sums), cost };
 }
