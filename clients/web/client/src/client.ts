@@ -77,7 +77,7 @@ export class BatonClient {
     this.#offer.context = context;
   }
 
-  /** The language of the page, told with every message; `undefined` for what is no language tag. */
+  /** The page's language, which is sent with every message; `undefined` if the text was no language tag. */
   get locale(): string | undefined {
     return this.#offer.locale;
   }

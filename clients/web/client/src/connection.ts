@@ -28,7 +28,7 @@ export interface ConnectionListener {
   changed(state: ConnectionState): void;
   /** The token could not be fetched; unless nobody is signed in, it is tried again. */
   tokenFailed(error: TokenError): void;
-  /** The server has let nobody in, of which a WebSocket does not tell why. */
+  /** The server has refused the connection. A WebSocket does not say why. */
   refused(): void;
   /** Everything that was sent before the last ping has reached the server. */
   arrived(): void;
@@ -60,14 +60,14 @@ const AWAY_SECONDS = 300;
 /** A tick that comes so late tells of a page that slept or is throttled, not of a connection that is dead. */
 const LATE_TICK_SECONDS = 2.5;
 const GRACE_SECONDS = 4;
-/** A connection that is to be replaced as soon as it is there is replaced later: the next may be told the same. */
+/** The least age at which a connection is replaced, because the server may ask the next one for the same. */
 const SETTLE_SECONDS = 60;
 /** The machine has slept, or the page was frozen. Hidden pages, which are woken once a minute, do not count. */
 const NAP_SECONDS = 30;
 
 /**
- * One WebSocket that is kept alive: replaced when it falls silent while something is awaited, which a lost network never
- * tells, or when its token ends; given up when nobody looks.
+ * One WebSocket that is kept alive: replaced when it falls silent while something is awaited, because a lost network
+ * sends no event, or when its token ends; given up when nobody looks.
  */
 export class Connection {
   readonly #url: string;
@@ -122,13 +122,13 @@ export class Connection {
   /** Sends one frame, which is answered; false if there is no connection. One at rest is opened. */
   send(frame: ClientFrame): boolean {
     if (this.#state.status === "resting") this.retryNow();
-    if (!this.tell(frame)) return false;
+    if (!this.transmit(frame)) return false;
     this.#answerBy = Math.min(this.#answerBy, seconds() + this.#patience.answer);
     return true;
   }
 
   /** Sends one frame that nothing answers; false if there is no connection. */
-  tell(frame: ClientFrame): boolean {
+  transmit(frame: ClientFrame): boolean {
     if (!this.isOpen) return false;
     this.#socket?.send(JSON.stringify(frame));
     this.#upkeep.used();
@@ -317,7 +317,7 @@ export class Connection {
       const due = isAsking ? "ask" : this.#upkeep.due(this.#renewAt);
       if (due === "ask") this.ping();
       else if (due === "replace") this.renew();
-      else if (due === "quiet") this.tell({ action: "ping", quiet: true });
+      else if (due === "quiet") this.transmit({ action: "ping", quiet: true });
     }
     if (now > this.#renewAt) this.renew();
   }

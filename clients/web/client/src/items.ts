@@ -73,7 +73,7 @@ export interface ThinkingItem extends Shown {
 export type NoteKind = "handoff" | "return" | "stopped" | "closed" | "error" | "event" | "spending" | (string & {});
 
 /**
- * A line between messages. `label` is the server's sentence; where there is none, `kind` and `reason` tell. An `event`
+ * A line between messages. `label` is the server's sentence; where there is none, `kind` and `reason` say what happened. An `event`
  * has begun its run by itself: `reason` is `schedule`, `event` or `task`, and `label` its text. `spending` says that
  * `percent` of what models may cost are spent, until `resetsAt`.
  */

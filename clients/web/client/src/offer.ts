@@ -45,7 +45,7 @@ function languageTag(tag: string | undefined): string | undefined {
   }
 }
 
-/** What the page tells with every message: its tools, its context and its language. */
+/** What the page sends with every message: its tools, its context and its language. */
 export class Offer extends Emitter<{ change: null }> {
   #tools: ReadonlyMap<string, ClientTool> = new Map();
   context: ContextSource = [];
@@ -55,7 +55,7 @@ export class Offer extends Emitter<{ change: null }> {
     return this.#locale;
   }
 
-  /** What is no language is not told. */
+  /** Drops a text that is no language tag. */
   set locale(tag: string | undefined) {
     this.#locale = languageTag(tag);
   }

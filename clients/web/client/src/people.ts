@@ -102,7 +102,7 @@ export class People {
     const { talk, connection, threadId } = this.#host;
     if (!talk.state?.desk || seconds() - this.#toldAt < TYPING_SECONDS) return;
     this.#toldAt = seconds();
-    connection.tell({ action: "typing", threadId });
+    connection.transmit({ action: "typing", threadId });
   }
 
   /** What was written is sent: the next word is news again. */

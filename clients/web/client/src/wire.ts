@@ -322,7 +322,6 @@ export interface BackgroundTask {
   readonly resultRunId: string | null;
 }
 
-/** What is said or asked when a run begins. */
 /** A time, or several, at which a run begins by itself. */
 export interface Schedule {
   readonly id: string;
@@ -343,6 +342,7 @@ export interface EventMessage {
   readonly content: { readonly kind?: string; readonly label?: string };
 }
 
+/** What is said or asked when a run begins. */
 export interface RunInput {
   readonly messages?: readonly (StoredMessage | EventMessage)[];
   readonly resume?: readonly {

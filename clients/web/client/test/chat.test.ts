@@ -329,7 +329,7 @@ test("stopping is asked for again by the next connection", async () => {
   FakeSocket.last.open();
   await settled();
   assert.deepEqual(FakeSocket.last.sent.find(({ action }) => action === "cancel")?.runId, "r-1");
-  assert.deepEqual(FakeSocket.last.actions().slice(0, 2), ["cancel", "ping"]); // whose answer tells that it has arrived
+  assert.deepEqual(FakeSocket.last.actions().slice(0, 2), ["cancel", "ping"]); // the answer to the ping shows that it has arrived
 });
 
 test("a second attempt drops what the first has said", async () => {

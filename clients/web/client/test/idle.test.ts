@@ -52,7 +52,7 @@ test("a page that is hidden gives its connection up after minutes, and reads wha
   await server.pass(AWAY);
   assert.equal(chat.snapshot.connection.status, "resting");
   const before = server.frames.length;
-  for (const event of ["offline", "online", "pageshow"] as const) browser.tell(event);
+  for (const event of ["offline", "online", "pageshow"] as const) browser.dispatch(event);
   await server.pass(3 * HOUR);
   assert.deepEqual([server.frames.length, server.connections], [before, 1]);
   browser.show();
@@ -71,7 +71,7 @@ test("a panel that is closed gives its connection up after minutes, also in a pa
   await server.pass(AWAY);
   assert.equal(chat.snapshot.connection.status, "resting");
   browser.show();
-  browser.tell("online");
+  browser.dispatch("online");
   await server.pass(HOUR);
   assert.equal(server.connections, 1);
   chat.isShown = true;
@@ -95,7 +95,7 @@ test("a look at another page now and then costs nothing", async (context) => {
   assert.deepEqual([server.frames.length, server.connections], [before, 1]);
 });
 
-test("what is said to a chat at rest is sent once, by a connection of its own", async (context) => {
+test("a message to a resting chat is sent once, over a new connection", async (context) => {
   const browser = new FakeBrowser(context);
   const server = new FakeServer();
   const chat = begin();
@@ -179,7 +179,7 @@ test("a network that is lost after a message was accepted is noticed before its 
   assert.notEqual(FakeSocket.last, first);
 });
 
-test("a machine that slept, whose page was not told, asks whether its connection lives", async () => {
+test("after a sleep without an event of the browser, the client checks its connection", async () => {
   await connected();
   const socket = FakeSocket.last;
   await pass(5);
@@ -191,7 +191,7 @@ test("a machine that slept, whose page was not told, asks whether its connection
   assert.notEqual(FakeSocket.last, socket);
 });
 
-test("whoever begins to write after a while finds out beforehand whether the connection lives", async () => {
+test("when a user begins to write after a while, the client first checks its connection", async () => {
   const server = new FakeServer();
   const chat = begin();
   await server.pass(90);

@@ -85,7 +85,7 @@ export class FakeBrowser {
     });
   }
 
-  tell(event: "online" | "offline" | "pageshow"): void {
+  dispatch(event: "online" | "offline" | "pageshow"): void {
     this.#window.dispatchEvent(new Event(event));
   }
 

@@ -104,7 +104,7 @@ test("people are notified now and then that the user is writing, and agents neve
   assert.equal(notices(), 3);
 });
 
-test("whoever writes for long, to a person who says nothing, keeps the connection", async () => {
+test("a user who writes for long to a silent person keeps the connection", async () => {
   const chat = await connected();
   FakeSocket.last.hear(...runOf("m-0", "Hello"), snapshot(6, "active"));
   const socket = FakeSocket.last;
@@ -129,7 +129,7 @@ test("the desks of the main agent can be asked for, until one of them has the co
   assert.equal(chat.snapshot.deskOpensAt, OFFERED.opensAt);
 });
 
-test("the language of the page is told with messages and with the wish for a person", async () => {
+test("the page's language is sent with messages and with requests for a person", async () => {
   page.answers["/v1/agents"] = agents();
   page.answers[`/v1/threads/${THREAD}/desk`] = {};
   const chat = await connected({ locale: "de-AT-u-ca-gregory" });
@@ -142,7 +142,7 @@ test("the language of the page is told with messages and with the wish for a per
 });
 
 for (const locale of ["", "English (US)", "x-klingon", undefined])
-  test(`a page whose language is no tag (${locale}) tells none`, async () => {
+  test(`a page whose language is no tag (${locale}) sends none`, async () => {
     const chat = await connected(locale === undefined ? {} : { locale });
     chat.send("Hello");
     assert.equal("locale" in (FakeSocket.last.sent.find(({ action }) => action === "message") ?? {}), false);
@@ -177,11 +177,11 @@ test("a token that the server refuses is reported, and not tried again at once",
 test("a browser that goes offline is believed after a second without an answer", async (context) => {
   const browser = new FakeBrowser(context);
   const chat = await connected();
-  browser.tell("offline");
+  browser.dispatch("offline");
   FakeSocket.last.hear({ type: "PONG" });
   await pass(3);
   assert.equal(chat.snapshot.connection.status, "open");
-  browser.tell("offline");
+  browser.dispatch("offline");
   await pass(3);
   assert.notEqual(chat.snapshot.connection.status, "open");
 });

@@ -29,7 +29,7 @@ export class FakeServer {
   idleMs = 10 * 60 * 1000;
   /** Age at which a connection is to be replaced. */
   oldMs = LIFE_MS - ADVICE_MS;
-  /** Nothing passes any more on the connections there are, and nobody is told. */
+  /** Open connections pass nothing more, and send no event. */
   isDead = false;
   /** The number of the conversation's last event. */
   lastSeq = 5;

@@ -119,7 +119,7 @@ export const texts = {
     pause: "Pause",
     resume: "Resume",
     cancel: "Delete",
-    cancelSure: "It will have no more runs.",
+    cancelSure: "It will begin no more runs.",
     statuses: { active: "active", paused: "paused", finished: "finished" },
   },
   background: {

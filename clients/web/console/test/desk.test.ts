@@ -101,7 +101,7 @@ test("a message that is sent again has its id, and another message has another",
   assert.notEqual(reloaded.attempt("t-1", toUser("Goodbye")), first);
 });
 
-test("a text that has arrived leaves the field, and the same text anew is another message", () => {
+test("a text that has arrived leaves the field, and the same text sent again is another message", () => {
   const texts = new UnsentTexts(storage(), "acme", "anna");
   texts.change("t-1", { reply: "OK" });
   const first = texts.attempt("t-1", toUser("OK"));

@@ -474,7 +474,7 @@ export class BatonChat extends LitElement {
     chat.on("change", (snapshot) => {
       if (this.#chat !== chat) return;
       const isLive = snapshot.connection.status === "open";
-      if (isLive && !wasLive) void this.#threads?.read(); // nobody has told meanwhile
+      if (isLive && !wasLive) void this.#threads?.read(); // no event has reported changes meanwhile
       wasLive = isLive;
       this.#redrawing.ask();
       if (snapshot.workflow) this.#leftAfter = lastSaid(snapshot);
@@ -499,7 +499,7 @@ export class BatonChat extends LitElement {
       this.announced = text;
     });
     chat.on("error", (error: BatonError) => {
-      if (error.code !== "client_tool_failed") this.problem = explain(this.ui.locale.say, error); // that one is told to the agent
+      if (error.code !== "client_tool_failed") this.problem = explain(this.ui.locale.say, error); // the agent gets that one
       this.#tell("baton-error", error);
     });
     chat.on("logout", () => this.#signedOut());

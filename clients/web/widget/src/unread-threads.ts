@@ -9,7 +9,7 @@ const READ_MS = 2000;
 const ASKED_READ_MS = 15_000;
 /** The shortest pause between two requests for the numbers while there is no connection that brings them. */
 const LOOK_MS = 600_000;
-/** What tells that somebody is at the page. */
+/** Events that show that somebody is at the page. */
 const SIGNS = ["focus", "pointerdown", "keydown"] as const;
 
 /** Unread answers of the user's conversations, as the server counts them, and the marker of what was read here. */
@@ -31,7 +31,7 @@ export class UnreadThreads {
   #readAt = 0;
 
   /**
-   * `isLive` tells whether there is a connection, which brings the numbers. While there is none, they are asked for when
+   * `isLive` says whether there is a connection, which brings the numbers. While there is none, they are asked for when
    * somebody is at the page. With a `sessionId` only that conversation counts.
    */
   constructor(client: BatonClient, changed: () => void, isLive: () => boolean, sessionId?: string | null) {

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { explain } from "../src/failures.ts";
 import { Locale, loadLocale } from "../src/locales/index.ts";
 
-test("what fails for a moment is told in the user's language, and anything else by the server", async () => {
+test("temporary failures are described in the user's language, and others in the server's words", async () => {
   const { say } = await loadLocale("de");
   const message = "Please try again in a moment, with the same messageId.";
   for (const code of ["store_unavailable", "thread_busy", "network_failed"])

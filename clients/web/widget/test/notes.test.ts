@@ -13,7 +13,7 @@ const said = (content: string, runId = "run-2"): Item => ({
 });
 const task = note({ reason: "task", label: "researcher", runId: "run-2" });
 
-test("a return is told once: by the next answer, if that tells it", () => {
+test("a return is shown once: by the next answer, if that describes it", () => {
   const back = note({ kind: "return", label: "You are talking to Assistant again." });
   assert.equal(isShownNote([back, said("You are talking to Assistant again.")], 0), false);
   assert.equal(isShownNote([back, said("Anna has left. You are talking to Assistant again.")], 0), false);

@@ -58,7 +58,7 @@ export class BatonBackground extends Piece {
     const calls = items?.filter(({ role }) => role === "tool").length;
     const asked = `${threadId} ${items?.findLast(({ runId }) => runId)?.runId} ${calls}`;
     if (connection?.status !== "open") {
-      this.#asked = ""; // its changes are not told
+      this.#asked = ""; // no event reports its changes
       return;
     }
     if (!isKnown || run || asked === this.#asked) return; // it may begin and end with each run
@@ -67,7 +67,7 @@ export class BatonBackground extends Piece {
     void this.#load();
   }
 
-  /** Asks again when a task changes, and with every new connection: its changes were not told meanwhile. */
+  /** Asks again when a task changes, and with every new connection: no event has reported its changes meanwhile. */
   #listen(chat: Chat | null): void {
     if (chat === this.#heard) return;
     this.#leave?.();

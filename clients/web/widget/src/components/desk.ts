@@ -74,7 +74,7 @@ export class BatonPeople extends Piece {
     try {
       await this.ui.chat?.askForPerson(id);
     } catch {
-      // the chat tells what went wrong
+      // the chat shows what went wrong
     }
     this.isAsked = false;
   }

@@ -43,7 +43,7 @@ export class Alerts {
     return this.isOn(kind);
   }
 
-  tell(title: string, body: string, open: () => void): void {
+  notify(title: string, body: string, open: () => void): void {
     if (this.isOn("sound")) this.#play();
     if (!this.isOn("notification") || !document.hidden) return;
     let notification: Notification;

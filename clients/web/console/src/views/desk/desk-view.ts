@@ -170,7 +170,7 @@ export class DeskView extends View {
     const open = () => {
       location.hash = hrefOf(["desk", item.threadId], this.place.parameters);
     };
-    this.#alerts.tell(words.news[news](item.userName ?? item.userId), item.lastMessage, open);
+    this.#alerts.notify(words.news[news](item.userName ?? item.userId), item.lastMessage, open);
   };
 
   #connected = (isLive: boolean, problem: Problem | null): void => {
