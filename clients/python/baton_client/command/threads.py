@@ -19,6 +19,7 @@ app = typer.Typer(no_args_is_help=True, help="List, read and end conversations, 
 
 THREAD = "/v1/threads/{thread_id}"
 ThreadId = Annotated[str, typer.Argument(help="The conversation's id, or the host application's own.")]
+Everybody = Annotated[bool, typer.Option("--everybody", help="Include the whole tenant; needs thread:read_all.")]
 Limit = Annotated[int, typer.Option(min=1, max=10_000, help="The largest number of entries.")]
 
 
@@ -51,9 +52,7 @@ TASK_COLUMNS = [
 @app.command("list")
 def list_(
     context: typer.Context,
-    everybody: Annotated[
-        bool, typer.Option("--everybody", help="Include the whole tenant; needs thread:read_all.")
-    ] = False,
+    everybody: Everybody = False,
     state: Annotated[State | None, typer.Option(help="Only those.")] = None,
     agent: Annotated[str | None, typer.Option(help="The agent of the conversations.")] = None,
     limit: Limit = 20,
@@ -68,9 +67,7 @@ def list_(
 def search(
     context: typer.Context,
     words: Annotated[list[str], typer.Argument(help="Words that the title or the beginning must contain.")],
-    everybody: Annotated[
-        bool, typer.Option("--everybody", help="Include the whole tenant; needs thread:read_all.")
-    ] = False,
+    everybody: Everybody = False,
     limit: Limit = 20,
     as_json: AsJson = False,
 ) -> None:

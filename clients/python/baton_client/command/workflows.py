@@ -9,7 +9,7 @@ import typer
 
 from baton_client.command.session import AsJson, Session, run
 from baton_client.command.terminal_text import one_line
-from baton_client.command.threads import Limit
+from baton_client.command.threads import Everybody, Limit
 
 app = typer.Typer(no_args_is_help=True, help="List completed workflows with their data.")
 
@@ -26,9 +26,7 @@ COLUMNS = [
 @app.command("list")
 def list_(
     context: typer.Context,
-    everybody: Annotated[
-        bool, typer.Option("--everybody", help="Include the whole tenant; needs thread:read_all.")
-    ] = False,
+    everybody: Everybody = False,
     user: Annotated[str | None, typer.Option(help="With --everybody: only of this user.")] = None,
     agent: Annotated[str | None, typer.Option(help="The agent of the workflows.")] = None,
     state: Annotated[str | None, typer.Option(help="The final state.")] = None,
