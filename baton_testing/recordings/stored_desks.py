@@ -33,7 +33,7 @@ class StoredDesks:
         if author is not None:
             says = "\n".join(_text(message) for message in messages if is_by_person(message))
             return _person(str(author["name"]), says=says)
-        sentences = [found for message in messages if (found := self._sentence(message)) is not None]
+        sentences = self._list_sentences(messages)
         if not sentences or any(message["role"] == "tool" for message in messages):
             return None
         step: Json = {"exit": True}
@@ -50,12 +50,15 @@ class StoredDesks:
 
     def follow(self, messages: Sequence[Json]) -> None:
         """Note where a run has left the conversation."""
-        sentences = [found for message in messages if (found := self._sentence(message)) is not None]
-        for name, values, _ in sentences:
+        for name, values, _ in self._list_sentences(messages):
             if name == "desk_taken":
                 self.person, self.is_at_desk = values["person"], True
             else:
                 self.person, self.is_at_desk = None, name in ARRIVALS
+
+    def _list_sentences(self, messages: Sequence[Json]) -> list[tuple[str, dict[str, str], str]]:
+        """Return the fixed sentences among messages, as ``_sentence`` describes one."""
+        return [sentence for message in messages if (sentence := self._sentence(message)) is not None]
 
     def _sentence(self, message: Json) -> tuple[str, dict[str, str], str] | None:
         """Return the name of a fixed sentence, the values in it, and the agent that says it; None for other words."""

@@ -117,9 +117,9 @@ class Admission:
         scope, thread_id, message_id = call.scope, request.thread.id, request.message_id
         begins_itself = isinstance(request, MessageRequest) and request.begun_by is not None
         try:
-            if isinstance(request, MessageRequest) and request.begun_by is not None:
-                await self._services.self_starts.check(scope, request.begun_by)
             if isinstance(request, MessageRequest):
+                if request.begun_by is not None:
+                    await self._services.self_starts.check(scope, request.begun_by)
                 await self._check_spending(scope, request)
             return await self._services.run_limits.check(
                 scope, thread_id, message_id, is_message=is_message, begins_itself=begins_itself

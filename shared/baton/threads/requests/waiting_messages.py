@@ -92,7 +92,7 @@ class WaitingMessages:
         if thread is None or thread.run is None or thread.run.message_id == request.message_id:
             return False
         others = await self.live.waiting(scope, thread.id)
-        same = next((other for other in others if other.message_id == request.message_id), None)
+        same = _find_message(others, request.message_id)
         if same is not None:
             return same.digest == request.digest
         if await self._is_full(scope, thread.id, others):
@@ -125,10 +125,10 @@ class WaitingMessages:
 
         Raises ``NotFound`` if the message is unknown, and ``AlreadyRunning`` if it has a turn or has entered a run.
         """
-        waiting = [message for message in await self.live.waiting(scope, thread_id) if message.message_id == message_id]
+        waiting = _find_message(await self.live.waiting(scope, thread_id), message_id)
         record = await self.store.get_turn(scope, thread_id, message_id)
-        if record is None and waiting:
-            record = await self.store.withdraw(scope, thread_id, message_id, waiting[0].digest)
+        if record is None and waiting is not None:
+            record = await self.store.withdraw(scope, thread_id, message_id, waiting.digest)
             if record is None:
                 await self.audit.record(
                     scope, "message.withdraw", thread_id=thread_id, outcome="allowed", detail={"messageId": message_id}
@@ -151,7 +151,7 @@ class WaitingMessages:
             return None  # a repetition changes nothing
         mode = await self._choose_mode(scope, thread, request)
         others = await self.live.waiting(scope, thread.id)
-        same = next((message for message in others if message.message_id == request.message_id), None)
+        same = _find_message(others, request.message_id)
         if same is not None:
             if same.digest != request.digest:
                 raise MessageIdConflict
@@ -215,6 +215,10 @@ class WaitingMessages:
 
     async def _is_unused(self, scope: Scope, thread_id: str, message: WaitingMessage) -> bool:
         return await self.store.get_turn(scope, thread_id, message.message_id) is None
+
+
+def _find_message(waiting: Sequence[WaitingMessage], message_id: str) -> WaitingMessage | None:
+    return next((message for message in waiting if message.message_id == message_id), None)
 
 
 def _asks_for_another(agents: RegisteredAgents, thread: Thread, text: str) -> bool:

@@ -154,7 +154,7 @@ class DueStarts:
             message.scope, message.thread_id, schedule_id, besides=message.request.message_id
         )
 
-    async def _record_slot(self, owner: Scope, thread_id: str, schedule_id: str, outcome: str) -> None:
+    async def _record_slot(self, owner: Scope, thread_id: str | None, schedule_id: str, outcome: str) -> None:
         """Audit that a slot of a schedule begins no run."""
         detail = {"scheduleId": schedule_id}
         await self.audit.record(owner, "schedule.run", thread_id=thread_id, outcome=outcome, detail=detail)
@@ -187,12 +187,10 @@ class DueStarts:
         chosen = await self.conversations.choose(due.owner, schedule)
         if chosen is None:
             return
-        scope, schedule = chosen.scope(due.owner), chosen
+        schedule, scope = chosen, chosen.scope(due.owner)
         if await self.conversations.is_forgotten(scope, schedule.run_thread_id):
             await self.schedules.remove(due.owner, schedule.id)
-            await self.audit.record(
-                due.owner, "schedule.run", thread_id=None, outcome="dropped", detail={"scheduleId": schedule.id}
-            )
+            await self._record_slot(due.owner, None, schedule.id, "dropped")
             return
         message_id = schedule.message_id
         request = MessageRequest(
