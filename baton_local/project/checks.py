@@ -166,8 +166,8 @@ def _function_of(tool: ToolDefinition | None) -> Callable[..., Any] | None:
     if not isinstance(tool, PythonTool):
         return None
     module, _, name = tool.entry_point.partition(":")
-    found = tool.function or getattr(sys.modules.get(module), name, None)
-    return found.function if isinstance(found, Tool) else found
+    function = tool.function or getattr(sys.modules.get(module), name, None)
+    return function.function if isinstance(function, Tool) else function
 
 
 def _unknown_states(workflow: WorkflowDefinition, tool: ToolDefinition | None) -> Iterator[str]:

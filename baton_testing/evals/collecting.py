@@ -111,8 +111,8 @@ def _case(thread: Thread, turn: Turn, messages: Sequence[Message], delivered: Co
     run = [message for message in messages if message.metadata.run_id == turn.run_id]
     if not run or run[0].role != "user":
         return None
-    asked = [message for message in messages if message.role == "user"]
-    earlier = [message for message in asked if message.metadata.ordinal < run[0].metadata.ordinal]
+    user_messages = [message for message in messages if message.role == "user"]
+    earlier = [message for message in user_messages if message.metadata.ordinal < run[0].metadata.ordinal]
     before = [message for message in earlier if message.metadata.run_id not in delivered]
     questions = [_text(message) for message in (*before, run[0])][-MAX_TURNS:]
     if not all(questions):

@@ -116,8 +116,8 @@ class Evaluation:
         passed = passed_as_a_whole(answer.error, tuple(scores))
         # Of a case that passes again and again, one transcript is enough.
         transcript = answer.transcript[-MAX_LINES:] if attempt == 0 or not passed else ()
-        shown = replace_surrogates(answer.text[:MAX_ANSWER])
-        text, lines = self._keep(shown, tuple(replace_surrogates(line[:MAX_LINE]) for line in transcript))
+        answer_text = replace_surrogates(answer.text[:MAX_ANSWER])
+        text, lines = self._keep(answer_text, tuple(replace_surrogates(line[:MAX_LINE]) for line in transcript))
         return RunRecord(
             passed=passed,
             scores=tuple(scores),

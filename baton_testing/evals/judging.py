@@ -129,11 +129,11 @@ def _evaluated(case: EvalCase, answer: Answer) -> dict[str, Any]:
     if len(whole) > MAX_TRANSCRIPT:
         half = MAX_TRANSCRIPT // 2
         whole = f"{whole[:half]}\n[cut: {len(whole) - 2 * half} characters]\n{whole[-half:]}"
-    found: dict[str, Any] = {"transcript": whole}
+    material: dict[str, Any] = {"transcript": whole}
     if not answer.delivered:
-        found["answer"] = answer.text[:MAX_TRANSCRIPT]
+        material["answer"] = answer.text[:MAX_TRANSCRIPT]
     if case.expected is not None:
-        found["expected"] = case.expected
+        material["expected"] = case.expected
     if case.reference is not None:
-        found["reference"] = case.reference
-    return found
+        material["reference"] = case.reference
+    return material

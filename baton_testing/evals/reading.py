@@ -98,8 +98,8 @@ def read_datasets(paths: Sequence[Path], *, tags: Sequence[str] = (), check: Che
         names = ", ".join(map(str, paths))
         if not cases:
             raise CannotRun(f"{names}: no cases. {ONE_A_LINE}")
-        known = ", ".join(sorted({tag for case in cases for tag in case.case.tags})) or "none"
-        raise CannotRun(f"{names}: no case has one of these tags. There are: {known}")
+        tags = ", ".join(sorted({tag for case in cases for tag in case.case.tags})) or "none"
+        raise CannotRun(f"{names}: no case has one of these tags. There are: {tags}")
     return chosen
 
 

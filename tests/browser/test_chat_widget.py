@@ -199,9 +199,9 @@ async def test_a_call_waits_for_an_answer_also_after_a_reload(
 ) -> None:
     model.script(calls_tools(("delete_page", {"page": "p-1"}), text="One moment."), answers("That is settled."))
     authorization = {"Authorization": f"Bearer {site.token}"}
-    begun = {"sessionId": site.session_id, "message": "Delete page 1", "agentId": "careful"}
+    request = {"sessionId": site.session_id, "message": "Delete page 1", "agentId": "careful"}
     async with httpx.AsyncClient(base_url=cloud.url, headers=authorization, timeout=60, trust_env=False) as product:
-        assert (await product.post("/v1/messages", json=begun)).json()["outcome"]["type"] == "interrupt"
+        assert (await product.post("/v1/messages", json=request)).json()["outcome"]["type"] == "interrupt"
         widget = Widget(page, site.url)
         await widget.open()
         await page.get_by_role("button", name=button, exact=True).click()
@@ -219,10 +219,10 @@ async def test_cards_tools_and_colours_of_the_guides_work_under_its_policy(
     scripts = {"tools.js": block(GUIDE, "widget_tools"), "card.js": card_script().replace("book_bike", "delete_page")}
     with foreign_site(tmp_path, cloud.url, scripts=scripts, styles=block(GUIDE, "widget_style")) as site:
         model.script(calls_tools(("delete_page", {"page": "p-1"})), answers("That is settled."))
-        begun = {"sessionId": site.session_id, "message": "Delete page 1", "agentId": "careful"}
+        request = {"sessionId": site.session_id, "message": "Delete page 1", "agentId": "careful"}
         authorization = {"Authorization": f"Bearer {site.token}"}
         async with httpx.AsyncClient(base_url=cloud.url, headers=authorization, timeout=60, trust_env=False) as product:
-            assert (await product.post("/v1/messages", json=begun)).json()["outcome"]["type"] == "interrupt"
+            assert (await product.post("/v1/messages", json=request)).json()["outcome"]["type"] == "interrupt"
         widget = Widget(page, site.url)
         await widget.open()
         await page.locator("baton-chat > .booking").get_by_role("button", name="Book now").click()

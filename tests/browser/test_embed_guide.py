@@ -141,9 +141,9 @@ async def test_a_call_waits_for_an_answer_also_after_a_reload(
 ) -> None:
     model.script(calls_tools(("delete_page", {"page": "p-1"}), text="One moment."), answers("That is settled."))
     authorization = {"Authorization": f"Bearer {host.token}"}
-    begun = {"sessionId": host.session_id, "message": "Delete page 1", "agentId": "careful"}
+    request = {"sessionId": host.session_id, "message": "Delete page 1", "agentId": "careful"}
     async with httpx.AsyncClient(base_url=cloud.url, headers=authorization, timeout=60, trust_env=False) as product:
-        assert (await product.post("/v1/messages", json=begun)).json()["outcome"]["type"] == "interrupt"
+        assert (await product.post("/v1/messages", json=request)).json()["outcome"]["type"] == "interrupt"
         screen = Screen(page, host.url, "li.{role}")
         await screen.open()
         await page.get_by_role("button", name=answer, exact=True).click()

@@ -145,9 +145,9 @@ class FakeDueItems:
 
     async def settle(self, later: LaterRun) -> None:
         message = later.message
-        place = (message.tenant_id, message.thread_id, message.request.message_id)
-        if place in self.later and self.later[place].at == later.at:
-            del self.later[place]
+        key = (message.tenant_id, message.thread_id, message.request.message_id)
+        if key in self.later and self.later[key].at == later.at:
+            del self.later[key]
 
 
 @dataclass

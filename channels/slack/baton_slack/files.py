@@ -52,8 +52,8 @@ class Files:
                         part = await client.threads.files.upload(
                             thread_id, data, name=name, content_type=media_type or UNKNOWN_TYPE
                         )
-                    kept = {"type": part["type"], "source": part["source"], "size": len(data)}
-                    uploaded = self._records.add(key, kept)
+                    record = {"type": part["type"], "source": part["source"], "size": len(data)}
+                    uploaded = self._records.add(key, record)
             except FileRefused as refusal:
                 problems.append(str(refusal))
             except ConfigurationError as refusal:  # it is empty

@@ -134,21 +134,21 @@ class Workspace:
 
     async def upload(self, job: Job, key: str, channel: str, thread_ts: str, name: str, data: bytes) -> None:
         """Share a file in a thread, once for ``key``. Raises ``FileUnfinished`` if Slack does not take it now."""
-        kept = self._records.get(f"post:{key}") or {}
-        if kept.get("isShared"):
+        record = self._records.get(f"post:{key}") or {}
+        if record.get("isShared"):
             return
-        if "file" not in kept or not await self._is_shared(kept["file"], channel):
+        if "file" not in record or not await self._is_shared(record["file"], channel):
             answer = await self._client.files_getUploadURLExternal(filename=name, length=len(data))
             # The address has its own key: it gets no token.
             async with self._session() as session, session.post(answer["upload_url"], data=data) as response:
                 if response.status != 200:
                     raise FileUnfinished
-            kept = {"file": str(answer["file_id"])}
-            self._records.put(f"post:{key}", kept)
+            record = {"file": str(answer["file_id"])}
+            self._records.put(f"post:{key}", record)
             await self._client.files_completeUploadExternal(
-                files=[{"id": kept["file"], "title": name}], channel_id=channel, thread_ts=thread_ts
+                files=[{"id": record["file"], "title": name}], channel_id=channel, thread_ts=thread_ts
             )
-        self._records.put(f"post:{key}", {**kept, "isShared": True})
+        self._records.put(f"post:{key}", {**record, "isShared": True})
 
     async def download(self, file: Json) -> bytes:
         """Return the bytes of a file of Slack. Raises ``FileRefused``, and ``FileUnfinished`` without them."""
