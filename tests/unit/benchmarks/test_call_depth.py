@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from benchmarks.call_depth import measure
 
-MOST_FRAMES = 19
-"""One of them limits what models may cost (`agents.limited_model`)."""
+MOST_FRAMES = 18
 MOST_GENERATORS = 3
 MOST_TASKS = 2
 MOST_BUFFERS = 3

@@ -52,10 +52,6 @@ class Dialogue:
         The caller commits the run and sends its last event (RUN_FINISHED or RUN_ERROR). A failure becomes the result's
         ``error``. Raises ``LeaseLost`` and ``StoreUnavailable``: then another worker takes the run over.
         """
-        await self._run()
-        self._complete()
-
-    async def _run(self) -> None:
         attempt, facts = self._attempt, self._attempt.facts
         attempt.emit(make_start_event(attempt))
         attempt.emit(state_snapshot(attempt.tracker.current.shown))
@@ -67,24 +63,25 @@ class Dialogue:
             # No model is called: the run is given up, or was cancelled while it waited.
             self._error = errors.Interrupted() if attempt.ends_at_once_as is OutcomeType.ERROR else None
             self._is_cancelled = self._error is None
-            return
-        try:
-            attempt.emit_all(attempt.tracker.begin_step())
-            is_next_asked = await self._router.begin()
-            while is_next_asked and not attempt.stop.is_set():
-                try:
-                    spoken = await self._runner.run_active()
-                except errors.ModelError as failure:
-                    self._router.take_back(failure)
-                    break
-                self._has_answered |= spoken.has_answered
-                is_next_asked = await self._router.hand_on(spoken)
-            self._is_cancelled = attempt.stop.is_set() and not facts.asks_no_model
-        except (errors.LeaseLost, errors.StoreUnavailable):
-            raise
-        except Exception as error:  # noqa: BLE001 - it becomes the run's error
-            self.fail(error)
-        attempt.emit_all(attempt.tracker.end_step())
+        else:
+            try:
+                attempt.emit_all(attempt.tracker.begin_step())
+                is_next_asked = await self._router.begin()
+                while is_next_asked and not attempt.stop.is_set():
+                    try:
+                        spoken = await self._runner.run_active()
+                    except errors.ModelError as failure:
+                        self._router.take_back(failure)
+                        break
+                    self._has_answered |= spoken.has_answered
+                    is_next_asked = await self._router.hand_on(spoken)
+                self._is_cancelled = attempt.stop.is_set() and not facts.asks_no_model
+            except (errors.LeaseLost, errors.StoreUnavailable):
+                raise
+            except Exception as error:  # noqa: BLE001 - it becomes the run's error
+                self.fail(error)
+            attempt.emit_all(attempt.tracker.end_step())
+        self._complete()
 
     def _complete(self) -> None:
         """Add the results and messages of an earlier attempt that belong to the run, and had no place in this one."""
