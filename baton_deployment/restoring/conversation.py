@@ -21,6 +21,7 @@ from baton.ports.clock import Clock
 from baton_deployment.restoring.comparison import Pair, pairs_of
 from baton_deployment.restoring.due_items import PastDue, prepare_due
 from baton_deployment.restoring.forgotten import ANYBODY, ForgottenSince
+from baton_deployment.restoring.item_counts import ItemCounts
 from baton_deployment.restoring.item_kinds import Handling, ItemKind
 from baton_deployment.restoring.live_writes import LiveWrites, has_expired
 from baton_deployment.restoring.object_versions import ObjectVersions
@@ -76,14 +77,7 @@ class RestoredConversation:
     """The result of the restore of a conversation, or of its plan."""
 
     outcome: Outcome
-    items: Counter[str] = field(default_factory=Counter)
-    """The items that were put back, by kind."""
-    replaced: int = 0
-    removed: int = 0
-    differing: int = 0
-    """Items that differ, and were left alone."""
-    removable: Counter[str] = field(default_factory=Counter)
-    """Missing items that were left out, because somebody may have removed them."""
+    counts: ItemCounts = field(default_factory=ItemCounts)
     files: int = 0
 
 
@@ -156,7 +150,7 @@ class ConversationRestore:
         if now is None or RESTORING in now:
             replaces = self.replaces or (now is not None and now[RESTORING] == Outcome.REPLACED.value)
             if differences.is_newer and not replaces:
-                return RestoredConversation(Outcome.GONE_ON, differing=differences.differing)
+                return RestoredConversation(Outcome.GONE_ON, ItemCounts(differing=differences.differing))
             return await self._restore_whole(scope, thread_id, then, now, _Mode(is_whole=True, replaces=replaces))
         has_gone_on = now.get("committed_fence") != then["committed_fence"]
         is_other = has_gone_on or differences.differing or _differs(then, now)
@@ -164,17 +158,19 @@ class ConversationRestore:
             return await self._restore_whole(scope, thread_id, then, now, _Mode(is_whole=True, replaces=True))
         is_same_thread = now.get("created_at") == then.get("created_at")
         if has_gone_on and not (is_same_thread and now.get("next_ordinal", 0) >= then["next_ordinal"]):
-            return RestoredConversation(Outcome.GONE_ON, differing=differences.differing)
-        items: Counter[str] = Counter()
-        removable = Counter[str]() if self.includes_removed else differences.removable
+            return RestoredConversation(Outcome.GONE_ON, ItemCounts(differing=differences.differing))
+        counts = ItemCounts()
         if differences.lost or (differences.removable and self.includes_removed):
-            _, items = await self._copy(scope, thread_id, then, _Mode(is_whole=self.includes_removed, replaces=False))
+            counts = await self._copy(scope, thread_id, then, _Mode(is_whole=self.includes_removed, replaces=False))
+        counts.differing = differences.differing
+        if not self.includes_removed:
+            counts.removable = differences.removable
         outcome = Outcome.DIFFERS if is_other else Outcome.UNCHANGED
         if has_gone_on:
             outcome = Outcome.GONE_ON
-        if items:
+        if counts.items:
             outcome = Outcome.COMPLETED
-        return RestoredConversation(outcome, items, differing=differences.differing, removable=removable)
+        return RestoredConversation(outcome, counts)
 
     async def _restore_whole(
         self, scope: Scope, thread_id: str, then: Item, now: Item | None, mode: _Mode
@@ -189,8 +185,8 @@ class ConversationRestore:
         )
         if not is_claimed:
             return RestoredConversation(Outcome.BUSY)
-        changes, items = await self._copy(scope, thread_id, then, mode)
-        await self._copy_owner(scope, thread_id, then, claim, items)
+        counts = await self._copy(scope, thread_id, then, mode)
+        await self._copy_owner(scope, thread_id, then, claim, counts.items)
         thread = {name: value for name, value in then.items() if name not in _LEASE}
         thread |= {"fence": claim["fence"], "next_seq": claim["next_seq"], "last_seq": claim["next_seq"] - 1}
         # Forgetting may have begun meanwhile: then its mark is there, or the tombstone is gone.
@@ -199,10 +195,10 @@ class ConversationRestore:
             "fence = :fence AND restoring = :outcome AND attribute_not_exists(swept)",
             {":fence": claim["fence"], ":outcome": claim[RESTORING]},
         )
-        items["conversations"] += 1
+        counts.items["conversations"] += 1
         if not is_there:
             return RestoredConversation(Outcome.FORGOTTEN)
-        return RestoredConversation(outcome, items, changes.replaced, changes.removed, changes.differing)
+        return RestoredConversation(outcome, counts)
 
     def _claim(self, scope: Scope, then: Item, now: Item | None, outcome: Outcome) -> Item:
         """Return the tombstone that hides the conversation. The user's list has it, so that forgetting finds it."""
@@ -244,10 +240,9 @@ class ConversationRestore:
 
     # Copies
 
-    async def _copy(self, scope: Scope, thread_id: str, then: Item, mode: _Mode) -> tuple[_Changes, Counter[str]]:
+    async def _copy(self, scope: Scope, thread_id: str, then: Item, mode: _Mode) -> ItemCounts:
         """Copy the items of the partition, but for the conversation's own."""
-        changes, items = _Changes(), Counter[str]()
-        episodes: list[int] = []
+        counts = ItemCounts()
 
         async def apply(pair: Pair) -> None:
             kind = pair.kind
@@ -260,20 +255,18 @@ class ConversationRestore:
                 copied = prepare_due(copied, self.past_due, self.clock.now())
             if copied is None or has_expired(copied, self.clock.now()):
                 if mode.replaces and pair.now is not None and not pair.item["SK"].startswith(keys.AUDIT):
-                    changes.removed += await self.writes.remove(pair.now)
+                    counts.removed += await self.writes.remove(pair.now)
                 return
             if pair.now is not None:
                 if pair.now == copied:
                     return
                 if mode.replaces:
-                    changes.replaced += await self.writes.replace(copied, pair.now)
+                    counts.replaced += await self.writes.replace(copied, pair.now)
                 else:
-                    changes.differing += 1
+                    counts.differing += 1
                 return
             if (mode.is_whole or kind.handling is Handling.HISTORY) and await self.writes.put_back(copied):
-                items[kind.name] += 1
-                if kind.name == "episodes":
-                    episodes.append(keys.episode.number(copied))
+                counts.items[kind.name] += 1
 
         batch: list[Pair] = []
         async with aclosing(pairs_of(self.source, self.live, then["PK"])) as pairs:
@@ -284,8 +277,8 @@ class ConversationRestore:
                     batch.clear()
             await gather_each(batch, apply, at_once=AT_ONCE)
         if mode.is_whole:
-            items += await self._copy_pointers(scope, thread_id, then)
-        return changes, items
+            counts.items += await self._copy_pointers(scope, thread_id, then)
+        return counts
 
     async def _copy_pointers(self, scope: Scope, thread_id: str, then: Item) -> Counter[str]:
         """Copy the items of the conversation that are in other partitions."""
@@ -326,15 +319,6 @@ class ConversationRestore:
         if self.objects is None:
             return 0
         return await self.objects.restore(f"{scope.tenant_id}/{thread_id}/", writes=self.writes.are_made)
-
-
-@dataclass(slots=True)
-class _Changes:
-    """Counts of a copy."""
-
-    replaced: int = 0
-    removed: int = 0
-    differing: int = 0
 
 
 def _differs(then: Item, now: Item) -> bool:

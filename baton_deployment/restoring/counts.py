@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from baton_deployment.restoring.conversation import Outcome, RestoredConversation
 from baton_deployment.restoring.conversation_check import ConversationState
+from baton_deployment.restoring.item_counts import ItemCounts
 from baton_deployment.restoring.records import RestoredRecords
 
 LISTED = 20
@@ -29,16 +30,11 @@ LINES: Mapping[Outcome, str] = {
 
 
 @dataclass(slots=True)
-class Counts:
+class Counts(ItemCounts):
     """Counts by outcome and by kind."""
 
     conversations: Counter[str] = field(default_factory=Counter)
-    items: Counter[str] = field(default_factory=Counter)
-    removable: Counter[str] = field(default_factory=Counter)
     files: int = 0
-    replaced: int = 0
-    removed: int = 0
-    differing: int = 0
     forgotten_records: int = 0
     unknown: int = 0
     listed: dict[str, list[str]] = field(default_factory=dict)
@@ -53,12 +49,8 @@ class Counts:
         if result.outcome is Outcome.NOT_BEGUN:
             return
         self.conversations[result.outcome.value] += 1
-        self.items += result.items
-        self.removable += result.removable
+        self.add(result.counts)
         self.files += result.files
-        self.replaced += result.replaced
-        self.removed += result.removed
-        self.differing += result.differing
         if result.outcome in ATTENTION:
             self._list(result.outcome.value, tenant_id, thread_id)
 
@@ -78,10 +70,7 @@ class Counts:
 
     def add_records(self, result: RestoredRecords) -> None:
         """Count the records of a partition."""
-        self.items += result.items
-        self.removable += result.removable
-        self.replaced += result.replaced
-        self.differing += result.differing
+        self.add(result)
         self.forgotten_records += result.forgotten
         self.unknown += result.unknown
 
@@ -134,14 +123,14 @@ class Counts:
     def of_json(cls, stored: Mapping[str, Any]) -> Self:
         """Read what ``as_json`` has returned."""
         return cls(
-            Counter(stored["conversations"]),
             Counter(stored["items"]),
             Counter(stored["removable"]),
-            stored["files"],
             stored["replaced"],
             stored["removed"],
             stored["differing"],
-            stored["forgottenRecords"],
-            stored["unknown"],
-            {name: list(entries) for name, entries in stored["listed"].items()},
+            conversations=Counter(stored["conversations"]),
+            files=stored["files"],
+            forgotten_records=stored["forgottenRecords"],
+            unknown=stored["unknown"],
+            listed={name: list(entries) for name, entries in stored["listed"].items()},
         )

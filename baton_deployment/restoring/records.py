@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from baton.adapters.dynamodb import agent_keys, keys
 from baton.adapters.dynamodb.attributes import Item
@@ -18,6 +17,7 @@ from baton.ports.clock import Clock
 from baton_deployment.restoring.comparison import Pair, pairs_of
 from baton_deployment.restoring.due_items import PastDue, prepare_due
 from baton_deployment.restoring.forgotten import ANYBODY, ForgottenSince
+from baton_deployment.restoring.item_counts import ItemCounts
 from baton_deployment.restoring.item_kinds import Handling, partition_name, tenant_of
 from baton_deployment.restoring.live_writes import LiveWrites, has_expired
 
@@ -26,16 +26,10 @@ BATCH = 512
 
 
 @dataclass(slots=True)
-class RestoredRecords:
+class RestoredRecords(ItemCounts):
     """The result of the restore of a partition, or of its plan."""
 
-    items: Counter[str] = field(default_factory=Counter)
-    """The items that were put back, by kind."""
-    removable: Counter[str] = field(default_factory=Counter)
-    """Missing items that were left out, because somebody may have removed them."""
     forgotten: int = 0
-    replaced: int = 0
-    differing: int = 0
     unknown: int = 0
     """Items of kinds that this release does not know. They are not copied."""
 
