@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Only package registries are needed: a missing Python is reported, not fetched from elsewhere.
 export UV_PYTHON_DOWNLOADS ?= never
 
-.PHONY: help setup web wheels new distributions run check test all lint types depth faults properties models mutations grants unit integration e2e browser infrastructure build validate client docs format clean account preflight deploy publish settings settings-show settings-file smoke teardown restore search-migrate search-reindex search-rebuild search-move search-verify search-repair
+.PHONY: help setup web wheels new distributions run check test all lint types depth faults properties models mutations grants unit integration e2e browser infrastructure build validate client docs format clean account preflight deploy publish settings smoke search restore teardown
 
 help: ## Show this list. STAGE is dev unless it is given
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -146,47 +146,23 @@ format: setup ## Format the code and mend what ruff can
 	@$(BIN)/ruff format
 	@$(BIN)/ruff check --fix
 
-# Their region is AWS_REGION or AWS_DEFAULT_REGION of the environment, or the profile's.
-account: setup ## Once in an account and region: the role by which API Gateway writes access logs (YES=1 asks nothing)
-	@$(BIN)/python -m baton_deployment account $(if $(YES),--yes)
+# Operation: `make COMMAND STAGE=dev ARGS="..."` is `baton COMMAND dev ...`, as projects run it. The region is AWS_REGION or
+# AWS_DEFAULT_REGION of the environment, or the profile's.
+account: setup ## Once in an account and region: the role by which API Gateway writes access logs (ARGS=--yes)
+	@$(BIN)/baton deploy --account $(ARGS)
 
-preflight: setup ## Check what a deployment needs: make preflight STAGE=dev|prod [MODEL=1: ask the models' provider too; UNCHECKED=ok]
-	@$(BIN)/python -m baton_deployment preflight $(STAGE) $(if $(MODEL),--model) $(if $(UNCHECKED),--unchecked)
+preflight: setup ## Check what a deployment needs: make preflight STAGE=dev|prod (ARGS="--model --unchecked")
+	@$(BIN)/baton deploy $(STAGE) --check $(ARGS)
 
-deploy: setup web ## Check, build, deploy to AWS, publish and try: make deploy STAGE=dev|prod [YES=1: ask nothing; UNCHECKED=ok]
-	@$(BIN)/python -m baton_deployment deploy $(STAGE) $(if $(YES),--yes) $(if $(UNCHECKED),--unchecked)
-
+deploy: setup web ## Check, build, deploy to AWS, publish and try: make deploy STAGE=dev|prod (ARGS="--yes --unchecked")
+settings: setup ## Check settings.STAGE.yaml, show how it differs from what is deployed, put it (ARGS=--check, --show, --yes)
 publish: setup ## Put the chat widget and the console where a deployed stage serves them: make publish STAGE=dev|prod
-	@$(BIN)/python -m baton_deployment publish $(STAGE)
-
-settings: setup ## Check settings.STAGE.yaml, show the difference to what is deployed, put it (ARGS=--check, --yes)
-	@$(BIN)/python -m baton_deployment settings $(STAGE) $(ARGS)
-
-settings-show: setup ## Print the deployed settings of a stage
-	@$(BIN)/python -m baton_deployment settings $(STAGE) --show
-
-settings-file: setup ## Write settings.STAGE.yaml from the parameters of earlier releases in samconfig.toml
-	@test ! -e settings.$(STAGE).yaml || { echo "settings.$(STAGE).yaml exists." >&2; exit 1; }
-	@$(BIN)/python -m baton_deployment settings $(STAGE) --from-parameters >settings.$(STAGE).yaml.new
-	@mv settings.$(STAGE).yaml.new settings.$(STAGE).yaml && echo "Wrote settings.$(STAGE).yaml"
-
-smoke: setup ## Try a deployed stage as a user: make smoke STAGE=dev|prod, or URL=https://... TOKEN=... [SOCKET_URL=wss://... DOCUMENT=1]
-	@$(BIN)/python -m baton_deployment smoke $(STAGE) $(if $(URL),--url "$(URL)") $(if $(SOCKET_URL),--socket-url "$(SOCKET_URL)") $(if $(DOCUMENT),--document)
-
-teardown: setup ## Show what there is of a stage, and delete what is named: make teardown STAGE=dev [DELETE="stack table bucket"] [CONFIRM=baton-dev]
-	@$(BIN)/python -m baton_deployment teardown $(STAGE) $(if $(CONFIRM),--confirm $(CONFIRM)) $(if $(DELETE),--delete $(DELETE))
-
-restore: setup ## Copy lost data back from a point in time: make restore STAGE=dev ARGS="--at 2026-11-26T09:30:00Z --tenant acme --plan"
-	@$(BIN)/python -m baton_deployment restore $(STAGE) $(ARGS)
-
-search-migrate: setup ## Make the search indices of a deployed stage: make search-migrate STAGE=dev (ARGS=--grant)
-search-reindex: setup ## Rebuild its indices for the present embedding model and release
-search-rebuild: setup ## Index all stored documents and episodes that are not in its indices
-search-move: setup ## Move its embedded indices to the OpenSearch beside them (ARGS="--tenant acme --agent rental")
-search-verify: setup ## Compare its indices with what is stored (ARGS="--tenant acme")
-search-repair: setup ## Index what search-verify has found missing
-search-migrate search-reindex search-rebuild search-move search-verify search-repair:
-	@$(BIN)/python -m baton_deployment search $(STAGE) $(@:search-%=%) $(ARGS)
+smoke: setup ## Try a deployed stage as a user: make smoke STAGE=dev|prod (TOKEN=..., ARGS="--url https://... --document")
+search: setup ## Administer its search: make search STAGE=dev ARGS="migrate|reindex|rebuild|move|verify|repair --tenant acme"
+restore: setup ## Copy lost data back: make restore STAGE=dev ARGS="--at 2026-11-26T09:30:00Z --tenant acme --plan"
+teardown: setup ## Show what there is of a stage, and delete what is named: make teardown STAGE=dev ARGS="stack table bucket"
+deploy settings publish smoke search restore teardown:
+	@$(BIN)/baton $@ $(STAGE) $(ARGS)
 
 clean: ## Remove what builds and tests leave behind; the environment stays
 	@rm -rf .aws-sam .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -40,6 +40,8 @@ from baton_local.root import ROOT
 Write = Callable[[str], None]
 PROTECTION = "DeletionProtection"
 """The parameter that protects the table from deletion."""
+ACCOUNT_STACK = "baton-account"
+"""The stack of API Gateway's logging role in an account and region."""
 
 
 @dataclass(frozen=True)
@@ -184,7 +186,7 @@ def _agree(
         write("\n".join((f"\nParameters of {stage.stack} that change:", *changes)))
     if settings.replaces:
         write("\n".join((f"\nSettings of {stage.stack} that change:", *settings.difference)))
-    if (changes or settings.replaces) and not confirm(f"\nDeploy {stage.stack} with these changes? [y/N] "):
+    if (changes or settings.replaces) and not confirm(f"\nDeploy {stage.stack} with these changes?"):
         raise DeploymentError("Nothing was deployed.")
     return settings
 
@@ -217,9 +219,14 @@ def build(deployment: Deployment, write: Write, *, prepare: Callable[[], None] =
 def deploy_account(write: Write, *, asks: bool = True) -> None:
     """Set API Gateway's logging role, once in an account and region. SAM shows the change, and asks if ``asks``.
 
-    Raises ``DeploymentError``.
+    A role that another stack or team has set stays. Raises ``DeploymentError``.
     """
     account = Account.here()
+    with problems_explained("API Gateway's logging role cannot be read"):
+        role = account.client("apigateway").get_account().get("cloudwatchRoleArn")
+        if role and describe_stack(account, ACCOUNT_STACK) is None:
+            write(f"There is nothing to do: API Gateway writes access logs in {account.region} as {role}.")
+            return
     config = ("--config-file", str(ROOT / "samconfig.toml"), "--config-env", "account")
     command = in_region(("sam", "deploy", *config), account.region)
     if not asks:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from baton_deployment.account import Account, problems_explained
+from baton_deployment.deployed_stack import read_outputs
 from baton_deployment.errors import DeploymentError
+from baton_deployment.stages import Stage
 
 if TYPE_CHECKING:
     from mypy_boto3_lambda import LambdaClient
@@ -18,34 +22,51 @@ MAX_INVOCATIONS = 100
 MOVE_COUNTS = ("owners_moved", "documents_copied")
 
 
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """A command, and what it is for."""
+
+    command: str
+    """One of ``COMMANDS``."""
+    tenants: Sequence[str] = ()
+    """All if there are none."""
+    agents: Sequence[str] = ()
+    """The agents of one tenant to ``move``."""
+    users: Sequence[str] = ()
+    """The users of one tenant to ``move``."""
+    grants: bool = False
+    """Whether ``migrate`` lets the functions into a domain whose administrator is the stack's ``SearchRole``."""
+
+
+def administer_stage(
+    account: Account, stage: Stage, request: SearchRequest, *, report: Callable[[str], None]
+) -> dict[str, Any]:
+    """Carry out a request in a deployed stage, as ``administer`` does. Raises ``DeploymentError``."""
+    outputs = read_outputs(account, stage.stack)
+    client = account.client("lambda", wait_seconds=FUNCTION_SECONDS)
+    with problems_explained("The search cannot be administered"):
+        return administer(client, outputs, request, report=report)
+
+
 def administer(
     client: LambdaClient,
     outputs: Mapping[str, str],
-    command: str,
+    request: SearchRequest,
     *,
-    tenants: Sequence[str] = (),
-    agents: Sequence[str] = (),
-    users: Sequence[str] = (),
-    grant: bool = False,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """Carry out a command in the stack with these outputs, and return the result of its last invocation.
+    """Carry out a request in the stack with these outputs, and return the result of its last invocation.
 
-    Raises ``DeploymentError``, and also for a command that is not complete.
-
-    ``agents`` and ``users`` are those of one tenant to ``move``, whose progress is reported line by line.
-
-    ``grant`` is for ``migrate`` in a domain whose administrator is the stack's ``SearchRole``: the functions are let
-    in too.
+    ``report`` gets lines about the progress of a move. Raises ``DeploymentError``, and also for a command that is not
+    complete.
     """
     function = outputs.get("SearchFunctionName")
     if function is None:
         raise DeploymentError("The stack has no search: deploy it without SearchEngine=none.")
-    event: dict[str, Any] = {"command": command}
-    event |= {
-        name: list(names) for name, names in (("tenants", tenants), ("agents", agents), ("users", users)) if names
-    }
-    if grant:
+    named = {"tenants": request.tenants, "agents": request.agents, "users": request.users}
+    event: dict[str, Any] = {"command": request.command}
+    event |= {name: list(names) for name, names in named.items() if names}
+    if request.grants:
         event["roles"] = outputs["FunctionRoleArns"].split(",")
     moved: dict[str, int] = {}
     for _ in range(MAX_INVOCATIONS):

@@ -96,6 +96,21 @@ def check_settings_file(stage: Stage) -> Iterator[Check]:
         yield fine(NAME, f"{path.name}: {count} issuer{'s' if count != 1 else ''} of tokens")
 
 
+def write_from_parameters(stage: Stage) -> Path:
+    """Write the stage's file with what an earlier release has read from parameters, and return its path.
+
+    Raises ``DeploymentError`` if there is such a file, or if it would not be valid.
+    """
+    path = path_of(stage)
+    text = from_parameters(stage.parameters)
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise DeploymentError(f"{path} exists, and was not replaced.") from None
+    return path
+
+
 def from_parameters(parameters: Mapping[str, str]) -> str:
     """Return the text of a settings file with what an earlier release has read from parameters.
 

@@ -16,6 +16,7 @@ from baton_deployment.account import Account, code_of, problems_explained
 from baton_deployment.deployed_stack import read_outputs
 from baton_deployment.errors import DeploymentError
 from baton_deployment.settings_file import path_of, read_settings_file
+from baton_deployment.stage_home import open_account
 from baton_deployment.stages import Stage
 
 Write = Callable[[str], None]
@@ -69,7 +70,9 @@ def show_settings(account: Account, stage: Stage) -> str:
     """Return the deployed document as it is. Raises ``DeploymentError`` if there is none."""
     deployed = read_deployed(account, _bucket(account, stage))
     if deployed is None:
-        raise DeploymentError(f"{stage.stack} has no settings: the defaults hold. `make settings` puts some.")
+        raise DeploymentError(
+            f"{stage.stack} has no settings: the defaults hold. `baton settings {stage.name}` puts some."
+        )
     return deployed.text.rstrip("\n")
 
 
@@ -100,7 +103,7 @@ def put_settings(
     write: Write,
     *,
     allowed_hosts: Sequence[str] = (),
-    confirm: Callable[[], bool] = lambda: True,
+    confirm: Callable[[str], bool] = lambda question: True,
     agreed: SettingsPlan | None = None,
 ) -> None:
     """Check the stage's file, print how it differs from what is deployed, and put it if ``confirm`` agrees.
@@ -122,25 +125,26 @@ def put_settings(
             "The deployed settings were changed by somebody else during this deployment, so they were not replaced. "
             "Deploy once more to see the new difference."
         )
-    if not confirm():
+    if not confirm("Put these settings?"):
         write("Nothing was put.")
         return
     version = _put(account, plan.bucket, plan.values, plan.deployed)
     write(f"The settings of {stage.stack} are put (version {version}). Functions use them within ten minutes.")
 
 
-def compare_settings(stage: Stage, write: Write) -> None:
+def compare_settings(stage: Stage, write: Write, *, allowed_hosts: Sequence[str] = ()) -> None:
     """Check the stage's file, and print how it differs from what is deployed, as far as that can be read.
 
     Raises ``DeploymentError`` if the file cannot be put.
     """
     path = path_of(stage)
-    if read_settings_file(path) is None:
+    if read_settings_file(path) is not None:
+        write(f"{path.name} is valid.")
+    elif not allowed_hosts:
         write(f"There is no {path.name}, so there is nothing to check.")
         return
-    write(f"{path.name} is valid.")
     try:
-        put_settings(Account.of(stage), stage, write, confirm=lambda: False)
+        put_settings(open_account(stage), stage, write, allowed_hosts=allowed_hosts, confirm=lambda question: False)
     except DeploymentError as problem:
         write(f"It is not compared with what is deployed: {problem}")
 

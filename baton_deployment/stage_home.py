@@ -1,4 +1,4 @@
-"""The account and region of a stage, recorded at its first deployment. It is deployed nowhere else."""
+"""The account and region of a stage, recorded at its first deployment. No command works on it elsewhere."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def read_home(stage: Stage) -> Home | None:
 
 
 def home_problem(stage: Stage, account: str, region: str) -> str:
-    """Return why a stage is not to be deployed to an account and region; empty if it may be.
+    """Return why a stage is not in an account and region; empty if it may be.
 
     Raises ``DeploymentError`` for a file with faults.
     """
@@ -64,20 +64,22 @@ def home_problem(stage: Stage, account: str, region: str) -> str:
 
 
 def remedy(stage: Stage) -> str:
-    """Return how to deploy a stage where it belongs, or to move it."""
+    """Return how to reach a stage where it belongs, or to move it."""
     return (
         f"Choose its credentials and region (AWS_PROFILE, AWS_REGION). If {stage.name} moves for good, remove "
         f"[{stage.name}] from {home_file(stage)}."
     )
 
 
-def require_home(account: Account, stage: Stage) -> None:
-    """Refuse an account and region that a stage does not belong to. Raises ``DeploymentError``.
+def open_account(stage: Stage) -> Account:
+    """Return the account and region of a stage. Raises ``DeploymentError`` if the stage belongs to others.
 
     AWS is asked only if a home is recorded.
     """
+    account = Account.of(stage)
     if read_home(stage) is not None and (problem := home_problem(stage, _number_of(account), account.region)):
         raise DeploymentError(f"{problem}. {remedy(stage)}")
+    return account
 
 
 def record_home(account: Account, stage: Stage) -> str:

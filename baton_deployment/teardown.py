@@ -138,7 +138,8 @@ def tear_down(teardown: Teardown, chosen: Collection[str], confirm: Callable[[st
     for line in teardown.lines(chosen):
         write(line)
     if not chosen:
-        write(f'\nNothing was deleted. Name what shall go: DELETE="{" ".join(teardown.choices)}"')
+        command = f"baton teardown {teardown.stage.name} {' '.join(teardown.choices)}"
+        write(f"\nNothing was deleted. Name what is to be deleted, of: {command}")
         return
     answer = confirm(
         f"\nDelete {', '.join(chosen)}? {_recovery(chosen)} Type the stack's name, {teardown.stage.stack}: "

@@ -13,11 +13,11 @@ def ask(question: str, otherwise: str) -> str:
         raise DeploymentError(f"Nobody answers, {otherwise}") from None
 
 
-def is_yes(answer: str) -> bool:
-    """Return whether an answer agrees."""
-    return answer.strip().lower() in ("y", "yes")
+def agree(question: str, otherwise: str) -> bool:
+    """Return whether the person at the terminal says yes. Raises ``DeploymentError`` if there is none."""
+    return ask(f"{question} [y/N] ", otherwise).strip().lower() in ("y", "yes")
 
 
 def agree_to_deploy(question: str) -> bool:
     """Return whether the person at the terminal agrees to a deployment. Raises ``DeploymentError`` if there is none."""
-    return is_yes(ask(question, "so nothing was deployed. YES=1 (make) or --yes (baton) answers."))
+    return agree(question, "so nothing was deployed. --yes answers.")

@@ -13,6 +13,7 @@ from baton_deployment.preflight import run_preflight
 from baton_deployment.stages import Stage, read_stage
 from baton_deployment.terminal import agree_to_deploy
 from baton_local.project.project_tools import packages_in
+from baton_local.root import ROOT
 from baton_project.building import assemble
 from baton_project.check import read_contents, unreadable
 from baton_project.errors import ProjectProblem
@@ -58,7 +59,8 @@ def carry_out(
         raise DeploymentError("\n".join(map(str, problems)))
 
     def prepare() -> None:
-        assemble(project, planned.folder)
+        if not _is_checkout(project):
+            assemble(project, planned.folder)
 
     if build_only:
         build(planned, write, prepare=prepare)
@@ -73,6 +75,8 @@ def plan(project: Project, stage: str) -> Deployment:
         declared = read_stage(file, stage)
     except DeploymentError as problem:
         raise ProjectProblem(str(problem)) from problem
+    if _is_checkout(project):
+        return Deployment.of_checkout(declared)
     config = ("--config-file", str(file), "--config-env", stage)
     return Deployment(
         stage=declared.with_overrides(_overrides(project, declared)),
@@ -83,6 +87,11 @@ def plan(project: Project, stage: str) -> Deployment:
         read_contents=partial(read_contents, project, stage),
         project=ProjectDocuments(project.libraries, project.settings.library_permissions, project.documents),
     )
+
+
+def _is_checkout(project: Project) -> bool:
+    """Return whether a project is the product's repository, which is built in its own tree."""
+    return project.folder == ROOT
 
 
 def _overrides(project: Project, stage: Stage) -> list[str]:

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import typer
 
+from baton_deployment.errors import DeploymentError
+from baton_local.errors import LocalCloudError
+
 
 class ProjectProblem(Exception):
     """The project cannot be used, or there is none."""
@@ -16,6 +19,24 @@ class ProjectProblem(Exception):
 
 class CheckFailed(Exception):
     """A part of the project cannot be used; the problem is printed already."""
+
+
+@contextmanager
+def exit_on_problems() -> Iterator[None]:
+    """Print a problem that the developer can fix without a traceback, and end with its exit code."""
+    try:
+        yield
+    except ProjectProblem as problem:
+        typer.echo(str(problem), err=True)
+        raise typer.Exit(2) from None
+    except (DeploymentError, LocalCloudError) as problem:
+        typer.echo(str(problem), err=True)
+        raise typer.Exit(1) from None
+    except CheckFailed:
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        typer.echo("\nStopped.", err=True)
+        raise typer.Exit(130) from None
 
 
 @contextmanager

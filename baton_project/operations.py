@@ -2,21 +2,112 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Collection
+from functools import partial
 from pathlib import Path
 
-from baton_deployment.account import Account
+from baton_deployment.errors import DeploymentError
+from baton_deployment.publishing import publish_front_ends
 from baton_deployment.restoring.command import RestoreRequest, restore
+from baton_deployment.search import SearchRequest, administer_stage, is_sound
+from baton_deployment.settings_file import write_from_parameters
+from baton_deployment.settings_put import compare_settings, put_settings, show_settings
+from baton_deployment.smoke import require_success, run_smoke
+from baton_deployment.smoke.target import given_token, target_at, target_of
+from baton_deployment.stage_home import open_account
+from baton_deployment.stages import Stage
+from baton_deployment.teardown import Teardown, tear_down
+from baton_deployment.template import DeployedTemplate
+from baton_deployment.terminal import agree, ask
+from baton_local.root import ROOT
 from baton_project.deploy import plan
 from baton_project.project import STATE, Project
 
 Write = Callable[[str], None]
+# Every function raises ``ProjectProblem`` and ``DeploymentError``.
 
 
-def restore_stage(
-    folder: Path, stage: str, request: RestoreRequest, confirm: Callable[[str], bool], write: Write
+def check_settings(folder: Path, stage: str, write: Write) -> None:
+    """Check a stage's settings file, and show how it differs from what is deployed."""
+    planned = plan(Project.found(folder), stage)
+    compare_settings(planned.stage, write, allowed_hosts=planned.allowed_hosts)
+
+
+def show_deployed_settings(folder: Path, stage: str, write: Write) -> None:
+    """Print the settings that a stage has."""
+    declared = _read_stage(folder, stage)
+    write(show_settings(open_account(declared), declared))
+
+
+def write_settings_file(folder: Path, stage: str, write: Write) -> None:
+    """Write a stage's settings file from parameters of earlier releases."""
+    write(f"Wrote {write_from_parameters(_read_stage(folder, stage))}")
+
+
+def change_settings(folder: Path, stage: str, write: Write, *, asks: bool) -> None:
+    """Put a stage's settings, after showing the difference and, if it ``asks``, a yes."""
+    planned = plan(Project.found(folder), stage)
+    account = open_account(planned.stage)
+    put_settings(
+        account,
+        planned.stage,
+        write,
+        allowed_hosts=planned.allowed_hosts,
+        confirm=_confirmation("so nothing was put.", asks=asks),
+    )
+
+
+def publish_stage(folder: Path, stage: str, write: Write) -> None:
+    """Publish what a stage serves to browsers. Raises ``LocalCloudError`` too if that cannot be built."""
+    declared = _read_stage(folder, stage)
+    write(publish_front_ends(open_account(declared), declared))
+
+
+def try_stage(folder: Path, stage: str, write: Write) -> None:
+    """Try a stage as a user."""
+    declared = _read_stage(folder, stage)
+    require_success(run_smoke(target_of(open_account(declared), declared, given_token()), write))
+
+
+def try_server(url: str, socket_url: str, write: Write, *, has_search: bool) -> None:
+    """Try the server at ``url`` as a user. Without the address of its WebSocket, it is the local cloud's."""
+    require_success(run_smoke(target_at(url, socket_url or None, given_token(), has_search=has_search), write))
+
+
+def administer_search(
+    folder: Path, stage: str, request: SearchRequest, write: Write, *, report: Callable[[str], None]
 ) -> None:
-    """Restore what is chosen into a stage. Raises ``ProjectProblem`` and ``DeploymentError``."""
+    """Carry out a command on a stage's indices, and print its result as JSON. ``report`` gets lines of progress."""
+    declared = _read_stage(folder, stage)
+    result = administer_stage(open_account(declared), declared, request, report=report)
+    write(json.dumps(result, indent=2))
+    if not is_sound(result):
+        raise DeploymentError("The indices differ from what is stored: see above.")
+
+
+def restore_stage(folder: Path, stage: str, request: RestoreRequest, write: Write, *, asks: bool) -> None:
+    """Restore what is chosen into a stage."""
     project = Project.found(folder)
     declared = plan(project, stage).stage
-    restore(Account.of(declared), declared, request, project.folder / STATE, confirm=confirm, write=write)
+    confirm = _confirmation("so nothing was written.", asks=asks)
+    restore(open_account(declared), declared, request, project.folder / STATE, confirm=confirm, write=write)
+
+
+def remove_stage(folder: Path, stage: str, parts: Collection[str], write: Write, *, answer: str) -> None:
+    """Show the parts of a stage, and delete those that are named. ``answer`` is the stack's name; empty: it asks."""
+    declared = _read_stage(folder, stage)
+    account = open_account(declared)
+    template = DeployedTemplate.read(ROOT / "template.yaml", declared.parameters, declared.stack, account.region)
+    otherwise = f"so nothing was deleted. `--confirm {declared.stack}` answers."
+    teardown = Teardown.of(account, declared, template)
+    tear_down(teardown, parts, lambda question: answer or ask(question, otherwise), write)
+
+
+def _read_stage(folder: Path, stage: str) -> Stage:
+    return plan(Project.found(folder), stage).stage
+
+
+def _confirmation(otherwise: str, *, asks: bool) -> Callable[[str], bool]:
+    """Return what answers a question: the person at the terminal, or yes unless it ``asks``."""
+    return partial(agree, otherwise=f"{otherwise} --yes answers.") if asks else lambda question: True

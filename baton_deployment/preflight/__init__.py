@@ -183,7 +183,7 @@ def run_preflight(
     if unchecked and not accepts_unchecked:
         raise DeploymentError(
             f"{', '.join(unchecked)}: not checked{consequence}. Grant what the rows name, or accept that with "
-            "UNCHECKED=ok (make) or --unchecked (baton)."
+            "--unchecked."
         )
 
 

@@ -94,5 +94,5 @@ def check_logging_role(account: Account) -> Iterator[Check]:
         yield fails(
             LOGGING_ROLE,
             "API Gateway has none in this account and region, and refuses every stage that writes access logs",
-            "make account, or in a project: baton deploy --account",
+            "baton deploy --account",
         )

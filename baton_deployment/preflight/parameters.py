@@ -21,7 +21,7 @@ ENVIRONMENT_BYTES = 4096
 LEAST_WEB_ACL_RATE = 10
 """The smallest rate of requests that AWS WAF limits."""
 CLOSE_BYTES = 100
-MIGRATION = "`make settings-file` writes such a file from the parameters; see docs/how-to/upgrade.md."
+MIGRATION = "`baton settings STAGE --from-parameters` writes such a file; see docs/how-to/upgrade.md."
 
 
 def check_parameters(template: DeployedTemplate) -> Iterator[Check]:

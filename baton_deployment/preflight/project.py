@@ -176,5 +176,5 @@ def _engine(template: DeployedTemplate) -> str:
     if not template.intrinsics.holds("EmbedsSearch"):
         return "OpenSearch, by the hour"
     if template.intrinsics.holds("UsesOpenSearch"):
-        return "embedded, files in a bucket; OpenSearch for owners without one (`make search-move` moves the others)"
+        return "embedded, files in a bucket; OpenSearch for owners without one (others: `baton search STAGE move`)"
     return "embedded, files in a bucket, free while idle"

@@ -52,7 +52,7 @@ def check_state(account: Account, stack: str) -> Iterator[Check]:
     )
     if status in {"ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "DELETE_FAILED"}:
         # A rollback that has failed leaves a table or a bucket, which deleting the stack keeps.
-        then = "" if status == "ROLLBACK_COMPLETE" else "\n`make teardown` shows what it has left behind."
+        then = "" if status == "ROLLBACK_COMPLETE" else "\n`baton teardown STAGE` shows what it has left behind."
         yield fails(STATE, f"{status}: the stack must be deleted before the next attempt", delete + then)
     elif status == "UPDATE_ROLLBACK_FAILED":
         command = f"aws cloudformation continue-update-rollback --stack-name {stack} --region {account.region}"

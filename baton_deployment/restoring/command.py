@@ -1,4 +1,4 @@
-"""``baton restore`` and ``make restore``: a plan, a question, the restore, and what follows it."""
+"""``baton restore``: a plan, a question, the restore, and what follows it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from baton_deployment.restoring.progress import Progress, ProgressFile
 from baton_deployment.restoring.repeated_requests import RepeatedRequests
 from baton_deployment.restoring.restoration import Position, Report, Restoration, Stores
 from baton_deployment.restoring.restored_table import RestoredTable, make_restored_table, read_restored_table
-from baton_deployment.search import FUNCTION_SECONDS, administer, is_sound
+from baton_deployment.search import FUNCTION_SECONDS, SearchRequest, administer, is_sound
 from baton_deployment.stages import Stage
 
 Write = Callable[[str], None]
@@ -168,8 +168,8 @@ class _Command:
             return
         client = self.account.client("lambda", wait_seconds=FUNCTION_SECONDS)
         named = sorted(tenants) if self.request.choice.tenant_id is not None else []
-        rebuilt = administer(client, self.outputs, "rebuild", tenants=named)
-        repaired = administer(client, self.outputs, "repair", tenants=named)
+        rebuilt = administer(client, self.outputs, SearchRequest("rebuild", named))
+        repaired = administer(client, self.outputs, SearchRequest("repair", named))
         self.write(
             f"Indices: {rebuilt.get('episodes_indexed', 0)} episodes indexed; {rebuilt.get('documents_started', 0)} "
             "documents are being indexed by the pipeline."

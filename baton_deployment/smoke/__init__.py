@@ -59,6 +59,14 @@ def run_smoke(target: Target, write: Write, step_seconds: float = STEP_SECONDS) 
     return trial
 
 
+def require_success(trial: Trial) -> None:
+    """Raise ``DeploymentError`` if a step has failed, or if no conversation was tried."""
+    if trial.has_failed:
+        raise DeploymentError("A step fails.")
+    if not trial.has_talked:
+        raise DeploymentError("No conversation was tried.")
+
+
 async def _try(target: Target, write: Write, step_seconds: float) -> Trial:
     checks: list[Check] = []
 
@@ -107,7 +115,7 @@ async def _outcome(target: Target, name: str, run: Callable[[], Awaitable[str]],
 def _advice(target: Target, problem: Exception) -> str:
     code = getattr(problem, "code", None) or str(problem).partition(":")[0]
     if "model" in str(code):
-        return "Is the model's key right, and ChatModel a model of its provider? `make preflight MODEL=1` asks it."
+        return "Is the model's key right, and ChatModel a model of its provider? `baton deploy STAGE --check --model`"
     if code == "unauthorized" and target.is_own_user:
         return "Functions keep secrets for 5 minutes: was the key changed just now?"
     if code == "unauthorized":

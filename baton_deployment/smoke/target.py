@@ -84,7 +84,7 @@ def target_at(url: str, socket_url: str | None, token: str | None, *, has_search
         token,
         reason="Set TOKEN= to a token of the server.",
         has_search=has_search,
-        no_document="set DOCUMENT=1 if the server's search is on",
+        no_document="add --document if the server's search is on",
     )
 
 

@@ -1,4 +1,4 @@
-"""The settings document as a file: read and checked, and put into the local bucket as `make settings` does."""
+"""The settings document as a file: read and checked, and put into the local bucket as `baton settings` does."""
 
 from __future__ import annotations
 

@@ -385,7 +385,7 @@ async def test_an_index_that_is_nearly_full_is_announced_with_the_command_that_m
     await console.page.reload()
     await expect(warnings).to_have_count(2)
     await expect(warnings.first).to_contain_text("83 % of the search index of tutor is used.")
-    await expect(warnings.first).to_contain_text(f'make search-move STAGE=… ARGS="--tenant {tenant} --agent tutor"')
+    await expect(warnings.first).to_contain_text(f"baton search STAGE move --tenant {tenant} --agent tutor")
     assert await faults(console) == []
     await console.page.set_viewport_size({"width": 390, "height": 700})
     assert await console.page.evaluate("document.documentElement.scrollWidth <= innerWidth")

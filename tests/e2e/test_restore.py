@@ -17,12 +17,12 @@ from typing import Any, Literal
 import httpx
 import pytest
 
-from baton_deployment.__main__ import main
 from baton_deployment.account import Account
 from baton_local.account import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
 from baton_local.engines.clients import client
 from baton_local.resources import create_table
 from baton_local.stack.declarations import Stack
+from tests.command_line import make_project, run_baton
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.sockets import PATIENCE_SECONDS, new_id
 from tests.e2e.users import Json, User
@@ -50,7 +50,7 @@ class Drill:
 
     cloud: RunningCloud
     stack: Stack
-    file: Path
+    project: Path
     tenant: str
     copy: str = ""
     at: str = ""
@@ -90,9 +90,12 @@ class Drill:
             self.s3.delete_object(Bucket=index, Key=content["Key"])
         return len(lost)
 
-    async def restore(self, *arguments: str) -> None:
-        command = ["restore", "dev", "--config-file", str(self.file), "--from", self.copy, "--at", self.at]
-        await asyncio.to_thread(main, [*command, "--tenant", self.tenant, *arguments])
+    async def restore(self, *arguments: str) -> str:
+        """Restore the tenant, and return what is printed."""
+        options = ("--folder", self.project, "--from", self.copy, "--at", self.at, "--tenant", self.tenant)
+        ended = await asyncio.to_thread(run_baton, "restore", "dev", *options, *arguments)
+        assert ended.exit_code == 0, ended.output
+        return ended.stdout
 
 
 @pytest.fixture
@@ -104,8 +107,9 @@ def drill(
         monkeypatch.setenv(name, environment[name])
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", ACCESS_KEY_ID)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET_ACCESS_KEY)
-    file = tmp_path / "samconfig.toml"
-    file.write_text(f'version = 0.1\n[dev.deploy.parameters]\nstack_name = "local"\nregion = "{REGION}"\n')
+    project = make_project(
+        tmp_path, f'version = 0.1\n[dev.deploy.parameters]\nstack_name = "local"\nregion = "{REGION}"\n'
+    )
     outputs = {
         "TableName": environment["BATON_TABLE"],
         "BucketName": environment["BATON_BUCKET"],
@@ -119,8 +123,7 @@ def drill(
 
     monkeypatch.setattr(Account, "client", chosen)
     monkeypatch.setattr("baton_deployment.restoring.command.read_outputs", lambda account, stack: outputs)
-    monkeypatch.setattr("baton_deployment.__main__.ROOT", tmp_path)
-    made = Drill(demo_cloud, product_stack, file, tenant)
+    made = Drill(demo_cloud, product_stack, project, tenant)
     made.keep_versions("Enabled")
     yield made
     made.keep_versions("Suspended")
@@ -150,9 +153,7 @@ async def listed(user: User) -> list[Json]:
     return [{name: value for name, value in thread.items() if name != "lastSeq"} for thread in threads]
 
 
-async def test_a_damaged_tenant_is_restored_verified_and_talks_on(
-    drill: Drill, users: tuple[User, User], capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_a_damaged_tenant_is_restored_verified_and_talks_on(drill: Drill, users: tuple[User, User]) -> None:
     (ada, bob), old, running, forgotten = users, new_id(), new_id(), new_id()
     async with ada.connect() as socket:
         for text in SAID:
@@ -171,12 +172,10 @@ async def test_a_damaged_tenant_is_restored_verified_and_talks_on(
     assert drill.damage() > 10
     assert (await ada.get(f"/threads/{old}")).status_code == 404
 
-    await drill.restore("--plan")
-    assert "2 conversations are missing: they come back whole" in capsys.readouterr().out
+    assert "2 conversations are missing: they come back whole" in await drill.restore("--plan")
     assert (await ada.get(f"/threads/{old}")).status_code == 404
 
-    await drill.restore("--yes")
-    report = capsys.readouterr().out
+    report = await drill.restore("--yes")
     assert "1 conversations were forgotten since" in report
     assert "1 requests to forget since then are repeated" in report
     assert "1 episodes indexed" in report

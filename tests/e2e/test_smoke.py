@@ -8,12 +8,11 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from baton_deployment.__main__ import main
 from baton_deployment.checks import Outcome
-from baton_deployment.errors import DeploymentError
 from baton_deployment.smoke import Trial, run_smoke
 from baton_deployment.smoke.target import Target, sign_token
 from baton_local.engines.clients import client
+from tests.command_line import run_baton
 from tests.e2e.cloud import RunningCloud
 from tests.fault_model import FaultModel, unauthorized
 
@@ -60,16 +59,16 @@ def test_a_wrong_key_of_the_model_fails_with_its_reason(cloud: RunningCloud, mod
     assert (found["token"], found["document"], found["forget"]) == (Outcome.FINE, Outcome.UNKNOWN, Outcome.FINE)
     [http] = [check for check in trial.checks if check.name == "HTTP"]
     assert "model_misconfigured" in http.detail
-    assert "make preflight MODEL=1" in http.advice
+    assert "baton deploy STAGE --check --model" in http.advice
 
 
 def test_a_pipeline_gets_the_exit_code_of_a_token_that_is_refused(
-    cloud: RunningCloud, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    cloud: RunningCloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TOKEN", "bad")
-    with pytest.raises(DeploymentError, match="A step fails"):
-        main(["smoke", "dev", "--url", cloud.url, "--socket-url", cloud.socket_url])
-    printed = capsys.readouterr().out
+    ended = run_baton("smoke", "--url", cloud.url, "--socket-url", cloud.socket_url)
+    assert (ended.exit_code, ended.stderr) == (1, "A step fails.\n")
+    printed = ended.stdout
     rows = {line[13:].split()[0]: line for line in printed.splitlines() if line[:1].strip()}
     assert rows["token"].startswith("FAILS")
     assert rows["HTTP"] == "not checked  HTTP          the token is not accepted"
@@ -78,18 +77,14 @@ def test_a_pipeline_gets_the_exit_code_of_a_token_that_is_refused(
 
 
 def test_a_given_token_of_a_user_costs_that_user_no_memory(
-    cloud: RunningCloud,
-    model: FaultModel,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    tenant: str,
+    cloud: RunningCloud, model: FaultModel, monkeypatch: pytest.MonkeyPatch, tenant: str
 ) -> None:
     token = cloud.token(tenant, "ada")
     with httpx.Client(base_url=cloud.url, headers={"Authorization": f"Bearer {token}"}, trust_env=False) as ada:
         mine = ada.post("/v1/messages", json={"messageId": "m-1", "message": "Remember me"}).json()["sessionId"]
         monkeypatch.setenv("TOKEN", token)
-        main(["smoke", "dev", "--url", cloud.url, "--socket-url", cloud.socket_url])
-        assert "not checked  document      set DOCUMENT=1" in capsys.readouterr().out
+        tried = run_baton("smoke", "--url", cloud.url, "--socket-url", cloud.socket_url).stdout
+        assert "not checked  document      add --document" in tried
         left = [thread["id"] for thread in ada.get("/v1/threads").json()["items"]]
     assert left == [mine]
 

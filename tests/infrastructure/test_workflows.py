@@ -71,15 +71,15 @@ def test_the_nightly_deployment_is_of_its_own_stage_and_always_removed() -> None
 TEARDOWN = """#!/bin/sh
 echo "$@" >>{log}
 case "$*" in
-  *DELETE=*) ;;
-  *) echo 'stays stack baton-nightly'; echo 'Nothing was deleted. Name what shall go: DELETE="{choices}"' ;;
+  *ARGS=*) ;;
+  *) echo 'stays stack baton-nightly'; echo 'Nothing was deleted. Of: baton teardown nightly {choices}' ;;
 esac
 """
 
 
 @pytest.mark.parametrize(
     ("choices", "deleted"),
-    [("stack table bucket secrets", "DELETE=stack table bucket"), ("secrets", None)],
+    [("stack table bucket secrets", "stack table bucket"), ("secrets", None)],
     ids=["all", "nothing but secrets"],
 )
 def test_a_stage_is_removed_but_for_its_secrets(tmp_path: Path, choices: str, deleted: str | None) -> None:
@@ -90,5 +90,5 @@ def test_a_stage_is_removed_but_for_its_secrets(tmp_path: Path, choices: str, de
     subprocess.run(command, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, check=True, capture_output=True)
     asked, *carried_out = log.read_text().splitlines()
     assert asked == "--no-print-directory teardown STAGE=nightly"
-    expected = f"--no-print-directory teardown STAGE=nightly CONFIRM=baton-nightly {deleted}"
+    expected = f"--no-print-directory teardown STAGE=nightly ARGS=--confirm baton-nightly {deleted}"
     assert carried_out == ([expected] if deleted else [])

@@ -13,7 +13,6 @@ import pytest
 from botocore.exceptions import ClientError
 
 from baton.adapters.agents.agent_files import AgentFiles
-from baton_deployment.__main__ import main
 from baton_deployment.account import Account
 from baton_deployment.checks import Check, Outcome
 from baton_deployment.contents import Contents
@@ -29,6 +28,7 @@ from baton_deployment.stages import Stage
 from baton_deployment.template import DeployedTemplate
 from baton_local.engines.clients import client
 from baton_local.root import ROOT
+from tests.command_line import run_baton
 from tests.integration.deployment.conftest import REGION, SOURCE
 
 ROLE = "arn:aws:sts::123456789012:assumed-role/deployer/session"
@@ -95,14 +95,12 @@ def secrets(aws: str) -> Iterator[Callable[[str, str], None]]:
     manager.close()
 
 
-def test_an_operator_sees_a_table_and_the_exit_code(
-    aws: str, secrets: Callable[[str, str], None], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_operator_sees_a_table_and_the_exit_code(aws: str, secrets: Callable[[str, str], None]) -> None:
     secrets("baton/dev/model-key", "sk-key")
-    with pytest.raises(DeploymentError, match=r"checks failed\.$"):
-        main(["preflight", "dev"])
+    ended = run_baton("deploy", "dev", "--check", "--folder", ROOT)
+    assert (ended.exit_code, ended.stderr.endswith("checks failed.\n")) == (1, True)
     outcomes = {outcome.value for outcome in Outcome}
-    lines = [line for line in capsys.readouterr().out.splitlines() if line[:13].strip() in outcomes]
+    lines = [line for line in ended.stdout.splitlines() if line[:13].strip() in outcomes]
     rows = {line[13:30].strip(): line for line in lines}
     assert rows["account"].startswith("fine")
     assert f"000000000000 in {REGION}" in rows["account"]

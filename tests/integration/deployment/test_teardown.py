@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import uuid
 from collections.abc import Callable, Iterator
@@ -13,12 +12,12 @@ import pytest
 from botocore.exceptions import ClientError
 
 from baton_deployment import teardown
-from baton_deployment.__main__ import main
 from baton_deployment.account import Account
 from baton_deployment.errors import DeploymentError
 from baton_deployment.stages import Stage
 from baton_deployment.teardown import KEPT, Teardown, tear_down
 from baton_deployment.template import DeployedTemplate
+from tests.command_line import make_project, run_baton
 from tests.integration.deployment.conftest import REGION, SOURCE
 
 KEY = {"AttributeName": "PK", "AttributeType": "S"}
@@ -94,7 +93,7 @@ def test_without_a_choice_it_shows_what_there_is(stage: Stage) -> None:
     text = "\n".join(lines)
     for expected in (names["Table"], names["Bucket"], f"{stage.stack}/model-key", "1 log groups with their entries"):
         assert expected in text
-    assert lines[-1] == '\nNothing was deleted. Name what shall go: DELETE="stack table bucket secrets"'
+    assert lines[-1].endswith("of: baton teardown dev stack table bucket secrets")
     assert names["Table"] in tables()
 
 
@@ -123,15 +122,13 @@ def test_what_will_be_deleted_is_announced_and_can_be_refused(stage: Stage, chos
     assert not any(line.startswith("deleted") for line in lines)
 
 
-def test_without_anybody_to_answer_it_is_said_how_to(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    config = tmp_path / "samconfig.toml"
-    config.write_text(f'[dev.deploy.parameters]\nstack_name = "{stage.stack}"\n')
-    monkeypatch.setattr("sys.stdin", io.StringIO())
-    with pytest.raises(DeploymentError, match=f"CONFIRM={stage.stack} answers"):
-        main(["teardown", "dev", "--config-file", str(config), "--delete", "stack"])
+def test_without_anybody_to_answer_it_is_said_how_to(stage: Stage, tmp_path: Path) -> None:
+    project = make_project(tmp_path, f'[dev.deploy.parameters]\nstack_name = "{stage.stack}"\n')
+    ended = run_baton("teardown", "dev", "stack", "--folder", project)
+    assert (ended.exit_code, f"`--confirm {stage.stack}` answers" in ended.stderr) == (1, True)
     assert looked_at(stage).exists
+    ended = run_baton("teardown", "dev", "stack", "--folder", project, "--confirm", stage.stack)
+    assert (ended.exit_code, looked_at(stage).exists) == (0, False)
 
 
 def test_another_answer_than_the_stacks_name_deletes_nothing(stage: Stage) -> None:

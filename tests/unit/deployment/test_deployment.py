@@ -6,6 +6,7 @@ import io
 import os
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from samcli.cli.types import CfnParameterOverridesType
 
 from baton_deployment import deployment
 from baton_deployment.account import Account
-from baton_deployment.deployment import Deployment, deploy
+from baton_deployment.deployment import Deployment, deploy, deploy_account
 from baton_deployment.errors import DeploymentError
 from baton_deployment.settings_put import DeployedSettings, SettingsPlan
 from baton_deployment.stages import Stage, parse_overrides, read_stage
@@ -216,7 +217,7 @@ def test_what_is_deployed_changes_only_after_a_yes(
 
 def test_without_anybody_to_answer_nothing_is_deployed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO())
-    with pytest.raises(DeploymentError, match=r"nothing was deployed\. YES=1"):
+    with pytest.raises(DeploymentError, match=r"nothing was deployed\. --yes"):
         agree_to_deploy("?")
 
 
@@ -235,6 +236,26 @@ def test_the_repositorys_stages_are_deployed_with_all_their_parameters() -> None
     stage = read_stage(ROOT / "samconfig.toml", "dev")
     command = Deployment.of_checkout(stage).deploy_command()
     assert parse_overrides(command[command.index("--parameter-overrides") + 1 :]) == stage.parameters
+
+
+@pytest.mark.parametrize(
+    ("role", "stack", "deploys"),
+    [(None, None, True), ("arn:of-another-team", None, False), ("arn:ours", DEPLOYED, True)],
+    ids=["none", "another team's", "an earlier release's"],
+)
+def test_the_accounts_logging_role_is_set_unless_another_team_has(
+    calls: Path, monkeypatch: pytest.MonkeyPatch, role: str | None, stack: Any, deploys: bool
+) -> None:
+    account = SimpleNamespace(
+        region="eu-central-1",
+        client=lambda service: SimpleNamespace(get_account=lambda: {"cloudwatchRoleArn": role} if role else {}),
+    )
+    monkeypatch.setattr(Account, "here", lambda: account)
+    monkeypatch.setattr(deployment, "describe_stack", lambda account, stack_name: stack)
+    lines: list[str] = []
+    deploy_account(lines.append)
+    assert calls.read_text().startswith("deploy") is deploys
+    assert deploys or lines == [f"There is nothing to do: API Gateway writes access logs in eu-central-1 as {role}."]
 
 
 def test_a_failing_build_is_not_deployed(

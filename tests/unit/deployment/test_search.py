@@ -10,7 +10,7 @@ import pytest
 
 from baton_deployment import search
 from baton_deployment.errors import DeploymentError
-from baton_deployment.search import administer, is_sound
+from baton_deployment.search import SearchRequest, administer, is_sound
 
 OUTPUTS = {"SearchFunctionName": "baton-dev-SearchFunction-1", "FunctionRoleArns": "arn:turns,arn:http"}
 
@@ -32,22 +32,22 @@ class Lambda:
 
 def test_a_migration_lets_the_functions_in_if_asked_to() -> None:
     client = Lambda({"indices": []}, {"indices": []})
-    assert administer(client, OUTPUTS, "migrate") == {"indices": []}  # type: ignore[arg-type]
-    administer(client, OUTPUTS, "migrate", grant=True)  # type: ignore[arg-type]
+    assert administer(client, OUTPUTS, SearchRequest("migrate")) == {"indices": []}  # type: ignore[arg-type]
+    administer(client, OUTPUTS, SearchRequest("migrate", grants=True))  # type: ignore[arg-type]
     assert client.events == [{"command": "migrate"}, {"command": "migrate", "roles": ["arn:turns", "arn:http"]}]
 
 
 def test_a_rebuild_is_continued_where_the_function_has_stopped() -> None:
     rest = {"tenants": ["acme"], "positions": {"acme": ["assistant", "next"]}}
     client = Lambda({"is_complete": False, **rest}, {"is_complete": True, "tenants": [], "positions": {}})
-    assert administer(client, OUTPUTS, "rebuild")["is_complete"]  # type: ignore[arg-type]
+    assert administer(client, OUTPUTS, SearchRequest("rebuild"))["is_complete"]  # type: ignore[arg-type]
     assert client.events == [{"command": "rebuild"}, {"command": "rebuild", **rest}]
 
 
 def test_a_rebuild_that_gets_no_further_ends_with_advice() -> None:
     client = Lambda(*[{"is_complete": False, "tenants": ["acme"], "positions": {}}] * 3)
     with pytest.raises(DeploymentError, match="Name one tenant"):
-        administer(client, OUTPUTS, "rebuild")  # type: ignore[arg-type]
+        administer(client, OUTPUTS, SearchRequest("rebuild"))  # type: ignore[arg-type]
     assert len(client.events) == 2
 
 
@@ -55,21 +55,21 @@ def test_a_rebuild_that_takes_too_many_invocations_is_no_success(monkeypatch: py
     monkeypatch.setattr(search, "MAX_INVOCATIONS", 3)
     client = Lambda(*[{"is_complete": False, "tenants": ["acme"], "positions": {}, "documents_started": 9}] * 3)
     with pytest.raises(DeploymentError, match=r"is not done .* Repeat the command"):
-        administer(client, OUTPUTS, "rebuild")  # type: ignore[arg-type]
+        administer(client, OUTPUTS, SearchRequest("rebuild"))  # type: ignore[arg-type]
 
 
 def test_tenants_to_verify_are_passed_on() -> None:
     client = Lambda({"tenants": []})
-    administer(client, OUTPUTS, "verify", tenants=["acme"])  # type: ignore[arg-type]
+    administer(client, OUTPUTS, SearchRequest("verify", ["acme"]))  # type: ignore[arg-type]
     assert client.events == [{"command": "verify", "tenants": ["acme"]}]
 
 
 def test_a_failure_of_the_function_and_a_stack_without_search_are_reported() -> None:
     client = Lambda({"errorType": "SearchUnavailable", "errorMessage": "refused"}, error=True)
     with pytest.raises(DeploymentError, match="SearchUnavailable: refused"):
-        administer(client, OUTPUTS, "migrate")  # type: ignore[arg-type]
+        administer(client, OUTPUTS, SearchRequest("migrate"))  # type: ignore[arg-type]
     with pytest.raises(DeploymentError, match="SearchEngine=none"):
-        administer(client, {}, "migrate")  # type: ignore[arg-type]
+        administer(client, {}, SearchRequest("migrate"))  # type: ignore[arg-type]
 
 
 def test_a_result_is_sound_unless_a_tenant_is_not() -> None:
@@ -84,7 +84,7 @@ def test_a_move_is_continued_until_no_owner_is_left_and_its_counts_are_added() -
         {"owners_moved": 1, "documents_copied": 5, "owners_left": 0, "is_complete": True, "next": "Deploy."},
     )
     lines: list[str] = []
-    result = administer(client, OUTPUTS, "move", tenants=["acme"], agents=["rental"], report=lines.append)  # type: ignore[arg-type]
+    result = administer(client, OUTPUTS, SearchRequest("move", ["acme"], ["rental"]), report=lines.append)  # type: ignore[arg-type]
     assert result == {
         "owners_moved": 4,
         "documents_copied": 75,
@@ -99,5 +99,5 @@ def test_a_move_is_continued_until_no_owner_is_left_and_its_counts_are_added() -
 def test_a_move_whose_owners_are_written_all_the_time_ends_with_advice() -> None:
     client = Lambda(*[{"owners_moved": 0, "documents_copied": 0, "owners_left": 1, "is_complete": False}] * 3)
     with pytest.raises(DeploymentError, match="Name one tenant"):
-        administer(client, OUTPUTS, "move")  # type: ignore[arg-type]
+        administer(client, OUTPUTS, SearchRequest("move"))  # type: ignore[arg-type]
     assert len(client.events) <= 2

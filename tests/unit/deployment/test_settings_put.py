@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,12 +13,12 @@ from moto import mock_aws
 
 from baton.adapters.aws.s3_settings import SETTINGS_KEY
 from baton_deployment import settings_put
-from baton_deployment.__main__ import main
 from baton_deployment.account import Account
 from baton_deployment.errors import DeploymentError
 from baton_deployment.regions import VARIABLES
 from baton_deployment.settings_put import compare_settings, plan_settings, put_settings, show_settings
 from baton_deployment.stages import Stage
+from tests.command_line import make_project, run_baton
 
 BUCKET = "baton-dev-bucket"
 REGION = "us-east-1"
@@ -67,7 +66,7 @@ def test_the_difference_is_shown_and_put(operator: Operator) -> None:
     assert operator.deployed == {"version": 1, "allowedHosts": ["a.example"]}
     assert "are those of settings.dev.yaml" in operator.put()
     operator.file.write_text("version: 1\nallowedHosts: [b.example]\n")
-    assert '-    "a.example"' in operator.put(confirm=lambda: False)
+    assert '-    "a.example"' in operator.put(confirm=lambda question: False)
     assert operator.deployed["allowedHosts"] == ["a.example"]
     operator.put()
     assert '"b.example"' in show_settings(Account(REGION), operator.stage)
@@ -141,7 +140,7 @@ def test_a_projects_hosts_hold_unless_the_file_names_some(operator: Operator) ->
 def test_settings_that_somebody_else_has_put_meanwhile_are_not_replaced(operator: Operator) -> None:
     operator.file.write_text("version: 1\nallowedHosts: [a.example]\n")
 
-    def put_by_another() -> bool:
+    def put_by_another(question: str) -> bool:
         operator.s3.put_object(Bucket=BUCKET, Key=SETTINGS_KEY, Body=b'{"version": 1, "pushHosts": ["b.example"]}')
         return True
 
@@ -150,16 +149,41 @@ def test_settings_that_somebody_else_has_put_meanwhile_are_not_replaced(operator
     assert operator.deployed["pushHosts"] == ["b.example"]
 
 
-def test_where_nobody_can_answer_nothing_is_put_without_yes(
-    operator: Operator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    operator.stage.file.write_text('[dev.deploy.parameters]\nstack_name = "baton-dev"\n')
-    operator.file.write_text("version: 1\nallowedHosts: [a.example]\n")
+@pytest.fixture
+def project(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with the operator's stage."""
     for name in VARIABLES:
         monkeypatch.setenv(name, REGION)
-    monkeypatch.setattr("sys.stdin", io.StringIO())
-    arguments = ["settings", "dev", "--config-file", str(operator.stage.file)]
-    with pytest.raises(DeploymentError, match=r"nothing was put\. ARGS=--yes answers"):
-        main(arguments)
-    main([*arguments, "--yes"])
+    return make_project(operator.stage.file.parent, '[dev.deploy.parameters]\nstack_name = "baton-dev"\n')
+
+
+def test_where_nobody_can_answer_nothing_is_put_without_yes(operator: Operator, project: Path) -> None:
+    operator.file.write_text("version: 1\nallowedHosts: [a.example]\n")
+    unanswered = run_baton("settings", "dev", "--folder", project)
+    assert (unanswered.exit_code, "so nothing was put. --yes answers." in unanswered.stderr) == (1, True)
+    for answer, hosts in (("n", None), ("y", ["a.example"])):
+        assert run_baton("settings", "dev", "--folder", project, answers=f"{answer}\n").exit_code == 0
+        assert (operator.s3.list_objects_v2(Bucket=BUCKET)["KeyCount"] == 0) is (hosts is None)
     assert operator.deployed == {"version": 1, "allowedHosts": ["a.example"]}
+    assert json.loads(run_baton("settings", "dev", "--show", "--folder", project).stdout) == operator.deployed
+
+
+def test_settings_of_a_project_have_its_hosts(operator: Operator, project: Path) -> None:
+    """`baton deploy` puts them too: a change of other settings must not take them back."""
+    with (project / "pyproject.toml").open("a") as file:
+        file.write('allowed_hosts = ["project.example"]\n')
+    operator.file.write_text("version: 1\npushHosts: [a.example]\n")
+    shown = run_baton("settings", "dev", "--check", "--folder", project)
+    assert '+    "project.example"' in shown.stdout
+    assert run_baton("settings", "dev", "--yes", "--folder", project).exit_code == 0
+    assert operator.deployed == {"version": 1, "allowedHosts": ["project.example"], "pushHosts": ["a.example"]}
+
+
+def test_parameters_of_an_earlier_release_become_a_settings_file(operator: Operator, project: Path) -> None:
+    (project / "samconfig.toml").write_text(
+        '[dev.deploy.parameters]\nstack_name = "baton-dev"\nparameter_overrides = "AllowedHosts=a.example"\n'
+    )
+    assert run_baton("settings", "dev", "--from-parameters", "--folder", project).exit_code == 0
+    assert operator.file.read_text() == "version: 1\nallowedHosts:\n- a.example\n"
+    again = run_baton("settings", "dev", "--from-parameters", "--folder", project)
+    assert (again.exit_code, "was not replaced" in again.stderr) == (1, True)

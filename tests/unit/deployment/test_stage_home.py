@@ -11,8 +11,9 @@ from baton_deployment.account import Account
 from baton_deployment.checks import Outcome, note, unknown
 from baton_deployment.errors import DeploymentError
 from baton_deployment.preflight import Preflight, run_preflight
-from baton_deployment.stage_home import Home, read_home, record_home, require_home
+from baton_deployment.stage_home import Home, open_account, read_home, record_home
 from baton_deployment.stages import Stage
+from tests.command_line import make_project, run_baton
 
 REGION = "eu-central-1"
 OURS, THEIRS = "111111111111", "222222222222"
@@ -50,14 +51,40 @@ def test_the_first_deployment_records_where_it_was(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("caller", [Caller(THEIRS), Caller(OURS, "us-east-1")])
-def test_another_account_or_region_is_refused_with_the_remedy(stage: Stage, caller: Caller) -> None:
-    require_home(caller, stage)
+def test_another_account_or_region_is_refused_with_the_remedy(
+    stage: Stage, caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Account, "of", lambda stage: caller)
+    open_account(stage)
     record_home(Caller(OURS), stage)
-    require_home(Caller(OURS), stage)
     with pytest.raises(
         DeploymentError, match=rf"prod belongs to account {OURS} in {REGION}, and this is .*AWS_PROFILE"
     ):
-        require_home(caller, stage)
+        open_account(stage)
+    monkeypatch.setattr(Account, "of", lambda stage: Caller(OURS))
+    open_account(stage)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("settings", "prod"),
+        ("settings", "prod", "--show"),
+        ("publish", "prod"),
+        ("smoke", "prod"),
+        ("search", "prod", "verify"),
+        ("restore", "prod", "--from", "table"),
+        ("teardown", "prod"),
+    ],
+)
+def test_no_command_works_on_a_stage_in_another_account(
+    tmp_path: Path, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = make_project(tmp_path, '[prod.deploy.parameters]\nstack_name = "shop-prod"\n')
+    (project / "deployed.toml").write_text(f'[prod]\naccount = "{OURS}"\nregion = "{REGION}"\n')
+    monkeypatch.setattr(Account, "of", lambda stage: Caller(THEIRS))
+    ended = run_baton(*command, "--folder", project)
+    assert (ended.exit_code, f"prod belongs to account {OURS}" in ended.stderr) == (1, True), ended.output
 
 
 def test_the_checks_before_a_deployment_refuse_it_too(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,13 +100,13 @@ def test_the_checks_before_a_deployment_refuse_it_too(stage: Stage, monkeypatch:
 def test_a_record_with_faults_is_no_permission(stage: Stage, text: str) -> None:
     (stage.file.parent / "deployed.toml").write_text(text)
     with pytest.raises(DeploymentError, match=r"deployed\.toml"):
-        require_home(Caller(OURS), stage)
+        read_home(stage)
 
 
 def test_checks_that_cannot_be_made_stop_unless_that_is_accepted(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [unknown("permissions", "the caller may not ask"), note("package sizes", "nothing is built yet")]
     monkeypatch.setattr(Preflight, "checks", lambda self: iter(rows))
     preflight = Preflight(stage, stage.file.parent)
-    with pytest.raises(DeploymentError, match=r"^permissions: not checked: nothing was deployed\. .*UNCHECKED=ok"):
+    with pytest.raises(DeploymentError, match=r"^permissions: not checked: nothing was deployed\. .*--unchecked"):
         run_preflight(preflight, lambda line: None, consequence=": nothing was deployed")
     run_preflight(preflight, lambda line: None, accepts_unchecked=True)

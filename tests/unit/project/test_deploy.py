@@ -12,11 +12,11 @@ from baton_deployment.errors import DeploymentError
 from baton_deployment.sam import find_sam, sam_variables
 from baton_local.root import ROOT
 from baton_project.building import assemble
-from baton_project.commands import deploy
 from baton_project.deploy import plan, shell_lines
 from baton_project.errors import ProjectProblem
 from baton_project.new import IN_PYTHON
 from baton_project.project import Project
+from baton_project.stage_commands import deploy
 from tests.unit.project.conftest import edited
 
 

@@ -57,7 +57,7 @@ class S3Settings(Generic[T]):
                 return self._latest[1]
             # A document that disappears must not reset a running process to the defaults.
             if code == "NoSuchKey" and self._latest is None:
-                _log.info("There is no settings document; the defaults hold. `make settings` puts one.")
+                _log.info("There is no settings document; the defaults hold. `baton settings` puts one.")
                 return self._absent
             raise InternalError(f"s3://{self._bucket}/{SETTINGS_KEY} cannot be read: {code}.") from error
         try:

@@ -77,7 +77,7 @@ def advise(problem: SearchUnavailable) -> str:
         return (
             "The domain refuses the role of SearchFunction. If it is an existing domain, deploy with "
             "SearchIndicesOnDeploy=false, let its owner map the roles of the outputs SearchRoleArn and "
-            "FunctionRoleArns, and run make search-migrate (docs/how-to/run-search.md)."
+            "FunctionRoleArns, and run `baton search STAGE migrate` (docs/how-to/run-search.md)."
         )
     if may_pass(problem):
         return "Check the health of the domain, and deploy again when it is active."

@@ -19,6 +19,6 @@ export function indexFill(
   if (!percent || percent < NEARLY_FULL_PERCENT) return nothing;
   return html`<p class="fill" role="status">
     <strong>${say.fill(percent, owner)}</strong> ${say.whenFull} ${tenantId === null ? say.libraryRoom : say.room}
-    <code>make search-move STAGE=… ARGS="--tenant ${tenantId ?? PROJECT} --agent ${owner}"</code>
+    <code>baton search STAGE move --tenant ${tenantId ?? PROJECT} --agent ${owner}</code>
   </p>`;
 }
