@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from baton_local.engines import dynamodb
 
@@ -19,23 +19,23 @@ def machine() -> str:
     )
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+def table(head: Sequence[str], rows: Iterable[Sequence[object]], texts: Collection[int] = (0,)) -> str:
     """Return a Markdown table, padded so that it is readable as text.
 
-    The first column is aligned to the left, the others to the right.
+    The columns ``texts`` are aligned to the left, the others to the right.
     """
     cells = [list(head), *([_text(cell) for cell in row] for row in rows)]
     widths = [max(len(line[column]) for line in cells) for column in range(len(head))]
-    lines = ["| " + " | ".join(_align(line, widths)) + " |" for line in cells]
+    lines = ["| " + " | ".join(_align(line, widths, texts)) + " |" for line in cells]
     rule = "|" + "|".join(
-        ("-" * (width + 1) + ":") if column else "-" * (width + 2) for column, width in enumerate(widths)
+        "-" * (width + 2) if column in texts else "-" * (width + 1) + ":" for column, width in enumerate(widths)
     )
     return "\n".join([lines[0], rule + "|", *lines[1:]])
 
 
-def _align(line: Sequence[str], widths: Sequence[int]) -> list[str]:
+def _align(line: Sequence[str], widths: Sequence[int], texts: Collection[int]) -> list[str]:
     return [
-        cell.rjust(width) if column else cell.ljust(width)
+        cell.ljust(width) if column in texts else cell.rjust(width)
         for column, (cell, width) in enumerate(zip(line, widths, strict=True))
     ]
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-import yaml
-
 from benchmarks.capacity import Request, by_operation
+from benchmarks.instruments.prices import PriceList, read_prices
 from benchmarks.instruments.report import table
 
 BEGINNING = frozenset({"~CONN", "~THREAD"})
 """Items written when a conversation begins: its attached connection, and the owner of its id."""
-PRICES = Path(__file__).with_name("storage_prices.yaml")
 PRICED_TURNS = 100_000
 """Turns whose price is shown: those of a thousand conversations of a hundred turns."""
 
@@ -168,17 +165,15 @@ def requests_table(requests: Sequence[Request]) -> str:
     return table(["request", "write units", "read units", "in indexes", "item bytes"], rows)
 
 
-@cache
-def _prices() -> dict[str, float]:
-    prices: dict[str, float] = yaml.safe_load(PRICES.read_text())
-    return prices
-
-
 def usd(write_units: float, read_units: float, s3_requests: int = 0, s3_reads: int = 0) -> float:
     """Return the list price; ``s3_requests`` write or list, ``s3_reads`` get."""
-    prices = _prices()
-    units = write_units * prices["write_unit"] + read_units * prices["read_unit"]
-    return units + s3_requests * prices["s3_request"] + s3_reads * prices["s3_read"]
+    units = {"write_unit": write_units, "read_unit": read_units, "s3_write": s3_requests, "s3_read": s3_reads}
+    return _prices().sum(units)
+
+
+@cache
+def _prices() -> PriceList:
+    return read_prices()
 
 
 def _begins(request: Request) -> bool:

@@ -1,117 +1,144 @@
-"""The page on cost computes with the template as it is, and its sums are right."""
+"""The page on cost is what its program makes of the template, and the program's sums are right."""
 
 from __future__ import annotations
 
-import json
-from typing import Any
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 
 import pytest
 
-from baton_local.stack.intrinsics import Intrinsics
-from benchmarks import month_cost
-from tests.infrastructure.alarms import alarms_of, metrics_of
-from tests.infrastructure.stack import Stack, read_template
-from tests.unit.docs.pages import ROOT, table
+from benchmarks.cost.__main__ import main
+from benchmarks.cost.bill import Calculator
+from benchmarks.cost.deployment import TEMPLATE, Deployment, UnpricedTemplate, read_deployment
+from benchmarks.cost.measured import Measured, Units, read_measured
+from benchmarks.cost.page import PAGE, write_page
+from benchmarks.cost.profile import read_profile
+from benchmarks.instruments.prices import UnknownPrice, read_prices
 
-COST = ROOT / "docs" / "explanation" / "cost.md"
-BILLED = table(COST, "billed")
-MONTH = table(COST, "what")
-TRAFFIC = table(COST, "with traffic")
-PANEL = table(COST, "billed for a panel")
-SUM = "**USD for 1,000**"
-PANEL_SUM = "**USD for 1,000 hours**"
-MODEL_SECONDS = 2.0
-"""Seconds of a call of the light model."""
-
-
-@pytest.fixture(scope="module")
-def template() -> dict[str, Any]:
-    return read_template()
+NOTHING_ELSE = """
+panel_openings: 0
+panel_minutes: 0
+reminders: 0
+background_tasks: 0
+documents: 0
+share_at_desks: 0
+"""
+"""Changes of the profile that leave turns, titles and closings."""
 
 
-def memory(template: dict[str, Any], function: str) -> float:
-    """GB of a function."""
-    return float(template["Resources"][function]["Properties"]["MemorySize"]) / 1024
+@cache
+def usual() -> Deployment:
+    """The deployment of the template with its defaults."""
+    return read_deployment()
 
 
-def dollars(column: int) -> float:
-    """USD for a thousand, of a turn (0) or a closing (1)."""
-    rows = [row for name, row in BILLED.items() if name != SUM]
-    return sum(float(row[column]) * float(row[2]) for row in rows) / 1000
+def calculator(
+    deployment: Deployment | None = None, profile: Path | None = None, measured: Measured | None = None
+) -> Calculator:
+    return Calculator(deployment or usual(), measured or read_measured(), read_prices(), read_profile(profile))
 
 
-def test_the_sums_of_a_turn_and_of_a_closing_are_right() -> None:
-    assert BILLED[SUM][:2] == [f"**{dollars(0):.3f}**", f"**{dollars(1):.3f}**"]
+def deployment_of(tmp_path: Path, replacements: Mapping[str, str]) -> Deployment:
+    """The deployment of a changed template."""
+    text = TEMPLATE.read_text()
+    for old, new in replacements.items():
+        assert old in text
+        text = text.replace(old, new)
+    (tmp_path / "statemachines").symlink_to(TEMPLATE.parent / "statemachines")
+    path = tmp_path / "template.yaml"
+    path.write_text(text)
+    return read_deployment(path=path)
 
 
-def test_closing_a_session_costs_no_more_than_a_turn() -> None:
-    assert dollars(1) <= dollars(0)
+def test_the_page_is_what_the_program_makes() -> None:
+    text = PAGE.read_text()
+    assert write_page(calculator(), text) == text, "run `python -m benchmarks.cost --write`"
 
 
-def test_lambda_is_billed_for_the_memory_of_the_template(template: dict[str, Any]) -> None:
-    turn, closing = (float(cell) for cell in BILLED["Lambda GB-seconds"][:2])
-    assert turn == 4 * memory(template, "TurnsFunction")
-    assert closing == (2 * MODEL_SECONDS + 0.5) * memory(template, "ClosingFunction")
+def test_a_change_of_the_template_changes_the_page(tmp_path: Path) -> None:
+    smaller = deployment_of(tmp_path, {"      MemorySize: 1024\n": "      MemorySize: 512\n"})
+    text = PAGE.read_text()
+    assert write_page(calculator(smaller), text) != text
 
 
-def test_a_closing_takes_the_transitions_of_its_definition() -> None:
-    definition = json.loads((ROOT / "statemachines/close_session.asl.json").read_text())
-    taken, state = 1, definition["States"][definition["StartAt"]]
-    while "Next" in state:
-        taken, state = taken + 1, definition["States"][state["Next"]]
-    assert float(BILLED["Step Functions transitions"][1]) == taken
+def test_a_bill_is_the_sum_that_one_computes_by_hand(tmp_path: Path) -> None:
+    changes = tmp_path / "my.yaml"
+    changes.write_text(NOTHING_ELSE)
+    counts = {"later_turn": Units(7, 5), "frames": 13, "closing": Units(8, 9), "closing_model_calls": 2}
+    counts |= {"closing_s3_reads": 4, "closing_s3_writes": 2}
+    bill = calculator(profile=changes, measured=read_measured().model_copy(update=counts)).bill(1_000)
+    usd = {line.name: bill.usd(line) for line in bill.lines}
+    # 45,000 turns: 4.15 s of 1 GB and a cold start of 1.18 s in a hundred; 25 ms of 0.5 GB and one of 0.67 s.
+    gb_seconds = 4.15 + 0.0118 + 0.5 * (0.025 + 0.0067)
+    turn = 7 * 0.625 + 5 * 0.125 + 14 * 1 + 5 * 0.5 + 2 * 0.2 + gb_seconds * 13.3334 + 2 * 0.4 + 100 * 0.02
+    turn += 2.5 * 0.5 + 17.2 * 0.09  # KB of logs, and of prompts and frames
+    assert usd["turns over a WebSocket"] == pytest.approx(45_000 * turn / 1e6)
+    closing = 8 * 0.625 + 9 * 0.125 + 25 + 0.5 * (4.5 + 0.0072) * 13.3334 + 0.2 + 4 * 0.4 + 2 * 5 + 2_200 * 0.02
+    closing += 4 * 0.5 + 16 * 0.09
+    assert usd["closings of a session"] == pytest.approx(15_000 * closing / 1e6)
+    assert usd["conversations in the table"] == pytest.approx(45_000 * 12 * 5_000 / 1e9 * 0.45)
+    assert bill.total == pytest.approx(sum(usd.values()))
 
 
-def test_an_idle_month_counts_the_alarms_of_the_template(template: dict[str, Any]) -> None:
-    parameters = {name: item.get("Default", "given") for name, item in template["Parameters"].items()}
-    resolver = Intrinsics(template, parameters, lambda logical_id, attribute: logical_id)
-    metrics = 0
-    for name, alarm in alarms_of(Stack(template)).items():
-        condition = template["Resources"][name].get("Condition")
-        if condition is None or resolver.holds(condition):
-            metrics += len(metrics_of(alarm))
-    assert MONTH["alarms"] == [f"{metrics} metrics at 0.10", f"{metrics / 10:.2f}"]
+def test_a_month_without_traffic_is_that_of_the_alarms_secrets_queues_and_schedules() -> None:
+    lines = calculator().idle_lines()
+    assert [line.name for line in lines] == ["alarms", "secrets", "pollers of 4 queues", "schedules"]
+    assert sum(map(read_prices().sum, (line.units for line in lines))) == pytest.approx(10.9, abs=0.1)
 
 
-def test_an_idle_month_counts_the_schedules_and_the_queues(template: dict[str, Any]) -> None:
-    gigabytes = memory(template, "SweeperFunction") + memory(template, "IngestionFunction")
-    minutes = 60 * 24 * 30
-    assert MONTH["both schedules"][1] == f"{minutes * (0.1 * gigabytes * 13.3334 + 2 * 0.2) / 1e6:.2f}"
-    polled = [
-        event
-        for resource in template["Resources"].values()
-        for event in resource.get("Properties", {}).get("Events", {}).values()
-        if event["Type"] == "SQS"
-    ]
-    assert len(polled) == 4
-    assert MONTH["pollers of four queues"][1] == f"{len(polled) * 15 * minutes * 0.5 / 1e6:.2f}"
+def test_an_hour_of_an_open_panel_costs_less_than_half_a_turn_and_ten_frames_at_most() -> None:
+    panel = read_measured().panel
+    assert panel.sent + panel.received <= 10
+    own = calculator()
+    assert own.usd(own.activities["panel_hour"]) < own.usd(own.activities["turn"]) / 2
 
 
-def test_the_sum_of_an_idle_month_is_right() -> None:
-    rows = [float(row[-1]) for name, row in MONTH.items() if name != "**together**"]
-    assert MONTH["**together**"][-1] == f"**{sum(rows):.2f}**"
+def test_parameters_add_what_they_deploy() -> None:
+    parameters = {"RestRequestLimit": "1000", "CreateSearchDomain": "true", "Dashboard": "true"}
+    default, more = calculator().idle_lines(), calculator(read_deployment(parameters)).idle_lines()
+    assert {line.name for line in more} - {line.name for line in default} == {"dashboard", "firewall", "search domain"}
 
 
-def test_a_month_with_traffic_is_what_the_command_computes_and_its_sum_is_right() -> None:
-    items = month_cost.bill(month_cost.Month())
-    rows = {item.name: [item.count, f"{item.usd:.2f}"] for item in items}
-    assert {**rows, "**together**": ["", f"**{month_cost.total(items):.2f}**"]} == TRAFFIC
-    assert month_cost.total(items) == pytest.approx(sum(float(usd) for _, usd in rows.values()))
+@pytest.mark.parametrize(
+    ("old", "new", "cause"),
+    [
+        ("BillingMode: PAY_PER_REQUEST", "BillingMode: PROVISIONED", "on demand only"),
+        ("rate(1 minute)", "cron(0 3 * * ? *)", "Only rates"),
+    ],
+)
+def test_a_template_with_another_price_model_is_refused(tmp_path: Path, old: str, new: str, cause: str) -> None:
+    with pytest.raises(UnpricedTemplate, match=cause):
+        deployment_of(tmp_path, {old: new})
 
 
-def test_the_sum_of_an_open_panel_is_right_and_a_fraction_of_a_turn() -> None:
-    rows = [row for name, row in PANEL.items() if name != PANEL_SUM]
-    usd = sum(float(count) * float(price) for count, price in rows) / 1000
-    assert PANEL[PANEL_SUM][0] == f"**{usd:.3f}**" == f"**{1000 * month_cost.PANEL_HOUR:.3f}**"
-    assert usd < dollars(0) / 2
+def test_a_unit_without_a_price_is_named() -> None:
+    domain = read_deployment({"CreateSearchDomain": "true", "SearchInstanceType": "m7g.large.search"})
+    with pytest.raises(UnknownPrice, match=r"node_hour_m7g\.large\.search"):
+        assert calculator(domain).bill(1_000).total
 
 
-def test_a_month_with_traffic_builds_on_the_tables_above_it() -> None:
-    assert [f"**{1000 * price:.3f}**" for price in (month_cost.TURN, month_cost.CLOSING)] == BILLED[SUM][:2]
-    assert f"**{month_cost.IDLE:.2f}**" == MONTH["**together**"][-1]
+@pytest.mark.parametrize(
+    ("changes", "cause"),
+    [("conversation: 4", "conversation"), ("turns: .nan", "turns"), ("- 4", "lines such as"), ("a: [", "expected")],
+)
+def test_a_wrong_profile_is_refused_with_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], changes: str, cause: str
+) -> None:
+    path = tmp_path / "my.yaml"
+    path.write_text(changes)
+    with pytest.raises(SystemExit) as ended:
+        main(["--profile", str(path)])
+    assert ended.value.code == 2
+    assert cause in capsys.readouterr().err
 
 
-def test_memory_and_documents_for_a_thousand_users_cost_at_most_25_dollars() -> None:
-    month = month_cost.Month()
-    assert month.users == 1_000
-    assert month_cost.total(month_cost.bill(month)) <= 25
+def test_an_operator_gets_tables_for_other_users_and_another_profile(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "my.yaml"
+    path.write_text("conversations: 5\nturns: 4\n")
+    main(["--users", "25000", "--profile", str(path), "--set", "LogRetentionDays=90"])
+    printed = capsys.readouterr().out
+    assert "25,000 users" in printed
+    assert "| `conversations`       |     5 |" in printed

@@ -1,0 +1,63 @@
+"""The bill of a deployment and the limits that bind first: ``python -m benchmarks.cost``.
+
+Without options, for the template's defaults, the prices of us-east-1 and the use of ``profile.yaml``. ``--write``
+updates ``docs/explanation/cost.md`` with these.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from pydantic import ValidationError
+from yaml import YAMLError
+
+from benchmarks.cost.bill import Calculator
+from benchmarks.cost.deployment import TEMPLATE, UnpricedTemplate, read_deployment
+from benchmarks.cost.measured import read_measured
+from benchmarks.cost.page import PAGE, USERS, make_parts, write_page
+from benchmarks.cost.profile import read_profile
+from benchmarks.instruments.prices import FILE as PRICES
+from benchmarks.instruments.prices import UnknownPrice, read_prices
+
+MAX_USERS = 10**9
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Print the tables, or write them into the page."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.cost", description=__doc__)
+    parser.add_argument("--users", type=_users, default=USERS, help="numbers of users, such as 25000 or 1000,50000")
+    parser.add_argument("--profile", type=Path, help="a YAML file with lines of profile.yaml that are different")
+    parser.add_argument("--prices", type=Path, default=PRICES, help="a file such as prices.yaml, of another region")
+    parser.add_argument("--template", type=Path, default=TEMPLATE, help="another template")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the template")
+    parser.add_argument("--write", action="store_true", help=f"update {PAGE.name}")
+    options = parser.parse_args(arguments)
+    if options.write and len(arguments or []) > 1:
+        parser.error("The page is written with the defaults. Leave the other options out.")
+    try:
+        parameters = dict(pair.split("=", 1) for pair in options.set)
+        calculator = Calculator(
+            read_deployment(parameters, options.template),
+            read_measured(),
+            read_prices(options.prices),
+            read_profile(options.profile),
+        )
+        if options.write:
+            PAGE.write_text(write_page(calculator, PAGE.read_text()))
+            return
+        parts = make_parts(calculator, options.users)
+        print("\n\n".join(make() for make in parts.values()))
+    except (OSError, ValidationError, ValueError, YAMLError, UnknownPrice, UnpricedTemplate) as problem:
+        parser.error(str(problem))
+
+
+def _users(text: str) -> list[int]:
+    numbers = [int(part) for part in text.split(",")]
+    if not all(0 < number <= MAX_USERS for number in numbers):
+        raise argparse.ArgumentTypeError(f"each number must be between 1 and {MAX_USERS:,}")
+    return numbers
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,191 @@
+"""The generated parts of the cost page, each between ``<!-- cost: NAME -->`` and ``<!-- end -->``."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+
+from baton_local.root import ROOT
+from benchmarks.cost.bill import Bill, Calculator
+from benchmarks.cost.profile import FILE as PROFILE
+from benchmarks.cost.quotas import demand_of_chatting, demand_of_profile, find_quotas
+from benchmarks.instruments.report import table
+
+PAGE = ROOT / "docs/explanation/cost.md"
+USERS = (1_000, 10_000, 100_000)
+OPEN_HOURS = 8
+"""Hours of a working day for which a page with an open panel may be visible."""
+SMALL_USD = 0.005
+"""Lines of bills that are cheaper than this for all numbers of users are left out."""
+_BLOCK = re.compile(r"(<!-- cost: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_ASSUMPTION = re.compile(r"^(\w+): (\S+) # (.+)$", re.MULTILINE)
+
+_COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "write units": ("write_unit",),
+    "read units": ("read_unit",),
+    "frames": ("socket_message",),
+    "HTTP requests": ("rest_request",),
+    "SQS": ("fifo_request", "queue_request"),
+    "Lambda": ("lambda_request",),
+    "GB-seconds": ("gb_second_arm64", "gb_second_x86_64"),
+    "transitions": ("transition",),
+    "S3": ("s3_read", "s3_write"),
+}
+
+
+def write_page(calculator: Calculator, text: str, users: Sequence[int] = USERS) -> str:
+    """Return the page's text with its parts made again. Raises ``KeyError`` for a part that is unknown."""
+    parts = make_parts(calculator, users)
+
+    def replace(match: re.Match[str]) -> str:
+        return f"{match[1]}{parts[match[2]]()}\n{match[3]}"
+
+    return _BLOCK.sub(replace, text)
+
+
+def make_parts(calculator: Calculator, users: Sequence[int]) -> dict[str, Callable[[], str]]:
+    """Return what makes each part, by its name in the page."""
+    bills = [calculator.bill(count) for count in users]
+    return {
+        "activities": lambda: _activities(calculator),
+        "panels": lambda: _panels(calculator),
+        "idle": lambda: _idle(calculator),
+        "services": lambda: _services(bills),
+        "items": lambda: _items(bills),
+        "open": lambda: _open_panels(calculator, bills),
+        "quotas": lambda: _quotas(calculator),
+        "tokens": lambda: _tokens(calculator),
+        "assumptions": lambda: _assumptions(calculator),
+        "prices": lambda: _prices(calculator),
+    }
+
+
+def _activities(calculator: Calculator) -> str:
+    rows = []
+    for activity in calculator.activities.values():
+        units = calculator.units(activity)
+        amounts = [_amount(sum(units.get(unit, 0.0) for unit in own)) for own in _COLUMNS.values()]
+        rows.append((activity.name, f"**{1_000 * calculator.usd(activity):.3f}**", *amounts))
+    return table(["one", "USD for 1,000", *_COLUMNS], rows)
+
+
+def _panels(calculator: Calculator) -> str:
+    panel, turn = calculator.activities["panel_hour"], calculator.activities["turn"]
+    hour = calculator.usd(panel)
+    counted = calculator.measured.panel
+    minutes = 60 * calculator.prices.price("connection_minute")
+    return _wrap(
+        f"An hour of an open panel at rest takes {counted.sent:.1f} frames in and {counted.received:.1f} out. It costs "
+        f"USD {1_000 * hour:.3f} for 1,000 panels, as much as {hour / calculator.usd(turn):.1f} turns. "
+        f"{minutes / hour:.0%} of it is for connection minutes. `SocketRequestsPerSecond` binds at "
+        f"{_users(calculator.deployment.limit('SocketRequestsPerSecond') * 3_600 / counted.sent)} open panels."
+    )
+
+
+def _idle(calculator: Calculator) -> str:
+    lines = calculator.idle_lines()
+    sums = [calculator.prices.sum(line.units) for line in lines]
+    rows = [(line.name, line.amount, _usd(usd)) for line, usd in zip(lines, sums, strict=True)]
+    return table(["what", "amount", "USD a month"], [*rows, ("**together**", "", f"**{_usd(sum(sums))}**")])
+
+
+def _services(bills: Sequence[Bill]) -> str:
+    rows = []
+    for service in bills[0].prices.services:
+        sums = [bill.by_service[service] for bill in bills]
+        if max(sums) >= SMALL_USD:
+            rows.append((service, *map(_usd, sums)))
+    rows.append(("**together**", *(f"**{_usd(bill.total)}**" for bill in bills)))
+    rows.append(("for each user", *(f"{bill.total / bill.users:.4f}" for bill in bills)))
+    return table(["USD a month", *(f"{bill.users:,} users" for bill in bills)], rows)
+
+
+def _items(bills: Sequence[Bill]) -> str:
+    largest = bills[-1]
+    order = sorted(range(len(largest.lines)), key=lambda number: -largest.usd(largest.lines[number]))
+    rows = []
+    for number in order:
+        usd = [bill.usd(bill.lines[number]) for bill in bills]
+        if max(usd) >= SMALL_USD:
+            line = largest.lines[number]
+            rows.append((line.name, line.amount, *map(_usd, usd), f"{usd[-1] / largest.total:.0%}"))
+    head = ["USD a month", f"amount for {largest.users:,}", *(f"{bill.users:,} users" for bill in bills), "share"]
+    return table(head, rows)
+
+
+def _open_panels(calculator: Calculator, bills: Sequence[Bill]) -> str:
+    hours = OPEN_HOURS * calculator.profile.working_days
+    hour = calculator.usd(calculator.activities["panel_hour"])
+    sums = [f"USD {_usd(bill.users * hours * hour)} with {bill.users:,} users" for bill in bills]
+    days = f"{calculator.profile.working_days:g} days"
+    return _wrap(
+        f"If every user has a page with the panel open for {OPEN_HOURS} hours of {days}, this adds {', '.join(sums)}."
+    )
+
+
+def _quotas(calculator: Calculator) -> str:
+    monthly, chatting = demand_of_profile(calculator), demand_of_chatting(calculator)
+    quotas = sorted(find_quotas(calculator), key=lambda quota: quota.users(monthly) or float("inf"))
+    rows = [
+        (
+            quota.name,
+            f"{quota.value:,.0f} {quota.unit}".strip(),
+            _users(quota.users(monthly)),
+            _users(quota.users(chatting)),
+            quota.remedy,
+        )
+        for quota in quotas
+    ]
+    return table(["limit", "by default", "users in a month", "users at once", "to raise it"], rows, texts=(0, 4))
+
+
+def _tokens(calculator: Calculator) -> str:
+    tokens = 60 * demand_of_profile(calculator).prompt_tokens
+    return _wrap(
+        "Of the model's own rate limits, 1,000 users of the profile take about "
+        f"{_users(1_000 * tokens)} prompt tokens a minute in the busiest hour."
+    )
+
+
+def _assumptions(calculator: Calculator) -> str:
+    values = calculator.profile.model_dump()
+    meanings = [(name, meaning) for name, _, meaning in _ASSUMPTION.findall(PROFILE.read_text())]
+    return table(
+        ["line", "value", "meaning"], [(f"`{name}`", f"{values[name]:g}", text) for name, text in meanings], (0, 2)
+    )
+
+
+def _prices(calculator: Calculator) -> str:
+    rows = []
+    for name, service in calculator.prices.services.items():
+        prices = ", ".join(f"{unit} {_price(usd)}" for unit, usd in service.prices.items())
+        rows.append((f"[{name}]({service.source})", prices, service.checked))
+    return table([f"{calculator.prices.currency}, {calculator.prices.region}", "prices", "checked"], rows, (0, 1, 2))
+
+
+def _price(usd: float) -> str:
+    """Return a price; small ones for a million."""
+    return f"{1e6 * usd:g} a million" if usd < 0.001 else f"{usd:g}"
+
+
+def _amount(number: float) -> str:
+    if not number:
+        return ""
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
+
+
+def _usd(usd: float) -> str:
+    return f"{usd:,.0f}" if usd >= 1_000 else f"{usd:.2f}"
+
+
+def _users(number: float | None) -> str:
+    """Return a number of users, rounded down to two digits."""
+    if number is None:
+        return ""
+    digits = 10 ** max(0, len(str(int(number))) - 2)
+    return f"{int(number) // digits * digits:,}"
+
+
+def _wrap(text: str) -> str:
+    return textwrap.fill(text, 120)

@@ -1,0 +1,186 @@
+"""The limits that bind first, and the number of users at which each does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from benchmarks.cost.bill import Calculator
+
+CHATTING_SECONDS, CHATTING_INTERVAL = 10.0, 60.0
+"""Users who chat at once: each sends a message this often, and a worker answers it for so long."""
+RATED_RUNS, SPENDING_CALLS = 100, 80
+"""Highest rates of a tenant's item in a second: of new runs with rates of the tenant, and of calls of models with a
+spending limit of the tenant while 200 are in progress."""
+SWEPT_A_MINUTE = 33_000
+"""Conversations that a sweep checks in a minute, ``benchmarks.sweep``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """The use that one user makes of each limit, in a second on average."""
+
+    executions: float
+    """Lambda functions that run."""
+    workers: float
+    """Of these, workers of queued turns."""
+    closings: float
+    """Closings that run."""
+    closing_starts: float
+    frames_in: float
+    frames: float
+    """Frames in both directions, and HTTP requests."""
+    connections: float
+    """New WebSocket connections."""
+    requests_of_method: float
+    """HTTP requests of the busiest method."""
+    write_units: float
+    queued: float
+    """Messages that the queue of turns takes."""
+    turns: float
+    model_calls: float
+    checks: float
+    prompt_tokens: float
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """A limit of the deployment or of the account."""
+
+    name: str
+    value: float
+    unit: str
+    """Of the value, in words."""
+    demand: str
+    """The attribute of ``Demand`` that it limits."""
+    remedy: str
+
+    def users(self, demand: Demand) -> float | None:
+        """Return the users at which the limit binds; ``None`` if they take nothing of it."""
+        of_user: float = getattr(demand, self.demand)
+        return self.value / of_user if of_user else None
+
+
+def demand_of_profile(calculator: Calculator) -> Demand:
+    """Return what a user of the profile takes in the busiest hour of a working day."""
+    profile = calculator.profile
+    share = profile.busiest_hour / profile.working_days / 3_600
+    return _demand(calculator, {name: count * share for name, count in calculator.monthly_counts().items()})
+
+
+def demand_of_chatting(calculator: Calculator) -> Demand:
+    """Return what a user takes who sends a message a minute, over a panel that stays open."""
+    seconds = CHATTING_SECONDS - calculator.activities["turn"].seconds("Turns")
+    profile = calculator.profile.model_copy(
+        update={"answer_seconds": calculator.profile.answer_seconds + seconds, "share_over_sse": 0.0}
+    )
+    slower = Calculator(calculator.deployment, calculator.measured, calculator.prices, profile)
+    return _demand(slower, {"turn": 1 / CHATTING_INTERVAL, "panel_hour": 1 / 3_600})
+
+
+def _demand(calculator: Calculator, rates: Mapping[str, float]) -> Demand:
+    """Return the demand of activities that occur this often in a second."""
+    occurring = [(calculator.activities[name], rate) for name, rate in rates.items()]
+
+    def unit(name: str) -> float:
+        return sum(activity.units.get(name, 0.0) * rate for activity, rate in occurring)
+
+    def seconds(function: str | None = None) -> float:
+        return sum(activity.seconds(function) * rate for activity, rate in occurring)
+
+    turns = rates.get("turn", 0.0) + rates.get("sse_turn", 0.0)
+    return Demand(
+        executions=seconds(),
+        workers=seconds("Turns"),
+        closings=seconds("Closing"),
+        closing_starts=rates.get("closing", 0.0),
+        frames_in=sum(activity.frames_in * rate for activity, rate in occurring),
+        frames=unit("socket_message") + unit("rest_request"),
+        connections=rates.get("opening", 0.0) + rates.get("panel_hour", 0.0) * calculator.measured.panel.connections,
+        requests_of_method=max(rates.get("opening", 0.0), rates.get("sse_turn", 0.0)),
+        write_units=unit("write_unit"),
+        queued=rates.get("turn", 0.0) + rates.get("title", 0.0) + rates.get("summary", 0.0),
+        turns=turns,
+        model_calls=turns + sum(count * rates.get(name, 0.0) for name, count in _model_calls(calculator).items()),
+        checks=rates.get("check", 0.0),
+        prompt_tokens=turns * calculator.profile.prompt_bytes / 4,
+    )
+
+
+def _model_calls(calculator: Calculator) -> dict[str, int]:
+    """Return the calls of the light model by activity."""
+    facts = calculator.measured.closing_model_calls if calculator.deployment.writes_facts else 0
+    return {"title": 1, "summary": 1, "closing": facts}
+
+
+def find_quotas(calculator: Calculator) -> Sequence[Quota]:
+    """Return the limits with the template's parameters and AWS's defaults for new accounts.
+
+    Sources of AWS's: the quotas pages of Lambda, API Gateway, DynamoDB, SQS and Step Functions in its documentation.
+    """
+    limit = calculator.deployment.limit
+    raised, parameter = "Service Quotas", "the parameter"
+    shared = f"{raised}; all stacks of the region share them"
+    executions = "Lambda's concurrent executions"
+    frames = "requests and frames a second"
+    return (
+        Quota(f"{executions}, new accounts", 10, "", "executions", f"{raised}, before the first users"),
+        Quota(f"{executions} (`ConcurrencyQuota`)", limit("ConcurrencyQuota"), "", "executions", shared),
+        Quota("`MaximumConcurrentTurns`", limit("MaximumConcurrentTurns"), "", "workers", f"{parameter}, up to 1,000"),
+        Quota(
+            "`MaximumPipelineRunsOfTenant`, in one tenant",
+            limit("MaximumPipelineRunsOfTenant"),
+            "closings at once",
+            "closings",
+            f"{parameter}; others wait",
+        ),
+        Quota(
+            "`MaximumPipelineRuns`",
+            limit("MaximumPipelineRuns"),
+            "closings at once",
+            "closings",
+            f"{parameter}; others wait",
+        ),
+        Quota(
+            "DynamoDB, a new table on demand",
+            4_000,
+            "write units a second",
+            "write_units",
+            "warm throughput, or slow growth: a table serves twice its highest peak so far",
+        ),
+        Quota("DynamoDB, a table on demand", 40_000, "write units a second", "write_units", raised),
+        Quota(
+            "DynamoDB, the item of a tenant with [rates](../reference/limits.md#rates)",
+            RATED_RUNS,
+            "new runs a second",
+            "turns",
+            "rates of users only, which are the default",
+        ),
+        Quota(
+            "DynamoDB, the item of a tenant with a [spending limit](../reference/limits.md#spending)",
+            SPENDING_CALLS,
+            "calls of models a second",
+            "model_calls",
+            "limits of users or agents only",
+        ),
+        Quota("API Gateway, newer regions", 2_500, frames, "frames", shared),
+        Quota("API Gateway", 10_000, frames, "frames", shared),
+        Quota("API Gateway, new WebSocket connections", 500, "a second", "connections", raised),
+        Quota(
+            "`SocketRequestsPerSecond`",
+            limit("SocketRequestsPerSecond"),
+            "frames from clients a second",
+            "frames_in",
+            parameter,
+        ),
+        Quota(
+            "`HttpRequestsPerSecond`",
+            limit("HttpRequestsPerSecond"),
+            "requests a second of one method",
+            "requests_of_method",
+            parameter,
+        ),
+        Quota("SQS, a FIFO queue in the smallest regions", 2_400, "messages a second", "queued", "another region"),
+        Quota("Step Functions, started executions", 300, "a second", "closing_starts", raised),
+        Quota("the sweeper", SWEPT_A_MINUTE / 60, "checks a second", "checks", "none: sessions end later"),
+    )

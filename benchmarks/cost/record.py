@@ -1,0 +1,100 @@
+"""Counts what turns, closings, desks and others use, for ``measured.yaml``: ``python -m benchmarks.cost.record``.
+
+It runs the benchmarks that count requests, with the rates of users that deployments have by default, and the test that
+counts the frames of an open panel. It takes five minutes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import yaml
+
+from baton_local.root import ROOT
+from benchmarks import closing_cost, desks, due, sweep, turn_cost
+from benchmarks.capacity import Request
+from benchmarks.cost.measured import FILE, Measured, Panel, Units
+from benchmarks.instruments.turn_cost_tables import TurnCost
+
+FULL_TURN = 40
+"""A turn by which the history is as long as it gets."""
+THREADS = 400
+"""Threads that a sweep checks. The units of a check do not depend on it."""
+PANEL_HOURS = 3
+"""Hours that the test of an open panel lasts."""
+
+
+async def measure() -> Measured:
+    """Run the benchmarks and return what they count."""
+    turns = await turn_cost.measure([1, 2, FULL_TURN], with_limits=True)
+    first, *later = turns.websocket
+    at_once, stepwise = await closing_cost.measure(3)
+    desk = await desks.measure_units()
+    items = {name: Units(writes, reads) for name, (_, writes, _, reads) in (await due.measure_units()).items()}
+    check, _ = await sweep.measure(THREADS)
+    return Measured(
+        date=datetime.now(UTC).date(),
+        first_turn=_of_turn(first),
+        later_turn=max((_of_turn(cost) for cost in later), key=lambda units: units.read_units),
+        first_turn_over_sse=_of_turn(turns.sse[0]),
+        frames=max(cost.frames for cost in turns.websocket),  # a slow machine puts more of an answer into one frame
+        title=_together(turns.titles),
+        summary=_together(turns.summaries),
+        closing=_of_requests(at_once.requests),
+        closing_model_calls=at_once.model_calls,
+        closing_s3_reads=at_once.s3_reads,
+        closing_s3_writes=at_once.s3_writes,
+        conversation_index_bytes=stepwise.index_bytes,
+        idle_check=Units(check.write_units, sum(check.requests.get(name, 0) for name in ("Query", "BatchGetItem"))),
+        desk={name: Units(writes, 0) for name, writes in desk.items() if name != "plain turn"},
+        due=items,
+        panel=_measure_panel(),
+    )
+
+
+def _of_turn(cost: TurnCost) -> Units:
+    return Units(cost.write_units, cost.read_units)
+
+
+def _of_requests(requests: Iterable[Request]) -> Units:
+    requests = tuple(requests)
+    return Units(sum(request.write_units for request in requests), sum(request.read_units for request in requests))
+
+
+def _together(occurrences: Iterable[Iterable[Request]]) -> Units:
+    """Return the units of the most expensive occurrence."""
+    return max((_of_requests(requests) for requests in occurrences), key=lambda units: units.write_units)
+
+
+def _measure_panel() -> Panel:
+    """Count the frames of an open panel at rest, by the client's test with virtual time. Take the most of its cases."""
+    command = [str(Path(sys.executable).with_name("node")), "--test", "--test-reporter=tap"]
+    command += ["--test-name-pattern=open panel at rest", "client/test/idle.test.ts"]
+    output = subprocess.run(command, cwd=ROOT / "clients/web", capture_output=True, text=True, check=True).stdout
+    pattern = r"(\d+) frames sent, (\d+) received, over (\d+) connections"
+    cases = [tuple(map(int, case)) for case in re.findall(pattern, output)]
+    if not cases:
+        raise RuntimeError(f"The test of an open panel does not say what it has counted:\n{output}")
+    sent, received, connections = max(cases, key=lambda case: case[0] + case[1])
+    return Panel(sent / PANEL_HOURS, received / PANEL_HOURS, (connections - 1) / PANEL_HOURS)
+
+
+def _to_yaml(measured: Measured) -> str:
+    values: Mapping[str, object] = measured.model_dump(mode="json")
+    return f"# Made by `python -m benchmarks.cost.record`.\n{yaml.safe_dump(values, sort_keys=False)}"
+
+
+def main() -> None:
+    """Measure, and write the file."""
+    FILE.write_text(_to_yaml(asyncio.run(measure())))
+    print(f"Wrote {FILE.relative_to(ROOT)}. Now run `python -m benchmarks.cost --write`.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""List prices by unit, as ``prices.yaml`` has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+
+import yaml
+from pydantic import BaseModel, ConfigDict
+
+FILE = Path(__file__).with_name("prices.yaml")
+
+
+class UnknownPrice(LookupError):
+    """A unit is used that the file of prices does not have."""
+
+
+class ServicePrices(BaseModel):
+    """The prices of one service, in USD by unit."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source: str
+    checked: str
+    prices: Mapping[str, float]
+
+
+class PriceList(BaseModel):
+    """The prices of a region."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", ignored_types=(cached_property,))
+
+    region: str
+    currency: str
+    services: Mapping[str, ServicePrices]
+
+    @cached_property
+    def _services_of_units(self) -> Mapping[str, str]:
+        return {unit: name for name, service in self.services.items() for unit in service.prices}
+
+    def find_service(self, unit: str) -> str:
+        """Return the service that bills a unit. Raises ``UnknownPrice``."""
+        try:
+            return self._services_of_units[unit]
+        except KeyError:
+            raise UnknownPrice(f"The file of prices has no price for {unit}. Add it to its service.") from None
+
+    def price(self, unit: str) -> float:
+        """Return the price of one unit. Raises ``UnknownPrice``."""
+        return self.services[self.find_service(unit)].prices[unit]
+
+    def sum_by_service(self, units: Mapping[str, float]) -> dict[str, float]:
+        """Return what ``units`` cost, by service. Raises ``UnknownPrice``."""
+        sums: dict[str, float] = {}
+        for unit, amount in units.items():
+            service = self.find_service(unit)
+            sums[service] = sums.get(service, 0.0) + amount * self.price(unit)
+        return sums
+
+    def sum(self, units: Mapping[str, float]) -> float:
+        """Return what ``units`` cost together. Raises ``UnknownPrice``."""
+        return sum(self.sum_by_service(units).values())
+
+
+def read_prices(path: Path = FILE) -> PriceList:
+    """Read the file at ``path``. Raises pydantic's ``ValidationError`` if it has another form."""
+    return PriceList.model_validate(yaml.safe_load(path.read_text()))
