@@ -7,13 +7,12 @@ avoid some words and American spelling. CONTRIBUTING.md has the rules that no pr
 from __future__ import annotations
 
 import ast
-import io
 import re
 import subprocess
 import sys
-import tokenize
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -162,6 +161,9 @@ SPELT_WITH_Z = re.compile(
 _PHRASES = [(re.compile(rf"\b(?:{phrase})(?!\w)", re.IGNORECASE), better) for phrase, better in AVOIDED_PHRASES.items()]
 _ANY_PHRASE = re.compile(rf"\b(?:{'|'.join(AVOIDED_PHRASES)})(?!\w)", re.IGNORECASE)
 CODE = re.compile(r"``[^`]*``|`[^`]*`|https?://\S+|\"[^\"\n]*\"|“[^”\n]*”|\S*[_/=@{}<>.:]\w\S*")
+STRING_OR_COMMENT = re.compile(
+    r"""'{3}(?:\\.|.)*?'{3}|"{3}(?:\\.|.)*?"{3}|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|#[^\n]*""", re.DOTALL
+)
 
 
 @dataclass(frozen=True)
@@ -176,12 +178,21 @@ class Flaw:
         return f"{self.path}:{self.line}: {self.reason}"
 
 
+_JUDGED = frozenset(
+    (
+        *(ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.AnnAssign, ast.keyword, ast.arg),
+        *(ast.Name, ast.Attribute, ast.ExceptHandler, ast.MatchAs, ast.MatchStar),
+    )
+)
+"""The kinds of syntax nodes with names or texts."""
+
+
 def find_flaws(path: str, text: str) -> Iterator[Flaw]:
     """Yield each flaw of a Python module or a Markdown page."""
     if path.endswith(".md"):
         yield from _page_flaws(path, text)
         return
-    nodes = list(ast.walk(ast.parse(text)))
+    nodes = [node for node in ast.walk(ast.parse(text)) if type(node) in _JUDGED]
     for line, docstring in _properties(nodes):
         if docstring.startswith("Return"):
             yield Flaw(path, line, "a property is a noun: name the value instead of returning it")
@@ -194,8 +205,7 @@ def find_flaws(path: str, text: str) -> Iterator[Flaw]:
     for line, comment in _comments(text):
         yield from (Flaw(path, line, reason) for reason in word_flaws(comment))
     for line, name in _names(nodes):
-        words = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name).replace("_", " ")
-        yield from (Flaw(path, line, f"name `{name}`: {reason}") for reason in _avoided(words))
+        yield from (Flaw(path, line, f"name `{name}`: {reason}") for reason in _name_flaws(name))
     if path.startswith(COVERED_BY_NAMES):
         yield from _bare_names(path, nodes)
 
@@ -210,6 +220,12 @@ def word_flaws(prose: str) -> Iterator[str]:
             yield f'"{found[0]}": write {better}'
     for spelling in AMERICAN.finditer(SPELT_WITH_Z.sub(" ", plain)):
         yield f'"{spelling[0]}" is American spelling'
+
+
+@cache
+def _name_flaws(name: str) -> tuple[str, ...]:
+    words = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name).replace("_", " ")
+    return tuple(_avoided(words))
 
 
 def _avoided(words: str) -> Iterator[str]:
@@ -289,11 +305,13 @@ def _may_be_boolean(assignment: ast.Assign | ast.AnnAssign) -> bool:
 
 
 def _comments(text: str) -> Iterator[tuple[int, str]]:
-    if "#" not in text:
-        return
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.COMMENT:
-            yield token.start[0], re.sub(r"#\s*(?:type|noqa|pragma|fmt).*", "", token.string)
+    """Yield line and text of each comment. The module ``tokenize`` took a fifth of a run's time."""
+    line, counted = 1, 0
+    for match in STRING_OR_COMMENT.finditer(text):
+        if match[0].startswith("#"):
+            line += text.count("\n", counted, match.start())
+            counted = match.start()
+            yield line, re.sub(r"#\s*(?:type|noqa|pragma|fmt).*", "", match[0])
 
 
 def _names(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
