@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from baton.domain.agents.agent_version import AgentEntry, AgentList, AgentVersion
+from baton.domain.agents.agent_version import AgentEntry, AgentList, AgentVersion, Candidate
 from baton.ports.agents.agents import AgentsChanged
 from tests.contracts.stores import Stores
 
@@ -25,23 +25,34 @@ class AgentDefinitionsContract:
 
     async def test_a_version_comes_back_whole_and_is_listed(self, stores: Stores) -> None:
         version = made(stores, 1, comment="The first.", restores=7)
-        listed = await stores.agent_definitions.append(stores.ada, version, 90, after=AgentList())
+        listed = await append(stores, version, 90, after=AgentList())
         assert listed == await stores.agent_definitions.list(stores.bob)
         assert listed == AgentList(1, {"tutor": AgentEntry(1, 90)})
         assert list(await stores.agent_definitions.read(stores.bob, [("tutor", 1), ("tutor", 2)])) == [version]
 
     async def test_a_deletion_is_a_version_without_fields(self, stores: Stores) -> None:
-        first = await stores.agent_definitions.append(stores.ada, made(stores, 1), 90, after=AgentList())
+        first = await append(stores, made(stores, 1), 90, after=AgentList())
         gone = AgentVersion("tutor", 2, None, "ada", stores.clock.now())
-        listed = await stores.agent_definitions.append(stores.ada, gone, 0, after=first)
+        listed = await append(stores, gone, 0, after=first)
         assert listed.entries["tutor"].is_deleted
         assert listed.present == {}
         assert list(await stores.agent_definitions.read(stores.ada, [("tutor", 2)])) == [gone]
 
+    async def test_an_entry_comes_back_whole(self, stores: Stores) -> None:
+        listed = await append(stores, made(stores, 1), 90, after=AgentList())
+        entry = AgentEntry(1, 90).with_candidate(Candidate(5, 80, 10)).withdraw(3).with_candidate(Candidate(4, 70, 0))
+        for changed in (entry, entry.delete(6)):
+            listed = listed.with_entry("tutor", changed)
+            await stores.agent_definitions.put(stores.ada, listed)
+            assert await stores.agent_definitions.list(stores.ada) == listed
+            assert [
+                version.number for version in await stores.agent_definitions.versions(stores.ada, "tutor", limit=9)
+            ] == [1]
+
     async def test_versions_are_listed_from_the_newest_page_by_page(self, stores: Stores) -> None:
         listed = AgentList()
         for number in range(1, 13):
-            listed = await stores.agent_definitions.append(stores.ada, made(stores, number), 90, after=listed)
+            listed = await append(stores, made(stores, number), 90, after=listed)
         page = await stores.agent_definitions.versions(stores.ada, "tutor", limit=5)
         assert [each.number for each in page] == [12, 11, 10, 9, 8]
         page = await stores.agent_definitions.versions(stores.ada, "tutor", limit=5, before=4)
@@ -51,8 +62,7 @@ class AgentDefinitionsContract:
     async def test_of_changes_at_once_one_wins_and_nothing_of_the_others_is_kept(self, stores: Stores) -> None:
         versions = [made(stores, 1, agent_id=f"tutor-{number}") for number in range(4)]
         outcomes = await asyncio.gather(
-            *(stores.agent_definitions.append(stores.ada, version, 90, after=AgentList()) for version in versions),
-            return_exceptions=True,
+            *(append(stores, version, 90, after=AgentList()) for version in versions), return_exceptions=True
         )
         won = [outcome for outcome in outcomes if isinstance(outcome, AgentList)]
         assert [await stores.agent_definitions.list(stores.ada)] == won
@@ -61,17 +71,17 @@ class AgentDefinitionsContract:
         assert [each.agent_id for each in kept] == list(won[0].entries)
 
     async def test_a_change_of_an_older_list_is_refused(self, stores: Stores) -> None:
-        first = await stores.agent_definitions.append(stores.ada, made(stores, 1), 90, after=AgentList())
-        await stores.agent_definitions.append(stores.ada, made(stores, 2), 91, after=first)
+        first = await append(stores, made(stores, 1), 90, after=AgentList())
+        await append(stores, made(stores, 2), 91, after=first)
         for after in (AgentList(), first):
             with pytest.raises(AgentsChanged):
-                await stores.agent_definitions.append(stores.ada, made(stores, 3), 92, after=after)
+                await append(stores, made(stores, 3), 92, after=after)
         assert (await stores.agent_definitions.list(stores.ada)).entries["tutor"].number == 2
 
     async def test_every_tenant_has_agents_of_its_own(self, stores: Stores) -> None:
-        await stores.agent_definitions.append(stores.ada, made(stores, 1), 90, after=AgentList())
-        await stores.agent_definitions.append(
-            stores.ada, made(stores, 1, agent_id="tutor-2"), 90, after=await stores.agent_definitions.list(stores.ada)
+        await append(stores, made(stores, 1), 90, after=AgentList())
+        await append(
+            stores, made(stores, 1, agent_id="tutor-2"), 90, after=await stores.agent_definitions.list(stores.ada)
         )
         assert [
             version.agent_id for version in await stores.agent_definitions.versions(stores.ada, "tutor", limit=9)
@@ -79,6 +89,15 @@ class AgentDefinitionsContract:
         assert await stores.agent_definitions.list(stores.stranger) == AgentList()
         assert list(await stores.agent_definitions.versions(stores.stranger, "tutor", limit=10)) == []
         assert list(await stores.agent_definitions.read(stores.stranger, [("tutor", 1)])) == []
+
+
+async def append(stores: Stores, version: AgentVersion, size: int, *, after: AgentList) -> AgentList:
+    """Store a version and put it in force. Return the new list."""
+    entry = after.entries.get(version.agent_id, AgentEntry(0, 0))
+    entry = entry.put(version.number, size) if version.values is not None else entry.delete(version.number)
+    listed = after.with_entry(version.agent_id, entry)
+    await stores.agent_definitions.put(stores.ada, listed, version)
+    return listed
 
 
 def made(stores: Stores, number: int, *, agent_id: str = "tutor", **more: Any) -> AgentVersion:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from baton.domain.agents.agent_version import AgentEntry, AgentList, AgentVersion
+from baton.domain.agents.agent_version import AgentList, AgentVersion
 from baton.domain.tenants.identity import Scope
 from baton.domain.tenants.tenant_limits import TenantLimits
 from baton.domain.times import from_millis, to_millis
@@ -29,14 +29,13 @@ class FakeAgentDefinitions:
             raise self.fails
         return self._lists.get(scope.tenant_id, AgentList())
 
-    async def append(self, scope: Scope, version: AgentVersion, size: int, *, after: AgentList) -> AgentList:
-        if self._lists.get(scope.tenant_id, AgentList()).revision != after.revision:
+    async def put(self, scope: Scope, agents: AgentList, version: AgentVersion | None = None) -> None:
+        if self._lists.get(scope.tenant_id, AgentList()).revision != agents.revision - 1:
             raise AgentsChanged
-        entries = {**after.entries, version.agent_id: AgentEntry(version.number, size)}
-        agent_list = self._lists[scope.tenant_id] = AgentList(after.revision + 1, entries)
-        agent_version = replace(version, created_at=from_millis(to_millis(version.created_at)))
-        self._versions[scope.tenant_id][version.agent_id, version.number] = agent_version
-        return agent_list
+        self._lists[scope.tenant_id] = agents
+        if version is not None:
+            stored = replace(version, created_at=from_millis(to_millis(version.created_at)))
+            self._versions[scope.tenant_id][version.agent_id, version.number] = stored
 
     async def read(self, scope: Scope, wanted: Sequence[tuple[str, int]]) -> Sequence[AgentVersion]:
         self.versions_read += len(wanted)

@@ -216,6 +216,7 @@ class FakeLeases:
             spent=by_model(thread.spent, commit.spent),
             last_error=commit.error_code or thread.last_error,
             time_zone=commit.time_zone or thread.time_zone,
+            versions=commit.versions or thread.versions,
             watchers=commit.watchers,
             unread=commit.reading.unread + (0 if commit.reading.is_read else thread.unread),
             awaits_user=commit.ended is None and (thread.awaits_user if awaits_user is None else awaits_user),
@@ -347,5 +348,6 @@ def _new_row(scope: Scope, request: LeaseRequest, now: datetime) -> Row:
         created_at=now,
         last_activity_at=now,
         parent_thread_id=request.parent_thread_id,
+        versions=request.versions,
     )
     return Row(thread, idle, now + idle)

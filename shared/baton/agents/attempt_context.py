@@ -201,6 +201,8 @@ class Attempt:
     """Verdicts on the other texts of the run's prompts, by agent, origin and text: the text to use, or None."""
     spent: list[ModelUsage] = field(default_factory=list)
     """The usage of each call of a model."""
+    versions: dict[str, int] = field(default_factory=dict)
+    """The versions of the tenant's agents that have taken part, by the agent's id."""
     warned: set[str] = field(default_factory=set)
     """The accounts about whose spending the user was warned in this attempt."""
 
@@ -231,6 +233,11 @@ class Attempt:
         if warning.account not in self.warned:
             self.warned.add(warning.account)
             self.emit(spending_warning(warning))
+
+    def note_version(self, agent: AgentDefinition) -> None:
+        """Note an agent that takes part, so that the session keeps its version."""
+        if agent.version is not None:
+            self.versions[agent.id] = agent.version
 
     async def may_act(self) -> bool:
         """Wait until the question is stored. Return False if the run was stopped: then no tool or agent may be called.

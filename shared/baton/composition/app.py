@@ -395,7 +395,13 @@ class App:
             lambda: self.offered_models,
             parts.AgentBelongings(ports.documents, ports.sources, ports.procedures),
             self.current_limits,
+            parts.EvaluationGate(ports.evaluations, self.current_limits),
         )
+
+    @cached_property
+    def agent_rollouts(self) -> parts.AgentRollouts:
+        """Shares, promotes and withdraws candidates of tenants' own agents."""
+        return parts.AgentRollouts(self.agent_editing)
 
     @property
     def offered_models(self) -> parts.OfferedModels:

@@ -259,6 +259,8 @@ if TYPE_CHECKING:
     from baton.tenants.rates import ForgottenRuns, PlaceLimits, RunLimits
     from baton.tenants.registry.agent_editing import AgentEditing
     from baton.tenants.registry.agent_registry import AgentRegistry
+    from baton.tenants.registry.agent_rollouts import AgentRollouts
+    from baton.tenants.registry.evaluation_gate import EvaluationGate
     from baton.tenants.registry.own_agents import OwnAgents
     from baton.tenants.registry.tenant_agents import AgentBelongings
     from baton.tenants.spending_limits import SpendingLimits

@@ -233,7 +233,7 @@ class Admission:
         if isinstance(request, MessageRequest) and request.branch is not None:
             branch = await self._points.open_branch(lease.scope, lease.thread, request.branch, request.content)
             call = replace(call, request=replace(request, content=branch.content, a2a_task=branch.a2a_task))
-        agents = await self._agents.of(lease.scope)
+        agents = await self._agents.in_session(lease.scope, lease.thread)
         if branch is not None:
             lease = replace(lease, thread=branch.point.thread)
         return RunExecution(self._services, call, lease, agents, branch)
@@ -286,7 +286,7 @@ class Admission:
             return errors.InterruptUnavailable() if lease.thread.pending is None else None
         if request.begun_by is not None and self._waits_for_people(lease.thread):
             return errors.WaitsForPeople()
-        agents = await self._agents.of(lease.scope)
+        agents = await self._agents.in_session(lease.scope, lease.thread)
         agents.check_main(lease.scope, lease.thread)
         if _is_result_for_closed(lease.thread, request, agents.main(lease.thread)):
             return errors.WaitsForPeople("The conversation is closed. The result enters when its user opens it again.")
@@ -308,7 +308,7 @@ class Admission:
         run = lease.thread.run
         if request.begun_by is None or (run is not None and run.attempt > 1):
             return None
-        agent = (await self._agents.of(lease.scope)).answering(lease.thread)
+        agent = (await self._agents.in_session(lease.scope, lease.thread)).answering(lease.thread)
         if agent.remote is not None:
             return None
         try:
@@ -327,7 +327,7 @@ class Admission:
         """Return the error if the client's tools clash with those of the active agent; None if they do not."""
         if request.client is None:
             return None
-        agents = await self._agents.of(lease.scope)
+        agents = await self._agents.in_session(lease.scope, lease.thread)
         return await self._find_taken_name(lease.scope, agents.answering(lease.thread), request.client)
 
     async def _check_tools_of_new_thread(self, scope: Scope, request: TurnRequest, agent: AgentDefinition) -> None:
@@ -375,7 +375,7 @@ class Admission:
         """Return the error that refuses a transfer to a desk that is closed now; None for any other request."""
         if request.action is not ConversationAction.DESK_TRANSFER:
             return None
-        target = (await self._agents.of(lease.scope)).describe(request.about or "")
+        target = (await self._agents.in_session(lease.scope, lease.thread)).describe(request.about or "")
         if target is None or target.desk is None:
             return None
         return find_closed_desk(target.name, target.desk, self._services.agents.clock.now())

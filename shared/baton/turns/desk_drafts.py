@@ -73,7 +73,7 @@ class DeskDrafts:
 
     async def _write(self, caller: Scope, at_desk: AtDesk, kind: DraftKind, instruction: str) -> DeskDraft:
         services, thread, owner = self.services, at_desk.thread, at_desk.owner
-        agent = (await services.registry.of(caller)).main(thread)
+        agent = (await services.registry.in_session(owner, thread)).main(thread)
         messages = select_spoken(
             await self.store.recent_messages(
                 owner, thread, token_budget=HISTORY_TOKENS, first_ordinal=thread.episode_first_ordinal

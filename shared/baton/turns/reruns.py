@@ -154,7 +154,7 @@ class Reruns:
 
     async def _find_version(self, caller: Scope, agent_id: str, number: int) -> AgentDefinition:
         try:
-            version = await self._editing.version(caller, agent_id, number)
+            _, version = await self._editing.version(caller, agent_id, number)
         except UnknownAgent:
             raise UnknownAgentVersion(
                 "Only agents that a tenant has made have versions; this one ships with the deployment."

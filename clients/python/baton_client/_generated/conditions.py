@@ -98,6 +98,10 @@ class EmbedderUnavailableError(ServerError):
     """The embedding model is not available. (embedder_unavailable)"""
 
 
+class EvaluationRequiredError(ConflictError):
+    """An evaluation is required. (evaluation_required)"""
+
+
 class EventNotTakenError(BadRequestError):
     """The agent takes no such events. (event_not_taken)"""
 
@@ -416,6 +420,7 @@ BY_CODE: dict[str, type[APIStatusError]] = {
     "document_too_large": DocumentTooLargeError,
     "document_unreadable": DocumentUnreadableError,
     "embedder_unavailable": EmbedderUnavailableError,
+    "evaluation_required": EvaluationRequiredError,
     "event_not_taken": EventNotTakenError,
     "extraction_unavailable": ExtractionUnavailableError,
     "forbidden": PermissionDeniedError,

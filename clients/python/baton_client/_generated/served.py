@@ -138,26 +138,6 @@ class AgentUsage(Model):
     """
 
 
-class AgentVersion(Model):
-    """
-    One version of a tenant's agent.
-    """
-
-    agent_id: str = Field(..., alias="agentId")
-    version: int
-    is_deletion: bool = Field(..., alias="isDeletion")
-    """
-    Whether the agent was deleted by it.
-    """
-    restores: int | None = None
-    """
-    The older version that it repeats.
-    """
-    comment: str | None = None
-    created_by: str = Field(..., alias="createdBy")
-    created_at: AwareDatetime = Field(..., alias="createdAt")
-
-
 class AuditRecord(Model):
     """
     An audited action.
@@ -1100,6 +1080,11 @@ class PublishedEvaluation(Model):
     The lower end of its 95% interval.
     """
     high: float | None = None
+    agent_id: str | None = Field(None, alias="agentId")
+    """
+    The agent of the tenant whose version was evaluated.
+    """
+    agent_version: int | None = Field(None, alias="agentVersion")
 
 
 class QueuedEvent(Model):
@@ -1244,6 +1229,25 @@ class Retention(Model):
     last_request_id: str | None = Field(None, alias="lastRequestId")
     """
     The request to forget that enforced it last, within 32 days.
+    """
+
+
+class Rollout(Model):
+    """
+    The versions of an agent that new sessions use.
+    """
+
+    version: int
+    """
+    The version in force.
+    """
+    candidate: int | None = None
+    """
+    The version that the rest of them uses.
+    """
+    share: int | None = None
+    """
+    The percentage of new sessions that use the candidate.
     """
 
 
@@ -1604,6 +1608,20 @@ class Usage(Model):
     """
 
 
+class VersionEvaluation(Model):
+    """
+    The last evaluation of a version.
+    """
+
+    id: str
+    began_at: AwareDatetime = Field(..., alias="beganAt")
+    runs: int
+    passed: float | None = None
+    """
+    The share of runs that passed; null: none was judged.
+    """
+
+
 class WebhookDelivery(Model):
     """
     An event for one webhook. Its content is read from the conversation when it is sent.
@@ -1657,6 +1675,12 @@ class WholeAgentVersion(Model):
     comment: str | None = None
     created_by: str = Field(..., alias="createdBy")
     created_at: AwareDatetime = Field(..., alias="createdAt")
+    state: str
+    share: int | None = None
+    """
+    The percentage of new sessions that use it, of a candidate.
+    """
+    evaluation: VersionEvaluation | None = None
     agent: dict[str, Any] | None = None
     """
     The definition that `GET /v1/agents/{id}` serves, or the stored one if today's rules do not allow it; null for a deletion.
@@ -1732,7 +1756,11 @@ class AgentChange(Model):
     agent: Agent
     version: int
     """
-    The agent's newest version afterwards.
+    The version with this definition.
+    """
+    share: int | None = None
+    """
+    The percentage of new sessions that use it, if it is a candidate.
     """
     is_new: bool = Field(..., alias="isNew")
     """
@@ -1747,6 +1775,32 @@ class AgentChange(Model):
     """
     Remarks on settings that are allowed but may surprise.
     """
+
+
+class AgentVersion(Model):
+    """
+    One version of a tenant's agent.
+    """
+
+    agent_id: str = Field(..., alias="agentId")
+    version: int
+    is_deletion: bool = Field(..., alias="isDeletion")
+    """
+    Whether the agent was deleted by it.
+    """
+    restores: int | None = None
+    """
+    The older version that it repeats.
+    """
+    comment: str | None = None
+    created_by: str = Field(..., alias="createdBy")
+    created_at: AwareDatetime = Field(..., alias="createdAt")
+    state: str
+    share: int | None = None
+    """
+    The percentage of new sessions that use it, of a candidate.
+    """
+    evaluation: VersionEvaluation | None = None
 
 
 class ContextItem(Model):
@@ -2882,6 +2936,11 @@ class WholeEvaluation(Model):
     The lower end of its 95% interval.
     """
     high: float | None = None
+    agent_id: str | None = Field(None, alias="agentId")
+    """
+    The agent of the tenant whose version was evaluated.
+    """
+    agent_version: int | None = Field(None, alias="agentVersion")
     details: EvaluationDetails
 
 

@@ -88,6 +88,7 @@ class Consultations:
         record_write = in_background(
             context.services.records.put_task(context.lease(), task), "record of a consultation"
         )
+        context.note_version(agent)
         emit(subagent_started(task.id, agent, call))
         work = ConsultedWork()
         try:

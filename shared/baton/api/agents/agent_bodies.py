@@ -4,28 +4,36 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from enum import StrEnum
+from typing import Any, Self
 
 import yaml
-from fastapi import Request
+from fastapi import Request, Response
 from pydantic import Field
 
 from baton.api.http.schemas import Asked, ServedAgent, describe
 from baton.concurrency.tasks import LARGE, off_loop
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.agents.agent_version import MAX_COMMENT
+from baton.domain.agents.agent_version import MAX_COMMENT, AgentEntry, AgentVersion, agent_yaml
 from baton.domain.desks.desk import DeskDefinition
 from baton.domain.errors import FieldProblem, InvalidAgent, InvalidRequest, MalformedJson, MessageTooLarge
+from baton.domain.tenants.evaluation import EvaluationEntry
+from baton.domain.tenants.identity import is_printable
 from baton.domain.wire_model import TIMESTAMP, Timestamp, WireModel
 from baton.domain.yaml_text import InvalidYaml, YamlText, line_of, read_yaml
-from baton.tenants.registry.agent_editing import ExpectedState
+from baton.tenants.registry.agent_editing import AgentChange, ExpectedState
+from baton.tenants.registry.agent_rollouts import Rollout
 
 MAX_BODY = 256 * 1024
 """Bytes of a request. A definition has at most a quarter of them as JSON; indentation and YAML may need more."""
+YAML = "application/yaml"
+AS_YAML: dict[int | str, dict[str, Any]] = {
+    200: {"content": {YAML: {"schema": {"type": "string"}, "example": "id: tutor\nname: Tutor\n"}}}
+}
 YAML_TYPES = frozenset({"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"})
 TAG = re.compile(r'(?:W/)?"([1-9][0-9]{0,8})"')
 FORMS = "Send one JSON object, encoded as UTF-8; or YAML, with the content type application/yaml."
@@ -174,7 +182,8 @@ class ServedAgentChange(WireModel):
     """A change of an agent, or what it would be."""
 
     agent: ServedAgent
-    version: int = describe("The agent's newest version afterwards.", 3)
+    version: int = describe("The version with this definition.", 3)
+    share: int | None = describe("The percentage of new sessions that use it, if it is a candidate.", None)
     is_new: bool = describe("Whether there was no such agent before.", examples=[False])
     is_stored: bool = describe(
         "Whether a version was made. False for a dry run, and for a definition that the agent has already.",
@@ -182,6 +191,35 @@ class ServedAgentChange(WireModel):
     )
     changes: list[ServedFieldChange]
     warnings: list[str] = describe("Remarks on settings that are allowed but may surprise.", [])
+
+
+class VersionState(StrEnum):
+    """The use of a version by sessions."""
+
+    IN_FORCE = "in_force"
+    CANDIDATE = "candidate"
+    FORMER = "former"
+    """Only running sessions that have begun with it use it."""
+    WITHDRAWN = "withdrawn"
+    """No session uses it."""
+
+    @classmethod
+    def of(cls, entry: AgentEntry, number: int) -> VersionState:
+        """Return the state of a version."""
+        if number == entry.number:
+            return cls.IN_FORCE
+        if entry.candidate is not None and number == entry.candidate.number:
+            return cls.CANDIDATE
+        return cls.WITHDRAWN if entry.is_withdrawn(number) else cls.FORMER
+
+
+class VersionEvaluation(WireModel):
+    """The last evaluation of a version."""
+
+    id: str = Field(examples=["001773480413589-5d0ad1c6d1b0"])
+    began_at: Timestamp = Field(examples=[TIMESTAMP])
+    runs: int = Field(examples=[30])
+    passed: float | None = describe("The share of runs that passed; null: none was judged.", 0.9)
 
 
 class ServedAgentVersion(WireModel):
@@ -194,6 +232,20 @@ class ServedAgentVersion(WireModel):
     comment: str | None = Field(examples=["Asks one question at a time"])
     created_by: str = Field(examples=["alice"])
     created_at: Timestamp = Field(examples=[TIMESTAMP])
+    state: VersionState = Field(examples=["in_force"])
+    share: int | None = describe("The percentage of new sessions that use it, of a candidate.", None)
+    evaluation: VersionEvaluation | None = Field(examples=[None])
+
+    @classmethod
+    def from_record(
+        cls, version: AgentVersion, entry: AgentEntry, evaluation: EvaluationEntry | None, **more: Any
+    ) -> Self:
+        """Return the served form of a version, with its use by sessions and its last evaluation."""
+        state = VersionState.of(entry, version.number)
+        share = entry.candidate.share if entry.candidate is not None and state is VersionState.CANDIDATE else None
+        served = VersionEvaluation.of(evaluation) if evaluation is not None else None
+        is_deletion = version.values is None
+        return cls.of(version, is_deletion=is_deletion, state=state, share=share, evaluation=served, **more)
 
 
 class WholeAgentVersion(ServedAgentVersion):
@@ -211,3 +263,71 @@ class RollbackRequest(Asked):
 
     version: int = Field(ge=1, le=999_999_999, examples=[1])
     comment: str | None = Field(default=None, max_length=MAX_COMMENT, examples=["Version 3 asked too much"])
+
+
+class ShareRequest(Asked):
+    """The share of a candidate."""
+
+    version: int = describe("The candidate.", 5, ge=1, le=999_999_999)
+    share: int = describe("The percentage of new sessions that use it.", 50, ge=0, le=100)
+    override: str | None = describe(
+        "The reason for which it needs no evaluation, if the deployment asks for one.", None, default=None
+    )
+
+
+class PromotionRequest(Asked):
+    """The candidate to put in force."""
+
+    version: int = describe("The candidate.", 5, ge=1, le=999_999_999)
+    override: str | None = describe(
+        "The reason for which it needs no evaluation, if the deployment asks for one.", None, default=None
+    )
+
+
+class ServedRollout(WireModel):
+    """The versions of an agent that new sessions use."""
+
+    version: int = describe("The version in force.", 4)
+    candidate: int | None = describe("The version that the rest of them uses.", 5)
+    share: int | None = describe("The percentage of new sessions that use the candidate.", 10)
+
+    @classmethod
+    def from_record(cls, rollout: Rollout) -> ServedRollout:
+        """Return the served form."""
+        candidate = rollout.candidate
+        return cls(
+            version=rollout.in_force,
+            candidate=candidate.number if candidate is not None else None,
+            share=candidate.share if candidate is not None else None,
+        )
+
+
+def to_change(response: Response, change: AgentChange) -> ServedAgentChange:
+    """Return the served form of a change. The response gets the ``ETag`` of the version in force."""
+    response.headers["ETag"] = make_etag(change.in_force)
+    agent = ServedAgent.model_validate({**change.agent.model_dump(by_alias=True), "version": change.version})
+    return ServedAgentChange.of(change, agent=agent)
+
+
+async def make_yaml_response(
+    agent_id: str, values: Mapping[str, Any], version: int | None, *, functions: Sequence[str] = ()
+) -> Response:
+    """Return a definition as its file. Its ``functions`` in Python stand in a comment: a copy would lack them."""
+    text = await off_loop(LARGE, agent_yaml, agent_id, values)
+    if functions:
+        text = f"# In Python: {', '.join(functions)}. A copy of this definition has none of these functions.\n{text}"
+    headers = {"ETag": make_etag(version)} if version is not None else {}
+    return Response(text, media_type=YAML, headers=headers)
+
+
+def check_comment(comment: str | None) -> None:
+    """Raise ``InvalidRequest`` for a comment that is not one line of text."""
+    if comment is not None and not is_printable(comment, MAX_COMMENT):
+        raise InvalidRequest("comment must be one line of printable text.")
+
+
+def check_override(reason: str | None) -> str | None:
+    """Return the reason of an override. Raises ``InvalidRequest`` unless it is one line of text."""
+    if reason is not None and not is_printable(reason, MAX_COMMENT):
+        raise InvalidRequest("override must be the reason: one line of printable text.")
+    return reason

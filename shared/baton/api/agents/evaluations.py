@@ -91,6 +91,16 @@ class EvaluationRequest(Asked):
         "If there are too many cases, those that did not pass come first.", min_length=1, max_length=MAX_CASES
     )
     cases_left_out: Count = describe("Cases that are not in `cases`.", 0, default=0)
+    agent_id: Label | None = describe("The agent of the tenant whose version was evaluated.", "tutor", default=None)
+    agent_version: Annotated[int, Field(ge=1, le=999_999_999)] | None = describe(
+        "That version; together with `agentId`.", 5, default=None
+    )
+
+    @model_validator(mode="after")
+    def _names_a_version(self) -> Self:
+        if (self.agent_id is None) is not (self.agent_version is None):
+            raise ValueError("agentId and agentVersion belong together: send both, or none")
+        return self
 
     def read(self, published_by: str) -> tuple[EvaluationEntry, dict[str, Any]]:
         """Return the entry and the details. Raises ``InvalidRequest`` for details that are too large."""
@@ -101,7 +111,7 @@ class EvaluationRequest(Asked):
             raise InvalidRequest(f"metrics and cases together may have at most {MAX_EVALUATION_BYTES} bytes.")
         passed = next((metric for metric in self.metrics if metric.name == "passed"), self.metrics[0])
         entry = EvaluationEntry(
-            **self.model_dump(include={"label", "model", "judge", "began_at"}),
+            **self.model_dump(include={"label", "model", "judge", "began_at", "agent_id", "agent_version"}),
             id=evaluation_id(self.began_at, self.name),
             published_by=published_by,
             published_at=self.began_at,
@@ -133,6 +143,8 @@ class PublishedEvaluation(WireModel):
     passed: float | None = describe("The share of runs that passed; null: none was judged.", 0.9)
     low: float | None = describe("The lower end of its 95% interval.", 0.74)
     high: float | None = Field(examples=[0.97])
+    agent_id: str | None = describe("The agent of the tenant whose version was evaluated.", None)
+    agent_version: int | None = Field(examples=[None])
 
 
 class EvaluationMetric(WireModel):
@@ -194,7 +206,7 @@ EvaluationId = Annotated[str, Path(description="The evaluation's id.", max_lengt
     summary="Publish an evaluation",
     responses={
         200: {"model": WholeEvaluation, "description": "The stored evaluation, if this one was published before."},
-        **responses("forbidden not_found store_unavailable"),
+        **responses("forbidden not_found unknown_agent unknown_agent_version store_unavailable"),
     },
 )
 async def publish_evaluation(
@@ -207,6 +219,8 @@ async def publish_evaluation(
     """
     caller.require(Permission.AGENT_WRITE, "evaluation.publish")
     entry, details = body.read(caller.user_id)
+    if entry.agent_id is not None and entry.agent_version is not None:
+        await app.agent_editing.version(caller, entry.agent_id, entry.agent_version)
     evaluation, is_new = await app.evaluations.publish(caller, entry, details)
     if not is_new:
         response.status_code = 200

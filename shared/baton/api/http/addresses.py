@@ -64,7 +64,15 @@ NOUNS: Mapping[str, tuple[str, ...]] = {
     "threads.workflows": ("/workflows/completed",),
     "memory.episodes": ("/episodes", "/episodes/{}"),
     "tenants.audit": ("/threads/{}/audit", "/audit", "/audit/export"),
-    "agents.agents": ("/agents", "/agents/{}", "/agents/{}/versions", "/agents/{}/versions/{}", "/agents/{}/rollback"),
+    "agents.agents": ("/agents", "/agents/{}"),
+    "agents.versions": (
+        "/agents/{}/versions",
+        "/agents/{}/versions/{}",
+        "/agents/{}/rollback",
+        "/agents/{}/share",
+        "/agents/{}/promote",
+        "/agents/{}/candidate",
+    ),
     "documents.documents": (
         "/agents/{}/documents",
         "/agents/{}/documents/{}",

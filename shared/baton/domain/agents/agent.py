@@ -69,6 +69,15 @@ class AgentKind(StrEnum):
     """People."""
 
 
+class VersionPolicy(StrEnum):
+    """The version of a tenant's agent that a running session uses."""
+
+    PINNED = "pinned"
+    """The one that it has begun with."""
+    LATEST = "latest"
+    """The newest one in each turn."""
+
+
 class AgentDefinition(Definition):
     """One agent, as its YAML file in ``agents/`` declares it."""
 
@@ -135,6 +144,9 @@ class AgentDefinition(Definition):
     """The treatment of messages that come while the agent works: ``queue``, ``steer`` or ``interrupt``."""
     while_busy_allowed: tuple[WhileBusy, ...] | None = Field(default=None, min_length=1, max_length=3)
     """The treatments that a message may choose; without the field, all of them."""
+    version_policy: VersionPolicy = VersionPolicy.PINNED
+    """The version of a tenant's agent that a running session uses: ``pinned``, the one that it has begun with, or
+    ``latest``, the newest one in each turn."""
     _tenant_id: str | None = PrivateAttr(default=None)
     _version: int | None = PrivateAttr(default=None)
     _code: AgentCode = PrivateAttr(default_factory=AgentCode)

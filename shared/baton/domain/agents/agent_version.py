@@ -1,9 +1,10 @@
-"""A tenant's own agents: every change is a version, and one list says which version of each agent is the newest."""
+"""A tenant's own agents: every change is a version, and one list says which version of each agent is in force."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -62,22 +63,107 @@ class AgentVersion:
 
 
 @dataclass(frozen=True, slots=True)
+class Candidate:
+    """A version that a share of new sessions uses instead of the version in force."""
+
+    number: int
+    size: int
+    """Characters of its definition as JSON."""
+    share: int
+    """The percentage of new sessions, 0 to 100."""
+
+
+MAX_WITHDRAWN = 20
+"""Ranges of withdrawn versions of one agent. The two oldest become one when there are more."""
+
+
+@dataclass(frozen=True, slots=True)
 class AgentEntry:
-    """The newest version of one agent."""
+    """The version of one agent that is in force, and its candidate."""
 
     number: int
     size: int
     """Characters of its definition as JSON; 0 if it is deleted."""
+    candidate: Candidate | None = None
+    last: int = 0
+    """The highest number of its versions, if that is neither in force nor the candidate; otherwise 0."""
+    withdrawn: tuple[tuple[int, int], ...] = ()
+    """Versions that running sessions may no longer use: first and last number of each range, in order."""
+    deleted: int | None = None
+    """The version that the deletion has ended; None if the agent is not deleted."""
 
     @property
     def is_deleted(self) -> bool:
         """Whether the agent no longer exists. Its versions are kept."""
         return self.size == 0
 
+    @property
+    def newest(self) -> int:
+        """The highest number of its versions."""
+        return max(self.number, self.last, self.candidate.number if self.candidate is not None else 0)
+
+    @property
+    def total_size(self) -> int:
+        """Characters of the definitions that a worker has in memory."""
+        return self.size + (self.candidate.size if self.candidate is not None else 0)
+
+    def choose(self, pinned: int | None, draw: int) -> int:
+        """Return the version that a session uses. ``draw``: the session's number from 0 to 99.
+
+        A session keeps the version that it is pinned to, unless that was withdrawn.
+        """
+        if pinned is not None and not self.is_withdrawn(pinned):
+            return pinned
+        if self.candidate is not None and draw < self.candidate.share:
+            return self.candidate.number
+        return self.number
+
+    def is_withdrawn(self, number: int) -> bool:
+        """Return whether sessions that are pinned to a version must leave it. The version in force never is."""
+        return number != self.number and any(first <= number <= last for first, last in self.withdrawn)
+
+    def put(self, number: int, size: int) -> AgentEntry:
+        """Return the entry with another version in force. The candidate ends; sessions that use it keep it."""
+        return replace(self, number=number, size=size, candidate=None, deleted=None)._with_last(self.newest)
+
+    def delete(self, number: int) -> AgentEntry:
+        """Return the entry after a deletion with this number. No session may use an earlier version any more."""
+        return AgentEntry(number, 0, withdrawn=((1, number),), deleted=self.number)
+
+    def with_candidate(self, candidate: Candidate) -> AgentEntry:
+        """Return the entry with this candidate. Sessions that use the former one keep it."""
+        return replace(self, candidate=candidate)._with_last(self.newest)
+
+    def promote(self) -> AgentEntry:
+        """Return the entry with the candidate in force. Sessions that use the former version keep it."""
+        assert self.candidate is not None  # noqa: S101 - the caller has checked
+        return self.put(self.candidate.number, self.candidate.size)
+
+    def withdraw(self, above: int) -> AgentEntry:
+        """Return the entry without a candidate, with every later version than ``above`` withdrawn.
+
+        The version in force stays in force, whatever its number.
+        """
+        newest = self.newest
+        ranges = [*self.withdrawn, (above + 1, newest)] if above < newest else list(self.withdrawn)
+        merged: list[tuple[int, int]] = []
+        for first, last in sorted(ranges):
+            if merged and first <= merged[-1][1] + 1:
+                merged[-1] = (merged[-1][0], max(merged[-1][1], last))
+            else:
+                merged.append((first, last))
+        if len(merged) > MAX_WITHDRAWN:
+            merged[:2] = [(merged[0][0], merged[1][1])]
+        return replace(self, candidate=None, withdrawn=tuple(merged))._with_last(newest)
+
+    def _with_last(self, newest: int) -> AgentEntry:
+        entry = replace(self, last=0)
+        return replace(entry, last=newest) if newest > entry.newest else entry
+
 
 @dataclass(frozen=True, slots=True)
 class AgentList:
-    """The newest version of each of a tenant's agents, at one moment."""
+    """The entries of a tenant's agents, at one moment."""
 
     revision: int = 0
     """A number that grows with every change; 0 before the first."""
@@ -88,3 +174,12 @@ class AgentList:
     def present(self) -> Mapping[str, AgentEntry]:
         """The agents that are not deleted."""
         return {agent_id: entry for agent_id, entry in self.entries.items() if not entry.is_deleted}
+
+    def with_entry(self, agent_id: str, entry: AgentEntry) -> AgentList:
+        """Return the next list, in which the agent has this entry."""
+        return AgentList(self.revision + 1, {**self.entries, agent_id: entry})
+
+
+def draw_percent(*names: str) -> int:
+    """Return a number from 0 to 99 that depends on the names only, so that every worker draws the same."""
+    return int.from_bytes(hashlib.sha256("\0".join(names).encode()).digest()[:8]) % 100

@@ -67,6 +67,12 @@ class InvalidAgent(BatonError, code="invalid_agent", status=422, title="The agen
         )
 
 
+class EvaluationRequired(BatonError, code="evaluation_required", status=409, title="An evaluation is required"):
+    """A version of an agent needs an evaluation that passed before it is used by more new sessions."""
+
+    detail = "This version needs an evaluation that passed before it is used by more new sessions."
+
+
 class AgentIdTaken(BatonError, code="agent_id_taken", status=409, title="The agent ships with the deployment"):
     """The id belongs to an agent that ships with the deployment."""
 

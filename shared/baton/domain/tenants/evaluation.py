@@ -43,6 +43,9 @@ class EvaluationEntry:
     low: float | None
     """The lower end of its 95% interval."""
     high: float | None
+    agent_id: str | None = None
+    """The agent of a tenant whose version was evaluated; None for other evaluations."""
+    agent_version: int | None = None
 
     @property
     def expires_at(self) -> datetime:

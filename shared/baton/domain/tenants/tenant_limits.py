@@ -92,6 +92,11 @@ class DeploymentLimits(LimitFields):
     model_config = ConfigDict(extra="forbid")
 
     agents: Annotated[int, Field(ge=0, le=MAX_AGENTS)] = MAX_AGENTS
+    agent_evaluation: Annotated[float, Field(ge=0, le=1, strict=False)] | None = None
+    """The share of runs that must have passed in the last evaluation of a version of a tenant's agent.
+
+    Without it, the version gets at most a tenth of the new sessions. None: no evaluation is needed.
+    """
 
 
 class OperatorLimits(DeploymentLimits):

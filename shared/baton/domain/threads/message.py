@@ -144,6 +144,8 @@ class RunEnd:
     """The time at which the spending limit is reset that has ended it; None for all other ends."""
     error_can_continue: bool = False
     """True if the user may go on beyond that limit, by a new message."""
+    versions: Mapping[str, int] = field(default_factory=dict)
+    """The versions of the tenant's agents that took part, by the agent's id."""
 
     @property
     def error(self) -> BatonError:

@@ -150,6 +150,15 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionVersions:
+    """The versions of the tenant's agents that have taken part in a session. The session keeps them."""
+
+    session: int
+    numbers: Mapping[str, int]
+    """By the agent's id."""
+
+
+@dataclass(frozen=True, slots=True)
 class Watchers:
     """The connections that watch a thread, as the worker of its last run knew them."""
 
@@ -208,6 +217,8 @@ class Thread:
     """The code of the last error that a run has ended with; None if none has."""
     time_zone: str | None = None
     """The user's time zone in its last run; None if it is not known."""
+    versions: SessionVersions | None = None
+    """The versions of agents in the last session in which any took part; None if none has."""
     unread: int = 0
     """The answers that the user has not read."""
     awaits_user: bool = False
@@ -234,6 +245,16 @@ class Thread:
         if self.watchers is None or self.watchers.changes != self.live_changes:
             return None
         return self.watchers.connections
+
+    @property
+    def pinned(self) -> Mapping[str, int]:
+        """The versions of the tenant's agents that the current session keeps, by the agent's id."""
+        return self.versions.numbers if self.versions is not None and self.versions.session == self.episode else {}
+
+    def with_pinned(self, numbers: Mapping[str, int]) -> SessionVersions | None:
+        """Return the session's versions after a run with these; None if they stay as they are."""
+        pinned = {**self.pinned, **numbers}
+        return SessionVersions(self.episode, pinned) if pinned != self.pinned else None
 
     @property
     def path(self) -> MessagePath:

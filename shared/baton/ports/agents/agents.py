@@ -34,13 +34,12 @@ class AgentDefinitions(Protocol):
     """Versions of tenants' agents. Every method acts inside ``scope`` and raises ``StoreUnavailable``."""
 
     async def list(self, scope: Scope) -> AgentList:
-        """Return the newest versions of the tenant's agents, in one small read."""
+        """Return the list of the tenant's agents, in one small read."""
 
-    async def append(self, scope: Scope, version: AgentVersion, size: int, *, after: AgentList) -> AgentList:
-        """Store a version and make it the newest of its agent in one step. Return the new list.
+    async def put(self, scope: Scope, agents: AgentList, version: AgentVersion | None = None) -> None:
+        """Replace the list, and store ``version`` if there is one, in one step.
 
-        ``size`` is that of the definition, as ``AgentEntry`` has it. ``after`` is the list that the change was made
-        for. Raises ``AgentsChanged`` if the list has changed since.
+        Raises ``AgentsChanged`` if the stored list is not the one before ``agents``, by its revision.
         """
 
     async def read(self, scope: Scope, wanted: Sequence[tuple[str, int]]) -> Sequence[AgentVersion]:

@@ -13,7 +13,7 @@ from baton.domain.runs.usage import ModelUsage, Usage
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.history_window import HistoryWindow
 from baton.domain.threads.interrupt import PendingInterrupts
-from baton.domain.threads.thread import ConversationState, LeaseMark, Run, Thread, Watchers
+from baton.domain.threads.thread import ConversationState, LeaseMark, Run, SessionVersions, Thread, Watchers
 
 if TYPE_CHECKING:  # the records of the queue are models, which functions that take none need not build
     from baton.domain.threads.queued import RecordDelivery
@@ -67,6 +67,8 @@ class LeaseRequest:
     """True if the run belongs to an A2A task. The thread remembers that it has some."""
     notifies: bool = False
     """True if a client wants to be notified of that task. The thread remembers this too."""
+    versions: SessionVersions | None = None
+    """The versions of agents that a new fork keeps; None: it gets its own."""
     presumed_dead: LeaseMark | None = None
     """A lease whose holder gave no sign of life when asked. It is taken over if it is still the current one."""
 
@@ -158,6 +160,8 @@ class Commit:
     check_at: datetime | None = None
     """The time at which the sweeper looks at the thread next, because it is at a desk; None: the time stays."""
     reading: UnreadChange = UnreadChange()
+    versions: SessionVersions | None = None
+    """The versions of agents that the session keeps from now on; None if they have not changed."""
 
     @property
     def may_change(self) -> bool:

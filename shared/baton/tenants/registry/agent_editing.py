@@ -12,7 +12,7 @@ from typing import Any
 
 from baton.concurrency.tasks import LARGE, off_loop
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.agents.agent_version import AgentList, AgentVersion
+from baton.domain.agents.agent_version import AgentEntry, AgentVersion, Candidate
 from baton.domain.agents.model_providers import OfferedModels
 from baton.domain.errors import (
     AgentIdTaken,
@@ -27,6 +27,7 @@ from baton.domain.tenants.identity import Scope
 from baton.ports.agents.agents import AgentDefinitions, AgentsChanged, ShippedAgents
 from baton.ports.clock import Clock
 from baton.ports.tenants.audit import AuditLog, Once
+from baton.tenants.registry.evaluation_gate import EvaluationGate
 from baton.tenants.registry.own_agents import OwnAgents
 from baton.tenants.registry.registered_agents import RegisteredAgents
 from baton.tenants.registry.tenant_agents import (
@@ -75,13 +76,18 @@ class AgentChange:
 
     agent: AgentDefinition
     version: int
-    """The agent's newest version afterwards."""
+    """The version with this definition."""
+    in_force: int
+    """The version in force afterwards: another one if the definition is a candidate."""
     is_new: bool
     """True if there was no such agent before."""
     is_stored: bool
     """True if a version was made: not for a dry run, nor for a definition that the agent has already."""
     changes: Sequence[FieldChange]
+    """The differences from the version in force."""
     warnings: Sequence[str]
+    share: int | None = None
+    """The percentage of new sessions that use it, if it is a candidate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +107,7 @@ class AgentEditing:
     """Returns the models that a tenant's agent may name."""
     belongings: AgentBelongings
     limits: CurrentLimits
+    gate: EvaluationGate
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     async def put(
@@ -113,15 +120,23 @@ class AgentEditing:
         expected: ExpectedState = ANY_STATE,
         comment: str | None = None,
         is_dry: bool = False,
+        share: int | None = None,
+        override: str | None = None,
     ) -> AgentChange:
         """Make or replace an agent. ``as_served``: fields may have the names that the API serves.
 
+        ``share``: the percentage of new sessions that use the version, which is a candidate then. Without it the
+        version is in force at once. ``override``: the reason for which it needs no evaluation.
+
         Raises ``InvalidAgent``, ``AgentIdTaken``, ``UnknownAgent`` (the caller lacks a permission of it),
-        ``AgentVersionMismatch``, ``AgentLimitReached`` and ``StoreUnavailable``.
+        ``AgentVersionMismatch``, ``AgentLimitReached``, ``EvaluationRequired``, ``InvalidRequest`` for a share of a new
+        agent, and ``StoreUnavailable``.
         """
-        self._check_not_shipped(agent_id)
+        self.check_not_shipped(agent_id)
         draft = await off_loop(LARGE, make_draft, agent_id, values, as_served=as_served, models=self.models)
-        return await self._store_version(scope, draft, expected, comment=comment, is_dry=is_dry)
+        return await self._store_version(
+            scope, draft, expected, comment=comment, is_dry=is_dry, share=share, override=override
+        )
 
     async def restore(
         self,
@@ -132,12 +147,13 @@ class AgentEditing:
         expected: ExpectedState = ANY_STATE,
         comment: str | None = None,
     ) -> AgentChange:
-        """Make an older version the newest again, of a deleted agent too.
+        """Put an older version in force again, of a deleted agent too, and withdraw those that came after it.
 
-        It is checked by today's rules. Raises what ``put`` raises, and ``UnknownAgentVersion``.
+        Running sessions leave the withdrawn versions with their next turn. The version is checked by today's rules.
+        Raises what ``put`` raises, and ``UnknownAgentVersion``.
         """
-        self._check_not_shipped(agent_id)
-        old = await self.version(scope, agent_id, number)
+        self.check_not_shipped(agent_id)
+        _, old = await self.version(scope, agent_id, number)
         if old.values is None:
             raise InvalidRequest(f"version: {number} is a deletion; choose one with a definition.")
         draft = await off_loop(LARGE, make_draft, agent_id, old.values, as_served=False, models=self.models)
@@ -150,10 +166,9 @@ class AgentEditing:
         which nobody could reach afterwards; ``AgentIdTaken`` for one that ships, ``UnknownAgent``,
         ``AgentVersionMismatch`` and ``StoreUnavailable``.
         """
-        self._check_not_shipped(agent_id)
+        self.check_not_shipped(agent_id)
         for attempt in range(MAX_TRIES):
-            await self._pause(attempt)
-            state = await self._read_state(scope, agent_id)
+            state = await self.read_state(scope, agent_id, attempt)
             newest = state.newest
             if newest is None:
                 raise UnknownAgent
@@ -168,41 +183,76 @@ class AgentEditing:
             belongings = await self.belongings.of(scope, agent_id)
             if belongings:
                 raise AgentInUse(f"First {', '.join(belongings)}.")
-            deletion = AgentVersion(agent_id, newest.number + 1, None, scope.user_id, self.clock.now())
-            if await self._append(scope, deletion, 0, state.listed):
+            entry = state.entry
+            deletion = AgentVersion(agent_id, entry.newest + 1, None, scope.user_id, self.clock.now())
+            if await self.store_entry(scope, state, agent_id, entry.delete(deletion.number), deletion):
                 await self._audit_change(scope, deletion, "deleted")
                 return
         raise StoreUnavailable
 
-    async def version(self, scope: Scope, agent_id: str, number: int) -> AgentVersion:
-        """Return one version. Raises ``UnknownAgent`` and ``UnknownAgentVersion``.
+    async def version(self, scope: Scope, agent_id: str, number: int) -> tuple[AgentEntry, AgentVersion]:
+        """Return the agent's entry and one version. Raises ``UnknownAgent`` and ``UnknownAgentVersion``.
 
-        The caller needs the permissions of that version and of the newest one.
+        The caller needs the permissions of that version and of the one in force.
         """
-        state = await self._read_state(scope, agent_id)
+        state = await self.read_state(scope, agent_id)
         if state.newest is None:
             raise UnknownAgent
         check_permissions(scope, state.newest)
-        versions = await self.store.read(scope, [(agent_id, number)]) if 1 <= number <= state.newest.number else []
+        versions = await self.store.read(scope, [(agent_id, number)]) if 1 <= number <= state.entry.newest else []
         if not versions:
             raise UnknownAgentVersion
         check_permissions(scope, versions[0])
-        return versions[0]
+        return state.entry, versions[0]
 
     async def versions(
         self, scope: Scope, agent_id: str, *, limit: int, before: int | None
-    ) -> tuple[Sequence[AgentVersion], int | None]:
-        """Return an agent's versions, the newest first, and the ``before`` of the next page; None after the last one.
+    ) -> tuple[AgentEntry, Sequence[AgentVersion], int | None]:
+        """Return an agent's entry, its versions, the newest first, and the ``before`` of the next page.
 
-        Raises ``UnknownAgent`` and ``StoreUnavailable``.
+        That is None after the last page. Raises ``UnknownAgent`` and ``StoreUnavailable``.
         """
-        state = await self._read_state(scope, agent_id)
+        state = await self.read_state(scope, agent_id)
         if state.newest is None:
             raise UnknownAgent
         check_permissions(scope, state.newest)
         versions = await self.store.versions(scope, agent_id, limit=limit, before=before)
         following = versions[-1].number if len(versions) == limit and versions[-1].number > 1 else None
-        return versions, following
+        return state.entry, versions, following
+
+    async def read_state(self, scope: Scope, agent_id: str, attempt: int = 0) -> TenantAgents:
+        """Return the tenant's agents for an attempt at a change of one. Further attempts pause first, for others."""
+        if attempt:  # the list of a tenant's agents is one item
+            await self.sleep(min(PAUSE_SECONDS * attempt, MAX_PAUSE_SECONDS) * random.random())  # noqa: S311 - jitter
+        listed = await self.store.list(scope)
+        entry = listed.entries.get(agent_id)
+        # An unknown id is looked up as well, so that the answer takes as long as for an agent hidden from the caller.
+        versions = await self.store.read(scope, [(agent_id, entry.number if entry is not None else 1)])
+        own = await self.own.of(scope, since=timedelta(0), patience=None)
+        newest = versions[0] if versions else None
+        deleted: Sequence[AgentVersion] = ()
+        if entry is not None and newest is not None and newest.values is None:
+            deleted = await self.store.read(scope, [(agent_id, entry.deleted or newest.number - 1)])
+        registered = RegisteredAgents(self.shipped, own)
+        entry = entry or AgentEntry(0, 0)
+        return TenantAgents(listed, registered, own, entry, newest, deleted[0] if deleted else None)
+
+    async def store_entry(
+        self, scope: Scope, state: TenantAgents, agent_id: str, entry: AgentEntry, version: AgentVersion | None = None
+    ) -> bool:
+        """Replace the agent's entry and store a version. Return False if others have changed the list meanwhile."""
+        try:
+            await self.store.put(scope, state.listed.with_entry(agent_id, entry), version)
+        except AgentsChanged:
+            return False
+        finally:
+            self.own.forget(scope)
+        return True
+
+    def check_not_shipped(self, agent_id: str) -> None:
+        """Raise ``AgentIdTaken`` for an agent that ships with the deployment."""
+        if self.shipped.get(agent_id) is not None:
+            raise AgentIdTaken
 
     async def _store_version(
         self,
@@ -213,78 +263,77 @@ class AgentEditing:
         comment: str | None,
         restores: int | None = None,
         is_dry: bool = False,
+        share: int | None = None,
+        override: str | None = None,
     ) -> AgentChange:
-        """Make a version of the definition, unless the newest one is the same."""
-        definition, values, size = draft.definition, draft.values, draft.size
+        """Make a version of the definition, unless the one in force, or the candidate, is the same."""
+        definition, size = draft.definition, draft.size
         outcome = "restored" if restores is not None else None
         for attempt in range(MAX_TRIES):
-            await self._pause(attempt)
-            state = await self._read_state(scope, definition.id)
-            present, before = state.present, state.own.get(definition.id)
+            state = await self.read_state(scope, definition.id, attempt)
+            present, before, entry = state.present, state.own.get(definition.id), state.entry
             # Documents and other belongings of a deleted agent belong to its successor.
             for predecessor in filter(None, (state.newest, state.deleted)):
                 check_permissions(scope, predecessor)
+            if share is not None and present is None:
+                raise InvalidRequest("share: the agent is new, so there is no other version. Leave the share out.")
             changes = find_changes(before, definition)
-            number = state.newest.number if state.newest is not None else 0
             is_same = before is not None and present is not None and not changes
-            if is_same and not is_dry and present is not None and present.created_by == scope.user_id:
-                await self._audit_change(scope, present, outcome or ("created" if number == 1 else "changed"))
-            if is_same:
-                return AgentChange(definition, number, is_new=False, is_stored=False, changes=(), warnings=())
-            expected.check(present)
-            state.check_limits(definition.id, size, (await self.limits.current(scope)).agents)
-            state.check_references(scope, definition)
-            warnings = tuple(state.warnings(scope, definition))
             change = AgentChange(
-                definition, number + 1, is_new=present is None, is_stored=not is_dry, changes=changes, warnings=warnings
+                definition,
+                entry.number if is_same else entry.newest + 1,
+                entry.number if is_same or share is not None else entry.newest + 1,
+                is_new=present is None,
+                is_stored=not is_dry and not is_same,
+                changes=changes,
+                warnings=(),
+                share=share if not is_same else None,
             )
+            if is_same:
+                assert present is not None  # noqa: S101 - the definition is the same as this one
+                after = entry.withdraw(restores) if restores is not None else entry
+                if after != entry and not is_dry and not await self.store_entry(scope, state, definition.id, after):
+                    continue
+                if not is_dry and present.created_by == scope.user_id:
+                    await self._audit_change(scope, present, outcome or ("created" if entry.number == 1 else "changed"))
+                return change
+            expected.check(present)
+            state.check_limits(
+                definition.id, size, (await self.limits.current(scope)).agents, is_added=share is not None
+            )
+            state.check_references(scope, definition)
+            if present is not None and restores is None:
+                await self.gate.check(scope, definition.id, None, share, override)
+            change = replace(change, warnings=tuple(state.warnings(scope, definition)))
             if is_dry:
                 return change
             version = AgentVersion(
-                definition.id, number + 1, values, scope.user_id, self.clock.now(), comment=comment, restores=restores
+                definition.id,
+                change.version,
+                draft.values,
+                scope.user_id,
+                self.clock.now(),
+                comment=comment,
+                restores=restores,
             )
-            if await self._append(scope, version, size, state.listed):
-                await self._audit_change(scope, version, outcome or ("created" if change.is_new else "changed"))
+            if share is not None:
+                after = entry.with_candidate(Candidate(version.number, size, share))
+            else:
+                after = (entry if restores is None else entry.withdraw(restores)).put(version.number, size)
+            if await self.store_entry(scope, state, definition.id, after, version):
+                detail = {"share": share, "override": override}
+                await self._audit_change(scope, version, outcome or ("created" if change.is_new else "changed"), detail)
                 return change
         raise StoreUnavailable
 
-    async def _pause(self, attempt: int) -> None:
-        """Let others finish their changes before another attempt. The list of a tenant's agents is one item."""
-        if attempt:
-            await self.sleep(min(PAUSE_SECONDS * attempt, MAX_PAUSE_SECONDS) * random.random())  # noqa: S311 - jitter
-
-    async def _append(self, scope: Scope, version: AgentVersion, size: int, after: AgentList) -> bool:
-        try:
-            await self.store.append(scope, version, size, after=after)
-        except AgentsChanged:
-            return False
-        finally:
-            self.own.forget(scope)
-        return True
-
-    async def _read_state(self, scope: Scope, agent_id: str) -> TenantAgents:
-        listed = await self.store.list(scope)
-        entry = listed.entries.get(agent_id)
-        # An unknown id is looked up as well, so that the answer takes as long as for an agent hidden from the caller.
-        versions = await self.store.read(scope, [(agent_id, entry.number if entry is not None else 1)])
-        own = await self.own.of(scope, since=timedelta(0), patience=None)
-        newest = versions[0] if versions else None
-        deleted: Sequence[AgentVersion] = ()
-        if newest is not None and newest.values is None:
-            deleted = await self.store.read(scope, [(agent_id, newest.number - 1)])
-        registered = RegisteredAgents(self.shipped, own)
-        return TenantAgents(listed, registered, own, newest, deleted[0] if deleted else None)
-
-    def _check_not_shipped(self, agent_id: str) -> None:
-        if self.shipped.get(agent_id) is not None:
-            raise AgentIdTaken
-
-    async def _audit_change(self, scope: Scope, version: AgentVersion, outcome: str) -> None:
+    async def _audit_change(
+        self, scope: Scope, version: AgentVersion, outcome: str, more: Mapping[str, Any] | None = None
+    ) -> None:
         """Audit a change, once, without the text of the definition."""
         key = uuid.uuid5(_AUDIT_NAMESPACE, f"{scope.tenant_id}\0{version.agent_id}\0{version.number}")
-        detail: dict[str, Any] = {"agentId": version.agent_id, "version": version.number}
-        if version.restores is not None:
-            detail["restores"] = version.restores
+        detail: dict[str, Any] = {"agentId": version.agent_id, "version": version.number, "restores": version.restores}
+        detail |= more or {}
+        detail = {name: value for name, value in detail.items() if value is not None}
         author = replace(scope, user_id=version.created_by)
         once = Once(str(key), version.created_at)
         await self.audit.record(author, "agent.write", thread_id=None, outcome=outcome, detail=detail, once=once)

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.tenants.identity import Scope
+from baton.domain.threads.thread import Thread
 from baton.ports.agents.agents import ShippedAgents
 from baton.tenants.registry.own_agents import RECHECK_AGE, OwnAgents
 from baton.tenants.registry.registered_agents import RegisteredAgents, missing_permissions
@@ -29,6 +30,10 @@ class AgentRegistry:
     async def of(self, scope: Scope) -> RegisteredAgents:
         """Return the agents of the scope's tenant, its own at most a minute old."""
         return RegisteredAgents(self.shipped, await self.own.of(scope))
+
+    async def in_session(self, scope: Scope, thread: Thread) -> RegisteredAgents:
+        """Return the agents as the current session of ``thread`` uses them: with the versions that it keeps."""
+        return RegisteredAgents(self.shipped, await self.own.in_session(scope, thread))
 
     async def current(self, scope: Scope) -> RegisteredAgents:
         """Return the agents as they are stored now, for a caller that changes them."""

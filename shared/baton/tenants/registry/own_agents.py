@@ -9,15 +9,17 @@ from datetime import timedelta
 from aws_lambda_powertools import Logger
 from cachetools import LRUCache
 
-from baton.concurrency.tasks import off_loop
-from baton.domain.agents.agent import AgentDefinition
+from baton.concurrency.tasks import LARGE, off_loop
+from baton.domain.agents.agent import AgentDefinition, VersionPolicy
 from baton.domain.agents.agent_checks import check_agent, find_tenant_problems
-from baton.domain.agents.agent_version import AgentVersion
+from baton.domain.agents.agent_version import AgentEntry, AgentVersion, draw_percent
 from baton.domain.agents.model_providers import OfferedModels
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import Scope
+from baton.domain.threads.thread import Thread
 from baton.ports.agents.agents import AgentDefinitions
 from baton.ports.clock import Clock
+from baton.tenants.registry.registered_agents import missing_permissions
 from baton.tenants.tenant_copies import FRESH, PATIENCE_SECONDS, AgedCopies, Copy
 
 logger = Logger(child=True)
@@ -29,6 +31,9 @@ MAX_TENANTS = 500
 MAX_CHARACTERS = 16 * 1024 * 1024
 """Characters of all definitions that a worker keeps. Those of the tenant least recently used go first."""
 
+MAX_OLDER = 100
+"""Versions, of all tenants, that a worker keeps for the sessions that are pinned to them."""
+
 Agents = Mapping[str, AgentDefinition]
 _Key = tuple[str, int]
 
@@ -38,10 +43,33 @@ class _AgentsCopy:
     """A worker's copy of one tenant's agents."""
 
     agents: Agents = field(default_factory=dict)
+    entries: Mapping[str, AgentEntry] = field(default_factory=dict)
+    """The entries of these agents in the list, and of those that cannot be used."""
     parsed: Mapping[_Key, AgentDefinition | None] = field(default_factory=dict)
     """Definitions by agent and version; None: one that cannot be used. Versions never change."""
     size: int = 0
     """Characters of the definitions."""
+
+    @property
+    def has_candidates(self) -> bool:
+        """Whether an agent has a candidate."""
+        return any(entry.candidate is not None for entry in self.entries.values())
+
+    def lacks(self, pinned: Mapping[str, int]) -> bool:
+        """Return whether a version is newer than the copy."""
+        entries = self.entries
+        return any(name not in entries or entries[name].newest < number for name, number in pinned.items())
+
+    def choose(self, thread: Thread, tenant_id: str) -> dict[str, int]:
+        """Return the versions that the thread's session uses instead of those in force, by the agent's id."""
+        chosen: dict[str, int] = {}
+        for agent_id, agent in self.agents.items():
+            entry = self.entries[agent_id]
+            pinned = thread.pinned.get(agent_id) if agent.version_policy is VersionPolicy.PINNED else None
+            number = entry.choose(pinned, draw_percent(tenant_id, thread.id, str(thread.episode), agent_id))
+            if number != entry.number:
+                chosen[agent_id] = number
+        return chosen
 
 
 def _size(copy: Copy[_AgentsCopy]) -> int:
@@ -64,6 +92,7 @@ class OwnAgents:
             "a tenant's agents",
             note_failure=lambda: count(Metric.AGENTS_UNREADABLE),
         )
+        self._older: LRUCache[tuple[str, str, int], AgentDefinition | None] = LRUCache(MAX_OLDER)
 
     def begin(self, scope: Scope) -> None:
         """Begin to read the tenant's agents if the copy is old, so that the caller can read other things meanwhile."""
@@ -78,6 +107,41 @@ class OwnAgents:
         """
         return (await self._copies.of(scope, since=since, patience=patience)).agents
 
+    async def in_session(self, scope: Scope, thread: Thread) -> Agents:
+        """Return the agents as the current session of ``thread`` uses them.
+
+        A session keeps the versions of the agents that have taken part in it. One that cannot be read or used any more
+        is replaced by the version in force, whose permissions are required in any case. Raises what ``of`` raises.
+        """
+        copy = await self._copies.of(scope)
+        if thread.pinned and copy.lacks(thread.pinned):  # another worker has seen a newer list
+            copy = await self._copies.of(scope, since=RECHECK_AGE)
+        if not thread.pinned and not copy.has_candidates:
+            return copy.agents
+        chosen = copy.choose(thread, scope.tenant_id)
+        versions = await self._find_versions(scope, copy, chosen) if chosen else {}
+        agents = dict(copy.agents)
+        for agent_id, version in versions.items():
+            is_new = thread.pinned.get(agent_id) != version.version
+            if not (is_new and missing_permissions(scope, version)):
+                agents[agent_id] = _require_permissions(version, agents[agent_id])
+        return agents
+
+    async def _find_versions(
+        self, scope: Scope, copy: _AgentsCopy, numbers: Mapping[str, int]
+    ) -> dict[str, AgentDefinition]:
+        """Return versions by agent, without those that do not exist or cannot be used. Raises ``StoreUnavailable``."""
+        agents = {key: copy.parsed[key] for key in numbers.items() if key in copy.parsed}
+        older = {key: (scope.tenant_id, *key) for key in numbers.items() if key not in agents}
+        agents |= {key: self._older[name] for key, name in older.items() if name in self._older}
+        missing = [key for key in older if key not in agents]
+        if missing:
+            versions = await self._store.read(scope, missing)
+            parsed = await off_loop(LARGE, self._parse_all, scope.tenant_id, versions)
+            for key in missing:
+                agents[key] = self._older[older[key]] = parsed.get(key)
+        return {key[0]: agent for key, agent in agents.items() if agent is not None}
+
     def forget(self, scope: Scope) -> None:
         """Read the tenant's agents again when they are next needed, because they have changed."""
         self._copies.forget(scope)
@@ -85,16 +149,18 @@ class OwnAgents:
     async def _read(self, scope: Scope, last_copy: _AgentsCopy | None) -> _AgentsCopy:
         parsed_before = last_copy.parsed if last_copy is not None else {}
         listed = (await self._store.list(scope)).present
-        references = [(agent_id, entry.number) for agent_id, entry in listed.items()]
+        in_force = [(agent_id, entry.number) for agent_id, entry in listed.items()]
+        candidates = [(agent_id, entry.candidate.number) for agent_id, entry in listed.items() if entry.candidate]
+        references = [*in_force, *candidates]
         missing = [key for key in references if key not in parsed_before]
         versions = await self._store.read(scope, missing) if missing else ()
-        size = sum(listed[version.agent_id].size for version in versions)
+        size = sum(listed[version.agent_id].total_size for version in versions)
         parsed = await off_loop(size, self._parse_all, scope.tenant_id, versions) if versions else {}
         # A version that is not found is read again with the next copy.
         definitions = {**parsed_before, **parsed}
         copies = {key: definitions[key] for key in references if key in definitions}
-        agents = {key[0]: agent for key, agent in copies.items() if agent is not None}
-        return _AgentsCopy(agents, copies, sum(entry.size for entry in listed.values()))
+        agents = {key[0]: agent for key in in_force if (agent := copies.get(key)) is not None}
+        return _AgentsCopy(agents, listed, copies, sum(entry.total_size for entry in listed.values()))
 
     def _parse_all(self, tenant_id: str, versions: Sequence[AgentVersion]) -> dict[_Key, AgentDefinition | None]:
         return {(version.agent_id, version.number): self.parse_usable(tenant_id, version) for version in versions}
@@ -125,3 +191,11 @@ class OwnAgents:
         fallback = tuple(model for model in choice.fallback if model in offered)
         model = choice.model_copy(update={"name": name, "fallback": fallback})
         return definition.model_copy(update={"model": model})
+
+
+def _require_permissions(version: AgentDefinition, in_force: AgentDefinition) -> AgentDefinition:
+    """Return the version, which needs the permissions of the one in force too: one may have been added since."""
+    added = [name for name in in_force.required_permissions if name not in version.required_permissions]
+    if not added:
+        return version
+    return version.model_copy(update={"required_permissions": (*version.required_permissions, *added)})

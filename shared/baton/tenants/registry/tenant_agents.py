@@ -18,7 +18,7 @@ from baton.domain.agents.agent_checks import (
     find_sentence_problems,
     find_tenant_problems,
 )
-from baton.domain.agents.agent_version import AgentList, AgentVersion
+from baton.domain.agents.agent_version import AgentEntry, AgentList, AgentVersion
 from baton.domain.agents.model_providers import OfferedModels
 from baton.domain.errors import AgentLimitReached, FieldProblem, InvalidAgent, UnknownAgent
 from baton.domain.memory.procedure import ProcedureScope, ProcedureStatus
@@ -46,27 +46,31 @@ class TenantAgents:
     listed: AgentList
     registered: RegisteredAgents
     own: Mapping[str, AgentDefinition]
+    entry: AgentEntry
+    """The entry of the agent in question; with the number 0 if there never was one."""
     newest: AgentVersion | None
-    """The newest version of the agent in question, a deletion too."""
+    """The version in force of the agent in question, a deletion too."""
     deleted: AgentVersion | None = None
-    """The deleted version, if the newest version is a deletion."""
+    """The deleted version, if that is a deletion."""
 
     @property
     def present(self) -> AgentVersion | None:
-        """The newest version, unless the agent is deleted."""
+        """The version in force, unless the agent is deleted."""
         return self.newest if self.newest is not None and self.newest.values is not None else None
 
-    def check_limits(self, agent_id: str, size: int, max_agents: int) -> None:
+    def check_limits(self, agent_id: str, size: int, max_agents: int, *, is_added: bool = False) -> None:
         """Raise ``AgentLimitReached`` if the tenant would have too many agents, ids or characters.
 
-        ``size``: characters of the definition. At the limit of agents, an existing one may still be changed.
+        ``size``: characters of the definition. ``is_added``: it comes beside the version in force. At
+        the limit of agents, an existing one may still be changed.
         """
         others = {other_id: entry for other_id, entry in self.listed.present.items() if other_id != agent_id}
         if (agent_id not in self.listed.present and len(others) >= max_agents) or (
             agent_id not in self.listed.entries and len(self.listed.entries) >= MAX_IDS
         ):
             raise AgentLimitReached(f"A tenant has at most {max_agents} agents, and uses {MAX_IDS} ids over time.")
-        if sum(entry.size for entry in others.values()) + size > MAX_DEFINITIONS:
+        size += self.entry.size if is_added else 0
+        if sum(entry.total_size for entry in others.values()) + size > MAX_DEFINITIONS:
             kilobytes = MAX_DEFINITIONS // 1024
             raise AgentLimitReached(f"The definitions of a tenant's agents are at most {kilobytes} KB together.")
 

@@ -250,7 +250,8 @@ class BackgroundWork:
         except ThreadUnavailable as unavailable:
             if not unavailable.is_unused:
                 return
-            await self.forks.begin(scope, task.id, thread_id, agent, ())
+            parent = await self.store.get_thread(scope, thread_id)
+            await self.forks.begin(scope, task.id, thread_id, agent, (), pinned=parent.pinned)
         run_id = derive_run_id(task.id, task.id)
         request = MessageRequest(ThreadRef(task.id, may_create=False), task.id, run_id, task.message)
         await self.queue().send(scope, make_queued_message(scope, request, request_id=task.id))

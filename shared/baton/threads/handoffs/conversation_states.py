@@ -66,7 +66,7 @@ class ConversationStates:
             return self._check_specialist(conversation, scope)
         if not thread.is_new_session or thread.parent_thread_id is not None:
             return conversation
-        workflows, agents = await gather_all(self.workflows.unfinished(scope), self.agents.of(scope))
+        workflows, agents = await gather_all(self.workflows.unfinished(scope), self.agents.in_session(scope, thread))
         unfinished = [item for item in workflows if _may_continue(scope, agents.describe(item.workflow.agent_id))]
         candidates = (item.workflow for item in unfinished if not item.is_offered)
         offer = next((workflow for workflow in candidates if self._is_returned_to(workflow, thread)), None)
@@ -219,7 +219,7 @@ class ConversationStates:
         return state_changes({}, {name: state[name] for name, is_changed in changed.items() if is_changed})
 
     async def _read(self, thread: Thread, scope: Scope) -> RunningConversation:
-        agents = await self.agents.of(scope)
+        agents = await self.agents.in_session(scope, thread)
         main, state = agents.main(thread), thread.conversation
         agent = agents.describe(thread.active_agent_id)
         trouble = None
@@ -281,7 +281,8 @@ class ConversationStates:
 
     async def _produce(self, lease: Lease, workflow: Workflow) -> None:
         """Publish the skill of a workflow that makes one, once it is completed."""
-        agent = (await self.agents.of(lease.scope)).describe(workflow.agent_id)
+        agents = await self.agents.in_session(lease.scope, lease.thread)
+        agent = agents.describe(workflow.agent_id)
         makes_skills = agent is not None and agent.workflow is not None and agent.workflow.produces == "skill"
         if makes_skills and workflow.status is WorkflowStatus.COMPLETED:
             try:

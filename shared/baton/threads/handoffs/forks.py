@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -19,7 +19,7 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.threads.content import content_digest
 from baton.domain.threads.history_window import HistoryWindow
 from baton.domain.threads.message import Content, OutcomeType, Part, Role, RunEnd, StoredMessage
-from baton.domain.threads.thread import Run, Thread
+from baton.domain.threads.thread import Run, SessionVersions, Thread
 from baton.memory.prompt.history_reading import ReadHistory, read_history, read_messages_between, select_spoken
 from baton.memory.prompt.message_prompts import count_message_tokens
 from baton.ports.agents.chat_model import TokenCounter
@@ -42,6 +42,8 @@ PAGE = 100
 """Messages that are read at once."""
 MAX_READS = 3
 """Pages that are searched for an answer of a fork. A long message may fill a page alone."""
+FIRST_SESSION = 1
+"""The number of the session that a fork begins with."""
 PATIENCE_SECONDS = 15.0
 """Seconds to wait for a fork whose lease is held.
 
@@ -93,7 +95,7 @@ class Forks:
             raise UnknownAgent("A fork cannot begin with a desk.", is_visible=True)
         child_id = self.clock.new_id()
         copied = await self._read_last(scope, parent, include_history_messages)
-        await self.begin(scope, child_id, parent.id, agent, copied)
+        await self.begin(scope, child_id, parent.id, agent, copied, pinned=parent.pinned)
         detail = {"agentId": agent.id, "forkThreadId": child_id}
         await self.audit.record(scope, "thread.fork", thread_id=parent.id, outcome="forked", detail=detail)
         return await self.store.get_thread(scope, child_id)
@@ -107,12 +109,16 @@ class Forks:
         copied: Sequence[StoredMessage],
         *,
         keeps_calls: bool = False,
+        pinned: Mapping[str, int] | None = None,
     ) -> None:
         """Make a fork of the caller's that begins with copies of ``copied``. Raises ``ThreadBusy``.
 
-        ``keeps_calls``: the copies have the tool calls of their messages.
+        ``keeps_calls``: the copies have the tool calls of their messages. ``pinned``: the versions of agents that it
+        keeps.
         """
         lease_request = self._make_lease_request(child_id, parent_id, agent)
+        if pinned:
+            lease_request = replace(lease_request, versions=SessionVersions(FIRST_SESSION, pinned))
         lease = await acquire_when_free(self.store, scope, lease_request, seconds=PATIENCE_SECONDS)
         async with holding(self.store, lease):
             if copied:

@@ -188,7 +188,7 @@ class WaitingMessages:
         takes one message at a time. Nor can one that asks for another agent or to leave one, because only the beginning
         of a run handles that. It waits for its own run instead.
         """
-        agents = await self.agents.of(scope)
+        agents = await self.agents.in_session(scope, thread)
         agent = agents.answering(thread)
         mode = request.while_busy or agent.while_busy
         if not agent.allows(mode):

@@ -240,6 +240,7 @@ class RunCommit:
             awaits_input=result.outcome is OutcomeType.SUCCESS and conversation.awaits_input,
             is_question_refused=result.screened.is_refused,
             judged_by=tuple(result.screened.judged_by),
+            versions=result.versions,
             spent=spent if spent != (ModelUsage(result.model or OTHER_MODELS, result.usage),) else (),
         )
 

@@ -70,6 +70,7 @@ class ThreadPointer:
             watchers=Watchers(before.live_changes, watchers) if watchers is not None else None,
             check_at=check_at,
             reading=reading,
+            versions=before.with_pinned(end.versions),
         )
         committed = await self.services.store.commit(self.holder.lease, commit)
         self.holder.note_commit()
@@ -113,6 +114,7 @@ class ThreadPointer:
             spent=by_model(before.spent, commit.spent),
             last_error=commit.error_code or before.last_error,
             time_zone=commit.time_zone or before.time_zone,
+            versions=commit.versions or before.versions,
             messages_fence=commit.messages_fence or self.holder.lease.fence,
             live_changes=committed.live_changes,
             watchers=commit.watchers,

@@ -73,6 +73,7 @@ class AgentRunner:
     async def run_active(self) -> AgentResult:
         """Let the active agent answer, in this thread or in its fork, and return its result."""
         conversation, context = self._tracker.current, self._attempt
+        context.note_version(conversation.agent)
         transcript, handoff, merged = context.transcript, conversation.handoff, None
         if handoff is not None and handoff.context_mode is ContextMode.FORKED:
             services, run = self._services, context.run

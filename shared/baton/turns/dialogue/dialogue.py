@@ -108,6 +108,8 @@ class Dialogue:
         attempt, facts, agents = self._attempt, self._attempt.facts, self._runner.results
         last = agents[-1] if agents and not self._router.has_last_word else None
         conversation = attempt.tracker.current.with_data(attempt.data.values)
+        for agent in (facts.agent, conversation.main, conversation.agent):
+            attempt.note_version(agent)
         if attempt.screened.is_refused:
             conversation = conversation.without_summaries(facts.question)
         result = DialogueResult(
@@ -127,6 +129,7 @@ class Dialogue:
             followed=tuple(dict.fromkeys(procedure for agent in agents for procedure in agent.followed)),
             spent=by_model(attempt.spent),
             screened=attempt.screened,
+            versions=dict(attempt.versions),
         )
         if result.outcome is not OutcomeType.SUCCESS:
             return result

@@ -57,6 +57,8 @@ class DialogueResult:
     """The procedures in the agents' prompts."""
     spent: tuple[ModelUsage, ...] = ()
     """The usage of each model."""
+    versions: Mapping[str, int] = field(default_factory=dict)
+    """The versions of the tenant's agents that took part, by the agent's id."""
     screened: ScreenedQuestion = field(default_factory=ScreenedQuestion)
     """The verdict of guardrails on the user's message."""
 

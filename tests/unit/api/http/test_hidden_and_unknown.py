@@ -28,6 +28,8 @@ OWN: Json = {"name": "Secretary", "description": "Keeps.", "main": True, "system
 STEPS: Json = {"name": "Post", "description": "Posts.", "triggers": ["post it"], "steps": [{"text": "Post it."}]}
 BODIES: dict[str, Json] = {
     "rollback": {"version": 1},
+    "promote": {"version": 1},
+    "share": {"version": 1, "share": 50},
     "documents": {"name": "a.txt", "contentType": "text/plain", "size": 3},
     "sources": {"kind": "urls", "urls": ["https://h.example/"]},
     "search": {"query": "what", "limit": 3},
@@ -38,7 +40,13 @@ BODIES: dict[str, Json] = {
 }
 MAKES_ONE = {("PUT", "/v1/agents/{agent_id}")}
 """Requests that make an agent of an unknown id. Authors may learn of taken ids, so their time does not matter."""
-TAKEN = {("DELETE", "/v1/agents/{agent_id}"), ("POST", "/v1/agents/{agent_id}/rollback")}
+TAKEN = {
+    ("DELETE", "/v1/agents/{agent_id}"),
+    ("POST", "/v1/agents/{agent_id}/rollback"),
+    ("POST", "/v1/agents/{agent_id}/promote"),
+    ("PUT", "/v1/agents/{agent_id}/share"),
+    ("DELETE", "/v1/agents/{agent_id}/candidate"),
+}
 """Answers to authors about ids that agents of the deployment have."""
 
 

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from baton import Agent, RunContext, tool
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.agent_settings import ModelChoice
-from baton.domain.agents.agent_version import AgentList, AgentVersion
 from baton.domain.agents.tool import BackgroundRules
 from baton.domain.errors import ModelError, ModelUnavailable
 from baton.domain.runs.tool_call import ToolCall
@@ -28,6 +27,7 @@ from tests.harness.handoffs import HandoffHarness, calling, transfer
 from tests.harness.harness import ASSISTANT, Harness
 from tests.harness.remembered import learn, remember
 from tests.unit.api.rerunning import INSPECT, Rerunning
+from tests.unit.tenants.registry.worker import Tenant
 
 BOSS = (INSPECT, "thread:read_all", "pii:read")
 QUESTION = "What is my cat called?"
@@ -289,11 +289,9 @@ async def test_no_fallback_stands_in_for_a_model_that_is_tried() -> None:
 async def test_an_older_version_of_a_tenants_agent_answers() -> None:
     harness = Harness()
     served = Rerunning(harness)
-    for number, prompt in enumerate(("Ask.", "Explain."), 1):
+    for prompt in ("Ask.", "Explain."):
         values = {"id": "tutor", "name": "Tutor", "description": "Helps.", "system_prompt": prompt, "main": True}
-        listed: AgentList = await harness.agent_definitions.list(harness.ada)
-        version = AgentVersion("tutor", number, values, "ada", harness.clock.now())
-        await harness.agent_definitions.append(harness.ada, version, len(str(values)), after=listed)
+        await Tenant(harness.agent_definitions, harness.clock, harness.ada).put("tutor", values)
     await harness.say("m1", "Hello", agent_id="tutor")
 
     assert (await served.ran())["agentVersion"] == 2

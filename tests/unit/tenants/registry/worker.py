@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from baton.composition.app import build
-from baton.domain.agents.agent_version import AgentList, AgentVersion
+from baton.domain.agents.agent_version import AgentEntry, AgentList, AgentVersion
 from baton.domain.tenants.identity import Scope
 from baton_testing.fakes.clock import FakeClock
 from baton_testing.fakes.tenants.tenants import FakeAgentDefinitions
@@ -28,7 +28,9 @@ class Tenant:
         number = listed.entries[agent_id].number + 1 if agent_id in listed.entries else 1
         whole = {"id": agent_id, **values} if values is not None else None
         version = AgentVersion(agent_id, number, whole, "ada", self._clock.now())
-        await self._store.append(self._scope, version, len(str(whole)) if whole else 0, after=listed)
+        entry = listed.entries.get(agent_id, AgentEntry(0, 0))
+        entry = entry.put(number, len(str(whole))) if whole else entry.delete(number)
+        await self._store.put(self._scope, listed.with_entry(agent_id, entry), version)
 
 
 class Worker:

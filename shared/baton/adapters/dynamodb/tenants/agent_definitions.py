@@ -1,8 +1,9 @@
-"""Tenants' own agents on DynamoDB: an item for each version, and one small list of the newest."""
+"""Tenants' own agents on DynamoDB: an item for each version, and one small list of those in force."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import astuple
 
 from baton.adapters.dynamodb import agent_keys
 from baton.adapters.dynamodb.attributes import Item
@@ -10,7 +11,7 @@ from baton.adapters.dynamodb.bodies import pack, unpack
 from baton.adapters.dynamodb.conditional_writes import make_revision_condition
 from baton.adapters.dynamodb.table import TableStore, TransactionFailed, Write
 from baton.concurrency.tasks import gather_all
-from baton.domain.agents.agent_version import AgentEntry, AgentList, AgentVersion
+from baton.domain.agents.agent_version import AgentEntry, AgentList, AgentVersion, Candidate
 from baton.domain.tenants.identity import Scope
 from baton.domain.times import from_millis, to_millis
 from baton.ports.agents.agents import AgentsChanged
@@ -26,33 +27,38 @@ class DynamoAgentDefinitions(TableStore):
         item = await self._table.get(agent_keys.agent_list(scope))
         if item is None:
             return AgentList()
-        packed: dict[str, list[int]] = unpack(item["body"])
-        entries = {agent_id: AgentEntry(number, size) for agent_id, (number, size) in packed.items()}
+        sizes: dict[str, list[int]] = unpack(item["body"])
+        # Apart from the sizes, so that an earlier release reads those.
+        rollouts: dict[str, Item] = unpack(item["rollouts"]) if "rollouts" in item else {}
+        entries = {
+            agent_id: _to_entry(number, size, rollouts.get(agent_id, {})) for agent_id, (number, size) in sizes.items()
+        }
         return AgentList(item["revision"], entries)
 
-    async def append(self, scope: Scope, version: AgentVersion, size: int, *, after: AgentList) -> AgentList:
-        entries = {**after.entries, version.agent_id: AgentEntry(version.number, size)}
-        agent_list = AgentList(after.revision + 1, entries)
+    async def put(self, scope: Scope, agents: AgentList, version: AgentVersion | None = None) -> None:
+        rollouts = {agent_id: _pack_rollout(entry) for agent_id, entry in agents.entries.items()}
+        rollouts = {agent_id: rollout for agent_id, rollout in rollouts.items() if rollout}
         listed: Item = {
             **agent_keys.agent_list(scope),
-            "revision": agent_list.revision,
-            "body": pack({agent_id: [entry.number, entry.size] for agent_id, entry in entries.items()}),
+            "revision": agents.revision,
+            "body": pack({agent_id: [entry.number, entry.size] for agent_id, entry in agents.entries.items()}),
+            "rollouts": pack(rollouts) if rollouts else None,
         }
-        version_item: Item = {
-            **agent_keys.agent_version(scope, version.agent_id, version.number),
-            "created_by": version.created_by,
-            "created_at": to_millis(version.created_at),
-            "body": pack(version.values) if version.values is not None else None,
-            "comment": version.comment,
-            "restores": version.restores,
-        }
+        writes = [Write.put(listed, **make_revision_condition(agents.revision - 1))]
+        if version is not None:
+            version_item: Item = {
+                **agent_keys.agent_version(scope, version.agent_id, version.number),
+                "created_by": version.created_by,
+                "created_at": to_millis(version.created_at),
+                "body": pack(version.values) if version.values is not None else None,
+                "comment": version.comment,
+                "restores": version.restores,
+            }
+            writes.append(Write.put(version_item))
         try:
-            await self._table.transact(
-                Write.put(listed, **make_revision_condition(after.revision)), Write.put(version_item)
-            )
+            await self._table.transact(*writes)
         except TransactionFailed:
             raise AgentsChanged from None
-        return agent_list
 
     async def read(self, scope: Scope, wanted: Sequence[tuple[str, int]]) -> Sequence[AgentVersion]:
         # One by one, since functions without the grant for batches read agents too.
@@ -74,6 +80,28 @@ class DynamoAgentDefinitions(TableStore):
             agent_keys.own_agents(scope), first=prefix, last=last, newest_first=True, limit=limit, enough=1
         )
         return [_to_version(item) for item in items]
+
+
+def _to_entry(number: int, size: int, rollout: Item) -> AgentEntry:
+    return AgentEntry(
+        number,
+        size,
+        candidate=Candidate(*rollout["candidate"]) if "candidate" in rollout else None,
+        last=rollout.get("last", 0),
+        withdrawn=tuple((first, last) for first, last in rollout.get("withdrawn", ())),
+        deleted=rollout.get("deleted"),
+    )
+
+
+def _pack_rollout(entry: AgentEntry) -> Item:
+    """Return what an entry has besides number and size; empty for most."""
+    rollout: Item = {
+        "candidate": list(astuple(entry.candidate)) if entry.candidate is not None else None,
+        "last": entry.last,
+        "withdrawn": [list(bounds) for bounds in entry.withdrawn],
+        "deleted": entry.deleted,
+    }
+    return {name: value for name, value in rollout.items() if value}
 
 
 def _to_version(item: Item) -> AgentVersion:

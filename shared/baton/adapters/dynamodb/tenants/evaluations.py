@@ -17,6 +17,8 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.times import from_millis, to_millis
 
 _TIMES = ("began_at", "published_at")
+_ATTRIBUTES = ("agent_id", "agent_version")
+"""Fields outside the body, of which an earlier release reads every field."""
 
 
 class DynamoEvaluations(TimedTableStore):
@@ -25,9 +27,10 @@ class DynamoEvaluations(TimedTableStore):
     async def put(self, scope: Scope, evaluation: Evaluation) -> bool:
         entry = evaluation.entry
         expires_at = int(entry.expires_at.timestamp())
-        names = [field.name for field in fields(EvaluationEntry) if field.name != "id"]
+        names = [field.name for field in fields(EvaluationEntry) if field.name not in ("id", *_ATTRIBUTES)]
         packed = {name: to_millis(getattr(entry, name)) if name in _TIMES else getattr(entry, name) for name in names}
         listed: Item = {**agent_keys.evaluation(scope, entry.id), "body": pack(packed), "expires_at": expires_at}
+        listed |= {name: getattr(entry, name) for name in _ATTRIBUTES}
         details: Item = {
             **agent_keys.evaluation_details(scope, entry.id),
             "body": pack(evaluation.details),
@@ -71,4 +74,5 @@ class DynamoEvaluations(TimedTableStore):
 def _to_entry(item: Item) -> EvaluationEntry:
     values = unpack(item["body"])
     times = {name: from_millis(values[name]) for name in _TIMES}
-    return EvaluationEntry(id=item["SK"].removeprefix(agent_keys.EVALUATION), **{**values, **times})
+    values |= times | {name: item.get(name) for name in _ATTRIBUTES}
+    return EvaluationEntry(id=item["SK"].removeprefix(agent_keys.EVALUATION), **values)

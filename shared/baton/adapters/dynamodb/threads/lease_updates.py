@@ -15,6 +15,7 @@ from baton.adapters.dynamodb.threads.thread_item import (
     make_listing_time,
     segments_as_item,
     spent_as_item,
+    versions_as_item,
     watchers_as_item,
     windows_as_item,
 )
@@ -136,6 +137,7 @@ def commit_run(lease: Lease, commit: Commit, now: datetime) -> ThreadUpdate:
         "spent": spent_as_item(spent) if spent != lease.thread.spent else None,
         "last_error": commit.error_code,
         "time_zone": commit.time_zone,
+        "agent_versions": versions_as_item(commit.versions) if commit.versions is not None else None,
         "windows": windows_as_item(commit.windows) if commit.windows is not None else None,
         "branch_segments": segments_as_item(lease.thread.segments) if lease.thread.is_branching else None,
     }
@@ -247,6 +249,7 @@ def _make_thread_attributes(scope: Scope, request: LeaseRequest, now: datetime) 
     """Return the attributes of a thread that a request creates."""
     idle_ms = round(request.idle_seconds * 1000)
     parent = request.parent_thread_id
+    versions = request.versions
     counts = ("next_ordinal", "last_seq", "input_tokens", "output_tokens", "stored_tokens")
     return {
         "user_id": scope.user_id,
@@ -262,4 +265,5 @@ def _make_thread_attributes(scope: Scope, request: LeaseRequest, now: datetime) 
         "idle_check_at": to_millis(now) + idle_ms,
         "listing": keys.user_listing(scope) if parent is None else keys.fork_listing(scope, parent),
         "listed_at": make_listing_time(now),
+        **({"agent_versions": versions_as_item(versions)} if versions is not None else {}),
     }

@@ -12,7 +12,7 @@ from baton.adapters.dynamodb.shapes import PENDING, unpack_conversation
 from baton.domain.runs.usage import ModelUsage, Usage
 from baton.domain.threads.branches import Segment, Segments
 from baton.domain.threads.history_window import HistoryWindow
-from baton.domain.threads.thread import LeaseMark, Run, RunStatus, Thread, ThreadStatus, Watchers
+from baton.domain.threads.thread import LeaseMark, Run, RunStatus, SessionVersions, Thread, ThreadStatus, Watchers
 from baton.domain.times import from_millis, to_millis
 
 MAX_WATCHERS = 4
@@ -69,6 +69,7 @@ def thread_from_item(thread_id: str, item: Item, now: datetime) -> Thread:
         spent=tuple(ModelUsage(model, Usage(*counts)) for model, *counts in item.get("spent", ())),
         last_error=item.get("last_error"),
         time_zone=item.get("time_zone"),
+        versions=versions_from_item(item["agent_versions"]) if "agent_versions" in item else None,
         unread=item.get("unread", 0),
         awaits_user="awaits_user" in item,
         messages_fence=item.get("messages_fence"),
@@ -123,6 +124,19 @@ def watchers_from_item(stored: str) -> Watchers:
     changes, *ends = stored.split()
     pairs = (end.rpartition(",") for end in ends)
     return Watchers(int(changes, 16), {name: from_millis(int(at, 16)) for name, _, at in pairs})
+
+
+def versions_as_item(versions: SessionVersions) -> str:
+    """Return the attribute of agents' versions. It is short, because each turn writes the item twice."""
+    return " ".join([str(versions.session), *(f"{agent_id},{n}" for agent_id, n in versions.numbers.items())])
+
+
+def versions_from_item(stored: str) -> SessionVersions:
+    """Read what ``versions_as_item`` wrote."""
+    session, *pairs = stored.split()
+    return SessionVersions(
+        int(session), {agent_id: int(n) for agent_id, _, n in (pair.rpartition(",") for pair in pairs)}
+    )
 
 
 def get_lease_mark(item: Item) -> LeaseMark:

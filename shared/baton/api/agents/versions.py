@@ -1,0 +1,166 @@
+"""Versions of a tenant's agent: their list, their share of new sessions, promotion and rollback."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, cast
+
+from fastapi import APIRouter, Path, Request, Response
+
+from baton.api.agents.agent_bodies import (
+    AS_YAML,
+    PromotionRequest,
+    RollbackRequest,
+    ServedAgentChange,
+    ServedAgentVersion,
+    ServedRollout,
+    ShareRequest,
+    WholeAgentVersion,
+    check_comment,
+    check_override,
+    make_yaml_response,
+    read_expected,
+    to_change,
+    wants_yaml,
+)
+from baton.api.http.dependencies import AgentId, Caller, UseCases, query
+from baton.api.http.problems import responses
+from baton.api.http.schemas import Listing
+from baton.api.threads.access import audited_denials
+from baton.domain import errors
+from baton.domain.agents.agent_checks import check_agent
+from baton.domain.agents.agent_version import AgentVersion
+from baton.domain.cursors import decode_text, encode_text
+from baton.domain.tenants.identity import Permission
+from baton.tenants.registry.tenant_agents import wire
+
+router = APIRouter(prefix="/v1/agents", tags=["agents"], responses=responses("store_unavailable"))
+
+Number = Annotated[int, Path(description="The version.", ge=1, le=999_999_999, examples=[1])]
+WRITE = "agent.write"
+READ_VERSIONS = "agent.versions"
+
+
+@router.get("/{agent_id}/versions", summary="List an agent's versions", responses=responses("forbidden"))
+async def list_versions(
+    agent_id: AgentId,
+    scope: Caller,
+    app: UseCases,
+    limit: Annotated[int, query("Versions per page.", ge=1, le=100)] = 20,
+    cursor: Annotated[str | None, query("`nextCursor` of the previous page.", max_length=64)] = None,
+) -> Listing[ServedAgentVersion]:
+    """Return the versions of an agent of the tenant, the newest first, without definitions. Needs `agent:write`.
+
+    Each has its state, and its last evaluation.
+    """
+    scope.require(Permission.AGENT_WRITE, READ_VERSIONS)
+    start = decode_text(cursor) if cursor is not None else None
+    if start is not None and (not start.isdecimal() or not start.isascii() or len(start) > 9):
+        raise errors.InvalidRequest("cursor: use the one that the list has returned.")
+    before = int(start) if start is not None else None
+    async with audited_denials(app, scope, agent_id, READ_VERSIONS):
+        entry, versions, following = await app.agent_editing.versions(scope, agent_id, limit=limit, before=before)
+    evaluations = await app.agent_editing.gate.latest(scope, agent_id)
+    agent_versions = [
+        ServedAgentVersion.from_record(version, entry, evaluations.get(version.number)) for version in versions
+    ]
+    return Listing[ServedAgentVersion](
+        items=agent_versions, next_cursor=encode_text(str(following)) if following else None
+    )
+
+
+@router.get(
+    "/{agent_id}/versions/{number}",
+    summary="Read a version of an agent",
+    responses=AS_YAML | responses("forbidden unknown_agent_version"),
+)
+async def get_version(
+    agent_id: AgentId, number: Number, scope: Caller, app: UseCases, request: Request
+) -> WholeAgentVersion:
+    """Return one version with its definition. Needs `agent:write`, and the permissions that the version requires.
+
+    `Accept: application/yaml` gets the definition alone, as YAML.
+    """
+    scope.require(Permission.AGENT_WRITE, READ_VERSIONS)
+    async with audited_denials(app, scope, agent_id, READ_VERSIONS):
+        entry, version = await app.agent_editing.version(scope, agent_id, number)
+    if wants_yaml(request) and version.values is not None:
+        return cast("WholeAgentVersion", await make_yaml_response(agent_id, version.values, number))
+    evaluation = (await app.agent_editing.gate.latest(scope, agent_id)).get(number)
+    return WholeAgentVersion.from_record(version, entry, evaluation, agent=_read_definition(version))
+
+
+@router.post(
+    "/{agent_id}/rollback",
+    summary="Roll an agent back",
+    responses=responses(
+        "forbidden unknown_agent_version agent_id_taken agent_limit_reached agent_version_mismatch invalid_agent"
+    ),
+)
+async def roll_back(
+    agent_id: AgentId, body: RollbackRequest, scope: Caller, app: UseCases, request: Request, response: Response
+) -> ServedAgentChange:
+    """Put an older version in force again, of a deleted agent too. Needs `agent:write`. Today's rules apply.
+
+    The versions after it are withdrawn: running sessions leave them with their next turn.
+    """
+    scope.require(Permission.AGENT_WRITE, WRITE)
+    check_comment(body.comment)
+    async with audited_denials(app, scope, agent_id, WRITE):
+        change = await app.agent_editing.restore(
+            scope, agent_id, body.version, expected=read_expected(request, None), comment=body.comment
+        )
+    return to_change(response, change)
+
+
+@router.put(
+    "/{agent_id}/share",
+    summary="Set a candidate's share",
+    responses=responses("forbidden agent_id_taken agent_version_mismatch evaluation_required"),
+)
+async def set_share(agent_id: AgentId, body: ShareRequest, scope: Caller, app: UseCases) -> ServedRollout:
+    """Set the percentage of new sessions that use the candidate. Running sessions keep their versions.
+
+    Needs `agent:write`, is audited.
+    """
+    scope.require(Permission.AGENT_WRITE, WRITE)
+    async with audited_denials(app, scope, agent_id, WRITE):
+        rollout = await app.agent_rollouts.share(
+            scope, agent_id, body.version, body.share, override=check_override(body.override)
+        )
+    return ServedRollout.from_record(rollout)
+
+
+@router.post(
+    "/{agent_id}/promote",
+    summary="Promote a candidate",
+    responses=responses("forbidden agent_id_taken agent_version_mismatch evaluation_required"),
+)
+async def promote(agent_id: AgentId, body: PromotionRequest, scope: Caller, app: UseCases) -> ServedRollout:
+    """Put the candidate in force: all new sessions use it. Running sessions keep their versions.
+
+    Needs `agent:write`, is audited. A repetition changes nothing.
+    """
+    scope.require(Permission.AGENT_WRITE, WRITE)
+    async with audited_denials(app, scope, agent_id, WRITE):
+        rollout = await app.agent_rollouts.promote(
+            scope, agent_id, body.version, override=check_override(body.override)
+        )
+    return ServedRollout.from_record(rollout)
+
+
+@router.delete("/{agent_id}/candidate", summary="Withdraw a candidate", responses=responses("forbidden agent_id_taken"))
+async def withdraw(agent_id: AgentId, scope: Caller, app: UseCases) -> ServedRollout:
+    """End the candidate. Running sessions leave it with their next turn, for the version in force.
+
+    Needs `agent:write`, is audited. A repetition changes nothing.
+    """
+    scope.require(Permission.AGENT_WRITE, WRITE)
+    async with audited_denials(app, scope, agent_id, WRITE):
+        return ServedRollout.from_record(await app.agent_rollouts.withdraw(scope, agent_id))
+
+
+def _read_definition(version: AgentVersion) -> dict[str, Any] | None:
+    if version.values is None:
+        return None
+    definition, _ = check_agent(version.values)
+    return wire(definition) if definition is not None else dict(version.values)

@@ -1,0 +1,64 @@
+"""The evaluation that a new version of an agent needs before most new sessions use it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from baton.domain.errors import EvaluationRequired
+from baton.domain.tenants.evaluation import EvaluationEntry
+from baton.domain.tenants.identity import Scope
+from baton.ports.tenants.tenants import EvaluationStore
+from baton.tenants.tenant_copies import CurrentLimits
+
+FIRST_SHARE = 10
+"""The percentage of new sessions that a version may have without an evaluation."""
+PAGE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationGate:
+    """The rule that ``agentEvaluation`` of the deployment's limits sets. Without it, everything is allowed."""
+
+    evaluations: EvaluationStore
+    limits: CurrentLimits
+
+    async def check(
+        self, scope: Scope, agent_id: str, number: int | None, share: int | None, override: str | None
+    ) -> None:
+        """Raise ``EvaluationRequired`` unless the version may have this share of new sessions; None: it is in force.
+
+        ``number`` is None for a version that is being made, which has no evaluation. ``override`` is the reason for
+        which it needs none.
+        """
+        least = (await self.limits.current(scope)).agent_evaluation
+        if least is None or override is not None or (share is not None and share <= FIRST_SHARE):
+            return
+        if number is None:
+            raise EvaluationRequired(
+                f"A new version begins with at most {FIRST_SHARE} % of new sessions: send share={FIRST_SHARE} or less,"
+                " evaluate it, then promote it. Or send override with the reason."
+            )
+        entry = (await self.latest(scope, agent_id)).get(number)
+        if entry is None:
+            raise EvaluationRequired(
+                f"Version {number} has no evaluation: run `baton eval --agent {agent_id} --version {number}` and"
+                " publish the results. Or send override with the reason."
+            )
+        if entry.passed is None or entry.passed < least:
+            passed = "none" if entry.passed is None else f"{entry.passed:.1%}"
+            raise EvaluationRequired(
+                f"Of version {number}, {passed} of the runs passed in its last evaluation, and {least:.1%} are needed."
+                " Or send override with the reason."
+            )
+
+    async def latest(self, scope: Scope, agent_id: str) -> dict[int, EvaluationEntry]:
+        """Return the last evaluation of each version of an agent. Raises ``StoreUnavailable``."""
+        latest: dict[int, EvaluationEntry] = {}
+        cursor: str | None = None
+        while True:
+            page, cursor = await self.evaluations.page(scope, limit=PAGE, cursor=cursor)
+            for entry in page:  # the one that began last comes first
+                if entry.agent_id == agent_id and entry.agent_version is not None:
+                    latest.setdefault(entry.agent_version, entry)
+            if cursor is None:
+                return latest
