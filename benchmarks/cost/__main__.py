@@ -33,10 +33,10 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the template")
     parser.add_argument("--write", action="store_true", help=f"update {PAGE.name}")
     options = parser.parse_args(arguments)
-    if options.write and len(arguments or []) > 1:
+    if options.write and options != parser.parse_args(["--write"]):
         parser.error("The page is written with the defaults. Leave the other options out.")
     try:
-        parameters = dict(pair.split("=", 1) for pair in options.set)
+        parameters = dict(map(_parse_parameter, options.set))
         calculator = Calculator(
             read_deployment(parameters, options.template),
             read_measured(),
@@ -48,8 +48,17 @@ def main(arguments: list[str] | None = None) -> None:
             return
         parts = make_parts(calculator, options.users)
         print("\n\n".join(make() for make in parts.values()))
+    except KeyError as missing:
+        parser.error(f"{options.template} lacks {missing}, which Baton's template has.")
     except (OSError, ValidationError, ValueError, YAMLError, UnknownPrice, UnpricedTemplate) as problem:
         parser.error(str(problem))
+
+
+def _parse_parameter(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not separator:
+        raise ValueError(f"--set {text} has no value. Write --set {name}=VALUE.")
+    return name, value
 
 
 def _users(text: str) -> list[int]:

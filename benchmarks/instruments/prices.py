@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
+from typing import Annotated
 
 import yaml
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 FILE = Path(__file__).with_name("prices.yaml")
 
 
-class UnknownPrice(LookupError):
+class UnknownPrice(Exception):
     """A unit is used that the file of prices does not have."""
 
 
@@ -23,7 +24,7 @@ class ServicePrices(BaseModel):
 
     source: str
     checked: str
-    prices: Mapping[str, float]
+    prices: Mapping[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]]
 
 
 class PriceList(BaseModel):

@@ -133,6 +133,27 @@ def test_a_wrong_profile_is_refused_with_its_line(
     assert cause in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("options", "cause"),
+    [
+        (["--set", "LogRetentionDays"], "has no value"),
+        (["--set", "LogRetention=3"], "no parameter LogRetention"),
+        (["--users", "0"], "between 1 and"),
+        (["--write", "--users", "5"], "Leave the other options out"),
+        (["--template", "pyproject.yaml"], "No such file"),
+        (["--prices", "benchmarks/cost/profile.yaml"], "validation errors"),
+    ],
+)
+def test_a_wrong_option_is_refused_with_its_reason(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, options: list[str], cause: str
+) -> None:
+    monkeypatch.chdir(TEMPLATE.parent)
+    with pytest.raises(SystemExit) as ended:
+        main(options)
+    assert ended.value.code == 2
+    assert cause in capsys.readouterr().err
+
+
 def test_an_operator_gets_tables_for_other_users_and_another_profile(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
