@@ -36,6 +36,8 @@ class Counts(ItemCounts):
     conversations: Counter[str] = field(default_factory=Counter)
     files: int = 0
     forgotten_records: int = 0
+    removed_partitions: int = 0
+    """Conversations, and partitions with records, of removed tenants."""
     unknown: int = 0
     listed: dict[str, list[str]] = field(default_factory=dict)
     """The first conversations of outcomes that need attention, as tenant and id."""
@@ -94,6 +96,7 @@ class Counts(ItemCounts):
             (self.removed, "newer items to remove" if planned else "newer items removed"),
             (self.differing, "items differ: left alone"),
             (self.forgotten_records, "records of forgotten users: they stay away"),
+            (self.removed_partitions, "conversations and lists of removed tenants: they stay away"),
             (
                 self.unknown,
                 "items of kinds that this release does not know: not copied. Use the release that wrote them",
@@ -115,6 +118,7 @@ class Counts(ItemCounts):
             "removed": self.removed,
             "differing": self.differing,
             "forgottenRecords": self.forgotten_records,
+            "removedPartitions": self.removed_partitions,
             "unknown": self.unknown,
             "listed": self.listed,
         }
@@ -131,6 +135,7 @@ class Counts(ItemCounts):
             conversations=Counter(stored["conversations"]),
             files=stored["files"],
             forgotten_records=stored["forgottenRecords"],
+            removed_partitions=stored.get("removedPartitions", 0),
             unknown=stored["unknown"],
             listed={name: list(entries) for name, entries in stored["listed"].items()},
         )

@@ -114,6 +114,7 @@ KINDS: Mapping[tuple[str, str], ItemKind] = {
     ("SETTINGS", "LIMITS"): _history("limits"),
     ("SPENDING", ANY): _history("counted spending"),
     ("ACTIVITY", ANY): _moment("counts of activity"),
+    ("~REMOVAL", "REMOVAL"): _moment("removals of tenants"),
     ("~RETENTION", ANY): _moment("times of retention"),
     ("~PIPELINE", ANY): _moment("background runs"),
     ("~CONN", ANY): _moment("pointers to connections"),

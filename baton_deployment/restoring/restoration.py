@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.shards import LISTING
 from baton.adapters.dynamodb.table import Table
+from baton.adapters.dynamodb.tenants.removals import DynamoTenantRemovals
 from baton.concurrency.tasks import gather_each
+from baton.domain.errors import TenantRemoved
 from baton.domain.tenants.identity import Scope
 from baton.ports.clock import Clock
+from baton.tenants.removed_tenants import RemovedTenants
 from baton_deployment.restoring.choice import Choice
 from baton_deployment.restoring.conversation import ConversationRestore
 from baton_deployment.restoring.conversation_check import ConversationCheck
@@ -65,7 +68,9 @@ class Restoration:
 
     def __post_init__(self) -> None:
         stores, choice = self.stores, self.choice
-        live_writes = LiveWrites(stores.live, Pace(choice.rate), are_made=self.writes)
+        self._removed = RemovedTenants(DynamoTenantRemovals(stores.live), stores.clock)
+        live = replace(stores.live, fence=self._removed.check_partition)
+        live_writes = LiveWrites(live, Pace(choice.rate), are_made=self.writes)
         self._conversations = ConversationRestore(
             stores.source,
             stores.live,
@@ -101,6 +106,13 @@ class Restoration:
         return total
 
     async def _restore(self, partition: str, total: Counts) -> None:
+        try:
+            await self._removed.check_partition(partition)
+            await self._restore_partition(partition, total)
+        except TenantRemoved:
+            total.removed_partitions += 1
+
+    async def _restore_partition(self, partition: str, total: Counts) -> None:
         tenant_id = tenant_of(partition)
         if tenant_id is not None:
             self.tenants.add(tenant_id)

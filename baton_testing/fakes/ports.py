@@ -19,6 +19,7 @@ from baton.domain.threads.thread import USUAL_TIMES
 from baton.domain.threads.thread_title import TitleSource
 from baton.memory.recall.recall import DEADLINE
 from baton.ports.tracing import NO_TRACER
+from baton.tenants.removed_tenants import RemovedTenants
 from baton_testing.fakes.agents.a2a import FakeA2ATasks, FakePushQueue
 from baton_testing.fakes.agents.agent_client import ScriptedAgentClient
 from baton_testing.fakes.clock import FakeTimeZones
@@ -31,6 +32,7 @@ from baton_testing.fakes.memory.private_skills import FakePrivateSkills
 from baton_testing.fakes.memory.procedures import FakeProcedures
 from baton_testing.fakes.tenants.audit import FakeAuditLog
 from baton_testing.fakes.tenants.forget_requests import FakeForgetRequests
+from baton_testing.fakes.tenants.removals import FakeTenantRemovals
 from baton_testing.fakes.tenants.spending import FakeSpending
 from baton_testing.fakes.tenants.tenants import FakeAgentDefinitions, FakeTenantLimits
 from baton_testing.fakes.tenants.usage import FakeTenantObjects
@@ -71,6 +73,14 @@ class MemoryPorts(Ports):
     @cached_property
     def store(self) -> FakeThreadStore:
         return FakeThreadStore(self.clock)
+
+    @cached_property
+    def removals(self) -> FakeTenantRemovals:
+        return FakeTenantRemovals()
+
+    @cached_property
+    def removed_tenants(self) -> RemovedTenants:
+        return RemovedTenants(self.removals, self.clock)
 
     @cached_property
     def log(self) -> FakeStreamLog:

@@ -11,7 +11,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from baton import composition
 from baton.composition.metrics import observed
 from baton.composition.startup import event_loop
-from baton.domain.errors import RateLimited
+from baton.domain.errors import RateLimited, TenantRemoved
 from baton.domain.tenants.identity import SUBPROTOCOL, Scope
 from baton.entry.actions import Caller
 
@@ -30,9 +30,10 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
             composition.prepare_settings()
             try:
                 event_loop.run(actions.admit_connection(_scope(request), request["connectionId"]))
-            except RateLimited as error:
+            except (RateLimited, TenantRemoved) as error:
                 logger.info("Connection refused", code=error.code)
-                return {"statusCode": error.status, "headers": {"Retry-After": str(error.retry_after)}}
+                headers = {"Retry-After": str(error.retry_after)} if error.retry_after is not None else {}
+                return {"statusCode": error.status, "headers": headers}
             # The client sent its token as a second subprotocol. Accept only ours, so that the token is not echoed.
             return {"statusCode": 200, "headers": {"Sec-WebSocket-Protocol": SUBPROTOCOL}}
         case "DISCONNECT":

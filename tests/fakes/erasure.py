@@ -167,6 +167,31 @@ class FakeObjectErasure:
     async def sweep_uploads(self, scope: Scope, *, before: datetime, deadline: float) -> tuple[int, bool]:
         return 0, True
 
+    async def count_of_tenant(self, scope: Scope, position: str | None) -> tuple[int, str | None]:
+        return sum(count for (tenant_id, _), count in self.versions.items() if tenant_id == scope.tenant_id), None
+
+    async def sweep_tenant(self, scope: Scope) -> tuple[int, bool]:
+        own = [key for key in self.versions if key[0] == scope.tenant_id]
+        return sum(self.versions.pop(key) for key in own), True
+
+
+@dataclass
+class FakeTenantErasure:
+    """``ports.tenants.removal.TenantErasure`` over numbers of items."""
+
+    items: dict[str, Counter[str]] = field(default_factory=dict)
+    """The numbers by tenant and kind."""
+
+    async def count(
+        self, scope: Scope, position: str | None, *, keeps_audit: bool
+    ) -> tuple[Mapping[str, int], str | None]:
+        return self.items.get(scope.tenant_id, Counter()), None
+
+    async def sweep(
+        self, scope: Scope, position: str | None, *, keeps_audit: bool
+    ) -> tuple[Mapping[str, int], str | None]:
+        return self.items.pop(scope.tenant_id, Counter()), None
+
 
 @dataclass
 class FakeForgettings:
@@ -174,6 +199,12 @@ class FakeForgettings:
 
     started: list[str] = field(default_factory=list)
     failure: Exception | None = None
+
+    async def start_work(self, tenant_id: str, work_id: str, name: str) -> None:
+        if self.failure is not None:
+            raise self.failure
+        if name not in self.started:
+            self.started.append(name)
 
     async def start(self, request: ForgetRequest) -> None:
         if self.failure is not None:

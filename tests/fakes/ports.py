@@ -20,7 +20,7 @@ from baton_testing.fakes.ports import MemoryPorts
 from tests.fakes.captures import FakeAnnouncements, FakeCaptures, FakeCaptureStore
 from tests.fakes.chat_model import ScriptedChatModel
 from tests.fakes.documents import FakeDocumentFiles, FakeIngestions
-from tests.fakes.erasure import FakeErasure, FakeForgettings, FakeObjectErasure, FakeRetentions
+from tests.fakes.erasure import FakeErasure, FakeForgettings, FakeObjectErasure, FakeRetentions, FakeTenantErasure
 from tests.fakes.evaluations import FakeEvaluations
 from tests.fakes.feedback import FakeFeedback
 from tests.fakes.mcp_calls import FakeMcpCalls
@@ -36,7 +36,7 @@ from tests.fakes.webhooks import FakeDeadDeliveries
 STORES = [
     name
     for name, value in vars(StorePorts).items()
-    if isinstance(value, cached_property) and name not in ("table", "bodies", "lease_times")
+    if isinstance(value, cached_property) and name not in ("table", "bodies", "lease_times", "removed_tenants")
 ]
 """The names of the clock and of all ports that keep something in the table."""
 
@@ -132,6 +132,10 @@ class FakePorts(MemoryPorts):
     @cached_property
     def erasure(self) -> FakeErasure:
         return FakeErasure()
+
+    @cached_property
+    def tenant_erasure(self) -> FakeTenantErasure:
+        return FakeTenantErasure()
 
     @cached_property
     def objects(self) -> FakeObjectErasure:

@@ -38,7 +38,7 @@ ALLOWED = {
     "SearchFunction": LOGGING | READ | {LISTS, "dynamodb:Scan", PUT, DELETE} | LARGE_MESSAGES | SECRETS | CLOSE,
     "ClosingFunction": LOGGING | READ | {PUT, UPDATE, DELETE} | OBJECTS | SECRETS | CLOSE,
     "LearningFunction": LOGGING | READ | {LISTS, PUT, UPDATE, DELETE} | LARGE_MESSAGES | SECRETS | ANNOUNCE | CLOSE,
-    "ForgettingFunction": LOGGING | TURNS | {LISTS} | REMOVE | SEND,
+    "ForgettingFunction": LOGGING | TURNS | {LISTS, "dynamodb:Scan"} | REMOVE | SEND,
     "IngestionFunction": LOGGING | TURNS | {LISTS} | OBJECTS | REMOVE | SECRETS | CLOSE,
 }
 READ_SECRETS = {

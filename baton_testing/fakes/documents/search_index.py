@@ -91,6 +91,16 @@ class FakeSearchIndex:
         await self._answer()
         return len(list(self._choose(scope, index, chosen)))
 
+    async def count_of_tenant(self, scope: Scope) -> int:
+        await self._answer()
+        return sum(len(documents) for owner, documents in self.documents.items() if owner[1] == scope.tenant_id)
+
+    async def delete_tenant(self, scope: Scope) -> int:
+        count = await self.count_of_tenant(scope)
+        for owner in [owner for owner in self.documents if owner[1] == scope.tenant_id]:
+            del self.documents[owner]
+        return count
+
     async def fill_percent(self, scope: Scope, agent_id: str) -> int | None:
         await self._answer()
         return None

@@ -105,6 +105,14 @@ class RoutedIndex:
                 self._record_move(owner, absence)
         return await self._engine.count(scope, index, chosen)
 
+    async def count_of_tenant(self, scope: Scope) -> int:
+        """See ``SearchIndex``. Copies of a move count too."""
+        return await self._embedded.count_of_tenant(scope) + await self._engine.count_of_tenant(scope)
+
+    async def delete_tenant(self, scope: Scope) -> int:
+        """See ``SearchIndex``. Marks of moved owners are deleted too."""
+        return await self._embedded.delete_tenant(scope) + await self._engine.delete_tenant(scope)
+
     async def fill_percent(self, scope: Scope, agent_id: str) -> int | None:
         """See ``SearchIndex``. It is None for an owner that has moved."""
         return await self._embedded.fill_percent(scope, agent_id)

@@ -56,5 +56,13 @@ class NoSearch:
         """Count nothing."""
         return 0
 
+    async def count_of_tenant(self, scope: Scope) -> int:
+        """Count nothing."""
+        return 0
+
+    async def delete_tenant(self, scope: Scope) -> int:
+        """Delete nothing."""
+        return 0
+
     async def fill_percent(self, scope: Scope, agent_id: str) -> int | None:
         """Return None, because there is no file."""

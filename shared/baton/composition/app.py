@@ -67,6 +67,7 @@ class App:
             clock=ports.clock,
             places=self.place_limits,
             waiting=self.waiting,
+            removed_tenants=ports.removed_tenants,
         )
 
     @cached_property
@@ -98,6 +99,7 @@ class App:
             live=ports.live,
             due_starts=self.due_starts,
             background=self.background_work,
+            removed_tenants=ports.removed_tenants,
             tracer=ports.tracer,
         )
 

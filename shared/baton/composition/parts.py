@@ -48,8 +48,10 @@ if TYPE_CHECKING:
     from baton.adapters.dynamodb.tenants.erasure import DynamoErasure
     from baton.adapters.dynamodb.tenants.evaluations import DynamoEvaluations
     from baton.adapters.dynamodb.tenants.forget_requests import DynamoForgetRequests, DynamoRetentions
+    from baton.adapters.dynamodb.tenants.removals import DynamoTenantRemovals
     from baton.adapters.dynamodb.tenants.searched_tenants import DynamoSearchedTenants
     from baton.adapters.dynamodb.tenants.spending import DynamoSpending
+    from baton.adapters.dynamodb.tenants.tenant_erasure import DynamoTenantErasure
     from baton.adapters.dynamodb.tenants.tenant_limits import DynamoTenantLimits
     from baton.adapters.dynamodb.tenants.user_records import DynamoFeedback, DynamoTimeZones
     from baton.adapters.dynamodb.threads.activity import DynamoActivityCounts
@@ -188,6 +190,7 @@ if TYPE_CHECKING:
     from baton.ports.tenants.audit import AuditTrail
     from baton.ports.tenants.identity import Secrets, TokenVerifier
     from baton.ports.tenants.privacy import Erasure, ForgetRequests, Forgettings, ObjectErasure, PiiDetector
+    from baton.ports.tenants.removal import TenantErasure, TenantRemovals
     from baton.ports.tenants.spending import SpendingStore
     from baton.ports.tenants.tenants import (
         ActivityCounts,
@@ -255,6 +258,7 @@ if TYPE_CHECKING:
     from baton.tenants.privacy.export import Exports
     from baton.tenants.privacy.forgetting import Forgetting, Waits
     from baton.tenants.privacy.readers import Readers
+    from baton.tenants.privacy.removal import RemovalCalls, TenantRemovalWork
     from baton.tenants.privacy.retention import RetentionRuns
     from baton.tenants.rates import ForgottenRuns, PlaceLimits, RunLimits
     from baton.tenants.registry.agent_editing import AgentEditing
@@ -263,6 +267,7 @@ if TYPE_CHECKING:
     from baton.tenants.registry.evaluation_gate import EvaluationGate
     from baton.tenants.registry.own_agents import OwnAgents
     from baton.tenants.registry.tenant_agents import AgentBelongings
+    from baton.tenants.removed_tenants import RemovedTenants
     from baton.tenants.spending_limits import SpendingLimits
     from baton.tenants.tenant_copies import CurrentLimits
     from baton.threads.background.background_work import BackgroundWork

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from baton.composition import parts
+from baton.domain.tenants.removal import WORK_ID as REMOVAL
 
 if TYPE_CHECKING:
     from baton.composition.ports import Ports
@@ -46,6 +47,24 @@ class PrivacyUseCases:
             self.forgotten_tasks.drop,
             ports.clock,
             parts.Waits(zombies=ports.forget_wait_seconds),
+        )
+
+    def work_of(self, request_id: str) -> parts.Forgetting | parts.TenantRemovalWork:
+        """Return the work that the pipeline does for a request."""
+        return self.removal if request_id == REMOVAL else self.forgetting
+
+    @cached_property
+    def removal_calls(self) -> parts.RemovalCalls:
+        """Takes requests to remove a tenant."""
+        ports = self.ports
+        return parts.RemovalCalls(ports.removals, ports.forgettings, ports.audit, ports.clock)
+
+    @cached_property
+    def removal(self) -> parts.TenantRemovalWork:
+        """Removes tenants."""
+        ports = self.ports
+        return parts.TenantRemovalWork(
+            ports.removals, ports.tenant_erasure, ports.objects, ports.search, ports.clock, ports.forget_wait_seconds
         )
 
     @cached_property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -36,8 +37,24 @@ class StorePorts:
 
     @cached_property
     def table(self) -> parts.Table:
-        """The DynamoDB table of the deployment."""
-        return parts.Table.sent_directly(parts.client("dynamodb", config=parts.QUICK), parts.StoreSettings().table)
+        """The DynamoDB table of the deployment. Nothing is written for removed tenants."""
+        table = parts.Table.sent_directly(parts.client("dynamodb", config=parts.QUICK), parts.StoreSettings().table)
+        return replace(table, fence=lambda partition: self.removed_tenants.check_partition(partition))
+
+    @cached_property
+    def removed_tenants(self) -> parts.RemovedTenants:
+        """The refusal of removed tenants."""
+        return parts.RemovedTenants(self.removals, self.clock)
+
+    @cached_property
+    def removals(self) -> parts.TenantRemovals:
+        """Records of the removals of tenants."""
+        return parts.DynamoTenantRemovals(replace(self.table, fence=None))
+
+    @cached_property
+    def tenant_erasure(self) -> parts.TenantErasure:
+        """Removal of all items of tenants from the table, also of closed ones."""
+        return parts.DynamoTenantErasure(replace(self.table, fence=None))
 
     @cached_property
     def bodies(self) -> parts.S3Bodies:

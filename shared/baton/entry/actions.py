@@ -9,7 +9,15 @@ from typing import Any
 
 from baton.agents.approvals import Approvals
 from baton.concurrency.tasks import work_for
-from baton.domain.errors import BatonError, InvalidRequest, MalformedJson, MessageTooLarge, TokenExpired, UnknownAction
+from baton.domain.errors import (
+    BatonError,
+    InvalidRequest,
+    MalformedJson,
+    MessageTooLarge,
+    TenantRemoved,
+    TokenExpired,
+    UnknownAction,
+)
 from baton.domain.json_values import MAX_MEMBERS, MemberCount, refuse_constant
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.activity import CounterKind
@@ -29,6 +37,7 @@ from baton.ports.threads.turn_queue import TurnQueue
 from baton.tenants.privacy.readers import Readers, sees_all
 from baton.tenants.rates import PlaceLimits
 from baton.tenants.registry.agent_registry import AgentRegistry
+from baton.tenants.removed_tenants import RemovedTenants
 from baton.threads.outbox.connection_sender import send_to
 from baton.threads.outbox.reader_events import ReaderEvents, find_beginning
 from baton.threads.outbox.replay import Replays
@@ -86,6 +95,7 @@ class Actions:
     clock: Clock
     places: PlaceLimits
     waiting: WaitingMessages
+    removed_tenants: RemovedTenants
 
     async def handle(self, caller: Caller, frame: str) -> None:
         """Handle a frame. Raises no error that a client can cause."""
@@ -94,6 +104,7 @@ class Actions:
         try:
             if machine_time(self.clock) >= caller.token_expires_at:
                 raise TokenExpired
+            await self.removed_tenants.check(caller.scope)
             fields = parse_frame(frame)
             await self._act(caller, fields)
             await self._advise(caller)
@@ -102,11 +113,15 @@ class Actions:
                 count(Metric.REQUESTS_FAILED)
                 report_failure(error, "request failed", action=fields.get("action"))
             await self._reply(caller, refusal(error, caller, fields))
-            if isinstance(error, TokenExpired):
+            if isinstance(error, TokenExpired | TenantRemoved):
                 await self.connections.close(caller.connection_id)
 
     async def admit_connection(self, scope: Scope, connection_id: str) -> None:
-        """Count a new connection. Raises ``RateLimited`` if the tenant or the user may open no more."""
+        """Count a new connection.
+
+        Raises ``RateLimited`` if the tenant or the user may open no more, and ``TenantRemoved``.
+        """
+        await self.removed_tenants.check(scope)
         seconds = CONNECTION_LIFE.total_seconds()
         await self.places.take(scope, CounterKind.CONNECTIONS, connection_id, seconds=seconds)
 

@@ -12,7 +12,15 @@ from aws_lambda_powertools import Logger
 
 from baton.concurrency.tasks import work_for
 from baton.domain.agents.agent_settings import WhileBusy
-from baton.domain.errors import BatonError, CountsBusy, LeaseLost, StoreUnavailable, ThreadBusy, ThreadUnavailable
+from baton.domain.errors import (
+    BatonError,
+    CountsBusy,
+    LeaseLost,
+    StoreUnavailable,
+    TenantRemoved,
+    ThreadBusy,
+    ThreadUnavailable,
+)
 from baton.domain.memory.forgetting import LATE_RECORD
 from baton.domain.metrics import Metric, count
 from baton.domain.threads.a2a_task import MarkStatus, TaskMark
@@ -41,6 +49,7 @@ from baton.ports.tenants.privacy import ForgetRequests
 from baton.ports.threads.connections import Connections, LiveRegistry
 from baton.ports.threads.turn_queue import HeldRecord, QueueRecords
 from baton.ports.tracing import NO_TRACER, TracedRun, Tracer
+from baton.tenants.removed_tenants import RemovedTenants
 from baton.threads.background.background_work import BackgroundWork
 from baton.threads.outbox.change_notifications import ChangeNotifications
 from baton.threads.outbox.connection_sender import WORKER_SECONDS, send_to
@@ -79,6 +88,7 @@ class QueuedTurns:
     live: LiveRegistry
     due_starts: DueStarts
     background: BackgroundWork
+    removed_tenants: RemovedTenants
     tracer: Tracer = NO_TRACER
 
     async def run(
@@ -112,6 +122,9 @@ class QueuedTurns:
                         await self._turn(queued, seconds, record)
             except _TRY_AGAIN:
                 raise
+            except TenantRemoved:
+                logger.info("queued work of a removed tenant dropped", action=queued.action)
+                return
             except BatonError as error:
                 if error.status >= 500:
                     count(Metric.REQUESTS_FAILED)
@@ -214,6 +227,8 @@ class QueuedTurns:
                 await self._refuse(queued, StoreUnavailable())
         except _TRY_AGAIN:
             raise
+        except TenantRemoved:
+            return
         except BatonError as error:
             await self._refuse(queued, error)
         await self._stop_waiting(queued)
@@ -222,7 +237,9 @@ class QueuedTurns:
         """Raise ``ThreadUnavailable`` for a record that was sent before its user or thread was forgotten.
 
         The thread's tombstone refuses records at no cost until it is removed; only those that are older read more.
+        Raises ``TenantRemoved`` for a record of a removed tenant.
         """
+        await self.removed_tenants.check(queued.scope)
         if sent_at is None or self.clock.now() - sent_at < LATE_RECORD:
             return
         cutoff = await self.forgotten.cutoff(queued.scope, queued.thread_id)

@@ -118,6 +118,7 @@ def body_of(served: Served, method: str, path: str, ids: Ids) -> Json | None:
         "/v1/evaluations": {**evaluation, "metrics": [metric], "cases": [case]},
         "/v1/retention": {"audit": 3650},
         "/v1/tenant/limits": {},
+        "/v1/tenant/removal/confirm": {"tenantId": "globex", "planId": "p"},
         "/v1/models/check": {"model": "demo"},
         "/v1/agents/{agent_id}": {**OWN_AGENT, "system_prompt": "Keep."},
         "/v1/agents/{agent_id}/share": {"version": 1, "share": 50},

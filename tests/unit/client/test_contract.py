@@ -135,6 +135,9 @@ CALLS: dict[str, Callable[[Baton], Any]] = {
     "PUT /v1/retention": lambda b: b.tenant.set_retention(threads=30),
     "GET /v1/tenant/limits": lambda b: b.tenant.limits(),
     "PUT /v1/tenant/limits": lambda b: b.tenant.set_limits(agents=3, version='"1"'),
+    "GET /v1/tenant/removal": lambda b: b.tenant.removal(),
+    "POST /v1/tenant/removal": lambda b: b.tenant.plan_removal(),
+    "POST /v1/tenant/removal/confirm": lambda b: b.tenant.confirm_removal("acme", plan_id="p", audit="remove"),
     "POST /v1/schedules": lambda b: b.schedules.create(
         "Water.", at=DAY, rule="FREQ=DAILY", time_zone="user", ends_at=DAY, agent_id="a", thread_id="t", id="s"
     ),

@@ -2,43 +2,19 @@
 
 from __future__ import annotations
 
-import inspect
 import re
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
-from baton.adapters.dynamodb import agent_keys, keys
-from baton.adapters.dynamodb.key_forms import ListedKey, MemberKey, NumberedKey, UnderNumber
 from baton.domain.tenants.identity import Scope
 from baton_deployment.restoring.item_kinds import KINDS, Handling, ItemKind, kind_of, partition_name, tenant_of
+from tests.table_keys import every_key
 from tests.unit.docs.pages import ROOT, table
 
 SCOPE, THREAD = Scope("acme", "ada"), "00000000-0000-4000-8000-000000000000"
 
 
-def made_keys() -> Iterator[tuple[str, dict[str, str]]]:
-    """A key by each function and form of the two modules that build keys."""
-    for module in (keys, agent_keys):
-        for name, value in vars(module).items():
-            if isinstance(value, ListedKey | MemberKey | NumberedKey | UnderNumber):
-                yield name, value(*arguments(value.__call__))
-            elif inspect.isfunction(value) and not name.startswith("_") and returns_key(value):
-                yield name, value(*arguments(value))
-
-
-def returns_key(function: Any) -> bool:
-    return bool(inspect.signature(function).return_annotation == "Key")
-
-
-def arguments(function: Any) -> list[Any]:
-    values = {"Scope": SCOPE, "str": THREAD, "str | None": THREAD, "int": 1}
-    parameters = inspect.signature(function).parameters.values()
-    return [values[str(parameter.annotation)] for parameter in parameters if parameter.default is parameter.empty]
-
-
-@pytest.mark.parametrize(("name", "key"), [pytest.param(*made, id=made[0]) for made in made_keys()])
+@pytest.mark.parametrize(("name", "key"), [pytest.param(*made, id=made[0]) for made in every_key(SCOPE, THREAD)])
 def test_every_key_has_a_kind(name: str, key: dict[str, str]) -> None:
     assert kind_of(key) is not None, f"Add the items of `{name}` to KINDS of item_kinds.py: is it copied by a restore?"
 

@@ -55,7 +55,7 @@ DEPLOY = ROOT / "docs" / "how-to" / "deploy.md"
 
 AUDITED_NOUNS = (
     "agent|audit|background|context|desk|document|due|evaluation|event|file|limits|message|model|overview|"
-    "procedure|retention|run|schedule|skill|source|spending|task|thread|tool|usage|user|webhook"
+    "procedure|retention|run|schedule|skill|source|spending|task|tenant|thread|tool|usage|user|webhook"
 )
 """The first words of audited actions, as in ``thread.close``; besides there is ``handoff``."""
 NOT_AUDITED = {"background.check", "background.dropped", "desk.ask", "desk.closed", "due.dropped"}

@@ -24,7 +24,7 @@ LINES = {line.strip("` ") for row in table(ROOT / "docs" / "how-to" / "runbook.m
 EVENTS = {
     "authorizer/app.py": {"authorizer_request": ["verifier"]},
     "closing/app.py": {"states_closing": ["closing"], "states_closing_failed": ["closing"]},
-    "forgetting/app.py": {"states_forgetting": ["forgetting"], "states_forgetting_failed": ["forgetting"]},
+    "forgetting/app.py": {"states_forgetting": ["privacy"], "states_forgetting_failed": ["privacy"]},
     "ingestion/app.py": {
         "object_created": ["ingestion"],
         "states_ingestion": ["ingestion"],

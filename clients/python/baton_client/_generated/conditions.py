@@ -250,6 +250,10 @@ class QueueFullError(RateLimitError):
     """Too many messages wait. (queue_full)"""
 
 
+class RemovalNotPlannedError(ConflictError):
+    """There is no plan to confirm. (removal_not_planned)"""
+
+
 class RerunUnavailableError(ConflictError):
     """This turn cannot be run again. (rerun_unavailable)"""
 
@@ -308,6 +312,10 @@ class StoreUnavailableError(ServerError):
 
 class TaskExpiredError(BadRequestError):
     """The task has expired. (task_expired)"""
+
+
+class TenantRemovedError(BadRequestError):
+    """The organisation has been removed. (tenant_removed)"""
 
 
 class ThreadBusyError(ServerError):
@@ -463,6 +471,7 @@ BY_CODE: dict[str, type[APIStatusError]] = {
     "procedure_version_mismatch": ProcedureVersionMismatchError,
     "queue_full": QueueFullError,
     "rate_limited": RateLimitError,
+    "removal_not_planned": RemovalNotPlannedError,
     "rerun_unavailable": RerunUnavailableError,
     "run_changed": RunChangedError,
     "run_in_progress": RunInProgressError,
@@ -478,6 +487,7 @@ BY_CODE: dict[str, type[APIStatusError]] = {
     "spending_reserved": SpendingReservedError,
     "store_unavailable": StoreUnavailableError,
     "task_expired": TaskExpiredError,
+    "tenant_removed": TenantRemovedError,
     "thread_busy": ThreadBusyError,
     "thread_led_by_parent": ThreadLedByParentError,
     "thread_unavailable": ThreadUnavailableError,

@@ -1199,6 +1199,47 @@ class RefreshCounts(Model):
     """
 
 
+class Removal(Model):
+    """
+    The removal of a tenant and its progress: ids and counts, never content.
+    """
+
+    plan_id: str = Field(..., alias="planId")
+    tenant_id: str = Field(..., alias="tenantId")
+    status: str
+    """
+    `planned`: the counts are complete. `completed`: every store was searched and nothing is left. `failed`: confirm the plan again.
+    """
+    audit: str
+    """
+    What the confirmation says about audit records.
+    """
+    requested_by: str = Field(..., alias="requestedBy")
+    requested_at: AwareDatetime = Field(..., alias="requestedAt")
+    planned_at: AwareDatetime | None = Field(None, alias="plannedAt")
+    """
+    The plan can be confirmed for a day from then.
+    """
+    confirmed_by: str | None = Field(None, alias="confirmedBy")
+    confirmed_at: AwareDatetime | None = Field(None, alias="confirmedAt")
+    """
+    The tenant is closed since then.
+    """
+    ended_at: AwareDatetime | None = Field(None, alias="endedAt")
+    plan: dict[str, int]
+    """
+    The number of records before the removal, by kind.
+    """
+    counts: dict[str, int]
+    """
+    The number of removed records, by kind.
+    """
+    residue: dict[str, int]
+    """
+    The number of records that the last search has found, by kind.
+    """
+
+
 class Retention(Model):
     """
     Days for which the tenant keeps things; null: for ever.

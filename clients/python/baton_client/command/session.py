@@ -123,10 +123,18 @@ class Session:
         """Ask before something that cannot be undone. Raises ``CommandError`` unless the user agrees."""
         if is_agreed:
             return
-        if self.output.is_json or not self.output.console.is_terminal:
-            raise CommandError(f"{question} Say so by --yes: nobody can be asked here.", ExitCode.USAGE)
+        self._check_terminal(question, "--yes")
         if not typer.confirm(question, err=True):
             raise CommandError("Nothing was changed.")
+
+    def ask(self, question: str, *, option: str) -> str:
+        """Return what the user types. Raises ``CommandError`` if nobody can: ``option`` says the same."""
+        self._check_terminal(question, option)
+        return str(typer.prompt(question, err=True))
+
+    def _check_terminal(self, question: str, option: str) -> None:
+        if self.output.is_json or not self.output.console.is_terminal:
+            raise CommandError(f"{question} Say so by {option}: nobody can be asked here.", ExitCode.USAGE)
 
 
 def environment_of(context: typer.Context) -> Environment:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -37,6 +38,24 @@ class S3Erasure:
 
     async def sweep_uploads(self, scope: Scope, *, before: datetime, deadline: float) -> tuple[int, bool]:
         return await self._sweep(f"{scope.tenant_id}/", before, deadline)
+
+    async def count_of_tenant(self, scope: Scope, position: str | None) -> tuple[int, str | None]:
+        start: dict[str, str] = json.loads(position) if position is not None else {}
+        answer: Any = await call(
+            self.client.list_object_versions,
+            Bucket=self.bucket,
+            Prefix=f"{scope.tenant_id}/",
+            MaxKeys=PAGE,
+            **start,  # type: ignore[arg-type]
+        )
+        count = len(answer.get("Versions", [])) + len(answer.get("DeleteMarkers", []))
+        if not answer["IsTruncated"]:
+            return count, None
+        following = {"KeyMarker": answer["NextKeyMarker"], "VersionIdMarker": answer["NextVersionIdMarker"]}
+        return count, json.dumps(following)
+
+    async def sweep_tenant(self, scope: Scope) -> tuple[int, bool]:
+        return await self._sweep(f"{scope.tenant_id}/", None, -math.inf)
 
     async def sweep_below(self, prefix: str) -> int:
         """Remove all objects below a prefix that ends with a slash. Return the number of removed versions."""

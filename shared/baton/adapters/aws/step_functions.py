@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     from mypy_boto3_stepfunctions import SFNClient
 
+WORKER = "baton"
+"""The user of steps that concern a whole tenant."""
+
 
 @dataclass(frozen=True, slots=True)
 class StepFunctionsExecutions:
@@ -42,6 +45,10 @@ class StepFunctionsForgettings:
     async def start(self, request: ForgetRequest) -> None:
         input_data = {"tenantId": request.tenant_id, "userId": request.user_id, "requestId": request.id}
         await _start(self.client, self.state_machine_arn, request.id, input_data)
+
+    async def start_work(self, tenant_id: str, work_id: str, name: str) -> None:
+        input_data = {"tenantId": tenant_id, "userId": WORKER, "requestId": work_id}
+        await _start(self.client, self.state_machine_arn, name, input_data)
 
 
 async def _start(client: SFNClient, arn: str, name: str, input_data: Mapping[str, Any]) -> bool:

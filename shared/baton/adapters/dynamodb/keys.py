@@ -244,6 +244,11 @@ def tenant_limits(scope: Scope) -> Key:
     return {"PK": _settings(scope), "SK": "LIMITS"}
 
 
+def removal(tenant_id: str) -> Key:
+    """Return the key of a tenant's removal. It is outside of the tenant's partitions, because it stays."""
+    return {"PK": f"~REMOVAL#{tenant_id}", "SK": "REMOVAL"}
+
+
 RETENTIONS = "~RETENTION"
 """The partition that names the tenants with a retention, and when it is next enforced."""
 

@@ -50,7 +50,8 @@ class DynamoPipelineQueue(TableStore):
             "described": json.dumps(dict(run.described)),
             "since": to_millis(since),
         }
-        return await self._table.add({**keys.waiting_subject(run.pipeline.value, run.subject), "at": key["SK"]}, item)
+        note = {**keys.waiting_subject(run.pipeline.value, run.subject), "at": key["SK"], "tenant_id": run.tenant_id}
+        return await self._table.add(note, item)
 
     async def remove(self, waiting: WaitingRun) -> None:
         run = waiting.run

@@ -97,6 +97,8 @@ class Table:
     """The time limit of one request, including the wait for a thread. It may still take effect later."""
     operations: Operations | None = None
     """DynamoDB's operations; None: ``client`` has them, in threads."""
+    fence: Callable[[str], Awaitable[None]] | None = None
+    """Called with the partition of every item before it is written. Raises if nothing may be written there."""
 
     @classmethod
     def of(cls, client: DynamoDBClient, name: str, *, seconds: float = MAX_SECONDS) -> Table:
@@ -137,6 +139,7 @@ class Table:
         request: dict[str, Any] = {"Item": serialize(_without_none(item))}
         if names:
             request["ExpressionAttributeNames"] = names
+        await self._check_fence(item)
         await self._write("PutItem", request, condition, values)
 
     async def update(self, key: Mapping[str, str], expression: str, values: Item, *, condition: str) -> Item:
@@ -174,6 +177,7 @@ class Table:
         request: dict[str, Any] = {"Key": serialize(key), "UpdateExpression": expression, "ReturnValues": returned}
         if names:
             request["ExpressionAttributeNames"] = names
+        await self._check_fence(key)
         return await self._write("UpdateItem", request, condition, values)
 
     async def delete(
@@ -207,6 +211,8 @@ class Table:
         A transaction that conflicted with another one is repeated, because its conditions may hold. So is one that
         exceeded its partition's thousand write units a second; if it always does, ``StoreUnavailable`` is raised.
         """
+        for target in {write.target["PK"]: write.target for write in writes}.values():
+            await self._check_fence(target)
         items = [write.request(self.name) for write in writes]
         for attempt in range(MAX_CONFLICTS):
             try:
@@ -299,16 +305,26 @@ class Table:
         return self._read_pages("Scan", request)
 
     async def scan_keys(
-        self, *, prefix: str | None = None, after: Mapping[str, str] | None = None, limit: int | None = None
+        self,
+        *,
+        prefix: str | None = None,
+        where: tuple[str, Item] | None = None,
+        after: Mapping[str, str] | None = None,
+        limit: int | None = None,
+        consistent: bool = False,
     ) -> AsyncGenerator[tuple[list[Item], Mapping[str, str] | None], None]:
         """Yield pages of the keys of all items, and the key behind which the next page begins; None after the last.
 
-        ``prefix`` selects partitions; the whole table is read all the same. ``after`` continues an earlier scan.
+        ``prefix`` selects partitions, or ``where``, a condition with its values, selects items; the whole table is read
+        all the same. ``after`` continues an earlier scan.
         """
         request: dict[str, Any] = {"ProjectionExpression": "PK, SK"}
         if prefix is not None:
-            request["FilterExpression"] = "begins_with(PK, :prefix)"
-            request["ExpressionAttributeValues"] = serialize({":prefix": prefix})
+            where = "begins_with(PK, :prefix)", {":prefix": prefix}
+        if where is not None:
+            request |= {"FilterExpression": where[0], "ExpressionAttributeValues": serialize(where[1])}
+        if consistent:
+            request["ConsistentRead"] = True
         if limit is not None:
             request["Limit"] = limit
         position: Mapping[str, str] | None = after
@@ -355,6 +371,10 @@ class Table:
     async def items_of(self, entries: Sequence[Item], *, consistent: bool = False) -> list[Item]:
         """Return the items of an index's entries as ``get_many`` does. The index may be behind them."""
         return await self.get_many([get_key(entry) for entry in entries], consistent=consistent)
+
+    async def _check_fence(self, target: Mapping[str, Any]) -> None:
+        if self.fence is not None:
+            await self.fence(target["PK"])
 
     async def _ask(self, operation: str, **request: Any) -> Any:
         """Send a request. Raises ``StoreUnavailable`` for an outage and after the time limit."""

@@ -94,9 +94,14 @@ def from_source(source: Mapping[str, Any], *, vectors: bool = False) -> IndexDoc
     )
 
 
+def tenant_condition(scope: Scope) -> dict[str, Any]:
+    """Return the condition for all documents of the tenant."""
+    return {"term": {"tenant": scope.tenant_id}}
+
+
 def filter_conditions(scope: Scope, index: IndexName, chosen: SearchFilter) -> list[dict[str, Any]]:
     """Return the conditions for the documents of ``scope`` that ``chosen`` chooses, without those of permissions."""
-    conditions: list[dict[str, Any]] = [{"term": {"tenant": scope.tenant_id}}, {"term": {"user": owner(scope, index)}}]
+    conditions: list[dict[str, Any]] = [tenant_condition(scope), {"term": {"user": owner(scope, index)}}]
     for name in ("agent_id", "thread_id", "source_id"):
         value = getattr(chosen, name)
         if value is not None:

@@ -23,6 +23,7 @@ from baton.adapters.opensearch.documents import (
     permission_condition,
     round_vector,
     search_text,
+    tenant_condition,
     to_source,
 )
 from baton.adapters.opensearch.engine import (
@@ -193,13 +194,24 @@ class OpenSearchIndex:
 
     async def delete(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
         """See ``SearchIndex``. It deletes in every version, last in one that is being built from the searched one."""
+        return await self._delete_everywhere(scope, index, filter_conditions(scope, index, chosen))
+
+    async def count_of_tenant(self, scope: Scope) -> int:
+        """See ``SearchIndex``."""
+        return sum([await self._count(scope, index, [tenant_condition(scope)]) for index in IndexName])
+
+    async def delete_tenant(self, scope: Scope) -> int:
+        """See ``SearchIndex``."""
+        return sum([await self._delete_everywhere(scope, index, [tenant_condition(scope)]) for index in IndexName])
+
+    async def _delete_everywhere(self, scope: Scope, index: IndexName, conditions: Conditions) -> int:
         versions = await self._versions.all(index)
         if not any(version.is_read for version in versions):
             raise NoIndices
         deleted = 0
         for version in sorted(versions, key=lambda version: not version.is_read):
             try:
-                count = await self._delete(version, scope, filter_conditions(scope, index, chosen))
+                count = await self._delete(version, scope, conditions)
             except EngineError as problem:
                 if problem.kind == "index_not_found_exception" and not version.is_read:
                     continue
@@ -220,10 +232,13 @@ class OpenSearchIndex:
                 yield from_source(hit["_source"])
 
     async def count(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
+        return await self._count(scope, index, filter_conditions(scope, index, chosen))
+
+    async def _count(self, scope: Scope, index: IndexName, conditions: Conditions) -> int:
         answer = await self.engine.request(
             "POST",
             f"/{self.layout.read_alias(index)}/_count",
-            {"query": {"bool": {"filter": filter_conditions(scope, index, chosen)}}},
+            {"query": {"bool": {"filter": [*conditions]}}},
             routing=scope.tenant_id,
         )
         check_is_complete(answer)

@@ -100,6 +100,14 @@ class SqliteIndex:
         )
         return sum(counts)
 
+    async def count_of_tenant(self, scope: Scope) -> int:
+        """See ``SearchIndex``. It counts files, and marks of owners that have moved."""
+        return await self._run(self._readers, lambda: len(self._files.of_tenant(scope.tenant_id)))
+
+    async def delete_tenant(self, scope: Scope) -> int:
+        """See ``SearchIndex``. It deletes and counts files, and marks of owners that have moved."""
+        return await self._run(self._writers, lambda: self._files.delete_tenant(scope.tenant_id))
+
     async def fill_percent(self, scope: Scope, agent_id: str) -> int | None:
         """See ``SearchIndex``."""
         key = owner_key(scope, IndexName.KNOWLEDGE, agent_id)

@@ -148,13 +148,25 @@ class IndexObjects:
 
     def keys(self, prefix: str, *, marks: bool = False) -> Iterator[str]:
         """Yield the sorted keys of files that begin with ``prefix``, or with ``marks`` those of marks."""
+        for content in self._list(prefix):
+            if content["Key"].endswith(SUFFIX) and (content["Size"] <= MARK_BYTES) == marks:
+                yield content["Key"]
+
+    def all_keys(self, prefix: str) -> Iterator[str]:
+        """Yield the sorted keys of all objects that begin with ``prefix``."""
+        return (content["Key"] for content in self._list(prefix))
+
+    def remove(self, key: str) -> None:
+        """Delete an object, whatever it is now."""
+        with aws.outages():
+            self.client.delete_object(Bucket=self.bucket, Key=key)
+
+    def _list(self, prefix: str) -> Iterator[Any]:
         request: dict[str, Any] = {"Bucket": self.bucket, "Prefix": prefix}
         while True:
             with aws.outages():
                 page = self.client.list_objects_v2(**request)
-            for content in page.get("Contents", []):
-                if content["Key"].endswith(SUFFIX) and (content["Size"] <= MARK_BYTES) == marks:
-                    yield content["Key"]
+            yield from page.get("Contents", [])
             if not page.get("IsTruncated"):
                 return
             request["ContinuationToken"] = page["NextContinuationToken"]

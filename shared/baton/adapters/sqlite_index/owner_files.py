@@ -19,6 +19,7 @@ from baton.adapters.sqlite_index.bounds import MAX_ATTEMPTS, MAX_PAUSE_SECONDS, 
 from baton.adapters.sqlite_index.copies import LOCKS, LocalCopies, LocalCopy
 from baton.adapters.sqlite_index.objects import IndexObjects, NoFile, ObjectChanged
 from baton.adapters.sqlite_index.owner_file import OwnerFile, is_readable
+from baton.adapters.sqlite_index.owners import tenant_prefix
 from baton.domain.documents.search import SearchFilter
 from baton.domain.errors import SearchIndexDamaged, SearchIndexFull, SearchMoved, SearchUnavailable, StoreUnavailable
 from baton.failures.reports import report_failure
@@ -170,6 +171,18 @@ class OwnerFiles:
                 if outages >= MAX_OUTAGES:
                     raise
         raise SearchUnavailable
+
+    def of_tenant(self, tenant_id: str) -> list[str]:
+        """Return the keys of all objects of a tenant."""
+        return list(self.objects.all_keys(tenant_prefix(tenant_id)))
+
+    def delete_tenant(self, tenant_id: str) -> int:
+        """Delete all objects of a tenant, also those that change meanwhile, and return their number."""
+        keys = self.of_tenant(tenant_id)
+        for key in keys:
+            self.objects.remove(key)
+            self._copies.drop(key)
+        return len(keys)
 
     def discard_damaged(self, key: str) -> bool:
         """Delete a file that cannot be read. Return whether there was one. Raises as ``change`` does."""

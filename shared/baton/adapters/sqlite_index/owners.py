@@ -30,7 +30,12 @@ def owner_key(scope: Scope, index: IndexName, agent_id: str | None = None) -> st
 
 def index_prefix(tenant_id: str, index: IndexName) -> str:
     """Return the common beginning of the keys of a tenant's files in an index."""
-    return f"{tenant_id}/{index.value}/"
+    return f"{tenant_prefix(tenant_id)}{index.value}/"
+
+
+def tenant_prefix(tenant_id: str) -> str:
+    """Return the common beginning of the keys of all objects of a tenant."""
+    return f"{tenant_id}/"
 
 
 def is_of_index(key: str, index: IndexName) -> bool:

@@ -71,13 +71,25 @@ def caller(
     return identity.scope
 
 
-async def known_caller(
+async def verified_caller(
     request: Request, app: UseCases, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
 ) -> Scope:
-    """Return the scope of the request. A token that is not verified yet is verified in a thread of the process."""
+    """Return the scope of the request, whose tenant may be removed.
+
+    A token that is not verified yet is verified in a thread of the process.
+    """
     verified: Scope | None = getattr(request.state, "scope", None)
     scope = verified if verified is not None else await run_in_threadpool(caller, request, app, credentials)
     work_for(scope.tenant_id)
+    return scope
+
+
+VerifiedCaller = Annotated[Scope, Depends(verified_caller)]
+
+
+async def known_caller(scope: VerifiedCaller, app: UseCases) -> Scope:
+    """Return the scope of the request. Raises ``TenantRemoved``."""
+    await app.ports.removed_tenants.check(scope)
     return scope
 
 

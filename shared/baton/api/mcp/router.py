@@ -67,6 +67,7 @@ async def call(request: Request, scope: Annotated[Scope, Depends(mcp_caller)], a
     from baton.api.mcp.access import SESSION_ID, McpCaller
     from baton.api.mcp.server import McpExchange
 
+    await app.ports.removed_tenants.check(scope)
     session = request.headers.get("mcp-session-id", "")
     requester = McpCaller(
         scope=scope,

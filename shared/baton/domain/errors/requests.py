@@ -23,6 +23,18 @@ class Forbidden(BatonError, code="forbidden", status=403, title="Not permitted")
     detail = "You do not have the permission this needs."
 
 
+class TenantRemoved(BatonError, code="tenant_removed", status=410, title="The organisation has been removed"):
+    """The tenant's removal has been confirmed. Its id is never used again."""
+
+    detail = "Your organisation's data are being removed, or have been. Nothing can be done in its name any more."
+
+
+class RemovalNotPlanned(BatonError, code="removal_not_planned", status=409, title="There is no plan to confirm"):
+    """A removal of a tenant was confirmed whose plan is missing, incomplete, too old, or not the one that was read."""
+
+    detail = "Make a plan of the removal, wait until it is complete, and confirm that plan within a day."
+
+
 class OriginRefused(BatonError, code="origin_refused", status=403, title="Web page not permitted"):
     """A web page of an origin that is not allowed has sent the request. It guards MCP against rebound host names."""
 

@@ -10,6 +10,7 @@ from aws_lambda_powertools import Logger
 
 from baton.concurrency.tasks import each_until
 from baton.domain.desks.desk_session import DeskStatus
+from baton.domain.errors import TenantRemoved
 from baton.domain.metrics import Metric, count
 from baton.domain.threads.thread import RunStatus, ThreadStatus
 from baton.entry.controls import Controls
@@ -70,6 +71,8 @@ class Sweeper:
         report.looked_at += 1
         try:
             await self._decide(due, due.read(), report)
+        except TenantRemoved:
+            report.postponed += 1  # its items are about to be removed
         except Exception as failure:  # noqa: BLE001 - one thread must not stop the sweep of the others
             report_failure(failure, "sweep of a thread failed", thread_id=due.thread_id, failures=due.failures + 1)
             count(Metric.SWEEP_FAILURES)

@@ -76,6 +76,12 @@ class SearchIndex(Protocol):
     async def count(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
         """Return the number of chosen documents, whatever permission they require."""
 
+    async def count_of_tenant(self, scope: Scope) -> int:
+        """Return the number of documents in all indices, of all users and agents, or that of the files with them."""
+
+    async def delete_tenant(self, scope: Scope) -> int:
+        """Delete all of them, and return their number."""
+
     async def fill_percent(self, scope: Scope, agent_id: str) -> int | None:
         """Return the percentage of an agent's space in ``KNOWLEDGE`` that is used.
 

@@ -111,6 +111,15 @@ class ObjectErasure(Protocol):
     async def sweep_uploads(self, scope: Scope, *, before: datetime, deadline: float) -> tuple[int, bool]:
         """Remove the tenant's uploads from ``before``."""
 
+    async def count_of_tenant(self, scope: Scope, position: str | None) -> tuple[int, str | None]:
+        """Count a page of the versions of all objects of the tenant, and return the position of the next page.
+
+        None as the position is the beginning, and in a result the end.
+        """
+
+    async def sweep_tenant(self, scope: Scope) -> tuple[int, bool]:
+        """Remove a page of them. Return their number, and whether none is left."""
+
 
 class ForgetRequests(Protocol):
     """The requests of tenants. They hold ids and counts only, and are kept."""
@@ -139,6 +148,12 @@ class Forgettings(Protocol):
 
     async def start(self, request: ForgetRequest) -> None:
         """Start the pipeline; a repetition changes nothing. Raises ``StoreUnavailable``."""
+
+    async def start_work(self, tenant_id: str, work_id: str, name: str) -> None:
+        """Start the pipeline for work on a whole tenant. A repetition with the same ``name`` changes nothing.
+
+        Raises ``StoreUnavailable``.
+        """
 
 
 class PiiDetector(Protocol):

@@ -104,6 +104,11 @@ class Forgetting:
     clock: Clock
     waits: Waits
 
+    @property
+    def wait_seconds(self) -> float:
+        """The time before the second sweep."""
+        return self.waits.zombies
+
     async def sweep(self, scope: Scope, request_id: str, *, seconds: float) -> StepResult:
         """Remove the data of the request, for at most ``seconds``. Raises ``NotFound`` for an unknown request."""
         request = await self._get(scope, request_id)
@@ -363,11 +368,11 @@ def _is_newer(thread: ThreadTrace, before: datetime) -> bool:
     return not thread.is_buried and thread.last_activity_at is not None and thread.last_activity_at >= before
 
 
-def to_state_output(result: StepResult, waits: Waits) -> Mapping[str, object]:
+def to_state_output(result: StepResult, wait_seconds: float) -> Mapping[str, object]:
     """Return the result of a step for the state machine."""
     return {
         "next": result.next.value,
-        "waitSeconds": round(waits.zombies),
+        "waitSeconds": round(wait_seconds),
         "counts": dict(result.counts),
         "residue": dict(result.residue),
     }

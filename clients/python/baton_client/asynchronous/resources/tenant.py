@@ -7,7 +7,7 @@ from datetime import datetime
 
 from baton_client.addresses import given
 from baton_client.asynchronous.resource import AsyncResource
-from baton_client.models import CurrentLimits, Overview, Retention, TenantUsage
+from baton_client.models import CurrentLimits, Overview, Removal, Retention, TenantUsage
 
 
 class AsyncTenant(AsyncResource):
@@ -91,3 +91,20 @@ class AsyncTenant(AsyncResource):
         """Say for how many days things are kept; what is not given is kept as long as the deployment says."""
         body = given(threads=threads, episodes=episodes, audit=audit, uploads=uploads)
         return await self._sent("PUT", "/v1/retention", Retention, json=body)
+
+    async def removal(self) -> Removal:
+        """Return how far the removal of the tenant is, also after its end."""
+        return await self._get("/v1/tenant/removal", Removal)
+
+    async def plan_removal(self) -> Removal:
+        """Begin to count what a removal of the tenant would remove. Nothing is removed."""
+        return await self._sent("POST", "/v1/tenant/removal", Removal)
+
+    async def confirm_removal(self, tenant_id: str, *, plan_id: str, audit: str = "keep") -> Removal:
+        """Close the tenant for ever, and begin to remove its data. It cannot be undone.
+
+        ``tenant_id`` is the tenant of the token, and ``plan_id`` a plan that is complete. ``audit`` is ``keep`` or
+        ``remove``.
+        """
+        body = {"tenantId": tenant_id, "planId": plan_id, "audit": audit}
+        return await self._sent("POST", "/v1/tenant/removal/confirm", Removal, json=body)

@@ -52,9 +52,10 @@ def token_or_open_scope(
     return caller(request, app, credentials)
 
 
-async def a2a_scope(scope: Annotated[Scope, Depends(token_or_open_scope)]) -> Scope:
-    """Return the caller's scope. From here on, the request works for its tenant."""
+async def a2a_scope(scope: Annotated[Scope, Depends(token_or_open_scope)], app: UseCases) -> Scope:
+    """Return the caller's scope. From here on, the request works for its tenant. Raises ``TenantRemoved``."""
     work_for(scope.tenant_id)
+    await app.ports.removed_tenants.check(scope)
     return scope
 
 

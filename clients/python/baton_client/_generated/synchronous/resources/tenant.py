@@ -9,7 +9,7 @@ from datetime import datetime
 
 from baton_client._generated.synchronous.resource import Resource
 from baton_client.addresses import given
-from baton_client.models import CurrentLimits, Overview, Retention, TenantUsage
+from baton_client.models import CurrentLimits, Overview, Removal, Retention, TenantUsage
 
 
 class Tenant(Resource):
@@ -93,3 +93,20 @@ class Tenant(Resource):
         """Say for how many days things are kept; what is not given is kept as long as the deployment says."""
         body = given(threads=threads, episodes=episodes, audit=audit, uploads=uploads)
         return self._sent("PUT", "/v1/retention", Retention, json=body)
+
+    def removal(self) -> Removal:
+        """Return how far the removal of the tenant is, also after its end."""
+        return self._get("/v1/tenant/removal", Removal)
+
+    def plan_removal(self) -> Removal:
+        """Begin to count what a removal of the tenant would remove. Nothing is removed."""
+        return self._sent("POST", "/v1/tenant/removal", Removal)
+
+    def confirm_removal(self, tenant_id: str, *, plan_id: str, audit: str = "keep") -> Removal:
+        """Close the tenant for ever, and begin to remove its data. It cannot be undone.
+
+        ``tenant_id`` is the tenant of the token, and ``plan_id`` a plan that is complete. ``audit`` is ``keep`` or
+        ``remove``.
+        """
+        body = {"tenantId": tenant_id, "planId": plan_id, "audit": audit}
+        return self._sent("POST", "/v1/tenant/removal/confirm", Removal, json=body)

@@ -1,0 +1,98 @@
+"""``baton tenant``: the whole of a tenant, removed for ever."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+import typer
+
+from baton_client.command.connection import Json
+from baton_client.command.exits import CommandError, ExitCode
+from baton_client.command.session import AsJson, Session, run
+from baton_client.command.terminal_text import one_line
+
+app = typer.Typer(no_args_is_help=True, help="Remove a whole tenant, and show how far that is.")
+
+ADDRESS = "/v1/tenant/removal"
+POLL_SECONDS = 5
+AT_WORK = ("counting", "removing", "verifying")
+
+
+@app.command()
+def remove(
+    context: typer.Context,
+    tenant: Annotated[str, typer.Argument(help="The tenant of the token, which needs tenant:remove.")],
+    keep_audit: Annotated[
+        bool, typer.Option("--keep-audit/--remove-audit", help="Keep audit records, without content.")
+    ] = True,
+    confirm: Annotated[
+        str | None, typer.Option(help="The tenant's id once more: removes it without a question.")
+    ] = None,
+    plan_only: Annotated[bool, typer.Option("--plan", help="Count what would be removed, and end.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Until it has ended: 17 minutes or more.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Count all data of a tenant, ask for its id, close it for ever, and remove everything."""
+
+    async def command(session: Session) -> None:
+        plan = await _follow(session, await session.connection.send("POST", ADDRESS), "Counting")
+        if plan["tenantId"] != tenant:
+            raise CommandError(f"The token is of the tenant {one_line(plan['tenantId'])}: nothing was removed.")
+        if plan["status"] != "planned":
+            raise CommandError("The plan could not be made. Try again.")
+        if plan_only:
+            session.output.value(plan, _lines(plan))
+            return
+        if confirm is None:
+            for line in _lines(plan):
+                session.output.note(line)
+        question = f"Type {tenant} to close it for ever and remove all of this"
+        if (confirm or session.ask(question, option="--confirm")) != tenant:
+            raise CommandError("That is not the id of the tenant. Nothing was removed.", ExitCode.USAGE)
+        body = {"tenantId": tenant, "planId": plan["planId"], "audit": "keep" if keep_audit else "remove"}
+        await _report(session, await session.connection.send("POST", f"{ADDRESS}/confirm", body), wait=wait)
+
+    run(context, command, as_json=as_json)
+
+
+@app.command("removal-status")
+def removal_status(
+    context: typer.Context,
+    wait: Annotated[bool, typer.Option("--wait", help="Until it has ended.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show how far the removal of the token's tenant is: what was removed, and what is left."""
+
+    async def command(session: Session) -> None:
+        await _report(session, await session.connection.get(ADDRESS), wait=wait)
+
+    run(context, command, as_json=as_json)
+
+
+async def _report(session: Session, removal: Json, *, wait: bool) -> None:
+    if wait:
+        removal = await _follow(session, removal, "Removing")
+    session.output.value(removal, _lines(removal))
+    if removal["status"] == "failed":
+        raise CommandError("Not everything was removed. Confirm the removal again.")
+
+
+async def _follow(session: Session, removal: Json, work: str) -> Json:
+    """Return the removal once it is no longer at work."""
+    with session.output.progress() as progress:
+        progress.add_task(work, total=None)
+        while removal["status"] in AT_WORK:
+            await asyncio.sleep(POLL_SECONDS)
+            removal = await session.connection.get(ADDRESS)
+    return removal
+
+
+def _lines(removal: Json) -> list[str]:
+    lines = [f"Removal of {one_line(removal['tenantId'])}: {removal['status']} (plan {removal['planId']})"]
+    heads = {"planned": "plan"} if removal["status"] == "planned" else {"removed": "counts", "left": "residue"}
+    for head, name in heads.items():
+        lines += [f"  {head}: {count} {one_line(kind)}" for kind, count in removal[name].items()]
+    if removal["status"] == "completed":
+        lines.append("Nothing is left.")
+    return lines

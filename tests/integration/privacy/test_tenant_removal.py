@@ -1,0 +1,219 @@
+"""A removed tenant is gone from every store, for ever, and all other tenants stay as they were."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.pipeline_queue import DynamoPipelineQueue
+from baton.domain.documents.pipelines import Pipeline, PipelineRun
+from baton.domain.errors import Forbidden, InvalidRequest, RemovalNotPlanned, TenantRemoved
+from baton.domain.tenants.identity import Permission, Scope
+from baton.domain.tenants.removal import WORK_ID, RemovalStatus, TenantRemoval
+from baton.tenants.removed_tenants import RemovedTenants
+from tests.contracts.stores import new_thread_id
+from tests.integration.privacy.conftest import World
+from tests.integration.privacy.stored_data import SECRET, conversation, index
+from tests.table_keys import every_key
+
+OPERATOR = Scope("acme", "operator", frozenset({Permission.TENANT_REMOVE}))
+ADA = Scope("acme", "ada")
+SIMILAR = ("acme2", "acme-2", "acme_", "a", "cme")
+"""Tenants whose names begin like the removed one, end like it, or are a part of it."""
+SHARED = {"running_runs", "removal"}
+"""Keys of items that several tenants share, or that stay."""
+OF_TENANT = {"owner", "waiting_run", "waiting_subject"}
+"""Keys of items outside of the tenant's partitions that name it as ``tenant_id``."""
+IN_KEY = {"connection", "retention_due"}
+"""Keys outside of the tenant's partitions that name it."""
+
+
+async def fill(world: World, scope: Scope) -> None:
+    """Put an item of every kind into the table, and what the other stores may have."""
+    thread_id = new_thread_id()
+    for name, key in every_key(scope, thread_id):
+        if name in SHARED:
+            continue
+        if key["PK"].startswith("~"):
+            assert name in OF_TENANT | IN_KEY, f"Does a removal of a tenant find the items of `{name}`?"
+        own = {"tenant_id": scope.tenant_id} if name in OF_TENANT else {}
+        await world.table.put({**key, **own, "user_id": scope.user_id, "detail": "{}", "text": SECRET})
+    for pipeline in Pipeline:
+        queue = DynamoPipelineQueue(world.table)
+        running = await queue.running(pipeline)
+        run = PipelineRun(pipeline, scope.tenant_id, f"{scope.tenant_id}-{thread_id}", "run", {})
+        assert await queue.save_running(pipeline, running.begin(run, world.clock.now()))
+        assert await queue.add(replace(run, subject=f"waiting-{run.subject}"), world.clock.now())
+    await index(world, scope, thread_id)
+    for _ in range(2):
+        world.s3.put_object(Bucket=world.bucket, Key=f"{scope.tenant_id}/{thread_id}/files/f", Body=b"x")
+    world.s3.delete_object(Bucket=world.bucket, Key=f"{scope.tenant_id}/{thread_id}/files/f")
+
+
+async def plan(world: World) -> TenantRemoval:
+    """Plan the removal."""
+    await world.app.privacy.removal_calls.plan(OPERATOR)
+    await carry_out(world)
+    return await world.app.privacy.removal_calls.get(OPERATOR)
+
+
+async def carry_out(world: World, *, seconds: float = 60.0, most: int = 400) -> None:
+    """Carry a removal out as the state machine does, without its waits."""
+    work = world.app.privacy.removal
+    for _ in range(most):
+        result = await work.sweep(Scope("acme", "baton"), WORK_ID, seconds=seconds)
+        if result.next.value == "wait":
+            world.clock.advance(work.wait_seconds)
+        elif result.next.value not in ("sweep", "verify"):
+            return
+    raise AssertionError("no end")
+
+
+async def remove(world: World, *, keeps_audit: bool = False, seconds: float = 60.0) -> TenantRemoval:
+    removal = await plan(world)
+    calls = world.app.privacy.removal_calls
+    await calls.confirm(OPERATOR, "acme", removal.id, keeps_audit=keeps_audit)
+    await carry_out(world, seconds=seconds)
+    return await calls.get(OPERATOR)
+
+
+def items_of(world: World, tenant_id: str) -> list[dict[str, Any]]:
+    """The items that name the tenant in their keys, or as their tenant, without the record of its removal."""
+
+    def names(item: dict[str, Any]) -> bool:
+        parts = f"{item['PK']}#{item['SK']}".split("#")
+        is_own = tenant_id in (parts if item["PK"].startswith("~") else parts[:1])
+        return is_own or item.get("tenant_id") == tenant_id or f'"{tenant_id}"' in item.get("places", "")
+
+    return [item for item in world.items() if names(item) and item["SK"] != "REMOVAL"]
+
+
+def everything_of(world: World, tenant_id: str) -> Any:
+    items = [item for item in items_of(world, tenant_id) if "places" not in item]
+    objects = [key for key in world.versions() if key.startswith(f"{tenant_id}/")]
+    found = {owner: list(documents) for owner, documents in world.search.documents.items() if owner[1] == tenant_id}
+    return sorted(items, key=repr), sorted(objects), found
+
+
+class TestData:
+    async def test_an_item_of_every_kind_is_removed_and_similar_tenants_stay(self, world: World) -> None:
+        await fill(world, ADA)
+        for tenant_id in SIMILAR:
+            await fill(world, Scope(tenant_id, "ada"))
+        await fill(world, Scope("globex", "acme"))  # a user of the tenant's name
+        before = {tenant_id: everything_of(world, tenant_id) for tenant_id in (*SIMILAR, "globex")}
+        done = await remove(world)
+        assert done.status is RemovalStatus.COMPLETED
+        assert everything_of(world, "acme") == ([], [], {})
+        assert {tenant_id: everything_of(world, tenant_id) for tenant_id in before} == before
+        running = [await DynamoPipelineQueue(world.table).running(pipeline) for pipeline in Pipeline]
+        assert {slot.tenant_id for runs in running for slot in runs.slots.values()} == {*SIMILAR, "globex"}
+        assert done.counts["objectVersions"] == 3
+        assert done.counts["searchDocuments"] == 1
+        assert not done.residue
+
+    async def test_the_plan_counts_what_the_removal_removes(self, world: World) -> None:
+        await conversation(world, ADA)
+        await fill(world, ADA)
+        before = world.items()
+        planned = await plan(world)
+        assert [item for item in world.items() if item["SK"] != "REMOVAL"] != []
+        assert len(world.items()) == len(before) + 2, "only the plan and its audit record are new"
+        done = await remove(world)
+        # The second plan, and the audit of all plans and of the confirmation, have come since.
+        assert {**done.counts, "auditRecords": 0} == {**planned.plan, "auditRecords": 0}
+        assert "otherItems" not in planned.plan
+
+    async def test_audit_records_stay_without_content_if_the_operator_says_so(self, world: World) -> None:
+        await conversation(world, ADA)
+        done = await remove(world, keeps_audit=True)
+        assert done.status is RemovalStatus.COMPLETED
+        left = items_of(world, "acme")
+        assert {item["SK"].partition("#")[0] for item in left} == {"AUDIT"}
+        assert {item["action"] for item in left} >= {"handoff", "tenant.remove"}
+        assert SECRET not in repr(world.items())
+
+    async def test_what_a_late_worker_writes_is_removed_too(self, world: World) -> None:
+        await conversation(world, ADA)
+        removal = await plan(world)
+        calls, work = world.app.privacy.removal_calls, world.app.privacy.removal
+        await calls.confirm(OPERATOR, "acme", removal.id, keeps_audit=False)
+        first = await work.sweep(ADA, WORK_ID, seconds=60)
+        assert (first.next.value, items_of(world, "acme")) == ("wait", [])
+        await conversation(world, ADA)  # by a process that knows nothing of the removal yet
+        await carry_out(world)
+        assert (await calls.get(OPERATOR)).status is RemovalStatus.COMPLETED
+        assert (items_of(world, "acme"), world.versions()) == ([], [])
+
+    async def test_a_step_without_time_makes_progress(self, world: World) -> None:
+        await conversation(world, ADA)
+        done = await remove(world, seconds=0.0)
+        assert done.status is RemovalStatus.COMPLETED
+        assert (items_of(world, "acme"), world.versions()) == ([], [])
+
+
+class TestFence:
+    async def test_nothing_is_written_for_a_closed_tenant_and_other_tenants_go_on(self, world: World) -> None:
+        await remove(world)
+        gate = RemovedTenants(world.ports.removals, world.clock)
+        fenced = replace(world.table, fence=gate.check_partition)
+        item = {**keys.retention(ADA), "threads": 1}
+        with pytest.raises(TenantRemoved):
+            await fenced.put(item)
+        with pytest.raises(TenantRemoved):
+            await fenced.change(keys.retention(ADA), "SET a = :a", {":a": 1}, condition="attribute_not_exists(PK)")
+        with pytest.raises(TenantRemoved):
+            await fenced.add(item)
+        await fenced.put({**keys.retention(Scope("acme2", "ada")), "threads": 1})
+        await fenced.put({**keys.owner(new_thread_id()), "tenant_id": "acme2"})
+        assert items_of(world, "acme") == []
+
+    async def test_a_process_learns_of_a_removal_within_a_minute_and_never_forgets_it(self, world: World) -> None:
+        gate = RemovedTenants(world.ports.removals, world.clock)
+        await gate.check(ADA)
+        await remove(world)
+        world.clock.advance(60)
+        with pytest.raises(TenantRemoved):
+            await gate.check(ADA)
+
+
+class TestConfirmation:
+    async def test_it_needs_the_permission_the_name_and_a_fresh_plan(self, world: World) -> None:
+        calls = world.app.privacy.removal_calls
+        with pytest.raises(Forbidden):
+            await calls.plan(replace(OPERATOR, permissions=frozenset({Permission.TENANT_MANAGE})))
+        with pytest.raises(RemovalNotPlanned):
+            await calls.confirm(OPERATOR, "acme", "no plan", keeps_audit=False)
+        removal = await plan(world)
+        with pytest.raises(InvalidRequest):
+            await calls.confirm(OPERATOR, "acme2", removal.id, keeps_audit=False)
+        with pytest.raises(RemovalNotPlanned):
+            await calls.confirm(OPERATOR, "acme", "another plan", keeps_audit=False)
+        world.clock.advance(86_401)
+        with pytest.raises(RemovalNotPlanned):
+            await calls.confirm(OPERATOR, "acme", removal.id, keeps_audit=False)
+        assert not await world.ports.removals.has_closed("acme")
+
+    async def test_a_repetition_changes_nothing(self, world: World) -> None:
+        done = await remove(world)
+        calls = world.app.privacy.removal_calls
+        assert await calls.confirm(OPERATOR, "acme", done.id, keeps_audit=True) == done
+        with pytest.raises(TenantRemoved):
+            await calls.plan(OPERATOR)
+
+    async def test_a_failed_removal_stays_closed_and_is_confirmed_again(self, world: World) -> None:
+        await conversation(world, ADA)
+        removal = await plan(world)
+        calls, work = world.app.privacy.removal_calls, world.app.privacy.removal
+        await calls.confirm(OPERATOR, "acme", removal.id, keeps_audit=False)
+        await work.give_up(ADA, WORK_ID)
+        assert (await calls.get(OPERATOR)).status is RemovalStatus.FAILED
+        assert await world.ports.removals.has_closed("acme")
+        world.clock.advance(10 * 86_400)
+        await calls.confirm(OPERATOR, "acme", removal.id, keeps_audit=False)
+        await carry_out(world)
+        assert (await calls.get(OPERATOR)).status is RemovalStatus.COMPLETED
+        assert items_of(world, "acme") == []
