@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -79,6 +80,10 @@ class RunningCloud:
     def sweep(self) -> Any:
         """Fire the sweeper's schedule; its answer."""
         return self._command("sweep")
+
+    def set_clock(self, now: datetime) -> None:
+        """Have the functions' clock go on from a moment of the past."""
+        self._command("set_clock", now)
 
     def read_sources(self) -> Any:
         """Fire the schedule on which sources of documents are read; its answer."""

@@ -5,10 +5,12 @@ import tempfile
 import time
 import uuid
 from dataclasses import replace
+from datetime import UTC, datetime
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from baton.ports.clock import SystemClock
 from baton_local.lambda_runtime.invocations import FunctionFailed
 from baton_local.root import ROOT
 from baton_local.stack.declarations import Stack
@@ -70,6 +72,9 @@ def _do(cloud: _CloudWithAgents, command: str, argument: Any) -> Any:
             return cloud.sweep_now()
         case "read_sources":
             return cloud.read_sources_now()
+        case "set_clock":
+            SystemClock.advanced_by = argument - datetime.now(UTC)
+            return None
         case "kill":
             busy = cloud.worker_pids(busy=True)[:argument]
             for pid in busy:
