@@ -163,7 +163,7 @@ def test_a_script_reads_one_line_with_the_command_that_answers(server: ScriptedS
     worded(server)
     printed = server.run("chat", "-m", "Refund it").stderr
     question = "Refund €12.50 of the order A-7? (Note: Sorry; [31mEuros: 1; Customer: Name: Ada)"
-    assert f"{question} Answer by `baton chat " in printed
+    assert f"{question} Answer with `baton chat " in printed
     assert " --answer yes` (or no, or a reason to refuse)." in printed
     assert "{" not in printed
 

@@ -34,6 +34,37 @@ def test_a_list_without_a_terminal_has_tabs(server: ScriptedServer) -> None:
     assert server.run("threads", "list").stdout.endswith("\t2\n")
 
 
+@pytest.mark.parametrize(
+    ("more", "state"),
+    [
+        ({"run": {"status": "running"}}, "running"),
+        ({"run": {"status": "interrupted"}}, "interrupted"),
+        ({"run": None, "interrupts": [{"id": "i-1", "message": "Book it?"}]}, "waiting"),
+        ({"run": None, "interrupts": [], "status": "closed"}, "closed"),
+    ],
+)
+def test_conversations_have_the_states_that_they_are_listed_by(
+    server: ScriptedServer, more: dict[str, Any], state: str
+) -> None:
+    server.answer("GET /v1/threads", listing({**THREAD, **more}))
+    assert server.run("threads", "list").stdout.split("\t")[2] == state
+    server.answer("GET /v1/threads/t-1", httpx.Response(200, json={**THREAD, **more}))
+    server.answer("GET /v1/threads/t-1/messages", listing())
+    assert server.run("threads", "show", "t-1").stdout.startswith(f"Lisbon (t-1, {state})\n")
+
+
+def test_a_conversation_is_shown_with_as_many_messages_as_asked_for(server: ScriptedServer) -> None:
+    texts = [str(number) for number in range(130)]
+    messages = [{"role": "user", "content": text} for text in texts]
+    server.answer("GET /v1/threads/t-1", httpx.Response(200, json=THREAD))
+    pages = (listing(*messages[30:], cursor="older"), listing(cursor="oldest"), listing(*messages[10:30], cursor="end"))
+    server.answer("GET /v1/threads/t-1/messages", *pages)
+    shown = json.loads(server.run("threads", "show", "t-1", "--limit", "120", "--json").stdout)["messages"]
+    assert [message["content"] for message in shown] == texts[10:]
+    requests = [dict(request.url.params) for request in server.sent("GET /v1/threads/t-1/messages")]
+    assert requests == [{"limit": "100"}, {"limit": "20", "cursor": "older"}, {"limit": "20", "cursor": "oldest"}]
+
+
 def test_the_usage_of_a_month_is_added_up_over_all_pages(server: ScriptedServer) -> None:
     counts = {"turns": 2, "failures": 1, "inputTokens": 10, "outputTokens": 4, "cachedInputTokens": 1, "unpriced": 0}
     page = {
@@ -148,7 +179,9 @@ def test_an_event_is_sent_with_data_that_is_json(server: ScriptedServer) -> None
 
 
 def test_a_conversation_is_marked_as_read_up_to_its_last_message(server: ScriptedServer) -> None:
-    server.answer("GET /v1/threads/t-1/messages", listing({"role": "assistant", "metadata": {"ordinal": 7}}), listing())
+    message = {"role": "assistant", "metadata": {"ordinal": 7}}
+    # The newest page may be empty, because messages of other roles are skipped.
+    server.answer("GET /v1/threads/t-1/messages", listing(cursor="older"), listing(message), listing())
     server.answer("PUT /v1/threads/t-1/read", httpx.Response(204))
     for options, ordinal in (([], 7), ([], 0), (["--ordinal", "3"], 3)):
         assert server.run("threads", "mark-read", "t-1", *options).stdout == "Read.\n"

@@ -34,7 +34,10 @@ COMMANDS = {
     "doctor": ("doctor:doctor", "Check server, clock, token, versions, keyring and proxies, and say what to do."),
     "version": ("application:print_version", "Print the version of this command."),
     "agents": ("agents:app", "List agents, and show one."),
-    "threads": ("threads:app", "List, read and end conversations, and see to their tasks and events."),
+    "threads": (
+        "threads:app",
+        "List, read and close conversations, cancel their background tasks, and send them events.",
+    ),
     "documents": ("documents:app", "List, upload, search and delete an agent's documents."),
     "procedures": ("procedures:app", "Read procedures and decide on them."),
     "schedules": ("schedules:app", "Make, list, change, pause and cancel schedules and reminders."),

@@ -34,6 +34,8 @@ HELP = (
 )
 YES = frozenset({"y", "yes", "ok", "okay", "sure"})
 NO = frozenset({"", "n", "no"})
+SHOWN_MESSAGES = 6
+"""Messages that are shown of a conversation that goes on."""
 
 
 def chat(
@@ -101,8 +103,7 @@ class Chat:
         address = path("/v1/threads/{thread_id}", thread_id=self._thread_id)
         thread = await self._session.connection.get(address)
         if not self._output.is_json:
-            newest = await self._session.connection.get(address + "/messages", limit=6)
-            for message in newest["items"]:
+            for message in await self._session.connection.newest_messages(address, SHOWN_MESSAGES):
                 who = "You" if message.get("role") == "user" else message.get("name") or "Baton"
                 for line in message_lines(who, message):
                     self._output.line(line, style="dim")
@@ -291,7 +292,7 @@ class Chat:
             queries = " ".join(question_line(interrupt) for interrupt in interrupts)
             raise CommandError(
                 f"The conversation waits for a person: {queries} "
-                f"Answer by `baton chat {self._thread_id} --answer yes` (or no, or a reason to refuse)."
+                f"Answer with `baton chat {self._thread_id} --answer yes` (or no, or a reason to refuse)."
             )
         answers = []
         for interrupt in interrupts:

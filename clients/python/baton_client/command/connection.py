@@ -73,6 +73,21 @@ class Connection:
             if cursor is None or (limit is not None and len(items) >= limit):
                 return items
 
+    async def newest_messages(self, thread_address: str, limit: int) -> list[Json]:
+        """Return the newest ``limit`` messages of a conversation, in order, however many pages they are on.
+
+        Pages go back in time, and the messages of a page are in order. A page may be empty though older ones follow.
+        """
+        messages: list[Json] = []
+        cursor: str | None = None
+        while True:
+            size = min(PAGE_ITEMS, limit - len(messages))
+            answer = await self.get(thread_address + "/messages", limit=size, cursor=cursor)
+            messages = [*answer["items"], *messages]
+            cursor = answer.get("nextCursor")
+            if cursor is None or len(messages) >= limit:
+                return messages
+
     def lines(self, address: str, *, has_end: bool = True, **params: Any) -> AsyncIterator[Json]:
         """Yield the objects of an answer in JSON Lines, and of those that its last line asks for.
 

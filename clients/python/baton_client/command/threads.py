@@ -15,7 +15,10 @@ from baton_client.command.run_view import ShownCall, question_lines
 from baton_client.command.session import AsJson, Session, Yes, run
 from baton_client.command.terminal_text import one_line, plain
 
-app = typer.Typer(no_args_is_help=True, help="List, read and end conversations, and see to their tasks and events.")
+app = typer.Typer(
+    no_args_is_help=True,
+    help="List, read and close conversations, cancel their background tasks, and send them events.",
+)
 
 THREAD = "/v1/threads/{thread_id}"
 ThreadId = Annotated[str, typer.Argument(help="The conversation's id, or the host application's own.")]
@@ -33,10 +36,15 @@ class State(StrEnum):
     WAITING = "waiting"
 
 
+def _state(thread: Json) -> str:
+    """Return the state of a conversation: that of its run, or ``waiting`` for a person, otherwise its status."""
+    return str((thread.get("run") or {}).get("status") or ("waiting" if thread.get("interrupts") else thread["status"]))
+
+
 COLUMNS = [
     ("ID", lambda item: item["id"]),
     ("TITLE", lambda item: one_line(item.get("title") or "-", 50)),
-    ("STATE", lambda item: (item.get("run") and "running") or item.get("status")),
+    ("STATE", _state),
     ("LAST ACTIVITY", lambda item: item.get("lastActivityAt")),
     ("UNREAD", lambda item: item.get("unread") or "-"),
 ]
@@ -53,7 +61,7 @@ TASK_COLUMNS = [
 def list_(
     context: typer.Context,
     everybody: Everybody = False,
-    state: Annotated[State | None, typer.Option(help="Only those.")] = None,
+    state: Annotated[State | None, typer.Option(help="Only conversations in this state.")] = None,
     agent: Annotated[str | None, typer.Option(help="The agent of the conversations.")] = None,
     limit: Limit = 20,
     as_json: AsJson = False,
@@ -82,9 +90,8 @@ def show(context: typer.Context, thread_id: ThreadId, limit: Limit = 50, as_json
     async def command(session: Session) -> None:
         address = path(THREAD, thread_id=thread_id)
         thread = await session.connection.get(address)
-        # Pages go back in time, each is in order.
-        messages = await session.connection.get(address + "/messages", limit=min(limit, 100))
-        session.output.value({"thread": thread, "messages": messages["items"]}, _lines(thread, messages["items"]))
+        messages = await session.connection.newest_messages(address, limit)
+        session.output.value({"thread": thread, "messages": messages}, _lines(thread, messages))
 
     run(context, command, as_json=as_json)
 
@@ -130,7 +137,10 @@ def delete(context: typer.Context, thread_id: ThreadId, yes: Yes = False, as_jso
 def mark_read(
     context: typer.Context,
     thread_id: ThreadId,
-    ordinal: Annotated[int | None, typer.Option(min=0, help="The last message that was read, if not the last.")] = None,
+    ordinal: Annotated[
+        int | None,
+        typer.Option(min=0, help="The ordinal of the last message that was read; by default the newest message's."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Mark a conversation as read, up to its last message."""
@@ -138,7 +148,7 @@ def mark_read(
     async def command(session: Session) -> None:
         address, last = path(THREAD, thread_id=thread_id), ordinal
         if last is None:
-            newest = (await session.connection.get(address + "/messages", limit=1))["items"]
+            newest = await session.connection.newest_messages(address, 1)
             last = newest[-1]["metadata"]["ordinal"] if newest else 0
         await session.connection.send("PUT", address + "/read", {"ordinal": last})
         session.output.value({"ordinal": last}, ["Read."])
@@ -148,11 +158,11 @@ def mark_read(
 
 @app.command()
 def background(context: typer.Context, thread_id: ThreadId, as_json: AsJson = False) -> None:
-    """List the tasks in the background of a conversation, the newest first."""
+    """List a conversation's background tasks, the newest first."""
 
     async def command(session: Session) -> None:
         tasks = await session.connection.get(path(THREAD + "/background", thread_id=thread_id))
-        session.output.rows(tasks["items"], TASK_COLUMNS, empty="There are no tasks in the background.")
+        session.output.rows(tasks["items"], TASK_COLUMNS, empty="There are no background tasks.")
 
     run(context, command, as_json=as_json)
 
@@ -161,7 +171,7 @@ def background(context: typer.Context, thread_id: ThreadId, as_json: AsJson = Fa
 def cancel_background(
     context: typer.Context, thread_id: ThreadId, task_id: str, yes: Yes = False, as_json: AsJson = False
 ) -> None:
-    """Cancel a task in the background: its result no longer enters."""
+    """Cancel a background task: its result no longer enters the conversation."""
 
     async def command(session: Session) -> None:
         address = path(THREAD + "/background/{task_id}", thread_id=thread_id, task_id=task_id)
@@ -175,14 +185,14 @@ def cancel_background(
 def send_event(
     context: typer.Context,
     thread_id: ThreadId,
-    event_id: Annotated[str, typer.Argument(help="Your id of the event. The same one again begins no second run.")],
-    event_type: Annotated[str, typer.Argument(help="A type that the agent takes.")],
+    event_id: Annotated[str, typer.Argument(help="Your id of the event. Sending it again starts no second run.")],
+    event_type: Annotated[str, typer.Argument(help="A type of event that the agent accepts.")],
     data: Annotated[str | None, typer.Option(help="Its data, as JSON.")] = None,
     user: Annotated[str | None, typer.Option(help="The user of the conversation, if it is not yours.")] = None,
     agent: Annotated[str | None, typer.Option(help="The main agent of a new conversation.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Begin a run by an event; needs event:send."""
+    """Start a run with an event; needs event:send."""
 
     async def command(session: Session) -> None:
         body = {"eventId": event_id, "type": event_type, "data": _parse(data), **given(userId=user, agentId=agent)}
@@ -217,13 +227,13 @@ def message_text(message: Json) -> str:
 
 
 def _lines(thread: Json, messages: list[Json]) -> list[str]:
-    lines = [f"{one_line(thread.get('title') or 'Without a title')} ({thread['id']}, {thread.get('status')})"]
+    lines = [f"{one_line(thread.get('title') or 'Without a title')} ({thread['id']}, {_state(thread)})"]
     for message in messages:
         who = "You" if message.get("role") == "user" else message.get("name") or message.get("role")
         lines += ["", *message_lines(str(who), message)]
     if waiting := thread.get("interrupts"):
         questions = [line for interrupt in waiting for line in question_lines(interrupt)]
-        lines += ["", *questions, f"Answer by `baton chat {thread['id']}`."]
+        lines += ["", *questions, f"Answer with `baton chat {thread['id']}`."]
     return lines
 
 
