@@ -1,7 +1,7 @@
 """POST /local/token: a signed token for any tenant and user, on this machine only."""
 
 import json
-import secrets as random
+import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class TokenRequest(BaseModel):
     @classmethod
     def _readable(cls, value: str | None, info: ValidationInfo) -> str | None:
         read, expected = _PROFILE[str(info.field_name)]
-        if value is not None and read(value) is None:  # the server would leave it out without a word
+        if value is not None and read(value) is None:  # the server would silently leave it out
             raise ValueError(expected)
         return value
 
@@ -82,20 +82,20 @@ class EmbedKey:
         file = folder / "embed-key" if folder else None
         if file and file.exists():
             return cls(file.read_text())
-        key = cls(random.token_urlsafe(48))
+        key = cls(secrets.token_urlsafe(48))
         if file:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.touch(mode=0o600)
             file.write_text(key.key)
         return key
 
-    def as_secret(self, developers: str | None = None) -> str:
-        """Return the value of the embed keys secret, with the ``developers`` own keys (a JSON object) in it.
+    def as_secret(self, developer_keys: str | None = None) -> str:
+        """Return the value of the embed keys secret, with the keys in ``developer_keys``, a JSON object.
 
-        Raises ``LocalCloudError`` that says which of them cannot be used.
+        Raises ``LocalCloudError``, which names the keys that cannot be used.
         """
         own = {KEY_ID: {"tenant": "*", "algorithm": "HS256", "key": self.key}}
-        return json.dumps(_developers_keys(developers or "{}") | own)
+        return json.dumps(_read_developer_keys(developer_keys or "{}") | own)
 
     def sign(self, request: TokenRequest) -> str:
         """Return a token with the claims of ``request``."""
@@ -130,11 +130,11 @@ class EmbedKey:
 
 
 def tenants_of(embed_keys: str) -> set[str]:
-    """Return the tenants that keys of the embed keys secret are of, without the local cloud's own."""
+    """Return the tenants that have a key in the embed keys secret; the local cloud's own key is left out."""
     return {key["tenant"] for key_id, key in json.loads(embed_keys).items() if key_id != KEY_ID}
 
 
-def _developers_keys(text: str) -> dict[str, object]:
+def _read_developer_keys(text: str) -> dict[str, object]:
     try:
         _, problems = read_embed_keys(text)
     except ValueError as problem:
@@ -145,8 +145,8 @@ def _developers_keys(text: str) -> dict[str, object]:
     if KEY_ID in keys:
         problems[KEY_ID] = "this key id is the local cloud's own; choose another"
     if problems:
-        said = "; ".join(f"the key {kid}: {problem}" for kid, problem in problems.items())
-        raise LocalCloudError(f"A key of BATON_EMBED_KEYS cannot be used: {said}.")
+        details = "; ".join(f"the key {kid}: {problem}" for kid, problem in problems.items())
+        raise LocalCloudError(f"A key of BATON_EMBED_KEYS cannot be used: {details}.")
     return keys
 
 

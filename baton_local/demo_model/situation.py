@@ -19,9 +19,9 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Situation:
-    """A request, read. System messages, quoted context and the descriptions of tools are left out.
+    """A parsed request. System messages, quoted context and the descriptions of tools are left out.
 
-    Their wording means nothing here.
+    The demo model does not depend on their wording.
     """
 
     message: str
@@ -31,7 +31,7 @@ class Situation:
     results: Sequence[Json]
     """The results of tools since the user's last message, oldest first: ``tool``, ``arguments``, ``text``, ``json``."""
     batch: int
-    """The number of them that answer the last calls."""
+    """The number of ``results`` that answer the last calls."""
     tools: Mapping[str, Json]
     """The JSON Schemas of the tools that may be called, by name."""
     variables: Mapping[str, Any]

@@ -21,8 +21,8 @@ from baton_testing.models.scripted import ScriptedModel
 OF_THIS_MACHINE = ModelNames("baton-demo", "baton-demo-light")
 
 
-class AnswersTests(ChatModel, Protocol):
-    """A chat model that may find out that a test cannot continue."""
+class TestModel(ChatModel, Protocol):
+    """A chat model that answers a test, and may find out that the test cannot continue."""
 
     problems: list[str]
     """The reasons why it cannot."""
@@ -33,7 +33,7 @@ class AnsweringModel:
 
     def __init__(
         self,
-        model: AnswersTests,
+        model: TestModel,
         names: ModelNames,
         close: Callable[[], Awaitable[None]] | None = None,
         notes: Sequence[str] = (),
@@ -45,8 +45,8 @@ class AnsweringModel:
         self._model = model
         self._recorder: RecordingModel | None = None
 
-    def recorded(self) -> AnsweringModel:
-        """Record its answers from now on, and return it."""
+    def start_recording(self) -> AnsweringModel:
+        """Record the model's answers from now on, and return this object."""
         self._recorder = RecordingModel(self._model)
         return self
 
@@ -127,12 +127,15 @@ class Answering:
             case ModelKind.SCRIPTED:
                 script = file.path.parent / file.content.script if file.content.script is not None else self.script
                 if script is None:
-                    raise CannotRun(f"{file.where(('conversations', number))}: give its steps answers, or a script.")
-                # Imported here, since it takes a second of every start.
+                    place = file.where(("conversations", number))
+                    raise CannotRun(
+                        f"{place}: its steps have no answers and the file names no `script`: add one of them."
+                    )
+                # Imported here, because it would add a second to every start.
                 from baton_testing.models.demo_script import DemoScriptModel, read_engine
 
                 chosen = AnsweringModel(DemoScriptModel(read_engine(script), counter, own_time), OF_THIS_MACHINE)
-        return chosen.recorded() if self.records else chosen
+        return chosen.start_recording() if self.records else chosen
 
 
 def _has_answers(test: ConversationTest) -> bool:
@@ -151,4 +154,5 @@ def _cassette(path: Path) -> Cassette:
 
 @lru_cache(16)
 def _read(path: Path, changed: int) -> Cassette:
+    """Return the cassette at ``path``. ``changed`` only makes a changed file another key of the cache."""
     return Cassette.read(path)

@@ -9,7 +9,7 @@ from pathlib import Path
 from baton.ports.agents.chat_model import ChatModel
 from baton_testing.conversation_ports import ModelNames, make_token_counter
 from baton_testing.evals.judging import TASK
-from baton_testing.models.choice import OF_THIS_MACHINE, AnswersTests
+from baton_testing.models.choice import OF_THIS_MACHINE, TestModel
 from baton_testing.models.own_time import OwnTime
 from baton_testing.models.real import RealModel
 
@@ -23,7 +23,7 @@ class ProjectModels:
     """The models of an evaluation."""
 
     names: ModelNames
-    make: Callable[[OwnTime], AnswersTests]
+    make: Callable[[OwnTime], TestModel]
     """Returns the model of one conversation."""
     judge: ChatModel
     judge_name: str

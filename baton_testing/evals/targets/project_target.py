@@ -18,7 +18,7 @@ from baton_testing.conversation_test import ConversationFile
 from baton_testing.evals.answer import Answer, Source, read_retrieved, read_source, with_files
 from baton_testing.evals.reading import ReadCase
 from baton_testing.evals.targets.knowledge import ProjectKnowledge
-from baton_testing.models.choice import AnswersTests
+from baton_testing.models.choice import TestModel
 from baton_testing.models.own_time import OwnTime
 from baton_testing.observation import Observation, combine
 from baton_testing.virtual_time import LoopClock
@@ -33,7 +33,7 @@ class ProjectTarget:
 
     agents: AgentFiles
     counter: TokenCounter
-    model: Callable[[OwnTime], AnswersTests]
+    model: Callable[[OwnTime], TestModel]
     """Returns the model of one conversation."""
     names: ModelNames
     is_scripted: bool

@@ -18,15 +18,15 @@ MAX_OBJECTS = 50_000
 MAX_POINTS = 200_000
 """Points of paths and clips of a page that are looked at."""
 MAX_GROUNDS = 300
-"""Coloured areas of a page among which one below white text is looked for. With more, it is taken to be visible."""
+"""The most coloured areas that are searched for a background of white text. With more, it is taken to be visible."""
 MAX_LINES = 1_500
 """With more drawn lines, a page shows a picture. The time to find tables grows with their square."""
 _MAX_LEVELS = 25
 _LONG = 4.0
-"""Points from which on a line may be one of a table."""
+"""The shortest line that may be one of a table, in points."""
 _WHITE = 250
 _LONGEST_SPAN = 16
-"""Letters that some glyphs show together."""
+"""The longest replacement text (ActualText) that is used, in characters."""
 _INVISIBLE = frozenset({pdfium_c.FPDF_TEXTRENDERMODE_INVISIBLE, pdfium_c.FPDF_TEXTRENDERMODE_CLIP})
 _Matrix = tuple[float, float, float, float, float, float]
 _SAME: _Matrix = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
@@ -47,7 +47,7 @@ class PageObjects:
     hidden: set[int] = field(default_factory=set)
     """Text that is not shown, whatever else the page has."""
     invisible: set[int] = field(default_factory=set)
-    """Text that is drawn without ink, as programs do that read scans."""
+    """Text that is drawn without ink, as OCR programs do."""
     pictures: list[Box] = field(default_factory=list)
     points: int = 0
     """Points of paths and clips that were looked at."""
@@ -123,7 +123,7 @@ class _Level:
     forms: int = 0
 
     def next_call(self) -> FormCall:
-        """Return the call that has made the next form. Without a form that is hidden, there are none."""
+        """Return the call that has made the next form. ``calls`` is empty if no form is hidden."""
         self.forms += 1
         return self.calls[self.forms - 1] if self.forms <= len(self.calls) else FormCall(is_hidden=False)
 
@@ -176,7 +176,7 @@ def _is_in_layer(item: Any, hidden_layers: frozenset[str]) -> bool:
 
 
 def _parameter(mark: Any, key: bytes) -> str:
-    """Return a text of a mark. PDFium has its bytes; as a text, it would take them for UTF-8."""
+    """Return a text of a mark, from its bytes: PDFium's own function for texts would decode them as UTF-8."""
     size = ctypes.c_ulong()
     if not pdfium_c.FPDFPageObjMark_GetParamBlobValue(mark, key, None, 0, size) or not size.value:
         return ""
@@ -189,6 +189,7 @@ def _name(mark: Any) -> str:
     size = ctypes.c_ulong()
     if not pdfium_c.FPDFPageObjMark_GetName(mark, None, 0, size) or not size.value:
         return ""
+    # The size is in bytes, with the terminating zero.
     buffer = (pdfium_c.FPDF_WCHAR * (size.value // 2 + 1))()
     pdfium_c.FPDFPageObjMark_GetName(mark, buffer, size.value, size)
     return bytes(buffer)[: size.value].decode("utf-16-le", "replace").rstrip("\0")

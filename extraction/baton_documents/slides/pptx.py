@@ -116,17 +116,17 @@ class _Slide:
         self._name = name
         self._number = number
         self._title: Any | None = None
-        self._charts: set[str] = set()
+        self._parts_read: set[str] = set()
         self.problems: list[str] = []
 
     def read(self) -> list[TextBlock]:
         """Return the blocks of the slide: its title first, then shapes as a person reads them."""
         root = self._package.tree(self._name)
         if root.get("show", "1") in _OFF:
-            self._note("The slide is hidden, so it is left out.")
+            self._report("The slide is hidden, so it is left out.")
             return []
         if pictures := sum(1 for _ in root.iter(qname("p:pic"))):
-            self._note(refusals.left_out(pictures, "picture"))
+            self._report(refusals.left_out(pictures, "picture"))
         shapes = list(_shapes(_tree(root), self._layout.places))
         self._title = next((shape for shape in shapes if _is_title(shape)), None)
         blocks = []
@@ -135,7 +135,7 @@ class _Slide:
         for shape in shapes:
             if shape is not self._title:
                 blocks += self._shape(shape)
-        return blocks + list(self._notes())
+        return blocks + list(self._speaker_notes())
 
     def _shape(self, shape: Any) -> Iterator[TextBlock]:
         yield from self._paragraphs(shape, self._layout.bodies.get(_placeholder(shape).get("idx", "")))
@@ -146,32 +146,34 @@ class _Slide:
             yield from self._graphic(data)
 
     def _graphic(self, data: Any) -> Iterator[TextBlock]:
-        """Yield the blocks of a chart or a diagram. An embedded object of another program only shows a picture."""
+        """Yield the blocks of a chart or a diagram. An embedded object of another program is only reported."""
         for kind, name, attribute in (("chart", "c:chart", "r:id"), ("diagram", "dgm:relIds", "r:dm")):
             for element in data.iterfind(qname(name)):
                 try:
                     part = self._package.relations(self._name)[element.get(qname(attribute), "")].target
-                    if part in self._charts:  # each has its own part
+                    if (
+                        part in self._parts_read
+                    ):  # a part that is referred to again: in a real file each chart has its own
                         continue
-                    self._charts.add(part)
+                    self._parts_read.add(part)
                     root = self._package.tree(part)
                 except (KeyError, etree.LxmlError):
-                    self._note(f"A {kind} cannot be read.")
+                    self._report(f"A {kind} cannot be read.")
                     continue
                 for block in drawings.chart(root) if kind == "chart" else drawings.diagram(root):
                     yield TextBlock(block.kind, block.text, self._number)
         if next(data.iter(qname("cx:chart")), None) is not None:
-            self._note("A chart of a newer kind cannot be read.")
+            self._report("A chart of a newer kind cannot be read.")
         embedded = next(data.iter(qname("p:oleObj")), None)
         if embedded is not None:
             name = embedded.get("progId", "")[:60] or "of an unknown program"
-            self._note(f"An embedded object ({name}) cannot be read.")
+            self._report(f"An embedded object ({name}) cannot be read.")
 
-    def _note(self, problem: str) -> None:
+    def _report(self, problem: str) -> None:
         if len(self.problems) < MAX_PROBLEMS:
             self.problems.append(problem)
 
-    def _notes(self) -> Iterator[TextBlock]:
+    def _speaker_notes(self) -> Iterator[TextBlock]:
         name = self._package.related(self._name, "notesSlide")
         if name is None:
             return
@@ -195,7 +197,7 @@ def _tree(root: Any) -> Any:
 
 
 def _shapes(container: Any, places: Mapping[str, Place]) -> Iterator[Any]:
-    """Yield the visible shapes as a person reads them, a group as one. Of several forms, the first is taken.
+    """Yield the visible shapes as a person reads them, a group as one.
 
     ``places`` are those that placeholders inherit, by their ids.
     """
@@ -209,6 +211,7 @@ def _shapes(container: Any, places: Mapping[str, Place]) -> Iterator[Any]:
 
 
 def _visible(container: Any) -> Iterator[Any]:
+    """Yield visible shapes. Of alternatives (mc:AlternateContent), the first with visible shapes is taken."""
     for child in container:
         if child.tag == qname("mc:AlternateContent"):
             yield from next(filter(None, (list(_visible(form)) for form in child)), [])

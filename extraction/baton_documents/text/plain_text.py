@@ -1,4 +1,4 @@
-"""Plain text, and tables as text: rows as lines, cells parted by " | "."""
+"""Plain text, and tables as text: rows as lines, cells separated by " | "."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from baton_documents.media_types import UNKNOWN, MediaType
 from baton_documents.results import BlockKind, ExtractedText, TextBlock
 
 BETWEEN = " | "
-_DAMAGED = 1000
-"""The number of characters of which one may be a zero byte, as in logs that a crash has left."""
+_CHARACTERS_PER_ZERO = 1000
+"""Characters of a text for each zero byte that it may have, as logs have them after a crash."""
 MAX_REPEATED = 200
-"""Characters of a cell that is repeated in each of its rows. A longer one is in the first."""
+"""Characters of a cell that is repeated in each of its rows. A longer one is in the first row only."""
 
 
 def table_text(rows: Iterable[Sequence[str | None]]) -> str:
@@ -35,15 +35,18 @@ _PARAGRAPH = re.compile(r"\S.*(?:\n.*\S.*)*")
 
 
 def decoded(body: bytes, media_type: MediaType = UNKNOWN) -> str:
-    """Return a file as text, with its lines ended by line feeds. Raises ``DocumentRefused`` for binary content."""
+    """Return a file as text, with its lines ended by line feeds. A few zero bytes become U+FFFD.
+
+    Raises ``DocumentRefused`` for binary content.
+    """
     text = decode_text(body, media_type)
-    if text.count("\0") * _DAMAGED > len(text):
+    if text.count("\0") * _CHARACTERS_PER_ZERO > len(text):
         raise refusals.mislabelled("text", "binary")
     return text.replace("\0", "\ufffd").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def extract(body: bytes, charset: str | None = None) -> ExtractedText:
-    """Return the paragraphs of a text, which blank lines part."""
+    """Return the paragraphs of a text, which are separated by blank lines."""
     return ExtractedText(tuple(paragraphs(decoded(body, MediaType("text/plain", charset)))))
 
 

@@ -37,7 +37,7 @@ class _Level:
     text: str = ""
     font: str | None = None
     restarts_below: int | None = None
-    """The levels whose numbers restart this one: those below this index. All that are above it unless given."""
+    """Levels with an index less than this restart the numbers; None: every higher level does."""
     is_decimal_throughout: bool = False
     is_hidden: bool = False
 
@@ -158,7 +158,10 @@ class WordNumbering:
         return self._definition_ids[list_id]
 
     def _find_definition(self, list_id: str) -> str:
-        """Follow a list to its definition, which may refer to a style, and that to another list."""
+        """Return the id of a list's definition, or "" if it has none.
+
+        A definition may refer to a style, whose list has another definition.
+        """
         definition_id = value_of(self._lists.get(list_id), "w:abstractNumId") or ""
         for _ in range(_MAX_LINKS):
             linked = value_of(self._definitions.get(definition_id), "w:numStyleLink")

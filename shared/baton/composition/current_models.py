@@ -25,8 +25,8 @@ class CurrentModels:
     """``ports.agents.chat_model.ChatModel`` over the providers that the settings have now.
 
     An answer in progress keeps the clients that it began with; they are closed when no answer needs them any more.
-    Providers and profiles that cannot be used are logged and counted, and the previous ones stay in use. At first they
-    raise ``ValueError``.
+    Providers and profiles that cannot be used are logged and counted, and the previous ones stay in use. ``ValueError``
+    is raised if there are no previous ones.
     """
 
     def __init__(self, document: Callable[[], parts.SettingsDocument], secrets: parts.SecretsManager) -> None:
@@ -109,11 +109,11 @@ class _Models:
         self.settings = settings
         self.clients = clients
         self.is_connected = False
-        """True from the first answer on."""
+        """True once a request was made."""
         self.answers = 0
         """The number of answers in progress."""
         lengths = parts.make_context_lengths(settings.providers, parts.read_profile_overrides(settings.model_profiles))
-        self.context_length = lru_cache(maxsize=1_000)(lengths)  # tenants name models, so they are not bounded
+        self.context_length = lru_cache(maxsize=1_000)(lengths)  # bounded, because tenants choose the names of models
 
     @classmethod
     def of(cls, document: parts.SettingsDocument, secrets: parts.SecretsManager, before: _Models | None) -> _Models:

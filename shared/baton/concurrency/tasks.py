@@ -25,7 +25,7 @@ def work_for(tenant_id: str) -> None:
 
 
 class TenantThreads(Executor):
-    """A pool of threads. Tenants with waiting work take turns, and one tenant has a bounded number of them."""
+    """A pool of threads. Tenants with waiting work take turns, and no tenant uses more than a fixed number of them."""
 
     def __init__(self, count: int, *, per_tenant: int) -> None:
         """``count`` is the number of all threads, ``per_tenant`` the number that one tenant may use at once."""

@@ -26,7 +26,7 @@ from baton.domain.tenants.activity import (
     CounterKind,
     Place,
     Rates,
-    run_tag,
+    long_tag,
     user_tag,
 )
 from baton.domain.tenants.identity import Scope
@@ -104,7 +104,7 @@ class RunLimits:
         Another attempt at the same run keeps its place even if that cannot be counted.
         """
         refusals: list[RateLimited | LimitReached] = []
-        user, run, is_first, is_again = user_tag(permit.scope), run_tag(permit.message_id), True, False
+        user, run, is_first, is_again = user_tag(permit.scope), long_tag(permit.message_id), True, False
 
         async def take(counted: Activity) -> Activity:
             nonlocal is_first, is_again

@@ -132,6 +132,8 @@ class SpendingLimits:
     async def check_agent(self, scope: Scope, agent_id: str) -> None:
         """Check that an agent may ask a model now.
 
+        For runs that begin by themselves: nobody can agree to overspend there.
+
         Raises ``SpendingLimitReached`` and ``ModelsStopped``.
         """
         rules = await self.rules_of(scope)
@@ -214,7 +216,7 @@ class SpendingLimits:
                 return result.counts, result.hold
             period = result.counts.find_spent(limits)
             if period is not None:
-                # A run may have ended with it, which a repeated message would get once more.
+                # This limit may have ended a run; sending the same message again would only return that run.
                 raise self._refusal(limited, result.counts, period, reserving.rules, way_on="Send a new message")
             if pause is not None:
                 await asyncio.sleep(pause)
@@ -271,7 +273,7 @@ class SpendingLimits:
 
 
 def _find_accounts(rules: SpendingRules, scope: Scope, agent_id: str | None) -> Sequence[AccountLimit]:
-    """Return the limited accounts of a call. Those of the smallest number of calls come first."""
+    """Return the limited accounts of a call. Those with the fewest calls come first: user, agent, tenant."""
     listed = [AccountLimit(Account.of_user(scope.user_id), rules.user)]
     if agent_id is not None:
         listed.append(AccountLimit(Account(AccountKind.AGENT, agent_id), rules.of_agent(agent_id)))

@@ -206,13 +206,17 @@ def region_of(url: str) -> str | None:
 
 
 def to_engine_error(status: Any, error: Any) -> EngineError:
-    """Return the error for the member ``error`` of an answer or of one of its items. ``status`` is the HTTP status."""
+    """Return the error for the member ``error`` of an answer or of one of its items.
+
+    ``error`` may also be the whole answer, or a text. ``status`` is the HTTP status; one that is no integer becomes 0.
+    """
     code = status if isinstance(status, int) else 0
     if not isinstance(error, Mapping):
         return EngineError(code, "", str(error))
     causes = [error, *error.get("root_cause", ()), error.get("caused_by") or {}]
     reason = "; ".join(dict.fromkeys(str(cause["reason"]) for cause in causes if cause.get("reason")))
-    # The access policy of a domain refuses before OpenSearch, with a message and no reason.
+    # A domain's access policy refuses requests before they reach OpenSearch; such an answer has a message but no
+    # reason.
     return EngineError(
         code, str(error.get("type", "")), reason or str(error.get("message") or error.get("Message", ""))
     )

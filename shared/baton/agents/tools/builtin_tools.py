@@ -310,7 +310,7 @@ def make_workflow_note(definition: WorkflowDefinition, workflow: Workflow) -> st
     """Return the note on the current state of a workflow: its instructions, missing data and possible moves."""
     state, step = definition.state(workflow.state), progress(definition, workflow)
     if state is None or step is None:
-        return f"Workflow: {definition.name}. It is in no state it knows."
+        return f"Workflow: {definition.name}. Its current state is no longer defined."
     lines = [
         f"Workflow: {definition.name}. The user is shown: {step}: {step.label}.",
         f"State: {state.name}",

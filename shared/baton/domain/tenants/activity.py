@@ -21,12 +21,14 @@ from baton.domain.tenants.tenant_limits import DeploymentLimits
 MAX_WAIT_SECONDS = 60
 """The longest wait for a place that callers are advised. Places are often given back early."""
 MAX_COUNTED_USERS = 100
-"""Users whose messages and tokens are counted in a tenant's item, so that it stays small."""
+"""Users, or users and threads, whose counts of one kind are in a tenant's item, so that it stays small."""
 MAX_PLACES = 1_000
 """Places in one item: about 90 KB of the 400 KB that DynamoDB allows."""
 MINUTE_SECONDS, DAY_SECONDS = 60, 86_400
 RUN_SECONDS = 3_600
-"""Seconds after which a place is free again: longer than any run."""
+"""Seconds after which the place of a connection, a stream or a wait is free again: longer than any run.
+
+That of a run is checked then; see ``Place.until``."""
 
 
 class CounterKind(StrEnum):
@@ -44,7 +46,7 @@ class CounterKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """The place where activity is counted: the tenant's, or one user's if only users are limited."""
+    """The item in which activity is counted: the tenant's, or one user's if only users are limited."""
 
     kind: CounterKind
     user: str = ""
@@ -117,16 +119,17 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place that is taken, by a run, a connection or a stream."""
+    """A place that is taken, by a run, a connection, a stream or a wait."""
 
     user: str
     """The tag of the user."""
     until: int
-    """Unix time, in seconds, at which it is free in any case; of a run, ``RUN_SECONDS`` after it was last seen alive.
+    """Unix time, in seconds, until which it counts.
 
-    The place of a run is free only when its tokens have been counted, or on the day after."""
+    For a run it is ``RUN_SECONDS`` after the run was last seen alive, and the place also counts until the end of the
+    day (UTC) on which that was: it is given back before only when the run's tokens are counted."""
     run: str = ""
-    """The tag of the run's message; empty for connections and streams."""
+    """The tag of the run's message; empty for connections, streams and waits."""
     fence: int = 0
     """The fence of the thread when the run began."""
     tokens: int = 0
@@ -174,7 +177,7 @@ class Activity:
     def at(self, now: datetime) -> Activity:
         """Return what counts at ``now``: nothing of an earlier minute or day, and no place that has expired."""
         seconds = int(now.timestamp())
-        activity = replace(self, places={name: slot for name, slot in self.places.items() if slot.is_taken(seconds)})
+        activity = replace(self, places={name: place for name, place in self.places.items() if place.is_taken(seconds)})
         if seconds // MINUTE_SECONDS != self.minute:
             activity = replace(activity, minute=seconds // MINUTE_SECONDS, messages=0, messages_of={})
         if seconds // DAY_SECONDS != self.day:
@@ -183,12 +186,12 @@ class Activity:
 
     def give_back(self, name: str, *, tokens: int | None = None) -> Activity:
         """Return the counts without the place; ``tokens`` are those that its thread has used by now."""
-        slot = self.places.get(name)
-        if slot is None:
+        place = self.places.get(name)
+        if place is None:
             return self
-        spent = max(0, tokens - slot.tokens) if tokens is not None else 0
-        places = {other: other_slot for other, other_slot in self.places.items() if other != name}
-        return replace(self, places=places).spend(slot.user, tokens=spent)
+        spent = max(0, tokens - place.tokens) if tokens is not None else 0
+        places = {other: other_place for other, other_place in self.places.items() if other != name}
+        return replace(self, places=places).spend(place.user, tokens=spent)
 
     def spend(self, user: str, *, messages: int = 0, tokens: int = 0) -> Activity:
         """Return the counts with messages and tokens of a user that belong to no place."""
@@ -198,9 +201,9 @@ class Activity:
         return replace(
             self,
             messages=self.messages + messages,
-            messages_of=_limit_users(sent, places),
+            messages_of=_limit_counts(sent, places),
             tokens=self.tokens + tokens,
-            tokens_of=_limit_users(used, places),
+            tokens_of=_limit_counts(used, places),
         )
 
     def take(self, name: str, place: Place, *, messages: int = 0) -> Activity:
@@ -208,7 +211,7 @@ class Activity:
 
         With ``MAX_PLACES`` already, the place that expires first is left out.
         """
-        places = {other: other_slot for other, other_slot in self.places.items() if other != name}
+        places = {other: other_place for other, other_place in self.places.items() if other != name}
         while len(places) >= MAX_PLACES:
             del places[min(places, key=lambda other: places[other].until)]
         places[name] = place
@@ -216,16 +219,16 @@ class Activity:
 
     def begin_by_itself(self, user: str, thread_id: str) -> Activity:
         """Return the counts with a run of the user that has begun by itself in a thread."""
-        tags = (user, run_tag(thread_id))
+        tags = (user, long_tag(thread_id))
         counted = {**self.starts_of, **{tag: self.starts_of.get(tag, 0) + 1 for tag in tags}}
-        return replace(self, starts_of=_limit_users(counted, self.places.values()))
+        return replace(self, starts_of=_limit_counts(counted, self.places.values()))
 
     def find_start_refusal(self, rates: Rates, user: str, thread_id: str) -> LimitReached | None:
         """Return the error if no further run may begin by itself today; None if one may."""
-        if _is_reached(rates.starts.conversation, self.starts_of.get(run_tag(thread_id), 0)):
-            return LimitReached("As many runs have begun by themselves in this conversation today (UTC) as may.")
+        if _is_reached(rates.starts.conversation, self.starts_of.get(long_tag(thread_id), 0)):
+            return LimitReached("This conversation has reached its limit of automatic runs for today (UTC).")
         if _is_reached(rates.starts.user, self.starts_of.get(user, 0)):
-            return LimitReached("As many runs of this user have begun by themselves today (UTC) as may.")
+            return LimitReached("This user has reached the limit of automatic runs for today (UTC).")
         return None
 
     def renew(self, names: Collection[str], until: int) -> Activity:
@@ -245,13 +248,15 @@ class Activity:
     ) -> RateLimited | None:
         """Return the error that refuses the user another place; None if it may be taken.
 
-        ``leases``: the ends of the leases of threads with a place, after which a dead worker's place is free.
+        The counts must be those ``at`` the time ``now``. ``user`` is a tag. ``name`` is the id of the thread or the
+        connection that wants the place; one that it has already does not count. ``leases``: the ends of the leases of
+        threads with a place, after which a dead worker's place is free.
         """
-        spent = self.find_exhausted_rate(rates, user, now, is_message=is_message)
-        if spent is not None:
-            return spent
-        others = {other: slot for other, slot in self.places.items() if other != name}
-        own = {other: slot for other, slot in others.items() if slot.user == user}
+        refusal = self.find_exhausted_rate(rates, user, now, is_message=is_message)
+        if refusal is not None:
+            return refusal
+        others = {other: place for other, place in self.places.items() if other != name}
+        own = {other: place for other, place in others.items() if place.user == user}
         if _is_reached(rates.places.user, len(own)):
             return _refusal(f"You have {_NAMES[rates.kind]}.", _seconds_to_wait(own, leases or {}, now))
         if _is_reached(rates.places.tenant, len(others)):
@@ -285,9 +290,12 @@ def user_tag(scope: Scope) -> str:
     return _digest(scope.user_id, 6)
 
 
-def run_tag(message_id: str) -> str:
-    """Return the message's name in counts: sixteen characters, because clients choose ids and could find two alike."""
-    return _digest(message_id, 12)
+def long_tag(client_id: str) -> str:
+    """Return the name of a message or a thread in counts: sixteen characters, because clients choose these ids.
+
+    With fewer they could find two ids with the same tag.
+    """
+    return _digest(client_id, 12)
 
 
 def _digest(text: str, size: int) -> str:
@@ -311,14 +319,14 @@ def _seconds_left(now: datetime, period: int) -> int:
 
 def _seconds_to_wait(places: Mapping[str, Place], leases: Mapping[str, datetime], now: datetime) -> int:
     """Return the seconds until the first of the places is free, if nobody gives one back."""
-    ends = [leases[name].timestamp() if name in leases else slot.until for name, slot in places.items()]
+    ends = [leases[name].timestamp() if name in leases else place.until for name, place in places.items()]
     return max(1, min(math.ceil(min(ends, default=0) - now.timestamp()), MAX_WAIT_SECONDS))
 
 
-def _limit_users(counts_of: Mapping[str, int], places: Iterable[Place]) -> Mapping[str, int]:
-    """Return the counts of the users with the highest ones, and of those who have a place."""
+def _limit_counts(counts_of: Mapping[str, int], places: Iterable[Place]) -> Mapping[str, int]:
+    """Return at most ``MAX_COUNTED_USERS`` counts by tags: those of users with a place first, then the highest."""
     if len(counts_of) <= MAX_COUNTED_USERS:
         return counts_of
-    busy = {slot.user for slot in places}
-    most = sorted(counts_of, key=lambda user: (user in busy, counts_of[user]), reverse=True)
-    return {user: counts_of[user] for user in most[:MAX_COUNTED_USERS]}
+    busy = {place.user for place in places}
+    most = sorted(counts_of, key=lambda tag: (tag in busy, counts_of[tag]), reverse=True)
+    return {tag: counts_of[tag] for tag in most[:MAX_COUNTED_USERS]}

@@ -66,7 +66,7 @@ async def embed_documents(
     """
     if not embedder.dimensions:
         return list(documents)
-    # A first message is alone in two views.
+    # Texts repeat: a first message has the same text in the views ``turn`` and ``pair``. Each is embedded once.
     texts = list(dict.fromkeys(view.text_to_embed for document in documents for view in document.views.values()))
     embedded = await embedder.embed(texts, purpose=EmbeddingPurpose.DOCUMENT, tenant_id=tenant_id)
     vectors = dict(zip(texts, embedded, strict=True))

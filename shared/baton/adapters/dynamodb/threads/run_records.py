@@ -49,7 +49,7 @@ class DynamoMcpCalls(TimedTableStore):
                 **keys.mcp_call(scope, call.session_id, call.request_id),
                 "thread_id": call.thread_id,
                 "run_id": call.run_id,
-                "changed_at": to_millis(now),  # for the forgetting of its user
+                "changed_at": to_millis(now),  # so that it is found when its user is forgotten
                 "expires_at": int(now.timestamp()) + KEPT_SECONDS,
             }
         )
@@ -182,7 +182,11 @@ class DynamoRunRecords(BodyStore):
         convert: Callable[[Item, bytes], T],
         size_of: Callable[[T], int],
     ) -> list[T]:
-        """Return the records of the first items, until their texts fill a page: there may be fewer than items."""
+        """Return the records of the first items, until their texts fill a page: there may be fewer than items.
+
+        Bodies are read one at a time, since those after the end of the page would be read for nothing: one of them may
+        fill a page.
+        """
         records: list[T] = []
         size = 0
         for item in items:
