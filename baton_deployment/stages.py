@@ -49,7 +49,7 @@ def read_stage(file: Path, name: str) -> Stage:
     stages = _read(file)
     if name not in stages:
         stage_names = ", ".join(stages)
-        raise DeploymentError(f"{file} has no stage {name!r}. There are: {stage_names or 'none'}.")
+        raise DeploymentError(f"{file} has no stage {name!r}. Available: {stage_names or 'none'}.")
     settings = {**_section(stages[name], "global"), **_section(stages[name], "deploy")}
     if "stack_name" not in settings:
         raise DeploymentError(f"{file}: the stage {name} has no stack_name.")

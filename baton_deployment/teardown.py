@@ -131,7 +131,7 @@ def tear_down(teardown: Teardown, chosen: Collection[str], confirm: Callable[[st
     """
     if missing := sorted(set(chosen) - set(teardown.choices)):
         choices = ", ".join(teardown.choices) or "nothing"
-        raise DeploymentError(f"There is no {', '.join(missing)} to delete. There are: {choices}.")
+        raise DeploymentError(f"There is no {', '.join(missing)} to delete. Available: {choices}.")
     used = set(chosen) - {STACK, "secrets", LEFT_OVER}
     if used and teardown.exists and STACK not in chosen:
         raise DeploymentError(f"The stack uses {', '.join(sorted(used))}: delete the stack too.")

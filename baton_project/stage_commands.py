@@ -139,7 +139,7 @@ def search(
         from baton_project.operations import administer_search
 
         if action not in COMMANDS:
-            raise ProjectProblem(f"There is no {action!r}. There are: {', '.join(COMMANDS)}.")
+            raise ProjectProblem(f"There is no {action!r}. Available: {', '.join(COMMANDS)}.")
         request = SearchRequest(action, tuple(tenant or ()), tuple(agent or ()), tuple(user or ()), grant)
         administer_search(folder, stage, request, typer.echo, report=lambda line: typer.echo(line, err=True))
 

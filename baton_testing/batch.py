@@ -46,7 +46,7 @@ class Batch:
         ]
         if not chosen:
             names = "; ".join(test.name for file in files for test in file.content.conversations)
-            raise CannotRun(f"No conversation has {name!r} in its name. There are: {names}")
+            raise CannotRun(f"No conversation has {name!r} in its name. Available: {names}")
         return cls(agent_place, answering, chosen)
 
     def results(self, processes: int | None = None) -> Iterator[ConversationResult]:

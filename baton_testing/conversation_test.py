@@ -150,7 +150,7 @@ class ScriptedAnswer(Part):
         if not (self.say or self.call or self.fail):
             raise ValueError("answers nothing: give it say, call or fail")
         if self.fail is not None and self.fail not in MODEL_ERRORS:
-            raise ValueError(f"no model fails with {self.fail!r}. There are: {', '.join(sorted(MODEL_ERRORS))}")
+            raise ValueError(f"no model fails with {self.fail!r}. Available: {', '.join(sorted(MODEL_ERRORS))}")
         return self
 
 

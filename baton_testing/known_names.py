@@ -102,4 +102,4 @@ class KnownNames:
 def _advise(name: str, names: Collection[str]) -> str:
     """Return the end of a problem's text: the name that was probably meant, or all that there are."""
     similar = similar_name(name, names)
-    return f" (did you mean {similar}?)" if similar else f". There are: {', '.join(sorted(names)) or 'none'}"
+    return f" (did you mean {similar}?)" if similar else f". Available: {', '.join(sorted(names)) or 'none'}"

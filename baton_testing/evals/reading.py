@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from baton.domain.definition import field_names, in_plain_words, similar_name, unknown_field
+from baton.domain.definition import field_names, in_plain_words, suggest_name, unknown_field
 from baton.domain.text import replace_surrogates
 from baton_testing.errors import CannotRun
 from baton_testing.evals.checks import TYPES, AnyCheck
@@ -99,7 +99,7 @@ def read_datasets(paths: Sequence[Path], *, tags: Sequence[str] = (), check: Che
         if not cases:
             raise CannotRun(f"{names}: no cases. {ONE_A_LINE}")
         tags = ", ".join(sorted({tag for case in cases for tag in case.case.tags})) or "none"
-        raise CannotRun(f"{names}: no case has one of these tags. There are: {tags}")
+        raise CannotRun(f"{names}: no case has one of these tags. Available: {tags}")
     return chosen
 
 
@@ -244,16 +244,14 @@ def _problems(problem: ValidationError) -> Iterator[str]:
             case "union_tag_invalid":
                 place, what = [*place, "type"], _unknown_type(str(error["ctx"]["tag"]))
             case "union_tag_not_found":
-                place, what = [*place, "type"], f"is missing. There are: {', '.join(TYPES)}"
+                place, what = [*place, "type"], f"is missing. Available: {', '.join(TYPES)}"
         field = ".".join(map(str, place))
         # What a rule of the whole case says begins with the field.
         yield f"{field}: {what}" if field else what
 
 
 def _unknown_type(name: str) -> str:
-    similar = similar_name(name, TYPES)
-    advice = f"did you mean {similar}?" if similar else f"there are: {', '.join(TYPES)}"
-    return f"there is no check {name!r} ({advice})"
+    return f"there is no check {name!r} ({suggest_name(name, TYPES)})"
 
 
 def _file_problems(folder: Path, case: EvalCase) -> Iterator[str]:

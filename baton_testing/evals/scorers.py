@@ -21,7 +21,7 @@ from types import ModuleType
 from typing import Any
 
 from baton.adapters.agents.agent_modules import describe_code_problem
-from baton.domain.definition import similar_name
+from baton.domain.definition import similar_name, suggest_name
 from baton_testing.errors import CannotRun
 from baton_testing.evals.answer import Answer
 from baton_testing.evals.checks import PythonScorer
@@ -92,9 +92,7 @@ class Scorers:
         if callable(function):
             return function  # type: ignore[no-any-return]
         known = [key for key, value in vars(module).items() if inspect.isfunction(value)]
-        similar = similar_name(name, known)
-        advice = f"did you mean {similar}?" if similar else f"there are: {', '.join(sorted(known)) or 'none'}"
-        return f"function: {file.name} has no function {name!r} ({advice})"
+        return f"function: {file.name} has no function {name!r} ({suggest_name(name, sorted(known))})"
 
 
 def _import(file: Path) -> ModuleType | str:

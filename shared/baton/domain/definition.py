@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import date
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any
@@ -79,12 +79,23 @@ def unknown_field(name: object, names: Iterable[str]) -> str:
     return f"there is no such field (did you mean {similar}?)" if similar else "there is no such field"
 
 
+MAX_LISTED = 20
+"""Names that an error lists."""
+
+
 def similar_name(name: str, names: Iterable[str]) -> str | None:
     """Return the one of ``names`` that ``name`` resembles most; None if it resembles none."""
     # Imported for errors only.
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(name, sorted(names), n=1, cutoff=CLOSENESS)), None)
+
+
+def suggest_name(name: str, names: Collection[str]) -> str:
+    """Return what to write in place of ``name``, which does not exist: the most similar of ``names``, or the first."""
+    similar = similar_name(name, names)
+    listed = ", ".join(list(names)[:MAX_LISTED]) or "none"
+    return f"did you mean {similar}?" if similar else f"available: {listed}"
 
 
 @lru_cache(maxsize=8)

@@ -223,7 +223,7 @@ def _suggest(name: str, fields: Mapping[str, Any]) -> str:
     from difflib import get_close_matches  # only for faults
 
     close = get_close_matches(name, fields, n=1)
-    return f": is {close[0]} meant?" if close else f". There are: {', '.join(sorted(fields))}"
+    return f": is {close[0]} meant?" if close else f". Available: {', '.join(sorted(fields))}"
 
 
 def _fields_at(location: tuple[int | str, ...], model: type[BaseModel]) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def test_the_products_stages_are_read() -> None:
 
 @pytest.mark.parametrize("name", ["staging", "account"])
 def test_what_is_no_stage_is_reported_with_the_stages_that_there_are(name: str) -> None:
-    with pytest.raises(DeploymentError, match=r"There are: dev, nightly, prod\."):
+    with pytest.raises(DeploymentError, match=r"Available: dev, nightly, prod\."):
         read_stage(ROOT / "samconfig.toml", name)
 
 

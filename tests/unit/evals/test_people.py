@@ -85,7 +85,7 @@ def test_a_person_who_finds_no_conversation_at_a_desk_ends_the_run(shop: Project
     ("turn", "problem"),
     [
         ({"desk": "poeple"}, "input.1.desk: there is no desk 'poeple' (did you mean people?)"),
-        ({"person": {"transfers": "x"}}, "input.1.person.transfers: there is no desk 'x'. There are: people"),
+        ({"person": {"transfers": "x"}}, "input.1.person.transfers: there is no desk 'x'. Available: people"),
     ],
 )
 def test_a_desk_that_does_not_exist_is_reported(shop: Project, turn: dict[str, Any], problem: str) -> None:

@@ -56,7 +56,7 @@ def test_a_text_is_one_message_and_a_list_is_several_turns(tmp_path: Path) -> No
         ({**GOOD, "checks": [{"type": "similarity"}]}, "1: checks: similarity needs a text, its own or that of"),
         ({**GOOD, "checks": [{"type": "json_equals"}]}, "1: checks: json_equals needs a value, its own or that of"),
         ({**GOOD, "checks": [{"type": "contain", "text": "x"}]}, "no check 'contain' (did you mean contains?)"),
-        ({**GOOD, "checks": [{"text": "x"}]}, "1: checks.0.type: is missing. There are: contains, "),
+        ({**GOOD, "checks": [{"text": "x"}]}, "1: checks.0.type: is missing. Available: contains, "),
         (
             {**GOOD, "checks": [{"type": "regex", "pattern": "(?=x)"}]},
             "1: checks.0.pattern: the pattern '(?=x)' cannot",
@@ -104,7 +104,7 @@ def test_sizes_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_cases_are_chosen_by_tags(tmp_path: Path) -> None:
     path = _written(tmp_path, {**GOOD, "tags": ["a", "b"]}, {**GOOD, "name": "Other", "tags": ["c"]})
     assert [dataset.case.name for dataset in read_datasets([path], tags=["b"])] == ["A case"]
-    with pytest.raises(CannotRun, match=r"no case has one of these tags\. There are: a, b, c"):
+    with pytest.raises(CannotRun, match=r"no case has one of these tags\. Available: a, b, c"):
         read_datasets([path], tags=["d"])
 
 

@@ -185,4 +185,4 @@ def test_a_scorer_that_is_not_there_is_reported_before_anything_runs(project: Pr
     path = saved(project, {"name": "Hello", "input": "Hello", "checks": checks})
     ran = run(project, str(path))
     assert (ran.code, ran.output) == (2, "")
-    assert f"{path}:1: checks.0.function: scorers.py has no function 'polite' (there are: " in ran.errors
+    assert f"{path}:1: checks.0.function: scorers.py has no function 'polite' (available: " in ran.errors

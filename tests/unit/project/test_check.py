@@ -180,10 +180,10 @@ def test_placeholders_of_sentences_that_nothing_fills_are_reported(coded: Projec
         (
             "agents/returns.py",
             "sentences.en.main_confirms",
-            "nothing fills {date} (there are: {damage}, {number}, {result})",
+            "nothing fills {date} (available: {damage}, {number}, {result})",
         ),
         ("agents/returns.py", "sentences.en.busy", "nothing fills {sesion} (did you mean {session}?)"),
-        ("agents/returns.py", "sentences.en.exit", "nothing fills {date} (there are: none)"),
+        ("agents/returns.py", "sentences.en.exit", "nothing fills {date} (available: none)"),
     }
 
 
@@ -192,13 +192,13 @@ def test_placeholders_that_name_no_value_of_an_object_are_reported(coded: Projec
     (coded.agents / "returns.py").write_text(with_sentences(completed=completed, exit="{agent.name} is gone."))
     _, problems = examined(coded)
     assert sorted((str(problem.field), problem.message) for problem in problems) == [
-        ("sentences.en.completed", "nothing fills {damage.part}, which is no field of damage (there are: none)"),
+        ("sentences.en.completed", "nothing fills {damage.part}, which is no field of damage (available: none)"),
         ("sentences.en.completed", "nothing fills {order.nmber}, which is no field of order (did you mean number?)"),
         (
             "sentences.en.completed",
             "nothing fills {order}, which is an object: name one of its fields, such as {order.number}",
         ),
-        ("sentences.en.exit", "nothing fills {agent.name} (there are: none)"),
+        ("sentences.en.exit", "nothing fills {agent.name} (available: none)"),
     ]
 
 
@@ -253,7 +253,7 @@ def test_labels_of_values_that_do_not_exist_are_reported(coded: Project) -> None
     edited(file, "number: str)", f"number: {kind})")
     file.write_text("from typing import Annotated, Literal\nfrom pydantic import Field\n" + file.read_text())
     _, [problem] = examined(coded)
-    assert "x-labels names 'ebyke', which is no value of the argument (did you mean ebike?)" in problem.message
+    assert "x-labels: 'ebyke' is not a value of the argument kind (did you mean ebike?)" in problem.message
 
 
 def test_agents_tools_and_states_of_the_demo_script_that_do_not_exist_are_reported(project: Project) -> None:
@@ -276,7 +276,7 @@ def test_agents_tools_and_states_of_the_demo_script_that_do_not_exist_are_report
         "demo.yaml:5: scenes.message.2: no workflow has a state 'DONE'.",
         "demo.yaml:9: scenes.result.1: no agent has a tool 'order'.",
     ]
-    assert str(problems[1]).endswith("There are: assistant, orders")
+    assert str(problems[1]).endswith("Available: assistant, orders")
     script.write_text("scenes:\n  message:\n    - say: 135\n")
     _, [problem] = examined(project)
     assert problem.message == "must be text: put it into quotes"

@@ -62,7 +62,7 @@ def test_a_parameter_of_the_stage_wins_over_the_projects(project: Project) -> No
 
 
 def test_a_stage_that_is_not_there_is_reported_with_those_that_are(project: Project) -> None:
-    with pytest.raises(ProjectProblem, match="There are: dev, prod"):
+    with pytest.raises(ProjectProblem, match="Available: dev, prod"):
         plan(project, "staging")
 
 

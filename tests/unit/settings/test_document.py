@@ -137,7 +137,7 @@ def test_hundreds_of_issuers_fit() -> None:
             {"webhooks": [HOOK | {"events": ["message.create"]}]},
             r"^webhooks\.0\.events\.0: .*'message\.create' is no event of webhooks: is message\.created meant\?",
         ),
-        ({"webhooks": [HOOK | {"events": ["x"]}]}, r"^webhooks\.0\.events\.0: .*There are: approval\.requested, "),
+        ({"webhooks": [HOOK | {"events": ["x"]}]}, r"^webhooks\.0\.events\.0: .*Available: approval\.requested, "),
         ({"webhooks": [HOOK | {"events": []}]}, r"^webhooks\.0\.events: "),
         ({"webhooks": [HOOK | {"tenants": []}]}, r"^webhooks\.0\.tenants: "),
         ({"webhooks": [HOOK | {"id": "a b"}]}, r"^webhooks\.0\.id: "),
@@ -152,7 +152,7 @@ def test_hundreds_of_issuers_fit() -> None:
         ({"webhooks": [HOOK | {"secret": "whsec_MfKQ9r8GKYqrTw=="}]}, r"^webhooks\.0: .*give secretArn"),
         ({"webhooks": [HOOK | {"secretArn": "crm"}]}, r"^webhooks\.0\.secretArn: "),
         ({"webhooks": [LOCAL_HOOK | {"secret": "gsk-1"}]}, r"^webhooks\.0: .*a secret of a webhook is whsec_"),
-        ({"colour": 1}, r"^colour: is an unknown field\. There are: allowedHosts, "),
+        ({"colour": 1}, r"^colour: is an unknown field\. Available: allowedHosts, "),
         ({"version": 2}, r"^version: Input should be 1"),
     ],
 )

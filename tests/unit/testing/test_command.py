@@ -105,7 +105,7 @@ def test_ctrl_c_ends_with_a_report_of_what_was_held(project: Project) -> None:
         ),
         (
             "conversations:\n  - name: A\n    steps:\n      - say: hi\n        expect: {consulted: nobody}\n",
-            "consulted: there is no agent 'nobody'. There are: assistant, orders",
+            "consulted: there is no agent 'nobody'. Available: assistant, orders",
         ),
         (
             "conversations:\n  - name: A\n    steps:\n      - {say: hi, files: [gone.pdf]}\n",

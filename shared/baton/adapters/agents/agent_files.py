@@ -128,13 +128,13 @@ def _choose_default(definitions: Sequence[AgentDefinition], default_main: str | 
         if definition is None:
             raise AgentFileError(
                 f"{DEFAULT_VARIABLE} (in a project, `default_agent` in pyproject.toml), read at the start, is "
-                f"{default_main!r}, which is no agent with `main: true`. There are: {_join_ids(mains)}"
+                f"{default_main!r}, which is no agent with `main: true`. Available: {_join_ids(mains)}"
             )
         return definition
     if len(mains) > 1:
         raise AgentFileError(
             f"Several agents have `main: true`: set {DEFAULT_VARIABLE} (in a deployment the parameter DefaultAgent) to "
-            f"the one that answers where a conversation names none. There are: {_join_ids(mains)}"
+            f"the one that answers where a conversation names none. Available: {_join_ids(mains)}"
         )
     return mains[0]
 

@@ -15,7 +15,7 @@ from baton.domain.agents.guardrail import Guardrail
 from baton.domain.agents.model_providers import OfferedModels
 from baton.domain.agents.sentences import SENTENCES, placeholder_problems
 from baton.domain.agents.tool import TOOL_TYPES, HttpTool, McpServer, OpenApiTool, PythonTool, ToolDefinition
-from baton.domain.definition import field_names, in_plain_words, similar_name, unknown_field
+from baton.domain.definition import field_names, in_plain_words, similar_name, suggest_name, unknown_field
 from baton.domain.handoffs.completion_arguments import find_completion_problems
 from baton.domain.handoffs.triggers import MAX_PATTERN_SIZE, is_phrase, normalise_trigger, pattern_size
 from baton.domain.runs.tool_call import ASK, TRANSFER, tool_name
@@ -69,8 +69,7 @@ def find_library_problems(definition: AgentDefinition, libraries: Collection[str
     """Yield the libraries of an agent that are none of the project's ``libraries``."""
     for index, name in enumerate(definition.libraries):
         if name not in libraries:
-            similar = similar_name(name, libraries)
-            advice = f"did you mean {similar}?" if similar else f"there are: {', '.join(sorted(libraries)) or 'none'}"
+            advice = suggest_name(name, sorted(libraries))
             yield Problem(("libraries", index), f"there is no library {name!r} ({advice})")
 
 
@@ -181,8 +180,7 @@ def _write_message(detail: ErrorDetails) -> str:
             return f"its type is missing: {kinds}"
         case "union_tag_invalid":
             tag = str(detail["ctx"]["tag"])
-            similar = similar_name(tag, TOOL_TYPES)
-            return f"there is no type {tag!r} ({f'did you mean {similar}?' if similar else f'there are: {kinds}'})"
+            return f"there is no type {tag!r} ({suggest_name(tag, TOOL_TYPES)})"
         case "model_attributes_type" if detail["loc"][:1] == ("tools",) and len(detail["loc"]) == 2:
             return f"must be a mapping of fields with one of the types {kinds}"
     return in_plain_words(detail)

@@ -81,7 +81,7 @@ def placeholder_problems(agent: AgentDefinition, name: str, text: str) -> Iterat
         elif placeholder not in filled and not (workflow is not None and field in filled):
             similar = similar_name(placeholder, filled)
             listed = ", ".join(f"{{{other}}}" for other in sorted(filled)) or "none"
-            advice = f"did you mean {{{similar}}}?" if similar else f"there are: {listed}"
+            advice = f"did you mean {{{similar}}}?" if similar else f"available: {listed}"
             yield f"nothing fills {{{placeholder}}} ({advice})"
 
 

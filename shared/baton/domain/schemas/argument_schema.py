@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from baton.domain.definition import similar_name
+from baton.domain.definition import suggest_name
 from baton.domain.schemas.schema_form import subschemas
 
 MAX_STEPS = 12
@@ -92,18 +92,28 @@ class ArgumentSchema:
         return keywords
 
     def find_label_problem(self) -> str | None:
-        """Return why ``x-labels`` name no value of their ``enum`` or ``const``; None if all do."""
+        """Return what is wrong with the first label that matches no value of its ``enum`` or ``const``.
+
+        None if all match. A label is matched by the text of the value, as JSON or Python writes it: ``true``, ``True``.
+        """
         for part in subschemas(self.root):
             described = self.describe(part)
             labels, values = described.get("x-labels"), described.get("enum", [described.get("const")])
             if not isinstance(labels, Mapping) or not isinstance(values, list) or values == [None]:
                 continue
-            names = [str(value) for value in values]
+            names = [_value_names(value) for value in values]
             for label in labels:
-                if label not in names:
-                    similar = similar_name(str(label), names)
-                    advice = f"did you mean {similar}?" if similar else f"there are: {', '.join(names[:20])}"
-                    return f"x-labels names {label!r}, which is no value of the argument ({advice})"
+                if not any(label in value_names for value_names in names):
+                    advice = suggest_name(str(label), [value_names[0] for value_names in names])
+                    owner = f"the argument {argument}" if (argument := self._find_argument(labels)) else "its schema"
+                    return f"x-labels: {label!r} is not a value of {owner} ({advice})"
+        return None
+
+    def _find_argument(self, labels: object) -> str | None:
+        """Return the name of the argument whose schema has these labels; None if only a referenced schema has them."""
+        for name, part in self.properties(self.root).items():
+            if any(self.describe(inner).get("x-labels") is labels for inner in subschemas(part)):
+                return name
         return None
 
     def choice(self, part: object, value: Any) -> str | None:
@@ -113,8 +123,10 @@ class ArgumentSchema:
         """
         described = self.describe(part, value)
         labels = described.get("x-labels")
-        if isinstance(labels, Mapping) and isinstance(label := labels.get(str(value)), str):
-            return label
+        if isinstance(labels, Mapping):
+            for name in _value_names(value):
+                if isinstance(label := labels.get(name), str):
+                    return label
         for keyword in ("oneOf", "anyOf"):
             for alternative in _listed(described.get(keyword)):
                 if isinstance(alternative, Mapping) and "const" in alternative and alternative["const"] == value:
@@ -142,10 +154,8 @@ class ArgumentSchema:
             if name not in properties:
                 if self.describe(part).get("additionalProperties") not in (None, False) and properties == {}:
                     return None  # an object of any properties
-                similar = similar_name(name, properties)
                 missing = f"no field of {'.'.join(walked)}" if walked else "no argument of the tool"
-                names = ", ".join([".".join((*walked, property_name)) for property_name in properties][:20]) or "none"
-                return f"which is {missing} (" + (f"did you mean {similar}?)" if similar else f"there are: {names})")
+                return f"which is {missing} ({suggest_name(name, properties)})"
             part = properties[name]
             walked.append(name)
         if self.properties(self.describe(part).get("items")):
@@ -153,6 +163,11 @@ class ArgumentSchema:
         if inner := self.properties(part):
             return f"which is an object: name one of its fields, such as {{{path}.{next(iter(inner))}}}"
         return None
+
+
+def _value_names(value: Any) -> tuple[str, ...]:
+    """Return the keys under which ``x-labels`` may have the label of a value."""
+    return (str(value).lower(), str(value)) if isinstance(value, bool) else (str(value),)
 
 
 def _without_title(part: object) -> object:

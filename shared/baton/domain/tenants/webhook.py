@@ -69,7 +69,7 @@ def _check_event(name: Any) -> Any:
     """Raise ``ValueError`` that names the event which is probably meant."""
     if isinstance(name, str) and name not in set(WebhookEvent):
         similar = similar_name(name, WebhookEvent)
-        hint = f": is {similar} meant?" if similar else f". There are: {', '.join(sorted(WebhookEvent))}"
+        hint = f": is {similar} meant?" if similar else f". Available: {', '.join(sorted(WebhookEvent))}"
         raise ValueError(f"{name[:100]!r} is no event of webhooks{hint}")
     return name
 

@@ -98,7 +98,7 @@ async def test_yaml_is_taken_as_in_a_file(authors: Authors) -> None:
         (TUTOR | {"subAgents": ["librarian"]}, "sub_agents.0: there is no agent 'librarian'."),
         (TUTOR | {"handoffs": [{"agent": "tutor"}]}, "an agent cannot hand over to itself."),
         (TUTOR | {"sentences": {"en": {"hello": "Hi"}}}, "sentences.en.hello: there is no such sentence"),
-        (TUTOR | {"sentences": {"en": {"exit": "{bye}"}}}, "sentences.en.exit: nothing fills {bye} (there are: none)"),
+        (TUTOR | {"sentences": {"en": {"exit": "{bye}"}}}, "sentences.en.exit: nothing fills {bye} (available: none)"),
         (TUTOR | {"triggers": ["(a+)+$(?=b)"]}, "triggers.0: the pattern"),
         (TUTOR | {"triggers": [".*"]}, "triggers.0: the trigger '.*' matches nearly every message."),
         (TUTOR | {"answerSchema": {"type": "string"}}, "answerSchema: must be a JSON Schema of type object."),

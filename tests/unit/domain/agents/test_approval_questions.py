@@ -9,6 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from baton.domain.agents.approval_question import MAX_QUESTION, fill_question
 from baton.domain.agents.tool import ToolDefinition
+from baton.domain.schemas.argument_schema import ArgumentSchema
 
 PARAMETERS = {
     "type": "object",
@@ -37,7 +38,7 @@ def test_a_question_names_arguments_and_fields_of_objects(asks: str) -> None:
     ("asks", "reason"),
     [
         ("Book {dais} days?", "{dais}, which is no argument of the tool (did you mean days?)"),
-        ("Book {colour}?", "there are: days, kind, customer, rooms"),
+        ("Book {colour}?", "available: days, kind, customer, rooms"),
         ("For {customer.nam}?", "{customer.nam}, which is no field of customer (did you mean name?)"),
         ("For {customer}?", "which is an object: name one of its fields, such as {customer.name}"),
         ("Book {rooms}?", "which is a list of objects, which no sentence can hold"),
@@ -63,6 +64,19 @@ def test_a_question_with_anything_else_is_refused(asks: str, reason: str) -> Non
     with pytest.raises(ValidationError) as refused:
         tool(asks=asks)
     assert reason in str(refused.value)
+
+
+@pytest.mark.parametrize("key", ["true", "True"])
+def test_labels_name_values_as_json_or_python_writes_them(key: str) -> None:
+    part = {"enum": [True, False], "x-labels": {key: "with breakfast"}}
+    offered = tool(parameters={"type": "object", "properties": {"meals": part}})
+    assert ArgumentSchema(offered.parameters).choice(part, value=True) == "with breakfast"
+
+
+def test_labels_of_values_that_do_not_exist_are_refused_with_their_argument() -> None:
+    part = {"enum": [True, 2], "x-labels": {"breakfast": "with breakfast"}}
+    with pytest.raises(ValidationError, match=r"'breakfast' is not a value of the argument meals \(available: true, 2"):
+        tool(parameters={"type": "object", "properties": {"meals": part}})
 
 
 def test_a_question_without_an_approval_is_refused() -> None:
