@@ -58,7 +58,7 @@ def test_libraries_are_left_to_deployments(server: ScriptedServer, folder: Path)
     known(server)
     server.answer("PUT /v1/agents/shop", answered(CHANGE))
     result = server.run("apply", str(folder), "--dry-run")
-    assert "`baton deploy` brings it" in result.stderr
+    assert "`baton deploy` deploys it" in result.stderr
     assert {request.url.path for request in server.requests} == {"/v1/agents/shop"}
 
 

@@ -145,7 +145,7 @@ def test_a_lost_server_is_reported_once_and_the_answer_goes_on(
     server.answer("POST /v1/runs", begin)
     result = server.run("chat", "-m", "Hi")
     assert result.exit_code == 0, result.output
-    assert result.stderr.count("The server is away") == 1
+    assert result.stderr.count("The server cannot be reached") == 1
     assert "two" in result.stdout
 
 

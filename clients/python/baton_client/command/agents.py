@@ -37,7 +37,7 @@ def show(
     context: typer.Context,
     agent_id: Annotated[str, typer.Argument(help="The agent's id.")],
     definition: Annotated[
-        bool, typer.Option("--yaml", help="Its definition, as a file has it; needs agent:write.")
+        bool, typer.Option("--yaml", help="Print its definition as YAML, as in a file; needs agent:write.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -19,19 +19,19 @@ GROUP = "baton.commands"
 COMMANDS = {
     "login": (
         "sign_in:login",
-        "Sign in by a code that you enter in a browser, here or elsewhere, and store the profile.",
+        "Sign in with a code that you enter in a browser on any machine, and store the profile.",
     ),
     "logout": ("sign_in:logout", "Remove the stored tokens of the profile."),
     "chat": (
         "chat:chat",
-        "Talk to an agent. Ctrl-C stops an answer, twice leaves; without a terminal each line of input is a message.",
+        "Talk to an agent. Ctrl-C stops an answer; without a terminal each line of input is a message.",
     ),
     "tail": ("tail:tail", "Show a conversation's events as they come, until Ctrl-C. With --json, one event a line."),
     "apply": (
         "apply:apply",
-        "Bring a folder to the server: shows what changes, asks, and overwrites nothing that has changed meanwhile.",
+        "Apply a folder to the server: show the changes, ask, and overwrite nothing that was changed in the meantime.",
     ),
-    "doctor": ("doctor:doctor", "Check server, clock, token, versions, keyring and proxies, and say what to do."),
+    "doctor": ("doctor:doctor", "Check server, clock, token, versions, keyring and proxies, and suggest remedies."),
     "version": ("application:print_version", "Print the version of this command."),
     "agents": ("agents:app", "List agents, and show one."),
     "threads": (
@@ -163,7 +163,9 @@ def print_version() -> None:
 
 def _options(
     context: typer.Context,
-    profile: Annotated[str | None, typer.Option(help="Of the configuration file; also BATON_PROFILE.")] = None,
+    profile: Annotated[
+        str | None, typer.Option(help="The profile of the configuration file; also BATON_PROFILE.")
+    ] = None,
     url: Annotated[str | None, typer.Option(help="The server's address; also BATON_URL.")] = None,
     no_color: Annotated[bool, typer.Option("--no-color", help="Print without colours; also NO_COLOR.")] = False,
     _version: Annotated[

@@ -28,14 +28,14 @@ def apply(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Bring a folder to the server: shows what changes, asks, and overwrites nothing that has changed meanwhile."""
+    """Apply a folder to the server: show the changes, ask, and overwrite nothing that was changed in the meantime."""
 
     async def command(session: Session) -> None:
         steps = await made_plan(session.connection, read_folder(folder))
         if not session.output.is_json:
             _show(session, steps)
             if (folder / "libraries").is_dir():
-                session.output.note("libraries/ is for all tenants, and not applied: `baton deploy` brings it.")
+                session.output.note("libraries/ is for all tenants and is not applied: `baton deploy` deploys it.")
         todo = [step for step in steps if step.action != "none"]
         if dry_run or not todo:
             _finish(session, steps, {})

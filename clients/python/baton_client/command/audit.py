@@ -13,12 +13,12 @@ from baton_client.command.users import write_lines
 
 app = typer.Typer(no_args_is_help=True, help="Read the audit log; needs audit:read.")
 
-Since = Annotated[str | None, typer.Option("--from", help="A time with a zone: 2026-03-14T09:00:00Z.")]
-Until = Annotated[str | None, typer.Option("--to", help="Likewise.")]
+Since = Annotated[str | None, typer.Option("--from", help="The earliest time, with a zone: 2026-03-14T09:00:00Z.")]
+Until = Annotated[str | None, typer.Option("--to", help="The latest time, in the same form.")]
 User = Annotated[str | None, typer.Option(help="The user who did it.")]
-Action = Annotated[str | None, typer.Option(help="Such as agent.write.")]
-Outcome = Annotated[str | None, typer.Option()]
-Agent = Annotated[str | None, typer.Option()]
+Action = Annotated[str | None, typer.Option(help="The action, such as agent.write.")]
+Outcome = Annotated[str | None, typer.Option(help="The outcome, such as denied.")]
+Agent = Annotated[str | None, typer.Option(help="The agent.")]
 Thread = Annotated[str | None, typer.Option(help="A conversation's UUID.")]
 
 COLUMNS = [
@@ -57,7 +57,7 @@ def list_(
 @app.command()
 def export(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(help="Gets one JSON value a line; must not exist. `-` prints them.")],
+    file: Annotated[Path, typer.Argument(help="The new file, which gets one JSON value a line. `-` prints them.")],
     since: Since = None,
     until: Until = None,
     user: User = None,

@@ -40,16 +40,16 @@ SHOWN_MESSAGES = 6
 
 def chat(
     context: typer.Context,
-    thread_id: Annotated[str | None, typer.Argument(help="Goes on with this conversation.")] = None,
+    thread_id: Annotated[str | None, typer.Argument(help="The conversation to continue.")] = None,
     message: Annotated[str | None, typer.Option("--message", "-m", help="Send this, show the answer, and end.")] = None,
     agent: Annotated[str | None, typer.Option(help="The main agent of a new conversation.")] = None,
-    attach: Annotated[list[Path] | None, typer.Option(help="A file for the first message; several times.")] = None,
+    attach: Annotated[list[Path] | None, typer.Option(help="A file for the first message; can be repeated.")] = None,
     answer: Annotated[
-        str | None, typer.Option(help="Answers what the conversation waits for: yes, no, or a reason to refuse.")
+        str | None, typer.Option(help="Answer the open approvals: yes, no, or a reason to refuse.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Talk to an agent. Ctrl-C stops an answer, twice leaves; without a terminal each line of input is a message."""
+    """Talk to an agent. Ctrl-C stops an answer; without a terminal each line of input is a message."""
 
     async def command(session: Session) -> None:
         talk = Chat(session, thread_id or str(uuid.uuid4()), agent)
@@ -298,7 +298,7 @@ class Chat:
         for interrupt in interrupts:
             show_question(self._output, interrupt)
             if not _is_approval(interrupt):
-                self._output.note("This program cannot answer it, and gives the call up.")
+                self._output.note("This program cannot answer this question and gives up the call.")
                 answers.append(Answer(interrupt["id"], "cancelled"))
                 continue
             answers.append(_decide(interrupt, await keyboard.ask("  [y/N or a reason] ")))
@@ -344,7 +344,7 @@ class Chat:
     def _wait_shown(self, problem: Exception) -> None:
         """Say that the server cannot be reached, which lasts until it can, or until this gives up."""
         self._end_line()
-        self._output.note(f"The server is away; trying again. ({problem})", style="yellow")
+        self._output.note(f"The server cannot be reached; trying again. ({problem})", style="yellow")
 
     def _end_line(self) -> None:
         if self._view is not None:

@@ -94,7 +94,7 @@ async def sign_in(
                 break
             case error:
                 raise CommandError(f"The issuer refused: {error} {answer.get('error_description', '')}")
-    raise CommandError("Nobody agreed in time. Run `baton login` again.", ExitCode.FORBIDDEN)
+    raise CommandError("The code was not entered in time. Run `baton login` again.", ExitCode.FORBIDDEN)
 
 
 async def renewed(http: httpx.AsyncClient, old: StoredTokens) -> StoredTokens:

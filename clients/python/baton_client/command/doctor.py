@@ -46,10 +46,10 @@ class Check:
 
 def doctor(
     context: typer.Context,
-    models: Annotated[bool, typer.Option("--models", help="Try what the deployment's models can do, too.")] = False,
+    models: Annotated[bool, typer.Option("--models", help="Also test what the deployment's models can do.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check server, clock, token, versions, keyring and proxies, and say what to do."""
+    """Check server, clock, token, versions, keyring and proxies, and suggest remedies."""
 
     async def command(session: Session) -> None:
         checks: list[Check] = []

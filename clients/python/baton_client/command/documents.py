@@ -41,7 +41,7 @@ def list_(
     limit: Annotated[int, typer.Option(min=1, help="The largest number of documents.")] = 100,
     as_json: AsJson = False,
 ) -> None:
-    """List an agent's documents, the newest first, and name the libraries that it finds too."""
+    """List an agent's documents, the newest first, and the names of the libraries that it also searches."""
 
     async def command(session: Session) -> None:
         address = path(DOCUMENTS, agent_id=agent_id)
@@ -53,7 +53,9 @@ def list_(
             libraries = (await session.connection.get(path(LIBRARIES, agent_id=agent_id)))["items"]
             named = ", ".join(f"{one_line(shelf['name'])} ({shelf['documents']})" for shelf in libraries)
             if named:
-                session.output.note(f"It finds libraries too: {named}. --library lists one; a deployment changes them.")
+                session.output.note(
+                    f"The agent also searches the libraries {named}. --library lists one; a deployment changes them."
+                )
 
     run(context, command, as_json=as_json)
 
@@ -62,12 +64,14 @@ def list_(
 def upload(
     context: typer.Context,
     agent_id: AgentId,
-    files: Annotated[list[Path], typer.Argument(help="PDF, HTML, Markdown, text, CSV, or of Office.")],
+    files: Annotated[list[Path], typer.Argument(help="PDF, HTML, Markdown, text, CSV and Office files.")],
     title: Annotated[str | None, typer.Option(help="The title that citations show; of one file.")] = None,
-    wait: Annotated[bool, typer.Option("--wait", help="End when they can be found, or cannot be read.")] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait until the documents can be found, or could not be read.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Upload documents. One that the agent has already is not sent again. The server reads them afterwards."""
+    """Upload documents. Those that the agent already has are not sent again. The server reads the others afterwards."""
 
     async def command(session: Session) -> None:
         described = [(file, description(file)) for file in files]
@@ -93,7 +97,7 @@ def upload(
 def delete(
     context: typer.Context, agent_id: AgentId, document_id: str, yes: Yes = False, as_json: AsJson = False
 ) -> None:
-    """Delete a document. Turns do not use it from then on."""
+    """Delete a document. Later turns do not use it."""
 
     async def command(session: Session) -> None:
         address = path(DOCUMENTS + "/{document_id}", agent_id=agent_id, document_id=document_id)
@@ -112,7 +116,7 @@ def search(
     limit: Annotated[int, typer.Option(min=1, max=40, help="The largest number of passages.")] = 5,
     as_json: AsJson = False,
 ) -> None:
-    """Show what the agent would find, the best first."""
+    """Show the passages that the agent would find, the best first."""
 
     async def command(session: Session) -> None:
         address = path("/v1/agents/{agent_id}/knowledge/search", agent_id=agent_id)

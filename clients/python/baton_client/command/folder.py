@@ -32,7 +32,7 @@ class Folder:
 def read_folder(root: Path) -> Folder:
     """Return a folder's content. Raises ``CommandError`` that names all files that cannot be used."""
     if not root.is_dir():
-        raise CommandError(f"{root} is no folder.", ExitCode.USAGE)
+        raise CommandError(f"{root} is not a folder.", ExitCode.USAGE)
     problems: list[str] = []
     agents: dict[str, AgentFile] = {}
     for file in sorted([*root.glob("agents/*.yaml"), *root.glob("agents/*.yml")]):

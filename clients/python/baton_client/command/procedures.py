@@ -18,8 +18,8 @@ app = typer.Typer(no_args_is_help=True, help="Read procedures and decide on them
 PROCEDURE = "/v1/agents/{agent_id}/procedures/{procedure_id}"
 AgentId = Annotated[str, typer.Argument(help="The agent's id.")]
 ProcedureId = Annotated[str, typer.Argument(help="The procedure's id.")]
-Version = Annotated[int | None, typer.Option(min=1, help="By default the newest.")]
-Reason = Annotated[str | None, typer.Option(help="Kept with the decision.")]
+Version = Annotated[int | None, typer.Option(min=1, help="The version; by default the newest.")]
+Reason = Annotated[str | None, typer.Option(help="The reason, which is stored with the decision.")]
 
 COLUMNS = [
     ("AGENT", lambda item: item.get("agentId")),
@@ -34,9 +34,11 @@ COLUMNS = [
 @app.command("list")
 def list_(
     context: typer.Context,
-    agent_id: Annotated[str | None, typer.Argument(help="Without it, those of all agents in one status.")] = None,
+    agent_id: Annotated[
+        str | None, typer.Argument(help="The agent; without it, procedures of all agents in one status are listed.")
+    ] = None,
     status: Annotated[
-        str | None, typer.Option(help="pending, approved, rejected or retired; of all agents also offered.")
+        str | None, typer.Option(help="pending, approved, rejected or retired; without an agent also offered.")
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="The largest number of procedures.")] = 100,
     as_json: AsJson = False,
@@ -77,7 +79,7 @@ def approve(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Let turns follow a pending version; shows it first."""
+    """Approve a pending version, so that turns follow it; shows it first."""
     _decide(context, agent_id, procedure_id, version, "approve", None, is_agreed=yes, as_json=as_json)
 
 
@@ -113,7 +115,7 @@ def retire(
 def export(
     context: typer.Context,
     agent_id: AgentId,
-    folder: Annotated[Path, typer.Argument(help="Gets a folder with a SKILL.md for each approved procedure.")],
+    folder: Annotated[Path, typer.Argument(help="Gets a subfolder with a SKILL.md for each approved procedure.")],
     as_json: AsJson = False,
 ) -> None:
     """Write an agent's approved procedures as SKILL.md files. A file that exists with another text is not replaced."""

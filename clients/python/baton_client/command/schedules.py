@@ -53,7 +53,7 @@ def list_(
     limit: Limit = 20,
     as_json: AsJson = False,
 ) -> None:
-    """List schedules, those of the next times first."""
+    """List schedules, the next ones first."""
     params: dict[str, Any] = {"scope": "tenant" if everybody else None, "status": status}
 
     async def command(session: Session) -> None:
@@ -78,15 +78,15 @@ def show(context: typer.Context, schedule_id: ScheduleId, user: OfUser = None, a
 @app.command()
 def create(
     context: typer.Context,
-    text: Annotated[str, typer.Argument(help="The text that the agent is asked then.")],
+    text: Annotated[str, typer.Argument(help="The text that is sent to the agent.")],
     at: Annotated[str | None, typer.Option(help="The time, such as 2027-03-14T09:00.")] = None,
     rule: Annotated[str | None, typer.Option(help="A rule of RFC 5545, such as FREQ=WEEKLY;BYDAY=MO,FR.")] = None,
     time_zone: Annotated[str | None, typer.Option(help="An IANA time zone, or user: wherever the user is.")] = None,
-    agent: Annotated[str | None, typer.Option(help="The agent that is asked.")] = None,
+    agent: Annotated[str | None, typer.Option(help="The agent that gets the text.")] = None,
     thread: Annotated[str | None, typer.Option(help="The conversation that its runs enter.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Have an agent asked something at a time, or by a rule."""
+    """Schedule a text to an agent, for a time or by a rule."""
     named = given(at=at, rule=rule, timeZone=time_zone, agentId=agent, threadId=thread)
 
     async def command(session: Session) -> None:
@@ -100,25 +100,25 @@ def create(
 def change(
     context: typer.Context,
     schedule_id: ScheduleId,
-    text: Annotated[str | None, typer.Option(help="The text that the agent is asked then.")] = None,
+    text: Annotated[str | None, typer.Option(help="The text that is sent to the agent.")] = None,
     at: Annotated[str | None, typer.Option(help="The time, such as 2027-03-14T09:00.")] = None,
     rule: Annotated[str | None, typer.Option(help="A rule of RFC 5545, such as FREQ=WEEKLY;BYDAY=MO,FR.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Change what one of your schedules says, or when. What is not given stays as it is."""
+    """Change the text or the times of one of your schedules. Options that are left out change nothing."""
     body = given(text=text, at=at, rule=rule)
     _change(context, schedule_id, None, body, as_json=as_json)
 
 
 @app.command()
 def pause(context: typer.Context, schedule_id: ScheduleId, user: OfUser = None, as_json: AsJson = False) -> None:
-    """Pause a schedule: times that pass are left out."""
+    """Pause a schedule: times that pass meanwhile are skipped."""
     _change(context, schedule_id, user, {"paused": True}, as_json=as_json)
 
 
 @app.command()
 def resume(context: typer.Context, schedule_id: ScheduleId, user: OfUser = None, as_json: AsJson = False) -> None:
-    """Let a paused schedule go on with its next time."""
+    """Resume a paused schedule at its next time."""
     _change(context, schedule_id, user, {"paused": False}, as_json=as_json)
 
 

@@ -35,7 +35,7 @@ EARLY_SECONDS = 60
 """Seconds before its end at which a token is renewed."""
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

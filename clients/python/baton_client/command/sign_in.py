@@ -17,22 +17,24 @@ from baton_client.command.token_store import TokenStore
 
 def login(
     context: typer.Context,
-    issuer: Annotated[str | None, typer.Option(help="The issuer of tokens. The server names the default.")] = None,
+    issuer: Annotated[
+        str | None, typer.Option(help="The issuer of tokens; by default the one that the server names.")
+    ] = None,
     client_id: Annotated[str | None, typer.Option(help="This program's id at the issuer.")] = None,
     scopes: Annotated[str | None, typer.Option(help="The scopes to ask for, separated by spaces.")] = None,
     token_file: Annotated[
         bool, typer.Option("--token-file", help="Keep tokens in a file that only you can read, without a keyring.")
     ] = False,
-    local: Annotated[bool, typer.Option("--local", help="Get a token from a local cloud, as anybody.")] = False,
-    tenant: Annotated[str, typer.Option(help="With --local.")] = "demo",
-    user: Annotated[str, typer.Option(help="With --local.")] = "ada",
-    permission: Annotated[list[str] | None, typer.Option(help="With --local; several times.")] = None,
+    local: Annotated[bool, typer.Option("--local", help="Get a token for any user from a local cloud.")] = False,
+    tenant: Annotated[str, typer.Option(help="With --local: the tenant.")] = "demo",
+    user: Annotated[str, typer.Option(help="With --local: the user.")] = "ada",
+    permission: Annotated[list[str] | None, typer.Option(help="With --local: a permission; can be repeated.")] = None,
     name: Annotated[str | None, typer.Option(help="With --local: the name that others read.")] = None,
     picture: Annotated[str | None, typer.Option(help="With --local: the https address of a picture.")] = None,
     locale: Annotated[str | None, typer.Option(help="With --local: the language, such as de-AT.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Sign in by a code that you enter in a browser, here or elsewhere, and store the profile."""
+    """Sign in with a code that you enter in a browser on any machine, and store the profile."""
 
     async def command(session: Session) -> None:
         old = session.profile

@@ -17,8 +17,10 @@ from baton_client.command.threads import ThreadId
 def tail(
     context: typer.Context,
     thread_id: ThreadId,
-    from_start: Annotated[bool, typer.Option("--from-start", help="With the events of the last 24 hours.")] = False,
-    one_run: Annotated[bool, typer.Option("--one-run", help="End with the end of a run.")] = False,
+    from_start: Annotated[
+        bool, typer.Option("--from-start", help="Begin with the events of the last 24 hours.")
+    ] = False,
+    one_run: Annotated[bool, typer.Option("--one-run", help="End when a run ends.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show a conversation's events as they come, until Ctrl-C. With --json, one event a line."""

@@ -30,7 +30,7 @@ def content_type(file: Path) -> str:
 def description(file: Path) -> Json:
     """Return what a file is announced with. Raises ``CommandError`` if it cannot be sent."""
     if not file.is_file():
-        raise CommandError(f"{file} is no file.", ExitCode.USAGE)
+        raise CommandError(f"{file} is not a file.", ExitCode.USAGE)
     size = file.stat().st_size
     if not size:
         raise CommandError(f"{file} is empty.", ExitCode.USAGE)
@@ -54,7 +54,7 @@ async def put(session: Session, file: Path, upload: Json) -> None:
             upload["method"], upload["url"], headers=headers, content=_blocks(file, progress, task)
         )
     if not answer.is_success:
-        raise CommandError(f"{file} was not taken ({answer.status_code}). Upload it again; it may have changed.")
+        raise CommandError(f"{file} was not accepted ({answer.status_code}). Upload it again; it may have changed.")
 
 
 async def _blocks(file: Path, progress: Progress, task: TaskID) -> AsyncIterator[bytes]:

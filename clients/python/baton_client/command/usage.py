@@ -16,7 +16,7 @@ Json = dict[str, Any]
 
 def usage(
     context: typer.Context,
-    month: Annotated[str | None, typer.Argument(help="Such as 2026-03; default: the present month.")] = None,
+    month: Annotated[str | None, typer.Argument(help="The month, such as 2026-03; by default the current one.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Add up the tenant's turns, tokens, cost and storage of a month, in UTC; needs tenant:manage."""

@@ -17,7 +17,7 @@ from baton_client.command.terminal_text import one_line
 
 app = typer.Typer(no_args_is_help=True, help="Forget users, and export what is stored of them.")
 
-UserId = Annotated[str, typer.Argument(help="`me`, or anybody with the permission user:manage.")]
+UserId = Annotated[str, typer.Argument(help="`me`, or the id of another user; that needs user:manage.")]
 POLL_SECONDS = 5
 
 
@@ -25,7 +25,7 @@ POLL_SECONDS = 5
 def forget(
     context: typer.Context,
     user_id: UserId,
-    wait: Annotated[bool, typer.Option("--wait", help="Until it has ended: 16 minutes or more.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until the request has ended: 16 minutes or more.")] = False,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
@@ -44,10 +44,10 @@ def forget(
 def forget_status(
     context: typer.Context,
     request_id: str,
-    wait: Annotated[bool, typer.Option("--wait", help="Until it has ended.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until the request has ended.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show how far a request to forget is, and what is left (the residue)."""
+    """Show the progress of a request to forget, and what is left (the residue)."""
 
     async def command(session: Session) -> None:
         address = path("/v1/forget-requests/{request_id}", request_id=request_id)
@@ -60,10 +60,8 @@ def forget_status(
 def export(
     context: typer.Context,
     user_id: UserId,
-    file: Annotated[Path, typer.Argument(help="Gets one JSON value a line; must not exist. `-` prints them.")],
-    content: Annotated[
-        str, typer.Option(help="everything, or sessions for lines that can be imported.")
-    ] = "everything",
+    file: Annotated[Path, typer.Argument(help="The new file, which gets one JSON value a line. `-` prints them.")],
+    content: Annotated[str, typer.Option(help="everything, or sessions: lines that can be imported.")] = "everything",
     as_json: AsJson = False,
 ) -> None:
     """Write everything that is stored of a user."""
@@ -117,7 +115,7 @@ async def _report(session: Session, request: Json, *, wait: bool) -> None:
 def _lines(request: Json) -> list[str]:
     lines = [f"Request {request['requestId']}: {request['status']}"]
     if request["status"] == "running":
-        lines.append(f"What was said until {request.get('expectedCutoffAt')} or so is forgotten.")
+        lines.append(f"Everything that was said until about {request.get('expectedCutoffAt')} will be forgotten.")
     lines += [f"  removed: {count} {one_line(kind)}" for kind, count in (request.get("counts") or {}).items()]
     residue = request.get("residue") or {}
     lines += [f"  left: {count} {one_line(kind)}" for kind, count in residue.items()]

@@ -27,7 +27,7 @@ COLUMNS = [
 def list_(
     context: typer.Context,
     everybody: Everybody = False,
-    user: Annotated[str | None, typer.Option(help="With --everybody: only of this user.")] = None,
+    user: Annotated[str | None, typer.Option(help="With --everybody: only this user's workflows.")] = None,
     agent: Annotated[str | None, typer.Option(help="The agent of the workflows.")] = None,
     state: Annotated[str | None, typer.Option(help="The final state.")] = None,
     limit: Limit = 20,
