@@ -60,7 +60,7 @@ class BuiltFunctions:
         aws = {
             name: value
             for name, value in local.items()
-            if name.startswith("AWS_") and not name.startswith(OWN_PREFIXES)  # those are of other functions
+            if name.startswith("AWS_") and not name.startswith(OWN_PREFIXES)  # those belong to other functions
         }
         added = {name: local[name] for name in self._local_names if name in local}
         task = definition.folder.resolve()

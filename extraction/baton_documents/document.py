@@ -29,7 +29,7 @@ class Section:
 
     @property
     def text(self) -> str:
-        """Its blocks as Markdown, parted by blank lines."""
+        """Its blocks as Markdown, separated by blank lines."""
         return _joined(self.blocks)
 
 
@@ -45,7 +45,7 @@ class Page:
 
     @property
     def text(self) -> str:
-        """Its blocks as Markdown, parted by blank lines."""
+        """Its blocks as Markdown, separated by blank lines."""
         return _joined(self.blocks)
 
 
@@ -73,7 +73,7 @@ class Document:
 
     @property
     def text(self) -> str:
-        """All blocks as Markdown, parted by blank lines."""
+        """All blocks as Markdown, separated by blank lines."""
         return _joined(self.blocks)
 
     @property

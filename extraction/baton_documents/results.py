@@ -15,7 +15,7 @@ class BlockKind(StrEnum):
     PARAGRAPH = "paragraph"
     LIST_ITEM = "list_item"
     TABLE = "table"
-    """Rows as lines, cells parted by " | ". The first row is the header."""
+    """Rows as lines, cells separated by " | ". The first row is the header."""
     CODE = "code"
 
 

@@ -1,6 +1,6 @@
 """Headers of tables: the names of the columns, which precede the rows that a chunk begins with.
 
-Rows are lines, with cells parted by " | ". A row of Markdown has a bar at its ends too.
+Rows are lines, with cells separated by " | ". A row of Markdown has a bar at its ends too.
 """
 
 from __future__ import annotations

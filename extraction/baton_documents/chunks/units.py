@@ -15,7 +15,7 @@ from baton_documents.results import BlockKind, TextBlock
 MAX_UNIT = 800
 """Characters of a unit. Twice as many fit a chunk, so that a short chunk can always take one more unit."""
 MIN_UNIT = 48
-"""Characters below which a unit joins the one before it, where no heading and no new block of text parts them."""
+"""Characters below which a unit joins the one before it, where no heading and no new block of text is between them."""
 MAX_HEADING = 200
 """The largest number of characters of a heading in a path."""
 MAX_HEADINGS = 6
@@ -148,7 +148,7 @@ class _Tables:
         between = self._between
         if between is None:
             return False
-        if block.page == self._page:  # an empty row parts them
+        if block.page == self._page:  # an empty row separates them
             return not between
         is_next = block.page is not None and self._page == block.page - 1
         return is_next and len(between) <= MAX_BETWEEN and sum(between) <= MAX_BETWEEN_SIZE

@@ -137,7 +137,7 @@ def _wide(body: bytes) -> str | None:
     names = [codec for codec in _WIDE if _is_alphabetic(body[:SAMPLE], codec) and _is_text(body[:SAMPLE], codec)]
     if not names and not is_utf8(body):
         names = [codec for codec in _WIDE if _is_ideographic(body[:SAMPLE], codec)]
-    # In the wrong order, characters of one script are of many.
+    # In the wrong byte order, characters of one script seem to be of many scripts.
     return min(names, key=lambda codec: len(set(_upper_bytes(body[:SAMPLE], codec))), default=None)
 
 

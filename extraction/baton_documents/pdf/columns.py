@@ -58,7 +58,7 @@ class _Piece:
 
 
 def in_reading_order(lines: Sequence[Line]) -> list[Line]:
-    """Return the lines of a page, parted where columns are."""
+    """Return the lines of a page, split at columns."""
     lefts = sorted(gap for line in lines for gap in _gaps(line))
     pieces = [piece for line in lines for piece in _pieces(line, lefts)]
     pieces = [replace(piece, order=order) for order, piece in enumerate(pieces)]

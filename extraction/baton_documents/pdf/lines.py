@@ -53,7 +53,7 @@ def find_lines(reader: Reader, page_text: PageText) -> None:
 
 
 def _goes_on(before: Line, line: Line) -> bool:
-    """Return whether a line is the rest of the one before it: PDFium parts them at wide gaps."""
+    """Return whether a line is the rest of the one before it: PDFium splits lines at wide gaps."""
     last, first = before.words[-1].box, line.words[0].box
     if not before.is_upright or not line.is_upright or first.left < last.right - 1:
         return False

@@ -74,7 +74,7 @@ class Row:
     def items(self, rules: Sequence[Box]) -> Iterator[Glyph]:
         """Yield its glyphs from the left to the right, and white space between them.
 
-        ``rules`` are drawn lines that go down, in their order. Both sides of one are parted.
+        ``rules`` are drawn lines that go down, in their order. They separate what is on their two sides.
         """
         glyphs = self.in_order
         usual = self._tracking(glyphs)

@@ -84,7 +84,7 @@ MAX_LISTED = 20
 
 
 def similar_name(name: str, names: Iterable[str]) -> str | None:
-    """Return the one of ``names`` that ``name`` resembles most; None if it resembles none."""
+    """Return the most similar of ``names``; None if none is similar."""
     # Imported for errors only.
     from difflib import get_close_matches
 

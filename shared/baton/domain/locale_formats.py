@@ -18,7 +18,7 @@ _DECIMALS: Mapping[str, int] = {
 }
 """Decimal places of the currencies that do not have 2 (ISO 4217)."""
 MAX_DIGITS = 25
-"""Digits of an amount that is written as money. Longer ones are no amounts."""
+"""The most digits of an amount that is written as money. Longer numbers are not treated as amounts."""
 
 
 @dataclass(frozen=True, slots=True)

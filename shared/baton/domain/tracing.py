@@ -69,7 +69,7 @@ class Attribute(StrEnum):
     ERROR = "error.type"
     TENANT = "baton.tenant.id"
     THREAD = "baton.thread.id"
-    """The thread of work after a run, which is no turn of its conversation."""
+    """The thread of work after a run. The work is not a turn of the conversation."""
     RUN = "baton.run.id"
     ATTEMPT = "baton.run.attempt"
     OUTCOME = "baton.outcome"

@@ -30,7 +30,7 @@ def _check_text(value: Any) -> Any:
 
 
 RequestTime = Annotated[AwareDatetime, Field(strict=False), BeforeValidator(_check_text)]
-"""A time as callers give it: ISO 8601 with a time zone."""
+"""A time in a request: ISO 8601 with a time zone."""
 Milliseconds = Annotated[
     timedelta, PlainSerializer(lambda duration: duration // timedelta(milliseconds=1), return_type=int)
 ]
@@ -55,7 +55,7 @@ class WireModel(BaseModel):
 
     @classmethod
     def of(cls, record: Any, **more: Any) -> Self:
-        """Return the served form of ``record``; ``more`` is what it lacks or has otherwise, by the attribute's name."""
+        """Return the served form of ``record``. ``more`` adds or replaces attributes, by their names."""
         if not more:
             return cls.model_validate(record)
         names = _attributes(cls)

@@ -102,7 +102,7 @@ class RetentionRequest(
     extra="forbid",
     json_schema_extra={"minProperties": 1, "examples": [{"threads": 365, "audit": 3650, "uploads": 90}]},
 ):
-    """The days that the tenant keeps things; null or left out: for ever. At least one must be decoded."""
+    """The days that the tenant keeps things; null or left out: for ever. At least one must be named."""
 
     threads: Days = None
     episodes: Days = None

@@ -119,7 +119,7 @@ class AgentDefinition(Definition):
     sub_agents: tuple[AgentId, ...] = ()
     """Agents that it may ask. An entry in a file may be ``{agent: <id>, background: true}``."""
     background_agents: tuple[AgentId, ...] = ()
-    """The sub-agents that work in the background: the user goes on talking, and the result comes by itself."""
+    """The sub-agents that work in the background: the conversation continues, and the result starts a run."""
     background: BackgroundSettings = BackgroundSettings()
     """The time of that work, and the treatment of results in closed conversations."""
     handoffs: tuple[HandoffDefinition, ...] = ()

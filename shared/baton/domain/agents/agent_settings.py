@@ -147,7 +147,7 @@ class BackgroundSettings(Definition):
     """The tasks in the background of an agent, and their results."""
 
     expires_hours: float = Field(default=24, gt=0, le=24 * 30)
-    """The time after which the work of a sub-agent is given up."""
+    """The time after which the work of a sub-agent is abandoned."""
     after_closing: AfterClosing = AfterClosing.REOPENS
     """The treatment of results in closed conversations that began with the agent: ``reopens`` or ``waits``."""
 

@@ -26,7 +26,7 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _MAX_QUOTED = 100
 """Characters of a keyword's value that is quoted. A longer one is left out."""
 _MAX_DESCRIBED = 100
-"""Errors of an answer of which sentences are made. Several may be the same sentence."""
+"""The most errors of an answer that become sentences. Several may become the same sentence."""
 _REFUSED_KEYWORDS = (
     *("$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef"),
     *("patternProperties", "unevaluatedProperties", "unevaluatedItems"),

@@ -44,7 +44,7 @@ class OnFailure(StrEnum):
     CLOSED = "closed"
     """It counts as a refusal."""
     OPEN = "open"
-    """The turn goes on as if it were not there."""
+    """The turn continues without its verdict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class Guardrail(Definition):
     timeout_seconds: float = Field(default=5, gt=0, le=60)
     """The time limit of one request."""
     on_failure: OnFailure = OnFailure.CLOSED
-    """``closed`` if a failure counts as a refusal, ``open`` if the turn goes on then."""
+    """``closed``: a failure counts as a refusal; ``open``: the turn continues."""
     _tool: HttpTool | None = PrivateAttr(default=None)
 
     @field_validator("url")

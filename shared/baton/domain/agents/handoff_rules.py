@@ -14,7 +14,7 @@ from baton.domain.tenants.identity import Scope
 
 
 class RefusalReason(StrEnum):
-    """The reason for which a handoff is refused."""
+    """The reason why a handoff is refused."""
 
     UNKNOWN = "unknown"
     """There is no such agent, or the active agent declares no handoff to it."""

@@ -121,7 +121,7 @@ def sentence(agent: AgentDefinition, name: str, /, *, locale: str | None = None,
 
 
 MAX_CHARS = 400
-"""Characters of an answer that says only that it found nothing. A longer one says something besides."""
+"""The most characters of an answer that only says that nothing was found. A longer answer says more."""
 
 _THINGS = (
     r"(?:(?:relevant|specific|further|useful|such|direct|clear) )*"

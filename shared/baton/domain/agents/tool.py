@@ -96,7 +96,7 @@ class BackgroundRules(Definition):
     """The rules of a tool whose work may outlive its call, so that its result comes later."""
 
     expires_hours: float = Field(default=24, gt=0, le=24 * 30)
-    """The time after which its work is given up."""
+    """The time after which its work is abandoned."""
     cancel: bool = False
     """Whether a task that is cancelled or has expired is deleted at the address that an HTTP tool has given."""
 
@@ -264,7 +264,7 @@ class PythonTool(_OneTool):
     parameters: Parameters | None = None
     """JSON Schema of the arguments. Default: derived from the function's signature, which then also converts them."""
     background: BackgroundRules | None = None
-    """Rules of a tool that a worker carries out while the user goes on talking; ``true`` for the defaults."""
+    """Rules of a tool that a worker carries out while the conversation continues; ``true`` for the defaults."""
     _function: Callable[..., Any] | None = PrivateAttr(default=None)
 
     @field_validator("background", mode="before")

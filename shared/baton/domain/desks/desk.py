@@ -31,7 +31,7 @@ class DeskDefinition(Definition):
     permission: PermissionName | None = None
     """The permission that its people need besides ``desk:answer``."""
     context: ContextMode = ContextMode.SUMMARY
-    """The part of the conversation that its people get with it, unless the handoff says otherwise."""
+    """The part of the conversation that the desk's people get with a handoff that does not set another."""
     hours: OpeningHours | None = None
     """Its opening hours; None: it is always open."""
     wait_minutes: int = Field(default=10, ge=1, le=MAX_MINUTES)

@@ -22,7 +22,7 @@ class DeskStatus(StrEnum):
 
 
 class ReturnReason(StrEnum):
-    """The reason for which a conversation has left a desk."""
+    """The reason why a conversation has left a desk."""
 
     PERSON = "person"
     USER = "user"
@@ -162,7 +162,7 @@ def _check_silence(desk: DeskDefinition, session: DeskSession, now: datetime) ->
 
 
 def _end_of_wait(desk: DeskDefinition, since: datetime) -> datetime | None:
-    """Return the end of the wait that began at ``since``, of which only opening time counts; None if it has none."""
+    """Return the end of the wait that began at ``since``, counted in opening time; None if it has no end."""
     remaining, moment = desk.wait, since
     hours = desk.hours
     if hours is None:

@@ -85,7 +85,7 @@ class RunsInProgress:
         return len(self.slots) < limits.at_once and self.count_of_tenant(tenant_id) < limits.of_tenant
 
     def are_full(self, limits: PipelineLimits) -> bool:
-        """Return whether the deployment or one of its tenants has as many runs as it may."""
+        """Return whether the deployment or one of its tenants has reached its limit of runs."""
         most = max(Counter(slot.tenant_id for slot in self.slots.values()).values(), default=0)
         return len(self.slots) >= limits.at_once or most >= limits.of_tenant
 

@@ -86,13 +86,13 @@ class AgentInUse(BatonError, code="agent_in_use", status=409, title="The agent i
 
 
 class AgentLimitReached(BatonError, code="agent_limit_reached", status=409, title="Too many agents"):
-    """The tenant has as many agents, or as long definitions, as it may have."""
+    """The tenant has reached the limit of its agents or of the total length of their definitions."""
 
     detail = "Delete agents that are not needed, or shorten their definitions."
 
 
 class AgentVersionMismatch(BatonError, code="agent_version_mismatch", status=412, title="The agent has changed"):
-    """The agent is not what the caller takes it to be: somebody else has changed it."""
+    """Somebody else has changed the agent since the caller read it."""
 
     detail = "The agent has changed since you read it: read it again and repeat your change."
 
@@ -112,7 +112,7 @@ class ProcedureChanged(BatonError, code="procedure_changed", status=409, title="
 class ProcedureVersionMismatch(
     BatonError, code="procedure_version_mismatch", status=412, title="The procedure has changed"
 ):
-    """The version of a procedure is not what the caller takes it to be: somebody else has changed or decided on it."""
+    """Somebody else has changed a version of a procedure, or decided on it, since the caller read it."""
 
     detail = "The procedure has changed since you read it: read it again and repeat your change."
 
@@ -126,7 +126,7 @@ class ProcedureNameTaken(BatonError, code="procedure_name_taken", status=409, ti
 class TooManyProcedures(BatonError, code="too_many_procedures", status=409, title="Too many procedures"):
     """An approval over the number of procedures that an agent, or a tenant's agents together, may have."""
 
-    detail = "There are as many approved procedures as there may be. Retire one first."
+    detail = "The limit of approved procedures is reached. Retire one first."
 
 
 class DocumentUnreadable(BatonError, code="document_unreadable", status=422, title="The document cannot be read"):

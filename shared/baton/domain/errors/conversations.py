@@ -110,7 +110,7 @@ class NotAFork(BatonError, code="not_a_fork", status=409, title="Not a fork"):
 class NothingToMerge(BatonError, code="nothing_to_merge", status=409, title="Nothing to merge"):
     """A merge of a fork in which no agent has said anything."""
 
-    detail = "Nothing has been answered in this fork yet. Send it a message first."
+    detail = "No agent has answered in this fork yet. Send it a message first."
 
 
 class ApprovalsWaiting(BatonError, code="approvals_waiting", status=409, title="Approvals are waiting"):
@@ -122,7 +122,7 @@ class ApprovalsWaiting(BatonError, code="approvals_waiting", status=409, title="
 class WaitsForPeople(BatonError, code="waits_for_people", status=409, title="The conversation waits for people"):
     """A run that begins by itself, in a conversation that waits for an approval, is at a desk, or is closed."""
 
-    detail = "The conversation waits for an answer of people. The run begins after it."
+    detail = "The conversation waits for people to answer. The run begins after that."
 
 
 class EventNotTaken(BatonError, code="event_not_taken", status=422, title="The agent takes no such events"):
@@ -156,9 +156,9 @@ class QueueFull(BatonError, code="queue_full", status=429, title="Too many messa
 
 
 class AlreadyRunning(BatonError, code="already_running", status=409, title="The message is being answered"):
-    """The withdrawal of a message that has entered a run or has its turn."""
+    """The withdrawal of a message that has entered a run or is being answered."""
 
-    detail = "The message does not wait any more: it has entered a run, or has its turn. Cancel the run."
+    detail = "The message no longer waits: it has entered a run, or is being answered. Cancel the run."
 
 
 class MessageWithdrawn(BatonError, code="message_withdrawn", status=409, title="The message was withdrawn"):
@@ -176,7 +176,9 @@ class BranchUnavailable(BatonError, code="branch_unavailable", status=404, title
 class TooManyBranches(BatonError, code="too_many_branches", status=409, title="Too many branches"):
     """Another branch of a thread that has the largest number of them."""
 
-    detail = "This conversation has as many branches as one can have. It can go on; fork it to try more alternatives."
+    detail = (
+        "This conversation has reached the limit of branches. You can continue it, or fork it to try more alternatives."
+    )
 
 
 class BranchCrossesHandoff(BatonError, code="branch_crosses_handoff", status=409, title="A handoff is in between"):

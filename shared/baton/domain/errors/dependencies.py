@@ -105,7 +105,7 @@ class ModelRateLimited(ModelError, code="model_rate_limited"):
 
 
 class ModelTimeout(ModelError, code="model_timeout"):
-    """No answer, or no more of it, within the model's timeout."""
+    """No answer, or no further part of one, within the model's timeout."""
 
     detail = "The model took too long to answer. Please try again."
 

@@ -50,7 +50,7 @@ class LimitReached(BatonError, code="limit_reached", status=409, title="A limit 
 
 
 class LimitsChanged(BatonError, code="limits_changed", status=412, title="The limits have changed"):
-    """The tenant's limits are not what the caller takes them to be: somebody else has changed them."""
+    """Somebody else has changed the tenant's limits since the caller read them."""
 
     detail = "The limits have changed since you read them: read them again and repeat your change."
 

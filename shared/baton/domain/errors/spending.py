@@ -1,4 +1,4 @@
-"""Refusals of calls of models because of what they cost."""
+"""Refusals of calls of models because of their cost."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from baton.domain.errors.dependencies import ModelError
 
 
 class SpendingRefusal(ModelError):
-    """A call of a model that is not made. Code that goes on after a failure of the model goes on after it too."""
+    """A call of a model that is not made. Code that continues after a failure of the model continues after this too."""
 
 
 class SpendingLimitReached(

@@ -50,7 +50,7 @@ class Workflow:
     result: str | None = None
     """The answer of the tool that has completed it; None without one."""
     proposals: Data = field(default_factory=dict)
-    """Data of states behind the one that it went back to, by state. It counts only once it is given again."""
+    """Data of the states after the one to which it went back, by state. It counts only when it is collected again."""
 
     @property
     def own_copy(self) -> Workflow:

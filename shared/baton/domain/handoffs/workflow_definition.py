@@ -141,7 +141,7 @@ class WorkflowDefinition(Definition):
     """The name of an instance before that data is collected. Default: ``name``."""
     states: tuple[WorkflowState, ...] = Field(max_length=50)
     expiry_days: float = Field(default=30, gt=0, le=3650)
-    """The time for which an unfinished one can be continued."""
+    """The time for which an unfinished workflow can be continued."""
     on_exit: Literal["save", "discard"] = "save"
     """The treatment of an unfinished one when the user leaves."""
     produces: Literal["skill"] | None = None

@@ -41,7 +41,7 @@ class DefinitionChanged:
     goes_on_in: str
     """The state before the change if it still exists and the data still fit, otherwise the first. No data are lost."""
     reason: str | None = None
-    """The reason for which it cannot continue in its former state."""
+    """The reason why it cannot continue in its former state."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ MAX_PARTS_BYTES = 256 * 1024
 MAX_WITHHELD_BYTES = 32 * 1024
 """Bytes of fields that are kept in case that the API asks for them."""
 BYTES_A_TOKEN = 4
-"""Bytes of parts that are estimated as a token. Most of them are base64, of which no vocabulary is known."""
+"""Bytes of parts that are estimated as a token. Most of them are base64, for which no tokenizer is known."""
 
 
 class Replay(StrEnum):

@@ -26,7 +26,7 @@ MAX_AT_ONCE = 16
 MAX_BRANCHES = 100
 """Branches of one ``gather``."""
 MAX_DEPTH = 3
-"""The longest chain of agents with ``run`` of which each one asks the next."""
+"""The longest chain of agents with ``run`` in which each agent asks the next."""
 
 
 class StepKind(StrEnum):

@@ -100,5 +100,5 @@ class Task:
 
 
 def note_open_task(*, needs_sign_in: bool, has_data: bool) -> str:
-    """Return how the asking model goes on with a remote agent that keeps its task open."""
+    """Return how the asking model continues with a remote agent that keeps its task open."""
     return SIGN_IN if needs_sign_in else FORM if has_data else WAITS

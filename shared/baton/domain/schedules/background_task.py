@@ -15,7 +15,7 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.text import first_bytes, readable
 
 SHORTEST_PAUSE = timedelta(seconds=5)
-"""The shortest pause between two looks at a task whose tool says how often it may be read."""
+"""The shortest pause between two reads of a task whose tool sets the pause."""
 LOOKS_BEFORE_LONGER_PAUSES = 8
 """Looks in the pauses that such a tool names, until they are doubled; as many until they are doubled again."""
 FIRST_CHECK = timedelta(minutes=1)
@@ -90,7 +90,7 @@ class BackgroundTask:
     """The time of the next look at it; None once it has ended."""
     checks: int = 0
     poll_seconds: float | None = None
-    """The shortest pause between two looks, as the tool says; None if it does not say."""
+    """The shortest pause between two reads that the tool allows; None if it sets none."""
     ended_at: datetime | None = None
     result_run_id: str | None = None
     """The run that its result has begun."""

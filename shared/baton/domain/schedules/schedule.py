@@ -147,11 +147,11 @@ class Schedule:
         return moved._with_next(next(following, None))
 
     def pause(self) -> Self:
-        """Return the schedule without a next slot, until it goes on."""
+        """Return the paused schedule, which has no next slot."""
         return replace(self, paused=True, next_slot=None, next_at=None)
 
     def resume(self, now: datetime) -> Self:
-        """Return the schedule that goes on with its next slot. Raises ``InvalidRequest`` if it has none."""
+        """Return the resumed schedule with its next slot. Raises ``InvalidRequest`` if there is none."""
         resumed = replace(self, paused=False).plan(now)
         if resumed.next_at is None:
             raise InvalidRequest("The time of this schedule has passed while it was paused. Send a new `at` or `rule`.")

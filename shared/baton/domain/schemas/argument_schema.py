@@ -28,7 +28,7 @@ Part = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ArgumentSchema:
-    """A JSON Schema of arguments, which may come from outside and say anything."""
+    """A JSON Schema of arguments. It may come from another server, so nothing about it is certain."""
 
     root: Part
 
@@ -146,7 +146,7 @@ class ArgumentSchema:
         return humanise(name)
 
     def find_problem(self, path: str) -> str | None:
-        """Return why a path names no value that a sentence can hold; None if it names one."""
+        """Return why a path does not name a value that a sentence can contain; None if it does."""
         part: object = self.root
         walked: list[str] = []
         for name in path.split("."):
@@ -178,7 +178,7 @@ def _without_title(part: object) -> object:
 
 
 def _listed(keyword: object) -> list[Any]:
-    """Return the values of a keyword, of which one may stand alone. Behind references, keywords can be anything."""
+    """Return the values of a keyword, which may be a list or one text, and in referenced schemas anything else."""
     if isinstance(keyword, str):
         return [keyword]
     return keyword if isinstance(keyword, list) else []

@@ -98,7 +98,7 @@ _OLD = ("draft-04/", "draft-06/", "draft-07/", "2019-09/")
 
 
 class SchemaProblem(ValueError):
-    """A schema that cannot be used. The text says where it is wrong, and why."""
+    """A schema that cannot be used. The text names the place and the reason."""
 
     def __init__(self, reason: str, place: _Place = None) -> None:
         steps: list[str] = []
@@ -126,7 +126,7 @@ def check_declared(schema: object) -> None:
 
 
 def subschemas(schema: object) -> Iterator[Schema]:
-    """Yield the schema and those within it but true and false. Raises ``SchemaProblem`` where the form is wrong."""
+    """Yield the schema and those within it, except true and false. Raises ``SchemaProblem`` where the form is wrong."""
     for part, _ in _walk(schema):
         yield part
 

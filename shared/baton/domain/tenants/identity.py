@@ -18,7 +18,7 @@ SUBPROTOCOL = "baton.v1"
 """The WebSocket subprotocol. Clients offer it together with their token, and the server accepts only this one."""
 TENANT_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 PROJECT_TENANT = "~project"
-"""The owner of what a deployment's project brings for all tenants. It is no tenant's id: those have no tilde."""
+"""The owner of what a deployment's project has for all tenants. No tenant has this id: ids of tenants have no tilde."""
 MAX_USER_ID = 256
 """Characters, as for the ids below."""
 LANGUAGE_TAG = re.compile("[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")
@@ -110,7 +110,7 @@ class ProjectScope(Scope):
         super().__init__(PROJECT_TENANT, "~deployment", permissions)
 
     def __post_init__(self) -> None:
-        """Accept the ids that are no tenant's and no user's."""
+        """Accept the ids that belong to no tenant and no user."""
 
 
 def stored_scope(tenant_id: str, user_id: str) -> Scope:

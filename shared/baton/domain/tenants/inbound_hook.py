@@ -64,7 +64,7 @@ class InboundHook(BaseModel):
     secret: Annotated[
         str, StringConstraints(pattern=r"^baton/[a-z0-9]{1,16}/hooks/[A-Za-z0-9_/+=.@-]{1,150}$", max_length=200)
     ]
-    """The name of the secret in Secrets Manager. Of several texts in it, separated by white space, each counts."""
+    """The name of the secret in Secrets Manager. It may have several texts, separated by white space."""
     user: Place
     """The user of the conversation, or the pointer to their id."""
     thread: Place

@@ -119,7 +119,7 @@ class Overview:
     slowest: tuple[SlowTurn, ...] = ()
     costliest: tuple[ThreadCost, ...] = ()
     self_started: DayCounts = DayCounts()
-    """The turns among them that have begun by themselves."""
+    """Those of the turns that began by themselves."""
     models: Mapping[str, Usage] = field(default_factory=dict)
     """The tokens of each model whose name is known."""
 

@@ -85,7 +85,7 @@ def nano_limits(limit: SpendingLimit) -> Mapping[SpendingPeriod, int]:
 
 @dataclass(frozen=True, slots=True)
 class SpendingWarning:
-    """An account that has spent most of what it may."""
+    """An account that has spent most of its limit."""
 
     account: AccountKind
     period: SpendingPeriod

@@ -83,7 +83,7 @@ RULES = ("self_started_runs", "spending")
 LIMITS = tuple(name for name in LimitFields.model_fields if name not in RULES)
 """The limits that are numbers."""
 TALKING_LIMITS = LIMITS[LIMITS.index("thread_tokens") :]
-"""The limits under which, at 0, nobody could say anything."""
+"""The limits that must not be 0, because then nobody could send a message."""
 
 
 class DeploymentLimits(LimitFields):

@@ -177,7 +177,7 @@ class WebhookSettings:
         return [webhook for webhook in self.all if webhook.gets(tenant_id, event)]
 
     def find(self, webhook_id: str) -> Webhook | None:
-        """Return the one with this id; None if it was removed."""
+        """Return the webhook with this id; None if it was removed."""
         return next((webhook for webhook in self.all if webhook.id == webhook_id), None)
 
 

@@ -62,7 +62,7 @@ def parse_content(raw: object, field: str = "content") -> Content:
 
 
 def field_path(location: Iterable[str | int]) -> str:
-    """Return the name by which errors call a field: ``messages[0].timestamp``."""
+    """Return the name of a field in errors: ``messages[0].timestamp``."""
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in location).removeprefix(".")
 
 

@@ -398,7 +398,7 @@ class StoredMessage:
 
     @property
     def finish_reason(self) -> str | None:
-        """The reason for which an answer is incomplete; None if it is complete."""
+        """The reason why an answer is incomplete; None if it is complete."""
         return LENGTH if self.is_cut else None
 
     @property

@@ -25,7 +25,7 @@ MAX_RESUMABLE = 3
 
 
 class SpecialistProblem(Enum):
-    """The reason for which the active specialist cannot continue."""
+    """The reason why the active specialist cannot continue."""
 
     LOST = auto()
     """Its workflow has ended or continues in another thread. The user is not notified."""
@@ -164,7 +164,7 @@ class RunningConversation:
         return replace(self._with_handoff(handoff), handoff=handoff)
 
     def without_summaries(self, opening: StoredMessage) -> Self:
-        """Return it without what the handoffs of the run that begins with ``opening`` say of its question."""
+        """Return it without the parts of handoffs that quote the question of the run that begins with ``opening``."""
 
         def blank(request: HandoffRequest) -> HandoffRequest:
             return replace(request, context_summary="") if request.ordinal == opening.ordinal else request
@@ -212,7 +212,7 @@ class RunningConversation:
         return back._resumable_again(resumable), resumable
 
     def release(self, outcome: HandoffOutcome, now: datetime) -> Self:
-        """Make the main agent active again where the workflow is no longer this thread's to save."""
+        """Make the main agent active again if another thread has taken over the workflow."""
         is_saved = self.workflow is not None and self.workflow.status is WorkflowStatus.SAVED
         return (self if is_saved else replace(self, workflow=None)).return_to_main(outcome, now)[0]
 

@@ -18,7 +18,7 @@ from baton.domain.threads.interrupt import Interrupt, PendingInterrupts
 
 
 class EndReason(StrEnum):
-    """The reason for which the session ended."""
+    """The reason why the session ended."""
 
     USER_CLOSED = "UserClosed"
     PERSON_CLOSED = "PersonClosed"
@@ -78,7 +78,7 @@ class LeaseTimes:
     refresh: float = 2.0
     """Seconds between a worker's checks for watchers, requests to stop, and requests for a sign of life."""
     quiet: float = 1.5
-    """Seconds for which a run may give no sign of life before its worker is asked for one."""
+    """Seconds after a run's last sign of life after which its worker is asked for another."""
     answered: float = 10.0
     """The same once it has answered: it renews its lease that often without being asked."""
     answer: float = 6.0

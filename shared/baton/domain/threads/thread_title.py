@@ -1,4 +1,4 @@
-"""Titles of threads: which ones users may give, and how a model's text becomes one."""
+"""Titles of threads: the titles that users may set, and a model's text made into a title."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class MessageRequest:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the message is only what the user says next: no branch, task, event or result of a client's tool."""
+        """Whether the message only continues the conversation: no branch, task, event or result of a client's tool."""
         has_results = self.client is not None and bool(self.client.results)
         return self.branch is None and self.a2a_task is None and self.begun_by is None and not has_results
 

@@ -14,7 +14,7 @@ from baton.domain.threads.thread_change import ChangeRecord
 DEAD_LIFETIME = timedelta(days=30)
 """The time for which a dead delivery is kept and can be sent again."""
 MAX_REASON = 200
-"""Characters of the reason for which a delivery was given up."""
+"""The most characters of the reason why a delivery was given up."""
 
 
 class WebhookDelivery(ChangeRecord):

@@ -102,7 +102,7 @@ class SkillMaking:
         own = await self.skills.in_use(scope, agent_id)
         if len(own) >= MAX_PRIVATE and all(procedure.slug != slug_of(str(name)) for procedure in own):
             raise IllegalTransition(
-                "The skill cannot be saved: the user has as many skills as they may have. "
+                "The skill cannot be saved: the user has reached the limit of skills. "
                 "Tell the user that one has to be removed first"
             )
         return ""

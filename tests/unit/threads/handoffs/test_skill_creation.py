@@ -190,5 +190,5 @@ async def test_a_skill_over_the_limit_is_not_saved_and_the_user_learns_it(monkey
     await harness.say("m1", "create a skill")
     assert await harness.private_skills.of_user(harness.ada) == []
     results = [str(prompt.content) for prompt in harness.model.asked[-1].prompts if prompt.role.value == "tool"]
-    assert "as many skills as they may have" in results[-1]
+    assert "reached the limit of skills" in results[-1]
     assert (await harness.state())["workflow"]["state"] == "TESTING"
