@@ -10,6 +10,7 @@ from typing import Any
 import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, ProfileNotFound, TokenRetrievalError
+from botocore.parsers import ResponseParserError
 
 from baton_deployment.errors import DeploymentError
 from baton_deployment.regions import choose_region
@@ -18,6 +19,9 @@ from baton_deployment.stages import Stage
 DENIED = frozenset(
     {"AccessDenied", "AccessDeniedException", "AuthorizationError", "UnauthorizedOperation", "UnauthorizedException"}
 )
+AWS_ERRORS = (BotoCoreError, ClientError, ResponseParserError)
+"""Errors of a request to AWS. The last one, which is no ``BotoCoreError``, is of an answer that is not AWS's."""
+A_PAGE = "the answer is a page, not AWS's: it comes from a proxy or another server"
 SIGN_IN = (
     "set AWS_PROFILE (and `aws sso login` if it needs that), or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (and "
     "AWS_SESSION_TOKEN)"
@@ -92,17 +96,19 @@ def problems_explained(what: str) -> Iterator[None]:
         ) from None
     except TokenRetrievalError as problem:
         raise DeploymentError(_plain(problem)) from None
-    except (BotoCoreError, ClientError) as problem:
+    except AWS_ERRORS as problem:
         raise DeploymentError(f"{what}: {explain(problem)}") from problem
 
 
-def explain(problem: BotoCoreError | ClientError) -> str:
-    """Return one line about an error of AWS."""
+def explain(problem: Exception) -> str:
+    """Return one line about an error of ``AWS_ERRORS``."""
+    if isinstance(problem, ResponseParserError):
+        return A_PAGE
     if isinstance(problem, ClientError):
         error = problem.response.get("Error", {})
         message = " ".join(str(error.get("Message", "")).split())
         if message.startswith("<"):
-            message = "the answer is a page, not AWS's"  # of a proxy, or of another server
+            message = A_PAGE
         return f"{error.get('Code', 'error')}: {message} ({problem.operation_name})"
     return _plain(problem)
 
@@ -117,5 +123,5 @@ def is_denied(problem: Exception) -> bool:
     return isinstance(problem, ClientError) and code_of(problem) in DENIED
 
 
-def _plain(problem: BotoCoreError) -> str:
+def _plain(problem: Exception) -> str:
     return " ".join(str(problem).split())

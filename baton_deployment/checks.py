@@ -7,9 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from botocore.exceptions import BotoCoreError, ClientError
-
-from baton_deployment.account import explain, is_denied
+from baton_deployment.account import AWS_ERRORS, explain, is_denied
 
 WIDTH = 120
 
@@ -59,7 +57,7 @@ def asked(name: str, check: Callable[[], Iterable[Check]]) -> Iterator[Check]:
     """Yield the results of a check that asks AWS. An error of AWS makes it one that could not be made."""
     try:
         yield from check()
-    except (ClientError, BotoCoreError) as problem:
+    except AWS_ERRORS as problem:
         missing = "The caller lacks a permission" if is_denied(problem) else "AWS did not answer it"
         yield unknown(name, f"{missing}: {explain(problem)}")
 

@@ -7,10 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from baton.adapters.agents.agent_files import AgentFiles
-from baton_deployment.account import Account, problems_explained
+from baton_deployment.account import AWS_ERRORS, Account, problems_explained
 from baton_deployment.checks import Outcome, lines_of
 from baton_deployment.contents import Contents
 from baton_deployment.deployed_stack import (
@@ -249,7 +247,7 @@ def _find_quota(account: Account) -> int | None:
     """Return the account's quota of executions at once, for its alarm; None if the caller may not read it."""
     try:
         return read_quota(account)
-    except (BotoCoreError, ClientError):
+    except AWS_ERRORS:
         return None  # the preflight has reported it
 
 

@@ -141,9 +141,8 @@ def tear_down(teardown: Teardown, chosen: Collection[str], confirm: Callable[[st
         command = f"baton teardown {teardown.stage.name} {' '.join(teardown.choices)}"
         write(f"\nNothing was deleted. Name what is to be deleted, of: {command}")
         return
-    answer = confirm(
-        f"\nDelete {', '.join(chosen)}? {_recovery(chosen)} Type the stack's name, {teardown.stage.stack}: "
-    )
+    recovery = _recovery([part for part in teardown.parts if part.choice in chosen], STACK in chosen)
+    answer = confirm(f"\nDelete {', '.join(chosen)}? {recovery} Type the stack's name, {teardown.stage.stack}: ")
     if answer.strip() != teardown.stage.stack:
         raise DeploymentError("That is another name: nothing was deleted.")
     teardown.delete(chosen, write)
@@ -235,11 +234,17 @@ def _mark(choice: str, chosen: Collection[str]) -> str:
     return f"{'will be deleted' if choice in chosen else 'stays':15}"
 
 
-def _recovery(chosen: Collection[str]) -> str:
-    """Return a sentence about how long what is deleted can be restored."""
-    if "secrets" not in chosen:
+def _recovery(chosen: Collection[Part], stack: bool) -> str:
+    """Return sentences about how long what is deleted can be restored."""
+    sentences = []
+    kinds = {part.kind for part in chosen}
+    if TABLE in kinds:
+        sentences.append("DynamoDB keeps a backup of a deleted table with its conversations for 35 days.")
+    if SECRET in kinds:
+        sentences.append("Secrets can be restored for 30 days.")
+    if not sentences:
         return "It cannot be restored."
-    return "Secrets can be restored for 30 days." + (" Nothing else can." if set(chosen) != {"secrets"} else "")
+    return " ".join(sentences) + (" Nothing else can be restored." if stack or kinds - {TABLE, SECRET} else "")
 
 
 def _delete(account: Account, part: Part) -> str:

@@ -8,12 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
+from botocore.exceptions import ClientError, NoCredentialsError
 
 from baton.adapters.agents.agent_files import AgentFileError
 from baton.domain.tenants.egress_policy import EgressPolicy
 from baton.settings.document import InvalidDocument, SettingsDocument, read_document
-from baton_deployment.account import NO_CREDENTIALS, SIGN_IN, Account, code_of, explain
+from baton_deployment.account import AWS_ERRORS, NO_CREDENTIALS, SIGN_IN, Account, code_of, explain
 from baton_deployment.checks import Check, Outcome, asked, fails, lines_of, summary_of, unknown
 from baton_deployment.contents import Contents
 from baton_deployment.deployed_stack import read_outputs
@@ -129,7 +129,7 @@ class Preflight:
         try:
             deployed = read_deployed(account, read_outputs(account, self.stage.stack)["BucketName"])
             return read_document(deployed.text).allowed_hosts if deployed is not None else ()
-        except (DeploymentError, InvalidDocument, ClientError, BotoCoreError):
+        except (DeploymentError, InvalidDocument, *AWS_ERRORS):
             return ()  # there is no stack yet, or its settings are to be replaced
 
     def _provider_secrets(self) -> dict[str, str]:
@@ -209,7 +209,7 @@ def _identity(account: Account) -> Generator[Check, None, dict[str, Any] | None]
     except NoCredentialsError:
         yield fails("account", NO_CREDENTIALS)
         return None
-    except BotoCoreError as problem:
+    except AWS_ERRORS as problem:
         yield fails("account", f"in {account.region}: {explain(problem)}", advice_on_region(account.region))
         return None
     yield check

@@ -19,6 +19,8 @@ YOUNG = 100
 """The quota below which connections, requests and turns soon keep each other from running."""
 KEPT_FREE = 100
 """Lambda refuses reservations that leave fewer for all other functions."""
+LEAST_TURNS = 2
+"""The least concurrency that Lambda accepts for a queue."""
 BACKGROUND = 10
 """Executions for requests, connections and the functions of each minute, beside the turns."""
 
@@ -45,7 +47,7 @@ def check_concurrency(account: Account, template: DeployedTemplate) -> Iterator[
             CONCURRENCY,
             f"{quota} executions at once in this account, as young accounts have. Every connection, request and "
             f"answer in progress is one: enough to try it, for about {max(1, quota // 2)} people at the same time",
-            raise_it,
+            f"Set MaximumConcurrentTurns to {max(LEAST_TURNS, quota // 2)} until then. {raise_it}",
         )
     elif turns is not None and quota < turns + BACKGROUND:
         yield note(

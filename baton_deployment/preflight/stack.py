@@ -86,4 +86,10 @@ def _left_over(account: Account, stack: str) -> Iterator[Check]:
             f"aws secretsmanager delete-secret --secret-id {key} --force-delete-without-recovery "
             f"--region {account.region}"
         )
-        yield fails(LEFT_OVER, f"the secret {key} of an earlier stack, perhaps scheduled for deletion", command)
+        warning = (
+            "It opens the tokens of push configurations in a kept table. If you need them, store its value first, and\n"
+            "put it into the new stack's secret later (docs/how-to/restore.md). This deletes it for good:\n"
+        )
+        yield fails(
+            LEFT_OVER, f"the secret {key} of an earlier stack, perhaps scheduled for deletion", warning + command
+        )

@@ -176,17 +176,22 @@ def test_a_caller_who_may_not_ask_about_permissions_is_not_stopped(aws: str, arn
 
 
 @pytest.mark.parametrize(
-    ("quota", "outcome", "detail"),
+    ("quota", "outcome", "detail", "advice"),
     [
-        (10, Outcome.NOTE, "10 executions at once in this account, as young accounts have"),
-        (200, Outcome.NOTE, "MaximumConcurrentTurns (200) can take them all"),
-        (1000, Outcome.FINE, "1000 executions at once"),
+        (
+            10,
+            Outcome.NOTE,
+            "10 executions at once in this account, as young accounts have",
+            "MaximumConcurrentTurns to 5",
+        ),
+        (200, Outcome.NOTE, "MaximumConcurrentTurns (200) can take them all", "MaximumConcurrentTurns to 100"),
+        (1000, Outcome.FINE, "1000 executions at once", ""),
     ],
 )
-def test_the_quota_of_executions_is_explained(aws: str, quota: int, outcome: Outcome, detail: str) -> None:
+def test_the_quota_of_executions_is_explained(aws: str, quota: int, outcome: Outcome, detail: str, advice: str) -> None:
     functions = Answers(get_account_settings={"AccountLimit": {"ConcurrentExecutions": quota}})
     check = only(check_concurrency(AnsweredAccount(**{"lambda": functions}), template(ConcurrencyQuota=str(quota))))
-    assert (check.outcome, detail in check.detail) == (outcome, True)
+    assert (check.outcome, detail in check.detail, advice in check.advice) == (outcome, True, True)
 
 
 @pytest.mark.parametrize(
@@ -215,7 +220,9 @@ def test_what_an_earlier_stack_has_left_under_fixed_names_is_found(
     assert fine.outcome is Outcome.FINE
     assert [check.outcome for check in left] == [Outcome.FAILS, Outcome.FAILS]
     assert "aws logs delete-log-group --log-group-name /aws/lambda/left-over/turns" in left[0].advice
-    assert "--secret-id left-over/push-key --force-delete-without-recovery" in left[1].advice
+    assert (
+        "This deletes it for good:\naws secretsmanager delete-secret --secret-id left-over/push-key" in left[1].advice
+    )
 
 
 def test_secrets_that_functions_can_use_are_fine(aws: str, secrets: Callable[[str, str], None]) -> None:

@@ -102,7 +102,8 @@ def test_without_a_choice_it_shows_what_there_is(stage: Stage) -> None:
     [
         (["stack"], "It cannot be restored."),
         (["secrets"], "Secrets can be restored for 30 days. Type"),
-        (["stack", "secrets"], "Secrets can be restored for 30 days. Nothing else can."),
+        (["stack", "secrets"], "Secrets can be restored for 30 days. Nothing else can be restored."),
+        (["stack", "table"], "DynamoDB keeps a backup of a deleted table with its conversations for 35 days. Nothing"),
     ],
 )
 def test_what_will_be_deleted_is_announced_and_can_be_refused(stage: Stage, chosen: list[str], warning: str) -> None:
