@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-from baton_local.root import ROOT
+from baton_deployment.policies import NAMES, read_policy
 
 PATH = "docs/reference/deployer-policy.json"
-NAMES = "baton-*"
-"""The stacks' names in the policy. Every name that a stack makes begins with its own."""
 
 # The simulator takes no wildcards in actions, so these stand for those of the policy.
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
@@ -53,12 +49,6 @@ class Question:
     """Values of the condition keys."""
 
 
-def read_policy() -> dict[str, Any]:
-    """Return the policy as it is documented."""
-    policy: dict[str, Any] = json.loads((ROOT / PATH).read_text())
-    return policy
-
-
 def questions(account: str, region: str, stack: str) -> list[Question]:
     """Return one question for each statement of the policy, about a resource of the stack."""
     return [
@@ -71,7 +61,7 @@ def questions(account: str, region: str, stack: str) -> list[Question]:
                 for key, values in conditions.items()
             },
         )
-        for statement in read_policy()["Statement"]
+        for statement in read_policy("deployer")["Statement"]
     ]
 
 

@@ -229,8 +229,9 @@ def deploy_account(write: Write, *, asks: bool = True) -> None:
     command = in_region(("sam", "deploy", *config), account.region)
     if not asks:
         command = (*command, "--no-confirm-changeset")
+    program, variables = find_sam(), sam_variables(account.region)
     write(f"$ {shlex.join(command)}")
-    run_sam(find_sam(), command, ROOT, sam_variables(account.region))
+    run_sam(program, command, ROOT, variables)
 
 
 def is_protected(stage: Stage) -> bool:

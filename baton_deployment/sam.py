@@ -6,11 +6,14 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from baton_deployment.checks import Check, fails, fine
 from baton_deployment.errors import DeploymentError
 from baton_deployment.regions import with_region
+
+PROGRAMS = "programs"
 
 
 def find_sam() -> str:
@@ -23,6 +26,20 @@ def find_sam() -> str:
             "`pipx install aws-sam-cli`."
         )
     return program
+
+
+def check_programs() -> Iterator[Check]:
+    """Yield whether the programs of a build are on PATH."""
+    try:
+        find_sam()
+        sam_variables(None)
+    except DeploymentError as problem:
+        yield fails(PROGRAMS, str(problem))
+        return
+    if shutil.which("make") is None:
+        yield fails(PROGRAMS, "SAM packs the layers with make, and `make` is not on PATH. Install it.")
+    else:
+        yield fine(PROGRAMS, "sam, uv and make are on PATH")
 
 
 def sam_variables(region: str | None) -> dict[str, str]:

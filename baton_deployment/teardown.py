@@ -101,6 +101,7 @@ class Teardown:
             yield f"{_mark(STACK, chosen)} {STACK:<14} {name} in {region}: APIs, functions, queues, roles, alarms"
             logs = f"{len(self.log_groups)} log groups with their entries"
             yield f"{'':15} {'':<14} With it go {logs}: export first what is evidence."
+            yield f"{'':15} {'':<14} With it goes {name}/push-key, which opens push configurations of the table."
         else:
             yield f"{'':15} {STACK:<14} {name} is not in {region}"
         for part in self.parts:

@@ -10,6 +10,7 @@ def ask(question: str, otherwise: str) -> str:
     try:
         return input(question)
     except EOFError:
+        print()  # noqa: T201 - the question ends its line
         raise DeploymentError(f"Nobody answers, {otherwise}") from None
 
 

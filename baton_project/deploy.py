@@ -9,6 +9,7 @@ from pathlib import Path
 from baton_deployment.deployment import Deployment, build, deploy, deploy_account
 from baton_deployment.errors import DeploymentError
 from baton_deployment.libraries import ProjectDocuments
+from baton_deployment.policies import render_policy
 from baton_deployment.preflight import run_preflight
 from baton_deployment.stages import Stage, read_stage
 from baton_deployment.terminal import agree_to_deploy
@@ -26,6 +27,11 @@ Write = Callable[[str], None]
 def shell_lines(folder: Path, stage: str) -> str:
     """Return the steps of a deployment, with the commands as a shell takes them. Raises ``ProjectProblem``."""
     return plan(Project.found(folder), stage).shell_lines()
+
+
+def find_policy(folder: Path, stage: str, name: str) -> str:
+    """Return an IAM policy with the names of a stage, as JSON. Raises ``ProjectProblem`` and ``DeploymentError``."""
+    return render_policy(name, plan(Project.found(folder), stage).stage)
 
 
 def check_stage(folder: Path, stage: str, write: Write, *, asks_model: bool, accepts_unchecked: bool = False) -> None:

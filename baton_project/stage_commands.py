@@ -38,6 +38,9 @@ def deploy(
     account: Annotated[
         bool, typer.Option("--account", help="Once in an account and region: set API Gateway's logging role.")
     ] = False,
+    policy: Annotated[
+        str, typer.Option(help="Print the IAM policy of a deployer, of restore or of teardown, for the stage's names.")
+    ] = "",
     unchecked: Annotated[bool, typer.Option("--unchecked", help="Accept checks that cannot be made.")] = False,
     yes: Annotated[
         bool,
@@ -48,12 +51,14 @@ def deploy(
 ) -> None:
     """Check, build and deploy the project to AWS by SAM, publish its front ends, and try it."""
     with _carrying_out("deploy"):
-        from baton_project.deploy import carry_out, check_stage, set_up_account, shell_lines
+        from baton_project.deploy import carry_out, check_stage, find_policy, set_up_account, shell_lines
 
         if account:
             set_up_account(typer.echo, asks=not yes)
         elif not stage:
             raise ProjectProblem("Name a stage of samconfig.toml: `baton deploy dev`.")
+        elif policy:
+            typer.echo(find_policy(folder, stage, policy))
         elif dry_run:
             typer.echo(shell_lines(folder, stage))
         elif check_only:

@@ -45,6 +45,7 @@ from baton_deployment.preflight.secrets import check_references, check_secrets
 from baton_deployment.preflight.stack import STATE, check_name, check_state
 from baton_deployment.preflight.tokens import TOKENS, check_tokens
 from baton_deployment.regions import advice_on_region
+from baton_deployment.sam import check_programs
 from baton_deployment.settings_file import check_settings_file, path_of, read_settings_file
 from baton_deployment.settings_put import read_deployed
 from baton_deployment.stage_home import home_problem, remedy
@@ -104,6 +105,7 @@ class Preflight:
         yield from check_stage_addresses(template, self._settings())
         if contents is not None:
             yield from self._project(contents, template, account)
+        yield from check_programs()
         yield from check_python()
         yield from check_sizes(template, self.build)
         if self.asks_model:

@@ -43,7 +43,8 @@ def check_permissions(account: Account, who: dict[str, Any], stack: str) -> Iter
         return
     if missing:
         some = ", ".join(missing[:SHOWN]) + (f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else "")
-        yield fails(PERMISSIONS, f"not allowed: {some}", f"Attach {PATH} to {principal}, or ask for it.")
+        advice = f"Attach the deployer's policy to {principal}, or ask for it: baton deploy STAGE --policy deployer"
+        yield fails(PERMISSIONS, f"not allowed: {some}", advice)
     else:
         yield fine(PERMISSIONS, "the deployer's policy is granted, as far as IAM's simulator knows")
 

@@ -107,9 +107,9 @@ class _Command:
         if self.request.from_start:
             progress_file.remove()
         self.write(
-            f"Restoring {self.request.choice.description} from {source.name}, {source.at:%Y-%m-%d %H:%M:%S} UTC, "
+            f"Restoring {self.request.choice.description} from {source.name}, {source.at:%Y-%m-%d %H:%M:%S} UTC,\n"
+            f"into {self.live_name}.\n"
         )
-        self.write(f"into {self.live_name}.\n")
         asyncio.run(self._restore(source, progress_file))
 
     async def _restore(self, source: RestoredTable, progress_file: ProgressFile) -> None:

@@ -29,6 +29,14 @@ LINES: Mapping[Outcome, str] = {
 }
 
 
+DONE: Mapping[Outcome, str] = {
+    Outcome.RESTORED: "were missing and are back",
+    Outcome.COMPLETED: "lacked items or files, which are back",
+    Outcome.REPLACED: "had changed since and are replaced",
+}
+"""Lines after a restore, where they differ from those of its plan."""
+
+
 @dataclass(slots=True)
 class Counts(ItemCounts):
     """Counts by outcome and by kind."""
@@ -85,7 +93,7 @@ class Counts(ItemCounts):
         """Yield the counts as lines for an operator: of a plan, or of what was done."""
         for outcome, text in LINES.items():
             if number := self.conversations[outcome.value]:
-                yield f"{number:>9,} conversations {text}"
+                yield f"{number:>9,} conversations {text if planned else DONE.get(outcome, text)}"
                 for entry in self.listed.get(outcome.value, ()):
                     yield f"{'':>11}{entry}"
         for name, number in sorted(self.items.items()):

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 import pytest
 
-from baton_deployment.deployer_policy import questions, read_policy
-from tests.infrastructure.stack import ROOT, Stack, as_list
+from baton_deployment.deployer_policy import questions
+from baton_deployment.errors import DeploymentError
+from baton_deployment.policies import LIMIT, POLICIES, read_policy, render_policy
+from baton_deployment.stages import Stage
+from tests.infrastructure.stack import Stack, as_list
 
 SERVICES = {"ApiGatewayV2": "apigateway", "OpenSearchService": "es", "StepFunctions": "states"}
 """Prefixes of actions, where they are not the lower-case name in the types of resources."""
-LONGEST = 6144
-"""Characters of a managed policy without white space, as IAM counts."""
-STATEMENTS = read_policy()["Statement"]
+STATEMENTS = read_policy("deployer")["Statement"]
 
 
 def actions() -> set[str]:
@@ -30,7 +32,7 @@ def test_every_service_of_the_template_is_granted_and_no_other(stack: Stack) -> 
 
 
 def test_it_fits_into_one_managed_policy() -> None:
-    assert len(json.dumps(read_policy(), separators=(",", ":"))) <= LONGEST
+    assert len(json.dumps(read_policy("deployer"), separators=(",", ":"))) <= LIMIT
 
 
 def test_it_reads_no_conversation() -> None:
@@ -49,7 +51,7 @@ def test_it_reads_no_secret() -> None:
 
 def granted(action: str, resource: str) -> bool:
     """Whether the policies of deployers and of teardown grant an action on a resource, as IAM compares names."""
-    teardown = json.loads((ROOT / "docs/reference/teardown-policy.json").read_text())["Statement"]
+    teardown = read_policy("teardown")["Statement"]
     return any(
         any(fnmatchcase(action, pattern) for pattern in as_list(statement["Action"]))
         and any(fnmatchcase(resource, pattern) for pattern in as_list(statement["Resource"]))
@@ -112,3 +114,15 @@ def test_the_simulator_is_asked_about_each_statement_with_actions_it_knows_and_t
     assert table.resource == "arn:aws:dynamodb:eu-central-1:123456789012:table/shop-dev-example"
     passing = next(each for each in asked if each.actions == ("iam:PassRole",))
     assert passing.context == {"iam:PassedToService": "lambda.amazonaws.com"}
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_project_gets_the_policies_with_its_own_names(name: str, tmp_path: Path) -> None:
+    parameters = {"Stage": "dev", "EmbedKeysSecret": "shop/dev/embed-keys", "ModelKeySecret": "shop/dev/model-key"}
+    stage = Stage("dev", tmp_path / "samconfig.toml", "shop-dev", parameters)
+    policy = render_policy(name, stage)
+    assert "baton-*" not in policy
+    assert "baton/*" not in policy
+    assert ("secret:shop/dev/embed-keys-??????" in policy) is (name != "restore")
+    with pytest.raises(DeploymentError, match="; a managed policy may have"):
+        render_policy("deployer", Stage("dev", stage.file, "a-very-long-name-of-a-project-and-stage", parameters))

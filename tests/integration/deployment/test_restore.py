@@ -8,12 +8,17 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from baton.adapters.dynamodb.table import Table
 from baton_deployment.account import Account
+from baton_deployment.policies import render_policy
+from baton_deployment.stages import Stage
+from baton_local.roles.requests import Names, requests
 from tests.command_line import make_project, run_baton
 from tests.integration.deployment.conftest import REGION, SOURCE
 
@@ -25,6 +30,7 @@ STATE_MACHINE = {"StartAt": "Done", "States": {"Done": {"Type": "Succeed"}}}
 class DeployedStage:
     """A stage with a table, a bucket with versions and the state machine that forgets."""
 
+    name: str
     project: Path
     account: Account
     table: str
@@ -101,7 +107,7 @@ def stage(aws: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
         tmp_path, f'version = 0.1\n[dev.deploy.parameters]\nstack_name = "{name}"\nregion = "{REGION}"\n'
     )
     monkeypatch.setattr("baton_deployment.restoring.restored_table.POLL_SECONDS", 0.01)
-    yield DeployedStage(project, account, outputs["TableName"], outputs["BucketName"], outputs["ForgetUserArn"])
+    yield DeployedStage(name, project, account, outputs["TableName"], outputs["BucketName"], outputs["ForgetUserArn"])
     account.client("cloudformation").delete_stack(StackName=name)
 
 
@@ -184,3 +190,66 @@ def test_wrong_usage_says_what_to_do(stage: DeployedStage) -> None:
         assert message in stage.refuse(*arguments)
     stage.begin_recovery()
     assert "The last five minutes or so are never among them" in stage.refuse("--at", "2020-01-01T00:00:00Z")
+
+
+RESTORING = [
+    *("Query", "Scan", "GetItem", "PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem"),
+    "RestoreTableToPointInTime",
+]
+"""Actions that DynamoDB asks the caller of a restoration for, on both tables."""
+
+
+def test_the_documented_policy_grants_each_call(stage: DeployedStage, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = f"arn:aws:dynamodb:{REGION}:123456789012:table"
+    calls: set[tuple[str, str]] = set()
+    names = Names(socket_api="", partition_key="PK")
+
+    def note(service: str, operation: str, params: dict[str, Any]) -> None:
+        if operation == "RestoreTableToPointInTime":
+            both = params["SourceTableName"], params["TargetTableName"]
+            calls.update((f"dynamodb:{action}", f"{tables}/{name}") for action in RESTORING for name in both)
+            return
+        for request in requests(service, operation, params, names):
+            is_version = operation == "DeleteObject" and "VersionId" in params
+            calls.add(("s3:DeleteObjectVersion" if is_version else request.action, request.resource))
+        if "CopySource" in params:
+            source = params["CopySource"]
+            calls.add(("s3:GetObjectVersion", f"arn:aws:s3:::{source['Bucket']}/{source['Key']}"))
+
+    def watched(own: Account, service: str, **options: Any) -> Any:
+        made = clients(own, service, **options)
+        made.meta.events.register(
+            "before-parameter-build",
+            lambda params, model, **_: note(model.service_model.service_name, model.name, params),
+        )
+        return made
+
+    async def ask(table: Table, operation: str, **params: Any) -> Any:
+        note("dynamodb", operation, params)
+        return await direct(table, operation, **params)
+
+    clients, direct = Account.client, Table._ask
+    stage.put(*conversation())
+    s3 = stage.account.client("s3")
+    for name in ("removed", "replaced"):
+        s3.put_object(Bucket=stage.bucket, Key=f"acme/{THREAD}/files/{name}", Body=b"text")
+    at = stage.begin_recovery()
+    stage.lose(*((item["PK"], item["SK"]) for item in conversation()))
+    s3.put_object(Bucket=stage.bucket, Key=f"acme/{THREAD}/files/replaced", Body=b"other")
+    for name in ("removed", "replaced"):
+        s3.delete_object(Bucket=stage.bucket, Key=f"acme/{THREAD}/files/{name}")
+    monkeypatch.setattr(Account, "client", watched)
+    monkeypatch.setattr(Table, "_ask", ask)
+    stage.restore("--at", at, "--yes")
+    assert len({action for action, _ in calls}) > 10
+
+    policy = json.loads(render_policy("restore", Stage("dev", stage.project / "samconfig.toml", stage.name, {})))
+    for action, arn in calls:
+        if action in {"cloudformation:DescribeStacks", "sts:GetCallerIdentity"}:
+            continue  # of the stack by its name, and always allowed
+        granting = [
+            statement
+            for statement in policy["Statement"]
+            if action in statement["Action"] and any(fnmatchcase(arn, pattern) for pattern in statement["Resource"])
+        ]
+        assert granting, (action, arn)

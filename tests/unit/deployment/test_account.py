@@ -52,9 +52,11 @@ def test_a_page_that_cannot_be_parsed_is_one_line_too(monkeypatch: pytest.Monkey
     thread.start()
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_port}")
     account = Account("eu-central-1")
-    with pytest.raises(DeploymentError, match="^The account is unknown: the answer is a page"):
-        with problems_explained("The account is unknown"):
-            account.client("sts").get_caller_identity()
+    with (
+        pytest.raises(DeploymentError, match=r"^The account is unknown: the answer is a page"),
+        problems_explained("The account is unknown"),
+    ):
+        account.client("sts").get_caller_identity()
     [row] = asked("stack state", lambda: check_state(account, "baton-dev"))
     assert (row.outcome, "AWS did not answer it: the answer is a page" in row.detail) == (Outcome.UNKNOWN, True)
     server.shutdown()

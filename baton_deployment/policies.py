@@ -1,0 +1,58 @@
+"""The documented policies of those who deploy, restore and remove stages, for the names of a stage."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from baton_deployment.errors import DeploymentError
+from baton_deployment.stages import Stage
+from baton_deployment.template import DeployedTemplate
+from baton_local.root import ROOT
+
+POLICIES = ("deployer", "restore", "teardown")
+NAMES = "baton-*"
+"""The stacks' names in the documented policies. Every name that a stack makes begins with its own."""
+SECRETS = ":secret:baton/*"
+"""The end of the ARN of the stages' secrets in the documented policies."""
+LIMIT = 6144
+"""Characters of a managed policy without white space, as IAM counts."""
+
+
+def read_policy(name: str) -> dict[str, Any]:
+    """Return a policy as it is documented."""
+    policy: dict[str, Any] = json.loads((ROOT / "docs" / "reference" / f"{name}-policy.json").read_text())
+    return policy
+
+
+def render_policy(name: str, stage: Stage) -> str:
+    """Return a policy as JSON, for the stack of a stage and its secrets. Raises ``DeploymentError``."""
+    if name not in POLICIES:
+        raise DeploymentError(f"There is no policy {name!r}. There are: {', '.join(POLICIES)}.")
+    policy = read_policy(name)
+    secrets = _secrets_of(stage)
+    for statement in policy["Statement"]:
+        resources = statement["Resource"]
+        if isinstance(resources, list):
+            statement["Resource"] = [named for arn in resources for named in _rename(arn, stage.stack, secrets)]
+    length = len(json.dumps(policy, separators=(",", ":")))
+    if length > LIMIT:
+        raise DeploymentError(
+            f"With the names of {stage.stack} the policy has {length} characters; a managed policy may have {LIMIT}. "
+            f"Choose a shorter stack_name, or take docs/reference/{name}-policy.json with a shorter prefix."
+        )
+    return json.dumps(policy, indent=2)
+
+
+def _secrets_of(stage: Stage) -> list[str]:
+    """Return the names of the stage's secrets: those that parameters name, and those of its tools and agents."""
+    template = DeployedTemplate.read(ROOT / "template.yaml", stage.parameters, stage.stack, "eu-central-1")
+    named = [f"{value}-??????" for name, value in template.values.items() if name.endswith("Secret") and value]
+    return [*named, f"baton/{template.values['Stage']}/*"]
+
+
+def _rename(arn: str, stack: str, secrets: list[str]) -> list[str]:
+    if arn.endswith(SECRETS):
+        return [f"{arn.removesuffix(SECRETS)}:secret:{name}" for name in secrets]
+    # The stack itself is named without a suffix: baton-*/* becomes shop-dev/*.
+    return [arn.replace(f"stack/{NAMES}/", f"stack/{stack}/").replace(NAMES, f"{stack}*")]
