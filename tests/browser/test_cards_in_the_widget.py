@@ -20,6 +20,8 @@ from tests.browser.accessibility import violations
 from tests.browser.guides import card_script
 from tests.browser.harness import Harness, answer
 
+pytestmark = pytest.mark.nightly
+
 STRICT = (
     "default-src 'self'; style-src 'self'; connect-src *; "
     "require-trusted-types-for 'script'; trusted-types lit-html baton-chat"
@@ -90,7 +92,6 @@ async def test_customers_read_a_question_and_labelled_arguments_and_no_json(page
     assert await violations(page) == []
 
 
-@pytest.mark.nightly
 async def test_developers_may_open_the_json(page: Page, harness: Harness) -> None:
     await page.evaluate("document.querySelector('baton-chat').setAttribute('developer', '')")
     await ask(harness)
@@ -164,7 +165,6 @@ async def test_a_page_may_ask_elsewhere_and_hears_how_another_tab_has_answered(p
     await expect(page.locator("body")).to_have_attribute("data-answered", re.compile("."))
 
 
-@pytest.mark.nightly
 async def test_a_call_of_an_older_server_is_shown_with_its_arguments(page: Page, harness: Harness) -> None:
     await harness.begin("Send the invoice")
     await harness.play(*CALL)

@@ -13,6 +13,8 @@ from baton.domain.threads.events import text_content, text_end, text_start
 from tests.browser.accessibility import violations
 from tests.browser.harness import Harness, Json
 
+pytestmark = pytest.mark.nightly
+
 AGENT = AgentDefinition(id="assistant", name="Assistant", description="Answers.", system_prompt="Answer.")
 
 TEXT = """\
@@ -115,7 +117,6 @@ async def test_a_superscript_opens_the_passage_for_keys_and_escape_closes_it_and
     await expect(page.locator("[part=panel]")).to_be_visible()
 
 
-@pytest.mark.nightly
 async def test_clicks_open_another_passage_and_close_it(page: Page, harness: Harness) -> None:
     await answer(harness)
     await citations(page).nth(0).click()
@@ -147,7 +148,6 @@ async def test_the_list_has_the_numbers_and_what_was_only_consulted(page: Page, 
     assert await violations(page) == []
 
 
-@pytest.mark.nightly
 async def test_an_answer_without_citations_has_a_list_without_numbers(page: Page, harness: Harness) -> None:
     await answer(harness, "Returns are free, see `x [1]`.")
     await page.locator("[part=sources] summary").click()
@@ -155,7 +155,6 @@ async def test_an_answer_without_citations_has_a_list_without_numbers(page: Page
     await expect(citations(page)).to_have_count(0)
 
 
-@pytest.mark.nightly
 async def test_on_a_phone_the_passage_stands_at_the_lower_edge(page: Page, harness: Harness) -> None:
     await page.set_viewport_size({"width": 390, "height": 780})
     await answer(harness)

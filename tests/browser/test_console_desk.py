@@ -92,6 +92,7 @@ async def test_of_two_people_one_takes_the_conversation_and_the_other_reads_who(
     await expect(loser.main).to_contain_text(f"{winner} answers this conversation.")
 
 
+@pytest.mark.nightly
 async def test_a_person_answers_with_a_draft_a_file_and_a_note_and_hands_the_conversation_back(
     page: Page, ada: Customer, model: FaultModel
 ) -> None:

@@ -22,6 +22,8 @@ from tests.e2e.cloud import RunningCloud
 from tests.e2e.fixtures import EMBED_GUIDE
 from tests.unit.docs.pages import block
 
+pytestmark = pytest.mark.nightly
+
 expect.set_options(timeout=60_000)
 
 NINE = datetime.combine(datetime.now(UTC) + timedelta(days=1), time(9), UTC)
@@ -173,7 +175,6 @@ async def test_a_user_sees_and_cancels_work_in_the_background(
     await expect(tasks).to_be_hidden()
 
 
-@pytest.mark.nightly
 async def test_what_was_begun_comes_back_once_while_the_page_is_closed(
     page: Page, site: HostApplication, planner: RunningCloud
 ) -> None:

@@ -21,6 +21,8 @@ from tests.e2e.fixtures import EMBED_GUIDE
 from tests.fault_model import FaultModel, answers
 from tests.unit.docs.pages import block
 
+pytestmark = pytest.mark.nightly
+
 expect.set_options(timeout=60_000)
 
 TENANT = "acme"
@@ -108,7 +110,6 @@ async def test_what_was_said_meanwhile_is_counted_until_it_was_seen(
     await expect(badge).to_be_hidden()
 
 
-@pytest.mark.nightly
 async def test_a_closed_panel_has_no_connection_and_hears_of_answers_when_somebody_is_at_the_page(
     page: Page, site: HostApplication, shop: RunningCloud, model: FaultModel
 ) -> None:
@@ -150,7 +151,6 @@ async def test_a_closed_panel_has_no_connection_and_hears_of_answers_when_somebo
     assert asked == []
 
 
-@pytest.mark.nightly
 async def test_another_conversation_shows_in_the_list_and_on_the_launcher_at_once(
     page: Page, site: HostApplication, shop: RunningCloud, model: FaultModel
 ) -> None:

@@ -14,6 +14,8 @@ from tests.e2e.sockets import new_id
 from tests.e2e.users import Json, User
 from tests.fault_model import FaultModel, answers, breaks_after
 
+pytestmark = pytest.mark.nightly
+
 __all__ = ["client", "clients_folder", "older_client", "running_clients"]
 
 FOREMAN = {"agentId": "foreman"}
@@ -54,7 +56,6 @@ async def test_the_client_learns_of_a_failed_run_and_goes_on(
     await check_agrees(finished, alice, thread_id)
 
 
-@pytest.mark.nightly
 async def test_the_client_sees_its_run_cancelled(client: AgUiClient, alice: User, model: FaultModel) -> None:
     thread_id = new_id()
     gate = Gate()

@@ -12,6 +12,8 @@ from baton_local.roles.requests import Request
 from tests.grants.declared import roles, searching, template
 from tests.grants.simulator import Asked, decide
 
+pytestmark = pytest.mark.nightly
+
 STREAM, INVOKE, GUARD = "bedrock:InvokeModelWithResponseStream", "bedrock:InvokeModel", "bedrock:ApplyGuardrail"
 CHATTING = ["TurnsRole", "StreamsRole", "HttpRole", "ClosingRole", "LearningRole"]
 EMBEDDING = ["SearchRole", "IngestionRole"]

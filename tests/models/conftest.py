@@ -19,7 +19,7 @@ from tests.nightly import RUNS_ALL, leave_out
 __all__ = ["stand_in_server", "stand_ins"]
 
 FOLDER = "tests/models/"
-SHARE = 10
+SHARE = 15
 LONG_SHARE = 3
 ENDPOINT_PARAMETERS = ("endpoint", "model", "family")
 MANY = 8

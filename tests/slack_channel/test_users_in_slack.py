@@ -16,6 +16,8 @@ from tests.slack_channel.conftest import Playing
 from tests.slack_channel.slack_requests import event
 from tests.slack_channel.stand_in import BOT
 
+pytestmark = pytest.mark.nightly
+
 Json = dict[str, Any]
 
 
@@ -53,7 +55,6 @@ async def test_slow_answers_to_users_delay_nobody_elses_actions(playing: Playing
     assert [len(playing.slack.replies("D0ADA", ts)) for ts in written] == [1] * WORKERS
 
 
-@pytest.mark.nightly
 async def test_what_a_user_writes_during_an_answer_waits_in_baton(playing: Playing, fault_model: FaultModel) -> None:
     gate = Gate()
     fault_model.script(gate.behaviour)
@@ -73,7 +74,6 @@ async def test_what_a_user_writes_during_an_answer_waits_in_baton(playing: Playi
     assert gate.text in said(playing, "D0ADA", ts)
 
 
-@pytest.mark.nightly
 async def test_an_edited_mention_is_not_sent_again(playing: Playing, fault_model: FaultModel) -> None:
     ts = await playing.write("U0CARL", f"<@{BOT}> Red lamps?", "C0TALK", type="app_mention")
     await playing.until(lambda: "Red lamps?" in said(playing, "C0TALK", ts))
@@ -138,7 +138,6 @@ async def test_a_user_approves_a_call_and_nobody_else_does(playing: Playing, fau
     await playing.until(lambda: len(playing.slack.replies("D0ADA", ts)) > before)  # the answer after the call
 
 
-@pytest.mark.nightly
 async def test_people_of_the_channel_decide_about_calls_of_other_conversations(
     playing: Playing, fault_model: FaultModel
 ) -> None:

@@ -14,6 +14,8 @@ from tests.e2e.sockets import SocketClient, new_id
 from tests.e2e.users import Json, User, run_input
 from tests.fault_model import FaultModel, answers, calls_tools
 
+pytestmark = pytest.mark.nightly
+
 APPROVED = {"approved": True}
 CALL: tuple[str, Json] = ("next_number", {})
 REFUSED = "The user refused this call. Do not try it again unless they ask for it."

@@ -128,7 +128,7 @@ async def outcome_of(make: Make, death: Death | None) -> tuple[Any, ...]:
     )
 
 
-@pytest.mark.parametrize("is_done", [False, True], ids=["in front", "after"])
+@pytest.mark.parametrize("is_done", [pytest.param(False, marks=pytest.mark.nightly), True], ids=["in front", "after"])
 @pytest.mark.parametrize(
     "make", [message, next_message, next_leaving, asking, take, reply, note, hand_back, hand_on, leave, expire, close]
 )

@@ -213,24 +213,29 @@ def carried_out(scenario: Scenario, killed: Killed | None) -> tuple[list[Any], .
     "scenario",
     [
         slots,
-        slot_of_the_delay_queue,
-        slot_in_a_moved_zone,
         postponed,
         event,
-        agent,
         agent_that_asks_for_approval,
         tool_that_reports,
-        tool_that_is_read,
-        tool_that_names_its_pauses,
-        tool_that_a_worker_carries_out,
         remote_agent,
-        notified_remote_agent,
-        cancelled_remote_agent,
         expired_remote_agent,
         cancelled_agent,
-        cancelled_tool,
-        expired_agent,
-        expired_tool,
+        *(
+            pytest.param(scenario, marks=pytest.mark.nightly)
+            for scenario in (
+                slot_of_the_delay_queue,
+                slot_in_a_moved_zone,
+                agent,
+                tool_that_is_read,
+                tool_that_names_its_pauses,
+                tool_that_a_worker_carries_out,
+                notified_remote_agent,
+                cancelled_remote_agent,
+                cancelled_tool,
+                expired_agent,
+                expired_tool,
+            )
+        ),
     ],
 )
 def test_what_a_killed_process_was_at_happens_once(scenario: Scenario, after: bool) -> None:

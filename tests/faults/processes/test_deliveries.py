@@ -14,13 +14,13 @@ from tests.e2e.users import User
 from tests.faults.processes.killed_workers import queued_body
 from tests.faults.processes.viewer import Viewer, check_thread
 
-pytestmark = pytest.mark.usefixtures("killed_workers")
+pytestmark = [pytest.mark.nightly, pytest.mark.usefixtures("killed_workers")]
 """The workers have been killed before; meanwhile the dead ones' leases run out."""
 
 DONE: dict[str, list[Any]] = {"batchItemFailures": []}
 
 
-@pytest.mark.parametrize("writers", [2, pytest.param(8, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("writers", [2, 8])
 async def test_concurrent_writers_lose_nothing(writers: int, ada: User) -> None:
     thread_id = new_id()
     each = 2 if writers == 2 else 1
@@ -44,7 +44,6 @@ async def test_concurrent_writers_lose_nothing(writers: int, ada: User) -> None:
         await check_thread(ada, thread_id, asked, *(viewer.screen for viewer in viewers))
 
 
-@pytest.mark.nightly
 async def test_a_body_queued_again_is_one_turn(ada: User) -> None:
     thread_id = new_id()
     environment = ada.cloud.environment
@@ -69,7 +68,6 @@ async def test_a_body_queued_again_is_one_turn(ada: User) -> None:
     sqs.close()
 
 
-@pytest.mark.nightly
 async def test_records_delivered_to_two_workers_at_once_are_one_turn_each(ada: User) -> None:
     thread_id = new_id()
     asked = {"m-1": "One", "m-2": "Two"}
@@ -84,7 +82,6 @@ async def test_records_delivered_to_two_workers_at_once_are_one_turn_each(ada: U
         await check_thread(ada, thread_id, asked, viewer.screen)
 
 
-@pytest.mark.nightly
 async def test_a_poisoned_message_ends_as_an_error_and_its_thread_goes_on(ada: User) -> None:
     thread_id = new_id()
     async with Viewer(ada, thread_id) as viewer:

@@ -13,7 +13,7 @@ from tests.faults.processes.gated_model import GatedModel
 from tests.faults.processes.viewer import Viewer, check_thread
 from tests.faults.screen import Screen
 
-pytestmark = pytest.mark.usefixtures("killed_workers")
+pytestmark = [pytest.mark.nightly, pytest.mark.usefixtures("killed_workers")]
 """The workers have been killed before; meanwhile the dead ones' leases run out."""
 
 EVENTS = range(1, 11)
@@ -42,7 +42,6 @@ async def test_a_socket_lost_after_any_event_misses_nothing(ada: User) -> None:
     assert sum(drops) >= 6
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize("by", ["Last-Event-ID", "after"])
 async def test_a_stream_lost_after_any_event_is_taken_up_by_its_events(by: str, ada: User) -> None:
     async def lose(after: int) -> None:

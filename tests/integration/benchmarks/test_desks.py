@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from benchmarks.cost.measured import read_measured
 from benchmarks.desks import MESSAGE, REPLY, measure_units
+
+pytestmark = pytest.mark.nightly
 
 
 async def test_a_message_at_a_desk_costs_half_a_plain_turn() -> None:

@@ -7,6 +7,8 @@ import pytest
 from benchmarks.due import measure_units
 from benchmarks.due_deployment import measure_kills
 
+pytestmark = pytest.mark.nightly
+
 MOST_OF_AN_ITEM = 4
 """Write units of a due item and of its index entry, from its creation to its start."""
 
@@ -23,7 +25,6 @@ async def test_a_single_item_takes_at_most_four_write_units_a_later_slot_three_a
     assert (writes, reads <= 4) == (0, True)
 
 
-@pytest.mark.nightly
 async def test_no_item_is_lost_or_begins_two_runs_while_processes_die() -> None:
     figures = await measure_kills(items=40, kills=8)
     assert (figures.lost, figures.twice, figures.strange) == (0, 0, 0)

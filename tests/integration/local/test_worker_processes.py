@@ -16,6 +16,8 @@ from baton_local.workers.worker_processes import WorkerEnded, WorkerProcesses
 from tests.driven_cloud import DrivenCloud
 from tests.integration.local.sockets import exchange, open_socket
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.fixture
 def killable(cloud: DrivenCloud) -> Iterator[DrivenCloud]:

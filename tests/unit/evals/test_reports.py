@@ -55,6 +55,7 @@ def test_json_has_everything(project: Project, tmp_path: Path) -> None:
     assert (passed["name"], passed["mean"], passed["runs"], passed["notJudged"]) == ("passed", 0.5, 2, 1)
 
 
+@pytest.mark.nightly
 def test_a_revision_of_git_is_compared(project: Project) -> None:
     git = ["git", "-C", str(project.folder), "-c", "user.name=Ada", "-c", "user.email=ada@example.com"]
     for command in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "First"]):
@@ -95,6 +96,7 @@ def test_the_version_to_compare_with_is_a_folder_a_revision_or_a_model(tmp_path:
             find_other(text, tmp_path)
 
 
+@pytest.mark.nightly
 def test_a_version_that_cannot_be_evaluated_is_reported(project: Project, tmp_path: Path) -> None:
     other = tmp_path / "other" / "my-shop"
     shutil.copytree(project.folder, other)

@@ -83,12 +83,14 @@ def test_the_extra_has_all_that_the_table_of_the_declaration_says() -> None:
     assert {"moto", "numpy", "samtranslator"} <= absent(TEST)
 
 
+@pytest.mark.nightly
 def test_a_project_is_made_and_checked_without_the_extra(tmp_path: Path) -> None:
     script = WITHOUT.format(absent=absent()) + NEW_AND_CHECK
     ran = subprocess.run([sys.executable, "-c", script, tmp_path], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
 
 
+@pytest.mark.nightly
 def test_conversation_tests_run_with_the_extra_for_them_only(tmp_path: Path) -> None:
     script = WITHOUT.format(absent=absent(TEST)) + NEW_AND_CHECK + TESTS
     ran = subprocess.run([sys.executable, "-c", script, tmp_path], capture_output=True, text=True, check=False)

@@ -258,6 +258,7 @@ def test_a_failed_test_shows_the_conversation_with_the_reasons_of_tools(project:
     assert "python_conversation.py" not in ran.stdout
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("content", "problem"),
     [("main: true\nid: assistant\n", "assistant.yaml"), ("prompt: [\n", "assistant.yaml")],

@@ -105,7 +105,7 @@ async def talked(*, orphaned: bool) -> Harness:
     return harness
 
 
-@pytest.mark.parametrize("orphaned", [False, True], ids=["free", "orphaned"])
+@pytest.mark.parametrize("orphaned", [False, pytest.param(True, marks=pytest.mark.nightly)], ids=["free", "orphaned"])
 @pytest.mark.parametrize("operation", OPERATIONS)
 async def test_a_store_that_fails_once_leaves_no_lease(
     operation: Callable[[Harness], Awaitable[None]], orphaned: bool

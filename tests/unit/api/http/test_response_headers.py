@@ -41,6 +41,7 @@ def check(answer: httpx.Response, *, may_be_kept: bool = False) -> None:
     assert not is_kept or (may_be_kept and answer.status_code in (200, 304)), where
 
 
+@pytest.mark.nightly
 async def test_every_route_and_method_with_and_without_a_token() -> None:
     served = Served(a2a=A2AAccess(pushes=lambda: True))
     paths = [*openapi()["paths"], "/v1/docs", "/v1/docs/swagger-ui.js", "/v1/docs/x", "/v1/openapi.json"]
