@@ -47,7 +47,7 @@ COMMANDS = {
         "usage:usage",
         "Add up the tenant's turns, tokens, cost and storage of a month, in UTC; needs tenant:manage.",
     ),
-    "tenant": ("tenant:app", "Remove a whole tenant, and show how far that is."),
+    "tenant": ("tenant:app", "Export or remove a whole tenant."),
     "audit": ("audit:app", "Read the audit log; needs audit:read."),
 }
 """The commands of this distribution: modules with their functions or groups, and what the list of commands says."""

@@ -1,8 +1,9 @@
-"""``baton tenant``: the whole of a tenant, removed for ever."""
+"""``baton tenant``: the whole of a tenant, exported, or removed for ever."""
 
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,13 +11,43 @@ import typer
 from baton_client.command.connection import Json
 from baton_client.command.exits import CommandError, ExitCode
 from baton_client.command.session import AsJson, Session, run
+from baton_client.command.tenant_export import TenantExport
 from baton_client.command.terminal_text import one_line
 
-app = typer.Typer(no_args_is_help=True, help="Remove a whole tenant, and show how far that is.")
+app = typer.Typer(no_args_is_help=True, help="Export or remove a whole tenant.")
 
 ADDRESS = "/v1/tenant/removal"
 POLL_SECONDS = 5
+PERMISSIONS = {
+    *("agent:write", "audit:read", "document:write", "pii:read", "procedure:approve", "schedule:manage"),
+    *("tenant:manage", "thread:read_all", "user:manage"),
+}
+"""The permissions of an export: without one of them something would be missing, or replaced by placeholders."""
 AT_WORK = ("counting", "removing", "verifying")
+
+
+@app.command()
+def export(
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(help="New, or with an export that was interrupted.")],
+    as_json: AsJson = False,
+) -> None:
+    """Write everything of the token's tenant into a folder, without uploaded files and without secrets."""
+
+    async def command(session: Session) -> None:
+        caller = await session.connection.get("/v1/users/me")
+        missing = sorted(PERMISSIONS - set(caller["permissions"]))
+        if missing:
+            raise CommandError(f"The export of a tenant needs these permissions too: {', '.join(missing)}.")
+        tenant_export = TenantExport(session.connection, folder)
+        with session.output.progress() as progress:
+            progress.add_task("Exporting", total=None)
+            await tenant_export.run(caller["tenantId"])
+        counts = {"path": str(folder), "lines": tenant_export.lines, "skipped": tenant_export.skipped}
+        summary = f"{tenant_export.lines} lines were written to {folder}; {tenant_export.skipped} files were there."
+        session.output.value(counts, [summary])
+
+    run(context, command, as_json=as_json)
 
 
 @app.command()
