@@ -77,6 +77,8 @@ class Teardown:
                 and resource["ResourceStatus"] != "DELETE_COMPLETE"
             ]
             left_over, unlisted = _find_left_over(account, stage.stack, template, {part.name for part in parts})
+            if not exists and not unlisted:
+                parts = _present(account, parts)
             parts.extend(left_over)
             secrets = [
                 Part("secrets", expected_secret.name, SECRET, expected_secret.parameter)
@@ -186,6 +188,12 @@ def _find_left_over(
         if not is_denied(problem):
             raise
         return [], LISTING.get(problem.operation_name, problem.operation_name)
+
+
+def _present(account: Account, parts: list[Part]) -> list[Part]:
+    """Return the parts without tables and buckets that were deleted after their stack."""
+    names = {*_table_names(account), *_bucket_names(account)}
+    return [part for part in parts if part.kind == DOMAIN or part.name in names]
 
 
 def _left_over(account: Account, stack: str, template: DeployedTemplate, current: Collection[str]) -> Iterator[Part]:

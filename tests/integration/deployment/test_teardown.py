@@ -158,6 +158,7 @@ def test_the_stack_goes_and_its_data_stays_until_it_is_named(stage: Stage) -> No
     assert names["Bucket"] not in [bucket["Name"] for bucket in account.client("s3").list_buckets()["Buckets"]]
     assert "DeletedDate" in account.client("secretsmanager").describe_secret(SecretId=f"{stage.stack}/model-key")
     assert f"Deleted {names['Bucket']}" in lines
+    assert looked_at(stage).choices == ("secrets",)
 
 
 def test_what_earlier_stacks_of_the_name_have_left_can_be_named(stage: Stage) -> None:
