@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from tests.upgrade.trees import PreviousRelease, ReleaseMissing
-from tests.upgrade.two_releases import record
+from tests.upgrade.two_releases import record, record_schemas
 
 
 def main(arguments: list[str]) -> None:
@@ -16,7 +16,9 @@ def main(arguments: list[str]) -> None:
     commands.add_parser("record", help="run the previous release, and record what it stores")
     parser.parse_args(arguments)
     release = PreviousRelease.read()
-    recording = record(release.make_tree())
+    tree = release.make_tree()
+    release.schemas.write_text(record_schemas(tree))
+    recording = record(tree)
     recording.write(release.record)
     print(f"{release.record}: {len(recording.items)} items and {len(recording.events)} events")
 

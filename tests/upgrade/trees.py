@@ -37,6 +37,11 @@ class PreviousRelease:
         """The file of what this release has stored (``recording``)."""
         return RECORDS / f"{self.name}.json"
 
+    @property
+    def schemas(self) -> Path:
+        """The file with the JSON Schemas of what this release stores and sends (``schemas``)."""
+        return RECORDS / f"{self.name}.schemas.json"
+
     def make_tree(self) -> Path:
         """Return a folder with the release's files. Raises ``ReleaseMissing``."""
         folder = ROOT / ".baton" / "releases" / self.commit

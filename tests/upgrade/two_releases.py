@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +19,7 @@ from tests.upgrade.matters import MATTERS
 from tests.upgrade.people import World
 from tests.upgrade.recording import Recording
 from tests.upgrade.serving import ServedRelease
+from tests.upgrade.trees import python_path
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,13 @@ def record(tree: Path) -> Recording:
         return Recording.take(
             client("dynamodb", engines.table), client("s3", engines.files), engines.queues, engines.notes
         )
+
+
+def record_schemas(tree: Path) -> str:
+    """Return the schemas of what a release stores and sends, as JSON."""
+    command = [sys.executable, str(Path(__file__).parent / "schemas.py")]
+    environment = os.environ | {"PYTHONPATH": python_path(tree)}
+    return subprocess.run(command, cwd=tree, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
 def begin_and_go_on(writes: Path, reads: Path) -> None:

@@ -1,0 +1,64 @@
+"""Values that a release writes and the one before it cannot read, from the JSON Schemas of both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+Schema = Mapping[str, Any]
+
+EXACT = ("type", "const", "format", "maxLength", "maximum", "maxItems", "pattern")
+"""Keywords that a reader checks: a writer with another value may write what it refuses."""
+
+
+def find_breaks(older: Mapping[str, Schema], newer: Mapping[str, Schema]) -> list[str]:
+    """Return a line for each value that ``newer`` may write and ``older`` cannot read. Both are by name."""
+    breaks = [f"{name}: it is no longer written" for name in older.keys() - newer.keys()]
+    for name in older.keys() & newer.keys():
+        breaks += _compare(name, older[name], newer[name], older[name], newer[name], frozenset())
+    return sorted(set(breaks))
+
+
+def _compare(
+    path: str, older: Schema, newer: Schema, older_root: Schema, newer_root: Schema, seen: frozenset[tuple[str, str]]
+) -> Iterator[str]:
+    pair = (older.get("$ref", ""), newer.get("$ref", ""))
+    if any(pair):
+        if pair in seen:
+            return
+        seen |= {pair}
+    older, newer = _resolve(older, older_root), _resolve(newer, newer_root)
+    for keyword in EXACT:
+        if keyword in older and older[keyword] != newer.get(keyword) and "enum" not in newer:
+            yield f"{path}: {keyword} was {older[keyword]} and is {newer.get(keyword)}"
+    if "enum" in older:
+        for value in newer.get("enum", [newer.get("const")]):
+            if value not in older["enum"]:
+                yield f"{path}: the value {value!r} is new"
+    branches = newer.get("anyOf", newer.get("oneOf", [newer]))
+    choices = older.get("anyOf", older.get("oneOf"))
+    if choices is not None:
+        for branch in branches:
+            tried = [list(_compare(path, choice, branch, older_root, newer_root, seen)) for choice in choices]
+            yield from min(tried, key=len)
+        return
+    if len(branches) > 1:
+        yield f"{path}: it has other kinds of values"
+        return
+    fields, later = older.get("properties", {}), newer.get("properties", {})
+    for name in older.get("required", []):
+        if name not in newer.get("required", []):
+            yield f"{path}.{name}: it may be left out"
+    if older.get("additionalProperties") is False:
+        yield from (f"{path}.{name}: it is new" for name in later.keys() - fields.keys())
+    for name in fields.keys() & later.keys():
+        yield from _compare(f"{path}.{name}", fields[name], later[name], older_root, newer_root, seen)
+    for keyword in ("items", "additionalProperties"):
+        if isinstance(older.get(keyword), Mapping) and isinstance(newer.get(keyword), Mapping):
+            yield from _compare(f"{path}[]", older[keyword], newer[keyword], older_root, newer_root, seen)
+
+
+def _resolve(schema: Schema, root: Schema) -> Schema:
+    while "$ref" in schema:
+        schema = root["$defs"][schema["$ref"].removeprefix("#/$defs/")]
+    return schema
