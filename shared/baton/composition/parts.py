@@ -301,6 +301,7 @@ if TYPE_CHECKING:
     from baton.threads.sessions.titles import MadeTitles, Titles
     from baton.threads.sessions.unread_answers import UnreadAnswers
     from baton.threads.sessions.usage_counts import UsageCounts
+    from baton.threads.sessions.version_figures import VersionFigures
     from baton.threads.webhooks.deliveries import WebhookDeliveries
     from baton.threads.webhooks.inbound_hooks import InboundHooks
     from baton.threads.webhooks.thread_events import ThreadEvents

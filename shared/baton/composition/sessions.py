@@ -65,6 +65,11 @@ class SessionUseCases:
         return parts.Overviews(self.ports.store, lambda: self.ports.prices)
 
     @cached_property
+    def version_figures(self) -> parts.VersionFigures:
+        """Counts the turns of agents by their versions."""
+        return parts.VersionFigures(self.overviews, self.ports.feedback)
+
+    @cached_property
     def usage_counts(self) -> parts.UsageCounts:
         """Counts the usage of tenants in a month."""
         ports = self.ports

@@ -432,3 +432,38 @@ def test_options_that_take_no_value_show_none_in_the_help(capsys: pytest.Capture
     assert "--agent" in output
     assert "<bool>" not in output
     assert "<str>" in output
+
+
+def test_versions_of_an_agent_stand_beside_each_other_with_their_figures(server: ScriptedServer) -> None:
+    counts = {"turns": 2, "failures": 1, "inputTokens": 10, "outputTokens": 4, "cachedInputTokens": 1, "unpriced": 0}
+    figures = {"version": 2, **counts, "cost": 0.1, "ups": 3, "downs": 1}
+    passed = {"id": "e", "beganAt": "2027-03-01T00:00:00Z", "runs": 30, "passed": 0.9}
+    newer = {"version": 2, "state": "candidate", "share": 10, "evaluation": passed}
+    older = {"version": 1, "state": "in_force", "share": None, "evaluation": None}
+    server.answer("GET /v1/agents/tutor/versions", listing(newer, older))
+    server.answer("GET /v1/agents/tutor/figures", listing(figures, cursor="next"), listing(figures))
+    assert server.run("agents", "versions", "tutor").stdout == (
+        "2\tcandidate\t10 %\t4\t2\t28\t0.2000\t6\t2\t90.0% of 30\n1\tin force\t\t0\t0\t0\t-\t0\t0\t\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "request_line", "body"),
+    [
+        (("share", "tutor", "2", "50"), "PUT /v1/agents/tutor/share", {"version": 2, "share": 50}),
+        (
+            ("promote", "tutor", "2", "--override", "Urgent"),
+            "POST /v1/agents/tutor/promote",
+            {"version": 2, "override": "Urgent"},
+        ),
+        (("rollback", "tutor"), "DELETE /v1/agents/tutor/candidate", None),
+        (("rollback", "tutor", "1"), "POST /v1/agents/tutor/rollback", {"version": 1}),
+    ],
+)
+def test_a_version_is_shared_promoted_and_rolled_back(
+    server: ScriptedServer, arguments: tuple[str, ...], request_line: str, body: Any
+) -> None:
+    rollout = {"version": 2, "candidate": None, "share": None}
+    server.answer(request_line, httpx.Response(200, json=rollout))
+    assert server.run("agents", *arguments).stdout == "tutor: version 2 is in force.\n"
+    assert json.loads(server.requests[-1].content or "null") == body

@@ -1663,6 +1663,38 @@ class VersionEvaluation(Model):
     """
 
 
+class VersionFigures(Model):
+    """
+    The turns in which a version of an agent spoke last.
+    """
+
+    turns: int
+    failures: int
+    """
+    Turns that ended with an error.
+    """
+    input_tokens: int = Field(..., alias="inputTokens")
+    output_tokens: int = Field(..., alias="outputTokens")
+    cached_input_tokens: int = Field(..., alias="cachedInputTokens")
+    cost: float | None = None
+    """
+    The cost, in the currency of the deployment's prices; null without prices, and where a model has none or is not known.
+    """
+    unpriced: int
+    """
+    Turns of unknown cost, which `cost` does not include.
+    """
+    version: int
+    ups: int
+    """
+    Answers that users rated up.
+    """
+    downs: int
+    """
+    Answers that users rated down.
+    """
+
+
 class WebhookDelivery(Model):
     """
     An event for one webhook. Its content is read from the conversation when it is sent.

@@ -7,11 +7,12 @@ from typing import Annotated, Any
 import typer
 
 from baton_client.addresses import path
+from baton_client.command import agent_versions
 from baton_client.command.connection import Json
 from baton_client.command.session import AsJson, Session, run
 from baton_client.command.terminal_text import one_line
 
-app = typer.Typer(no_args_is_help=True, help="List agents, and show one.")
+app = typer.Typer(no_args_is_help=True, help="List agents, show one, and manage the versions of a tenant's agents.")
 
 COLUMNS = [
     ("ID", lambda item: item["id"]),
@@ -53,6 +54,12 @@ def show(
         session.output.value(agent, _lines(agent))
 
     run(context, command, as_json=as_json)
+
+
+app.command("versions")(agent_versions.versions)
+app.command("share")(agent_versions.share)
+app.command("promote")(agent_versions.promote)
+app.command("rollback")(agent_versions.roll_back)
 
 
 async def show_agents(session: Session) -> None:

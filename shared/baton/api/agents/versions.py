@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Path, Request, Response
+from pydantic import Field
 
 from baton.api.agents.agent_bodies import (
     AS_YAML,
@@ -24,20 +26,31 @@ from baton.api.agents.agent_bodies import (
 )
 from baton.api.http.dependencies import AgentId, Caller, UseCases, query
 from baton.api.http.problems import responses
-from baton.api.http.schemas import Listing
+from baton.api.http.schemas import Listing, describe
+from baton.api.tenants.overview import DEFAULT_DAYS, EPOCH, MAX_CURSOR, TurnCounts
 from baton.api.threads.access import audited_denials
 from baton.domain import errors
 from baton.domain.agents.agent_checks import check_agent
 from baton.domain.agents.agent_version import AgentVersion
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.tenants.identity import Permission
+from baton.domain.wire_model import RequestTime
 from baton.tenants.registry.tenant_agents import wire
+from baton.threads.sessions.overviews import OverviewPosition, Period
 
 router = APIRouter(prefix="/v1/agents", tags=["agents"], responses=responses("store_unavailable"))
 
 Number = Annotated[int, Path(description="The version.", ge=1, le=999_999_999, examples=[1])]
 WRITE = "agent.write"
 READ_VERSIONS = "agent.versions"
+
+
+class ServedVersionFigures(TurnCounts):
+    """The turns in which a version of an agent spoke last."""
+
+    version: int = Field(examples=[5])
+    ups: int = describe("Answers that users rated up.", 3)
+    downs: int = describe("Answers that users rated down.", 1)
 
 
 @router.get("/{agent_id}/versions", summary="List an agent's versions", responses=responses("forbidden"))
@@ -87,6 +100,41 @@ async def get_version(
         return cast("WholeAgentVersion", await make_yaml_response(agent_id, version.values, number))
     evaluation = (await app.agent_editing.gate.latest(scope, agent_id)).get(number)
     return WholeAgentVersion.from_record(version, entry, evaluation, agent=_read_definition(version))
+
+
+@router.get("/{agent_id}/figures", summary="Figures of an agent's versions", responses=responses("forbidden"))
+async def get_figures(
+    agent_id: AgentId,
+    scope: Caller,
+    app: UseCases,
+    since: Annotated[
+        RequestTime | None, query("Turns that began at this time or later; default: 7 days ago.", alias="from")
+    ] = None,
+    cursor: Annotated[
+        str | None, query("`nextCursor` of the previous page, whose time it keeps.", max_length=MAX_CURSOR)
+    ] = None,
+) -> Listing[ServedVersionFigures]:
+    """Return turns, failures, tokens, cost and ratings by version, of one page of conversations. Add up the pages.
+
+    A turn counts for the version of the agent that spoke last; if none spoke, for those of all its agents. Needs
+    `agent:write`. It has sums only, and no content.
+    """
+    scope.require(Permission.AGENT_WRITE, READ_VERSIONS)
+    async with audited_denials(app, scope, agent_id, READ_VERSIONS):
+        await app.agent_editing.versions(scope, agent_id, limit=1, before=None)
+    if cursor is not None:
+        position = OverviewPosition.decode(cursor)
+    else:
+        now = app.ports.clock.now()
+        start = max(EPOCH, since if since is not None else now - timedelta(days=DEFAULT_DAYS))
+        if start > now:
+            raise errors.InvalidRequest("from must not be in the future.")
+        position = OverviewPosition(Period(start, now))
+    figures, following = await app.sessions.version_figures.page(scope, agent_id, position)
+    items = [ServedVersionFigures.from_record(counts, version=number) for number, counts in sorted(figures.items())]
+    return Listing[ServedVersionFigures](
+        items=items[::-1], next_cursor=following.encode() if following is not None else None
+    )
 
 
 @router.post(

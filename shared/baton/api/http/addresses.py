@@ -72,6 +72,7 @@ NOUNS: Mapping[str, tuple[str, ...]] = {
         "/agents/{}/share",
         "/agents/{}/promote",
         "/agents/{}/candidate",
+        "/agents/{}/figures",
     ),
     "documents.documents": (
         "/agents/{}/documents",

@@ -42,6 +42,11 @@ class CountedTurn:
     """Whether no message of the user has begun it."""
     spent: tuple[ModelUsage, ...] = ()
     """The usage of each model, as far as it is known."""
+    versions: Mapping[str, int] = field(default_factory=dict)
+    """The versions that it counts for, by agent."""
+    ups: int = 0
+    """Answers of it that are rated up."""
+    downs: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +60,9 @@ class DayCounts:
     """The costs that are known, in parts of ``NANO``."""
     unpriced: int = 0
     """Turns whose cost is not known."""
+    ups: int = 0
+    """Answers that are rated up, where ratings are counted."""
+    downs: int = 0
 
     def __add__(self, other: DayCounts) -> DayCounts:
         return DayCounts(
@@ -63,6 +71,8 @@ class DayCounts:
             self.usage + other.usage,
             self.nano_cost + other.nano_cost,
             self.unpriced + other.unpriced,
+            self.ups + other.ups,
+            self.downs + other.downs,
         )
 
     @property
@@ -122,6 +132,8 @@ class Overview:
     """Those of the turns that began by themselves."""
     models: Mapping[str, Usage] = field(default_factory=dict)
     """The tokens of each model whose name is known."""
+    versions: Mapping[tuple[str, int], DayCounts] = field(default_factory=dict)
+    """The counts by agent and version, of agents that have versions."""
 
     @classmethod
     def of_thread(cls, used: ThreadCost, turns: Iterable[CountedTurn], *, is_first: bool = True) -> Overview:
@@ -132,7 +144,10 @@ class Overview:
         slowest: list[SlowTurn] = []
         self_started = DayCounts()
         models: dict[str, Usage] = {}
+        versions: dict[tuple[str, int], DayCounts] = {}
         for turn in turns:
+            for version in turn.versions.items():
+                versions[version] = versions.get(version, DayCounts()) + _count(turn)
             key = (turn.started_at.strftime("%Y-%m-%d"), turn.agent_id)
             days[key] = days.get(key, DayCounts()) + _count(turn)
             if turn.began_itself:
@@ -145,7 +160,9 @@ class Overview:
                 models[part.model] = models.get(part.model, Usage()) + part.usage
             slowest.append(SlowTurn(turn.duration_ms, turn.thread_id, turn.run_id, used.title))
         costliest = (used,) if days else ()
-        return cls(int(is_first), days, errors, tuple(first_tokens), _top(slowest), costliest, self_started, models)
+        return cls(
+            int(is_first), days, errors, tuple(first_tokens), _top(slowest), costliest, self_started, models, versions
+        )
 
     def merge(self, other: Overview) -> Overview:
         """Return the counts of both. They must not have turns in common."""
@@ -155,6 +172,9 @@ class Overview:
         models = dict(self.models)
         for model, usage in other.models.items():
             models[model] = models.get(model, Usage()) + usage
+        versions = dict(self.versions)
+        for version, counts in other.versions.items():
+            versions[version] = versions.get(version, DayCounts()) + counts
         return Overview(
             self.threads + other.threads,
             days,
@@ -164,6 +184,7 @@ class Overview:
             _top((*self.costliest, *other.costliest)),
             self.self_started + other.self_started,
             models,
+            versions,
         )
 
 
@@ -174,7 +195,9 @@ def nano(cost: float) -> int:
 
 def _count(turn: CountedTurn) -> DayCounts:
     cost = 0 if turn.cost is None else nano(turn.cost)
-    return DayCounts(1, int(turn.error_code is not None), turn.usage, cost, int(turn.cost is None))
+    return DayCounts(
+        1, int(turn.error_code is not None), turn.usage, cost, int(turn.cost is None), turn.ups, turn.downs
+    )
 
 
 def _top(listed: Iterable[Listed]) -> tuple[Listed, ...]:

@@ -12,9 +12,11 @@ from baton.domain.errors import InvalidRequest, ThreadUnavailable
 from baton.domain.runs.usage import Prices
 from baton.domain.tenants.identity import Scope
 from baton.domain.tenants.overview import CountedTurn, Overview, ThreadCost
+from baton.domain.threads.feedback import Rating
 from baton.domain.threads.thread import Thread
 from baton.domain.threads.thread_search import ThreadQuery
 from baton.domain.times import from_millis, to_millis
+from baton.ports.threads.messages import FeedbackStore
 from baton.ports.threads.threads import ThreadStore
 from baton.threads.sessions.turn_listing import TurnSummary, read_turns
 
@@ -85,10 +87,13 @@ class Overviews:
     prices: Callable[[], Prices]
     """Returns the prices of models now."""
 
-    async def page(self, scope: Scope, cursor: OverviewPosition) -> tuple[Overview, OverviewPosition | None]:
+    async def page(
+        self, scope: Scope, cursor: OverviewPosition, *, feedback: FeedbackStore | None = None
+    ) -> tuple[Overview, OverviewPosition | None]:
         """Return the counts of one page, and the position of the next one; None after the last.
 
-        ``scope`` needs ``thread:read_all``. A page reads a bounded number of messages.
+        ``scope`` needs ``thread:read_all``. A page reads a bounded number of messages. Ratings are counted with
+        ``feedback`` only.
         """
         if cursor.unfinished:
             threads = await self._read_threads(scope, cursor.unfinished)
@@ -109,7 +114,7 @@ class Overviews:
                 after is None,
             )
         counted = await gather_each(
-            threads, lambda listed: self._count_one(scope, *listed, cursor.period), at_once=AT_ONCE
+            threads, lambda listed: self._count_one(scope, *listed, cursor.period, feedback), at_once=AT_ONCE
         )
         overview, unfinished = Overview(), []
         for (thread, _), (counts, rest) in zip(threads, counted, strict=True):
@@ -132,10 +137,13 @@ class Overviews:
             return None  # deleted meanwhile
 
     async def _count_one(
-        self, scope: Scope, thread: Thread, before: int | None, period: Period
+        self, scope: Scope, thread: Thread, before: int | None, period: Period, feedback: FeedbackStore | None
     ) -> tuple[Overview, int | None]:
         """Return the counts of the thread's turns before a message, and the message to continue at; None at its end."""
-        turns, rest = await read_turns(self.store, None, scope, thread, limit=ALL_TURNS, before=before, max_reads=READS)
+        ratings = feedback if thread.has_feedback else None
+        turns, rest = await read_turns(
+            self.store, ratings, scope, thread, limit=ALL_TURNS, before=before, max_reads=READS
+        )
         summaries = [turn for turn in turns if turn.started_at is not None]
         if summaries and summaries[-1].started_at is not None and summaries[-1].started_at < period.start:
             rest = None
@@ -163,6 +171,9 @@ class Overviews:
             first_token_ms=turn.first_token_ms,
             began_itself=turn.opened_by is not None,
             spent=turn.spent,
+            versions=turn.versions,
+            ups=sum(rating.rating is Rating.UP for rating in turn.feedback),
+            downs=sum(rating.rating is Rating.DOWN for rating in turn.feedback),
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from baton.domain.desks.desk_session import Person
@@ -36,6 +36,8 @@ class TurnSummary:
     started_at: datetime | None
     ended_at: datetime | None
     usage: Usage
+    versions: Mapping[str, int] = field(default_factory=dict)
+    """The version of that agent; if none spoke, those of all agents of the turn. Agents that ship have none."""
     model: str | None = None
     """The model of the agent that spoke last."""
     first_token_ms: int | None = None
@@ -109,6 +111,9 @@ def _summarise_ended(run: Sequence[StoredMessage], feedback_by_ordinal: Mapping[
             started_at=first.timestamp,
             ended_at=last.timestamp,
             usage=end.usage,
+            versions={
+                agent_id: number for agent_id, number in end.versions.items() if last.agent_id in (agent_id, None)
+            },
             model=end.model,
             first_token_ms=end.first_token_ms,
             error_code=end.error_code,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from baton.composition.app import build
-from baton.domain.errors import UnknownAgent
+from baton.domain.errors import ModelUnavailable, UnknownAgent
 from baton.domain.tenants.tenant_limits import DeploymentLimits
 from baton.domain.threads.thread import Thread
 from baton.domain.times import iso
@@ -59,6 +59,10 @@ class Rollout:
     async def read_thread(self) -> Thread:
         """Return the conversation."""
         return await self.harness.store.get_thread(self.harness.ada, self.harness.thread_id)
+
+    async def read_messages(self) -> list[Any]:
+        """Return the messages of the conversation."""
+        return (await self.served.items(f"/threads/{self.harness.thread_id}/messages"))[0]
 
     async def states(self) -> list[tuple[int, str, int | None]]:
         """The versions with their states and shares, the newest first."""
@@ -245,6 +249,25 @@ async def test_agents_of_the_same_name_in_two_tenants_have_versions_of_their_own
     assert await rollout.say() == "Good."
     other = await rollout.authors.call("POST", "/agents/tutor/promote", tenant="acme", json={"version": 2})
     assert other.json()["code"] == "agent_version_mismatch"
+
+
+async def test_figures_stand_beside_each_other_by_version(rollout: Rollout) -> None:
+    await rollout.put("Good.")
+    await rollout.say(begins=True)
+    await rollout.put("Worse.")
+    rollout.harness.model.script(ModelUnavailable())
+    rollout.harness.clock.advance(FRESH.total_seconds())
+    rollout.harness.thread_id = rollout.harness.clock.new_id()
+    await rollout.harness.say("m9", "Hello", agent_id="tutor")
+    await rollout.say()
+    [answer] = [m for m in await rollout.read_messages() if m["role"] == "assistant"][-1:]
+    path = f"/threads/{rollout.harness.thread_id}/messages/{answer['id']}/feedback"
+    assert (await rollout.served.post(path, {"rating": "down"})).status_code == 200
+    figures = (await rollout.call("GET", "/figures"))["items"]
+    assert [(item["version"], item["turns"], item["failures"], item["downs"]) for item in figures] == [
+        (2, 2, 1, 1),
+        (1, 1, 0, 0),
+    ]
 
 
 # The gate

@@ -5,12 +5,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from baton_client._generated.synchronous.pages import Pager
 from baton_client._generated.synchronous.resource import Resource
 from baton_client.addresses import given, path
-from baton_client.models import Agent, AgentChange, AgentVersion, WholeAgentVersion
+from baton_client.models import Agent, AgentChange, AgentVersion, Rollout, VersionFigures, WholeAgentVersion
 
 AGENT = "/v1/agents/{agent_id}"
 YAML = "application/yaml"
@@ -42,16 +43,19 @@ class Agents(Resource):
         comment: str | None = None,
         dry_run: bool = False,
         version: int | None = None,
+        share: int | None = None,
+        override: str | None = None,
     ) -> AgentChange:
         """Store an agent, given as YAML text or with the fields of the HTTP API.
 
         ``version`` is the one that was edited, 0 for a new agent: if another one is stored by now, ``ConflictError``
-        is raised. ``dry_run`` says what would change.
+        is raised. ``dry_run`` says what would change. ``share`` is the percentage of new sessions that use it; without
+        one, all of them do. ``override`` is the reason for which it needs no evaluation.
         """
         headers: dict[str, str] = {}
         if version is not None:
             headers = {"If-None-Match": "*"} if version == 0 else {"If-Match": f'"{version}"'}
-        params = {"dryRun": "true" if dry_run else None, "comment": comment}
+        params = {"dryRun": "true" if dry_run else None, "comment": comment, "share": share, "override": override}
         address = path(AGENT, agent_id=agent_id)
         if isinstance(definition, str):
             headers = headers | {"Content-Type": YAML}
@@ -71,7 +75,25 @@ class Agents(Resource):
         address = path(AGENT + "/versions/{number}", agent_id=agent_id, number=str(number))
         return self._get(address, WholeAgentVersion)
 
+    def share(self, agent_id: str, version: int, share: int, *, override: str | None = None) -> Rollout:
+        """Set the percentage of new sessions that use the candidate."""
+        body = {"version": version, "share": share} | given(override=override)
+        return self._sent("PUT", path(AGENT + "/share", agent_id=agent_id), Rollout, json=body)
+
+    def promote(self, agent_id: str, version: int, *, override: str | None = None) -> Rollout:
+        """Put the candidate in force for all new sessions."""
+        body = {"version": version} | given(override=override)
+        return self._post(path(AGENT + "/promote", agent_id=agent_id), Rollout, body)
+
+    def withdraw(self, agent_id: str) -> Rollout:
+        """End the candidate, and take it away from running sessions."""
+        return self._delete(path(AGENT + "/candidate", agent_id=agent_id), Rollout)
+
+    def figures(self, agent_id: str, *, since: datetime | None = None) -> Pager[VersionFigures]:
+        """List turns, failures, tokens, cost and ratings by version, page by page: add up those of each version."""
+        return self._list(path(AGENT + "/figures", agent_id=agent_id), VersionFigures, **given(**{"from": since}))
+
     def roll_back(self, agent_id: str, version: int, *, comment: str | None = None) -> AgentChange:
-        """Make an older version the newest one again."""
+        """Put an older version in force again. Running sessions leave the versions after it."""
         body = {"version": version} | given(comment=comment)
         return self._post(path(AGENT + "/rollback", agent_id=agent_id), AgentChange, body, is_repeatable=False)
