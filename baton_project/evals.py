@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
@@ -60,6 +61,8 @@ class Options:
     judge: str | None
     against: str | None
     url: str | None
+    agent: str | None
+    version: int | None
     tags: Sequence[str]
     reach: Sequence[str]
     fail_under: float | None
@@ -92,6 +95,11 @@ def run_evaluation(
     url: Annotated[
         str | None, typer.Option(help="Evaluate this server's agents. It and the token are as for other commands.")
     ] = None,
+    agent: Annotated[str | None, typer.Option(help="With --version: the agent of a tenant.")] = None,
+    version: Annotated[
+        int | None,
+        typer.Option(min=1, help="Let this version answer the stored turns again that the cases were collected from."),
+    ] = None,
     max_usd: Annotated[float | None, typer.Option(min=0, help="Begin no further run once this much is spent.")] = None,
     junit: Annotated[Path | None, typer.Option(help="Write a report as JUnit XML.")] = None,
     publish: Annotated[
@@ -117,6 +125,8 @@ def run_evaluation(
         judge=judge,
         against=against,
         url=url,
+        agent=agent,
+        version=version,
         tags=tags or (),
         reach=reach or (),
         fail_under=fail_under,
@@ -168,7 +178,7 @@ def _run(options: Options) -> int:
     from baton_testing.evals.results import INTERRUPTED
     from baton_testing.evals.summary import summarise
 
-    if options.url is not None:
+    if options.url is not None or options.version is not None:
         record, before = _evaluate_server(options), None
     else:
         project = Project.found(options.folder)
@@ -231,18 +241,25 @@ def _evaluate_other(plan: Plan, project: Project, options: Options) -> Evaluatio
 
 def _evaluate_server(options: Options) -> EvaluationRecord:
     from baton_testing.evals.reading import read_datasets
+    from baton_testing.evals.targets.replay_target import replay_problems
     from baton_testing.evals.targets.server_run import ServerPlan, evaluate_server
     from baton_testing.evals.targets.server_target import server_problems
 
+    if (options.agent is None) is not (options.version is None):
+        raise ProjectProblem("--agent and --version belong together.")
+    agent_id = options.agent
+    check = partial(replay_problems, agent_id=agent_id) if agent_id is not None else server_problems
     if options.against is not None or options.model is not None or options.reach:
         raise ProjectProblem("--against, --model and --reach are about a project: a server has its agents and models.")
     plan = ServerPlan(
         url=options.url,
-        cases=tuple(read_datasets(options.paths or [Path("evals")], tags=options.tags, check=server_problems)),
+        cases=tuple(read_datasets(options.paths or [Path("evals")], tags=options.tags, check=check)),
         judge=options.judge,
         repeat=options.repeat,
         concurrency=options.concurrency,
         max_usd=options.max_usd,
+        agent=agent_id,
+        version=options.version,
     )
     return evaluate_server(plan, _show_progress)
 

@@ -128,6 +128,9 @@ class EvaluationRecord(Result):
     stopped: str | None = None
     """The reason that it ended early."""
     notes: tuple[str, ...] = ()
+    agent_id: str | None = None
+    """The agent of a tenant whose version was evaluated; None for other evaluations."""
+    agent_version: int | None = None
 
 
 def passed_as_a_whole(error: str | None, scores: tuple[Score, ...]) -> bool | None:

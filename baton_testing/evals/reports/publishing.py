@@ -38,6 +38,8 @@ def make_request(record: EvaluationRecord, summary: Summary) -> dict[str, Any]:
         "metrics": [metric.model_dump(by_alias=True) for metric in summary.metrics[:MAX_METRICS]],
         "cases": shown,
         "casesLeftOut": len(cases) - len(shown),
+        "agentId": record.agent_id,
+        "agentVersion": record.agent_version,
     }
 
 

@@ -15,12 +15,13 @@ from baton_client.command.exits import CommandError, advice
 from baton_client.command.session import Environment, SignIn
 from baton_testing.errors import CannotRun
 from baton_testing.evals.checks import Judge
-from baton_testing.evals.evaluation import Evaluation
+from baton_testing.evals.evaluation import Evaluation, Target
 from baton_testing.evals.judging import PROMPT_VERSION, JudgeModel
 from baton_testing.evals.reading import ReadCase
 from baton_testing.evals.results import INTERRUPTED, EvaluationRecord
 from baton_testing.evals.scorers import Scorers
 from baton_testing.evals.spending import PRICES, Budget, read_prices
+from baton_testing.evals.targets.replay_target import ReplayTarget
 from baton_testing.evals.targets.server_target import ServerTarget, check_for_server
 from baton_testing.models.metered import MeteredModel
 
@@ -35,6 +36,20 @@ class ServerPlan:
     repeat: int = 1
     concurrency: int = 4
     max_usd: float | None = None
+    agent: str | None = None
+    """The agent whose ``version`` answers turns of stored conversations again; None: conversations are held."""
+    version: int | None = None
+
+    def make_target(self, client: AsyncBaton) -> Target:
+        """Return the agents that are evaluated."""
+        if self.agent is None or self.version is None:
+            return ServerTarget(client)
+        return ReplayTarget(client, self.agent, self.version)
+
+    @property
+    def suffix(self) -> str:
+        """The version, for the label of the results."""
+        return f", {self.agent} version {self.version}" if self.version is not None else ""
 
 
 @asynccontextmanager
@@ -68,7 +83,7 @@ def evaluate_server(plan: ServerPlan, progress: Callable[[Evaluation], None]) ->
     evaluation = run.evaluation
     assert evaluation is not None  # noqa: S101 - it began, or an error was raised
     return EvaluationRecord(
-        label=run.address,
+        label=f"{run.address}{plan.suffix}",
         model="the server's models",
         judge=f"{run.judge_name}, prompt {PROMPT_VERSION}" if run.judge_name is not None else None,
         repeat=plan.repeat,
@@ -77,6 +92,8 @@ def evaluate_server(plan: ServerPlan, progress: Callable[[Evaluation], None]) ->
         cases=evaluation.records(),
         not_run=evaluation.total - len(evaluation.done),
         stopped=evaluation.stopped,
+        agent_id=plan.agent if plan.version is not None else None,
+        agent_version=plan.version,
     )
 
 
@@ -103,7 +120,7 @@ class _Run:
             except BatonError as problem:
                 raise CannotRun(advice(problem)) from None
             self.evaluation = Evaluation(
-                ServerTarget(client),
+                plan.make_target(client),
                 plan.cases,
                 plan.repeat,
                 plan.concurrency,

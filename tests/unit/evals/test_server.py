@@ -18,9 +18,11 @@ from baton_testing.evals.collecting import MAX_TEXT, Wanted, collect, write_case
 from baton_testing.evals.reading import read_datasets
 from baton_testing.evals.reports.publishing import make_request
 from baton_testing.evals.summary import summarise
+from baton_testing.evals.targets.replay_target import ReplayTarget, replay_problems
 from baton_testing.evals.targets.server_target import ServerTarget, check_for_server
 from tests.harness.handoffs import calling
 from tests.harness.harness import Harness
+from tests.unit.api.authors import TUTOR, Authors
 from tests.unit.api.served import Served
 from tests.unit.evals.records import record
 from tests.unit.evals.served_cases import case, client_of
@@ -57,6 +59,28 @@ async def test_a_model_that_fails_fails_the_run_and_a_refused_token_ends_the_eva
         client = AsyncBaton("http://baton.test", token="", http_client=http, max_retries=0)
         with pytest.raises(CannotRun):
             await ServerTarget(client).hold(case(input="Hello"), 0)
+
+
+async def test_a_version_of_an_agent_answers_stored_turns_again() -> None:
+    served = Served()
+    authors = Authors(served)
+    for prompt in ("Ask.", "Explain."):
+        await authors.put("tutor", TUTOR | {"systemPrompt": prompt})
+    await served.harness.say("m1", "Hello", agent_id="tutor")
+    (turn,), _ = await served.items(f"/threads/{served.harness.thread_id}/turns")
+    stored = {"threadId": served.harness.thread_id, "runId": turn["runId"], "agentId": "tutor"}
+    served.harness.model.script("From version one.")
+    target = ReplayTarget(client_of(served, "ada", "context:inspect"), "tutor", 1)
+    answer = await target.hold(case(metadata=stored), 0)
+    assert (answer.text, answer.error) == ("From version one.", None)
+    assert "Ask." in str(served.harness.model.asked[-1])
+    gone = await target.hold(case(metadata=stored | {"runId": "nothing"}), 0)
+    assert gone.error is not None
+    others = [case(), case(metadata=stored | {"agentId": "assistant"})]
+    assert [problem.text.split(":")[0] for problem in replay_problems(others, "tutor")] == [
+        "metadata",
+        "metadata.agentId",
+    ]
 
 
 def test_what_only_a_project_can_do_is_refused_with_its_place() -> None:
