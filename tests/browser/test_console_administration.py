@@ -180,6 +180,35 @@ async def test_of_two_administrators_the_later_one_keeps_both_definitions(
     assert [item["createdBy"] for item in (await bob.read("/agents/tutor/versions"))["items"]] == ["ada", "bob", "bob"]
 
 
+async def test_a_candidate_gets_a_share_and_is_promoted_and_the_next_one_withdrawn(
+    console: Console, new_user: NewUser, tenant: str, model: FaultModel
+) -> None:
+    main = console.main
+    bob = new_user("bob", "agent:write")
+    first = {"name": "Tutor", "description": "Helps.", "systemPrompt": "Be kind.", "main": True}
+    await bob.request("PUT", "/agents/tutor", body=first)
+    await new_user("ulla").ask("Hello", sessionId=new_id(), agentId="tutor")
+    await bob.request("PUT", "/agents/tutor?share=10", body=first | {"systemPrompt": "Be brief."})
+    await console.open("/agents/tutor")
+    await console.sign_in(tenant, "ada")
+    row = main.get_by_role("row").filter(has_text="Candidate: 10 % of new conversations")
+    await expect(row).to_be_visible()
+    await expect(main.get_by_role("cell", name="1, 0", exact=True)).to_be_visible()
+    await main.get_by_role("spinbutton", name="Share of new conversations").fill("40")
+    await main.get_by_role("button", name="Set the share of version 2").click()
+    await expect(main.get_by_role("cell", name="Candidate: 40 % of new conversations")).to_be_visible()
+    assert await faults(console) == []
+    for _ in range(2):
+        await main.get_by_role("button", name="Promote version 2").click()
+    await expect(main.get_by_role("cell", name="Former")).to_be_visible()
+    await expect(main.get_by_role("button", name="Promote version 2")).to_have_count(0)
+    await bob.request("PUT", "/agents/tutor?share=10", body=first | {"systemPrompt": "Be exact."})
+    await console.page.reload()
+    for _ in range(2):
+        await main.get_by_role("button", name="Withdraw version 3").click()
+    await expect(main.get_by_role("cell", name="Withdrawn")).to_be_visible()
+
+
 async def test_what_is_too_large_or_not_permitted_any_more_stays_in_the_editor(
     console: Console, tenant: str, model: FaultModel
 ) -> None:

@@ -4,12 +4,24 @@ import { PageElement } from "../../components/page-element.ts";
 import type { Column, PagedTable } from "../../components/paged-table.ts";
 import { base } from "../../styles/base.ts";
 import type { ViewContext } from "../view.ts";
-import { type AgentText, type AgentVersion, listVersions, readVersion, rollBack } from "./agents-api.ts";
+import {
+  type AgentText,
+  type AgentVersion,
+  listVersions,
+  promote,
+  readFigures,
+  readVersion,
+  rollBack,
+  setShare,
+  type VersionFigures,
+  withdraw,
+} from "./agents-api.ts";
 import { agentTexts as say } from "./texts.ts";
 import "../../components/confirm-button.ts";
 import "../../components/paged-table.ts";
 import "../../components/problem-note.ts";
 
+const NUMBER = new Intl.NumberFormat();
 const WHEN = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 
 /** The versions of an agent: compared with what is saved, and rolled back to. Tells `restored`, or `refused`. */
@@ -23,6 +35,8 @@ export class AgentVersions extends PageElement {
     text: { state: true },
     problem: { state: true },
     isUnknown: { state: true },
+    figures: { state: true },
+    candidate: { state: true },
   };
   static override styles = [base, css`.row { margin-block: 8px; }`];
   declare context: ViewContext;
@@ -34,6 +48,8 @@ export class AgentVersions extends PageElement {
   protected declare problem: Problem | null;
   /** There is no such agent, and there never was. */
   protected declare isUnknown: boolean;
+  protected declare figures: ReadonlyMap<number, VersionFigures>;
+  protected declare candidate: AgentVersion | null;
 
   constructor() {
     super();
@@ -43,6 +59,8 @@ export class AgentVersions extends PageElement {
     this.text = null;
     this.problem = null;
     this.isUnknown = false;
+    this.figures = new Map();
+    this.candidate = null;
   }
 
   protected override updated(changed: PropertyValues<this>): void {
@@ -56,6 +74,8 @@ export class AgentVersions extends PageElement {
     if (this.isUnknown) return nothing;
     return html`
       <h2>${say.versions}</h2>
+      <p class="faint">${say.figuresAbout}</p>
+      ${this.candidate ? this.#rollout(this.candidate) : nothing}
       <paged-table .columns=${this.#columns} .read=${this.#read} .keyOf=${keyOf} label=${say.versions}></paged-table>
       ${this.chosen && this.text !== null ? this.#comparison(this.chosen, this.text) : nothing}
       <problem-note .problem=${this.problem}></problem-note>
@@ -73,8 +93,36 @@ export class AgentVersions extends PageElement {
     `;
   }
 
+  #rollout({ version, share }: AgentVersion): TemplateResult {
+    const { api } = this.context;
+    return html`<form class="row" @submit=${this.#submitShare}>
+      <label>${say.share}<input name="share" type="number" min="0" max="100" step="1" required .value=${String(share ?? 0)} /></label>
+      <button type="submit">${say.setShare(version)}</button>
+      <confirm-button label=${say.promote(version)} question=${say.promoteSure} reason=${say.override} @confirmed=${(event: CustomEvent<string>) => this.#change(() => promote(api, this.agentId, version, event.detail))}></confirm-button>
+      <confirm-button label=${say.withdraw(version)} question=${say.withdrawSure} @confirmed=${() => this.#change(() => withdraw(api, this.agentId))}></confirm-button>
+    </form>`;
+  }
+
   readonly #columns: readonly Column<AgentVersion>[] = [
     { head: say.version, cell: ({ version }) => version, isNumber: true },
+    {
+      head: say.state,
+      cell: ({ state, share }) => (share === null ? say.states[state] : `${say.states[state]}: ${say.ofNew(share)}`),
+    },
+    { head: say.turns, cell: ({ version }) => this.#show(version, (counts) => `${counts.turns}, ${counts.failures}`) },
+    {
+      head: say.tokens,
+      cell: ({ version }) => this.#show(version, (counts) => NUMBER.format(counts.inputTokens + counts.outputTokens)),
+    },
+    {
+      head: say.cost,
+      cell: ({ version }) => this.#show(version, ({ cost }) => (cost === null ? "–" : cost.toFixed(4))),
+    },
+    { head: say.rated, cell: ({ version }) => this.#show(version, ({ ups, downs }) => `${ups}, ${downs}`) },
+    {
+      head: say.evaluated,
+      cell: ({ evaluation }) => (evaluation ? say.passed(evaluation.passed, evaluation.runs) : ""),
+    },
     { head: say.by, cell: ({ createdBy }) => createdBy },
     {
       head: say.at,
@@ -96,7 +144,10 @@ export class AgentVersions extends PageElement {
 
   #read = async (cursor: string | null, signal: AbortSignal) => {
     try {
-      return await listVersions(this.context.api, this.agentId, cursor, signal);
+      if (cursor === null) this.figures = await readFigures(this.context.api, this.agentId, signal);
+      const page = await listVersions(this.context.api, this.agentId, cursor, signal);
+      if (cursor === null) this.candidate = page.items.find(({ state }) => state === "candidate") ?? null;
+      return page;
     } catch (error) {
       if (isAborted(error) || problemOf(error).code !== "unknown_agent") throw error;
       this.isUnknown = this.saved === null;
@@ -112,6 +163,29 @@ export class AgentVersions extends PageElement {
     } catch (error) {
       if (!isAborted(error)) this.problem = problemOf(error);
     }
+  }
+
+  #show(version: number, show: (figures: VersionFigures) => string): string {
+    const figures = this.figures.get(version);
+    return figures ? show(figures) : "";
+  }
+
+  #submitShare = (event: SubmitEvent): void => {
+    event.preventDefault();
+    const { candidate } = this;
+    const share = Number(new FormData(event.currentTarget as HTMLFormElement).get("share"));
+    if (candidate) void this.#change(() => setShare(this.context.api, this.agentId, candidate.version, share, ""));
+  };
+
+  /** Changes the candidate, and reads the versions again. */
+  async #change(change: () => Promise<void>): Promise<void> {
+    this.problem = null;
+    try {
+      await change();
+    } catch (error) {
+      if (!isAborted(error)) this.problem = problemOf(error);
+    }
+    this.renderRoot.querySelector<PagedTable<AgentVersion>>("paged-table")?.reload();
   }
 
   async #rollBack(version: number, comment: string): Promise<void> {

@@ -1,5 +1,6 @@
 import type { ConsoleApi, Page } from "../../api/console-api.ts";
 import type { Problem } from "../../api/problem.ts";
+import { sumByKey, sumTurns, type TurnCounts } from "../../api/turn-counts.ts";
 import type { LineProblem } from "../../components/code-editor.ts";
 
 /** Bytes of a request, as the server limits them. */
@@ -42,6 +43,16 @@ export interface AgentVersion {
   readonly comment: string | null;
   readonly createdBy: string;
   readonly createdAt: string;
+  readonly state: "in_force" | "candidate" | "former" | "withdrawn";
+  readonly share: number | null;
+  readonly evaluation: { readonly runs: number; readonly passed: number | null } | null;
+}
+
+/** The turns in which a version spoke last. */
+export interface VersionFigures extends TurnCounts {
+  readonly version: number;
+  readonly ups: number;
+  readonly downs: number;
 }
 
 export const listAgents = (api: ConsoleApi, signal: AbortSignal): Promise<Page<Agent>> =>
@@ -89,6 +100,52 @@ export async function rollBack(
   });
   return answer.value;
 }
+
+/** Sets the percentage of new sessions that use the candidate. */
+export async function setShare(
+  api: ConsoleApi,
+  id: string,
+  version: number,
+  share: number,
+  override: string,
+): Promise<void> {
+  const body = { version, share, ...(override && { override }) };
+  await api.send(["agents", id, "share"], { method: "PUT", body });
+}
+
+/** Puts the candidate in force. */
+export async function promote(api: ConsoleApi, id: string, version: number, override: string): Promise<void> {
+  const body = { version, ...(override && { override }) };
+  await api.send(["agents", id, "promote"], { method: "POST", body });
+}
+
+/** Ends the candidate, also in running sessions. */
+export async function withdraw(api: ConsoleApi, id: string): Promise<void> {
+  await api.send(["agents", id, "candidate"], { method: "DELETE" });
+}
+
+/** Reads the figures of all versions in the last days, by version, from all pages. */
+export async function readFigures(
+  api: ConsoleApi,
+  id: string,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<number, VersionFigures>> {
+  const entries: VersionFigures[] = [];
+  let cursor: string | null = null;
+  do {
+    const page: Page<VersionFigures> = await api.page(["agents", id, "figures"], { cursor }, signal);
+    entries.push(...page.items);
+    cursor = page.nextCursor;
+  } while (cursor !== null);
+  const sums = sumByKey(entries, ({ version }) => String(version), sumFigures);
+  return new Map([...sums.values()].map((figures) => [figures.version, figures]));
+}
+
+const sumFigures = (one: VersionFigures, other: VersionFigures): VersionFigures => ({
+  ...sumTurns(one, other),
+  ups: one.ups + other.ups,
+  downs: one.downs + other.downs,
+});
 
 export async function deleteAgent(api: ConsoleApi, id: string, expected: number): Promise<void> {
   await api.send(["agents", id], { method: "DELETE", headers: { "If-Match": `"${expected}"` } });
