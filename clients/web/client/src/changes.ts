@@ -87,6 +87,8 @@ const CHANGES: Changes = {
         askedBy: asked.id,
         code,
         retryAfter: about.retryAfter,
+        resetsAt: about.resetsAt,
+        canContinue: about.canContinue === true,
       };
       talk.change((begun ?? asked).id, { failed, delivery: undefined } as unknown as Partial<Item>);
     } else

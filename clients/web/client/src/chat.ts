@@ -54,6 +54,8 @@ export interface SendOptions {
   readonly messageId?: string;
   /** What becomes of it while a run is in progress: it waits, enters the run, or stops it. By default the agent decides. */
   readonly whileBusy?: "queue" | "steer" | "interrupt";
+  /** The user wants an answer although a spending limit is reached. */
+  readonly overSpending?: boolean;
 }
 
 /** One conversation, kept complete and current over whatever the network does. */
@@ -174,10 +176,12 @@ export class Chat extends Emitter<ChatEvents> {
   }
 
   /** Says something, and returns the message's id. Without a connection it is kept until there is one. */
-  send(content: Content, { messageId = uuid(), whileBusy }: SendOptions = {}): string {
+  send(content: Content, { messageId = uuid(), whileBusy, overSpending = false }: SendOptions = {}): string {
     const agent = this.#history.isKnown || this.#agentId === undefined ? {} : { agentId: this.#agentId };
     const busy = whileBusy === undefined ? {} : { whileBusy };
-    const frame: ClientFrame = { action: "message", threadId: this.threadId, messageId, content, ...agent, ...busy };
+    const spending = overSpending ? { overSpending } : {};
+    const said = { messageId, content, ...agent, ...busy, ...spending };
+    const frame: ClientFrame = { action: "message", threadId: this.threadId, ...said };
     this.#people.sent();
     this.#talk.say(messageId, content);
     this.#pageTools.markAsked(messageId);
@@ -228,17 +232,17 @@ export class Chat extends Emitter<ChatEvents> {
   }
 
   /** Says again what failed: under its id if it was refused, as a new message if its answer failed. */
-  retry(item: MessageItem): void {
+  retry(item: MessageItem, { overSpending = false }: Pick<SendOptions, "overSpending"> = {}): void {
     const { failed } = item;
     if (!failed) return;
     const asked = this.#talk.find(failed.askedBy);
     if (asked?.role !== "user") return;
     if (failed.sameId) {
-      this.send(asked.content, { messageId: asked.id });
+      this.send(asked.content, { messageId: asked.id, overSpending });
       return;
     }
-    this.#talk.change(item.id, { failed: { ...failed, retryable: false } });
-    this.send(asked.content);
+    this.#talk.change(item.id, { failed: { ...failed, retryable: false, canContinue: false } });
+    this.send(asked.content, { overSpending });
   }
 
   /** Answers what a run waits for. `payload` fits the interrupt's `responseSchema`. */
@@ -554,6 +558,8 @@ export class Chat extends Emitter<ChatEvents> {
       code: event.code ?? "refused",
       retryable: event.metadata?.retryable === true,
       retryAfter: event.metadata?.retryAfter,
+      resetsAt: event.metadata?.resetsAt,
+      canContinue: event.metadata?.canContinue === true,
     });
     if (action === "cancel") this.#isStopping = false;
     if (action === "resume") {

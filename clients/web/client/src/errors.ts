@@ -9,13 +9,25 @@ export class BatonError extends Error {
   declare readonly status: number | undefined;
   /** Seconds after which the same request may succeed, where the server says so. */
   declare readonly retryAfter: number | undefined;
+  /** When the spending limit is reset that was reached, in ISO 8601. */
+  declare readonly resetsAt: string | undefined;
+  /** Whether the same message may be sent with `overSpending`. */
+  declare readonly canContinue: boolean | undefined;
 
   constructor(
     message: string,
     {
       cause,
       ...fields
-    }: { code: string; retryable: boolean; status?: number; retryAfter?: number | undefined; cause?: unknown },
+    }: {
+      code: string;
+      retryable: boolean;
+      status?: number;
+      retryAfter?: number | undefined;
+      resetsAt?: string | undefined;
+      canContinue?: boolean | undefined;
+      cause?: unknown;
+    },
   ) {
     super(message, { cause });
     Object.assign(this, fields);
@@ -66,5 +78,7 @@ export function errorOf({ status, statusText, headers }: Response, problem: unkn
     retryable: (fields.retryable as boolean | undefined) ?? status > 428, // too many requests, or the server failed
     status,
     retryAfter: Number(headers.get("Retry-After")) || undefined,
+    resetsAt: text("resetsAt"),
+    canContinue: fields.canContinue === true,
   });
 }

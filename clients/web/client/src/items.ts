@@ -23,6 +23,10 @@ export interface Failure {
   readonly retryable: boolean;
   /** Seconds after which it may succeed, where the server says so. */
   readonly retryAfter?: number | undefined;
+  /** When the spending limit is reset that was reached. */
+  readonly resetsAt?: string | undefined;
+  /** Whether the user may go on beyond the spending limit that was reached. */
+  readonly canContinue?: boolean | undefined;
   /** Whether the same message may be sent again: the request was refused, and has no outcome. */
   readonly sameId: boolean;
   /** The message that was answered by it. */

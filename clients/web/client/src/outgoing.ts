@@ -135,6 +135,7 @@ function inputOf(frame: ClientFrame): object {
     timeZone,
     locale,
     whileBusy,
+    overSpending,
     tools = [],
     context = [],
   } = frame;
@@ -153,6 +154,7 @@ function inputOf(frame: ClientFrame): object {
       ...(timeZone !== undefined && { timeZone }),
       ...(locale !== undefined && { locale }),
       ...(whileBusy !== undefined && { whileBusy }),
+      ...(overSpending !== undefined && { overSpending }),
       ...(branch !== undefined && { branch: isRegenerated ? { ...(branch as object), messageId: id } : branch }),
     },
     protocolVersion: "1.0",

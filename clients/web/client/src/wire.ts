@@ -270,6 +270,8 @@ export interface EventMetadata {
   readonly replayed?: boolean;
   readonly retryable?: boolean;
   readonly retryAfter?: number;
+  readonly resetsAt?: string;
+  readonly canContinue?: boolean;
   readonly requestId?: string;
   readonly action?: string;
   readonly outcome?: CallOutcome;

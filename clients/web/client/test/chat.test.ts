@@ -35,6 +35,51 @@ test("what was refused is said again under its id, what failed in the middle as 
   assert.ok(kept?.role === "assistant" && kept.failed?.retryable === false);
 });
 
+test("a user goes on beyond a spending limit: a refused message under its id, an answer that ended as a new message", async () => {
+  const chat = await connected();
+  const messageId = chat.send("Hello");
+  const sent = () => FakeSocket.last.sent.findLast(({ action }) => action === "message");
+  const limit = { retryable: false, canContinue: true, resetsAt: "2040-03-02T00:00:00.000Z" };
+  const reached = { type: "RUN_ERROR", message: "You have spent it.", code: "spending_limit_reached" };
+  FakeSocket.last.hear({ ...reached, metadata: { ...limit, action: "message", messageId } });
+  const refused = chat.snapshot.items.at(-1);
+  assert.ok(refused?.role === "user" && refused.failed?.canContinue);
+  assert.deepEqual([refused.failed.retryable, refused.failed.resetsAt], [false, limit.resetsAt]);
+  assert.equal(sent()?.overSpending, undefined);
+  chat.retry(refused, { overSpending: true });
+  assert.deepEqual([sent()?.messageId, sent()?.overSpending], [messageId, true]);
+  FakeSocket.last.hear(...runOf(messageId, "Good").slice(0, 2), { ...reached, metadata: { ...stamp(3), ...limit } });
+  const ended = chat.snapshot.items.at(-1);
+  assert.ok(ended?.role === "assistant" && ended.failed?.canContinue);
+  chat.retry(ended, { overSpending: true });
+  assert.notEqual(sent()?.messageId, messageId);
+  assert.deepEqual([sent()?.content, sent()?.overSpending], ["Hello", true]);
+  const kept = chat.snapshot.items.find(({ id }) => id === ended.id);
+  assert.ok(kept?.role === "assistant" && kept.failed?.canContinue === false);
+});
+
+test("a message too large for a frame goes on beyond a spending limit by HTTP", async () => {
+  const chat = await connected();
+  const bodies: { readonly forwardedProps: { readonly overSpending?: boolean } }[] = [];
+  const problem = { code: "spending_limit_reached", detail: "You have spent it.", retryable: false };
+  const limit = { canContinue: true, resetsAt: "2040-03-02T00:00:00.000Z" };
+  mock.method(globalThis, "fetch", async (_: string, { body }: RequestInit) => {
+    bodies.push(JSON.parse(String(body)));
+    return Response.json({ ...problem, ...limit }, { status: 429 });
+  });
+  chat.send("x".repeat(40_000));
+  await settled();
+  const refused = chat.snapshot.items.at(-1);
+  assert.ok(refused?.role === "user" && refused.failed?.canContinue);
+  assert.equal(refused.failed.resetsAt, limit.resetsAt);
+  chat.retry(refused, { overSpending: true });
+  await settled();
+  assert.deepEqual(
+    bodies.map(({ forwardedProps }) => forwardedProps.overSpending),
+    [undefined, true],
+  );
+});
+
 test("a chat that was disconnected leaves nothing behind, even if it is started again", async () => {
   const before = FakeChannel.all.size;
   const chat = await connected();

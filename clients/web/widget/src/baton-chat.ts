@@ -287,7 +287,7 @@ export class BatonChat extends LitElement {
       <section class="panel ${this.isDropping ? "dropping" : ""}" part="panel" role=${isInline ? "region" : "dialog"} aria-label=${this.heading || ui.locale.say("conversation")}
         @click=${submitByClick} @keydown=${this.#keyed} @dragover=${this.#draggedOver} @dragleave=${this.#draggedAway} @drop=${this.#dropped}
         @baton-list=${this.#toggleList} @baton-select=${(event: CustomEvent<string>) => this.openConversation(event.detail)}
-        @baton-new=${this.newConversation} @baton-end=${() => this.#chat?.closeConversation()} @baton-close=${this.hide} @baton-retry=${this.retry} @baton-said=${() => this.#transcript?.toEnd()}>
+        @baton-new=${this.newConversation} @baton-end=${() => this.#chat?.closeConversation()} @baton-close=${this.hide} @baton-retry=${this.retry} @baton-said=${this.#said}>
         <baton-chat-header .ui=${ui} .snapshot=${snapshot} .heading=${this.heading} ?closable=${!isInline} ?single=${this.sessionId != null} ?listing=${this.isListing} .unread=${this.unreadBeside}></baton-chat-header>
         ${this.isListing ? html`<baton-chat-threads .ui=${ui} .client=${this.#client} .currentId=${snapshot?.canonicalId ?? snapshot?.threadId ?? null} .title=${snapshot?.title ?? ""}></baton-chat-threads>` : nothing}
         <baton-chat-transcript ?hidden=${this.isListing} .ui=${ui} .snapshot=${snapshot}></baton-chat-transcript>
@@ -499,7 +499,7 @@ export class BatonChat extends LitElement {
       this.announced = text;
     });
     chat.on("error", (error: BatonError) => {
-      if (error.code !== "client_tool_failed") this.problem = explain(this.ui.locale.say, error); // the agent gets that one
+      if (error.code !== "client_tool_failed") this.problem = explain(this.ui.locale, error); // the agent gets that one
       this.#tell("baton-error", error);
     });
     chat.on("logout", () => this.#signedOut());
@@ -556,6 +556,12 @@ export class BatonChat extends LitElement {
   }
 
   // What the user does
+
+  /** Shows what was said, and lets the user write on: the button that said it may be gone. */
+  readonly #said = (): void => {
+    this.#transcript?.toEnd();
+    this.#composer?.focus();
+  };
 
   async #toggleList(): Promise<void> {
     this.isListing = !this.isListing;

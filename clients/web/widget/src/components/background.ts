@@ -114,7 +114,7 @@ export class BatonBackground extends Piece {
     try {
       await client.api.cancelBackground(snapshot.threadId, taskId);
     } catch (error) {
-      this.problem = explain(this.say, error as BatonError);
+      this.problem = explain(this.ui.locale, error as BatonError);
     }
     await this.#load();
     this.isBusy = false;

@@ -162,7 +162,6 @@ export class BatonComposer extends Piece {
 
   #sent(): void {
     this.dispatchEvent(new CustomEvent("baton-said", { bubbles: true }));
-    this.focus();
   }
 
   #stop(): void {

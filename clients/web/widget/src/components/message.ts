@@ -168,11 +168,18 @@ export class BatonMessage extends Piece {
     const { failed } = this.item;
     if (!failed) return nothing;
     const again = html`<button type="button" class="link" part="button retry-button" @click=${this.#retry}>${this.say("retry")}</button>`;
-    return html`<p class="failure" part="failure">${icons.alert}<span>${explain(this.say, { ...failed, message: failed.text })}</span>${failed.retryable ? again : nothing}</p>`;
+    const goOn = html`<button type="button" class="link" part="button go-on-button" @click=${this.#goOn}>${this.say("goOn")}</button>`;
+    const button = failed.canContinue ? goOn : failed.retryable ? again : nothing;
+    return html`<p class="failure" part="failure" role=${failed.canContinue ? "alert" : nothing}>${icons.alert}<span>${explain(this.ui.locale, { ...failed, message: failed.text })}</span>${button}</p>`;
   }
 
   #retry(): void {
     this.ui.chat?.retry(this.item);
+  }
+
+  #goOn(): void {
+    this.ui.chat?.retry(this.item, { overSpending: true });
+    this.dispatchEvent(new CustomEvent("baton-said", { bubbles: true }));
   }
 }
 

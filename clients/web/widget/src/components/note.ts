@@ -29,7 +29,7 @@ export class BatonNote extends Piece {
     if (kind === "event" && reason === "schedule") return this.say("reminder", { text: label ?? "" });
     if (kind === "spending")
       return this.say("spent", { percent: String(percent), time: this.ui.locale.time(new Date(resetsAt)) });
-    if (label) return explain(this.say, { code: reason ?? "", message: label });
+    if (label) return explain(this.ui.locale, { code: reason ?? "", message: label });
     if (kind === "stopped") return this.say("stopped");
     if (kind === "closed") return this.say(CLOSED[reason as keyof typeof CLOSED] ?? "closed", { name: name ?? "" });
     return "";

@@ -86,7 +86,7 @@ export class BatonReminders extends Piece {
     } catch (error) {
       const isPast = id !== undefined && (error as BatonError).code === "invalid_request"; // nothing else is wrong with the request
       if (isPast) await this.#ask(id);
-      this.problem = isPast ? this.say("timePassed") : explain(this.say, error as BatonError);
+      this.problem = isPast ? this.say("timePassed") : explain(this.ui.locale, error as BatonError);
     }
     await this.#load();
     this.isBusy = false;

@@ -172,7 +172,7 @@ export class BatonThreads extends Piece {
       this.threads = more ? [...this.threads, ...found] : found;
     } catch (error) {
       if (request !== this.#request) return;
-      this.problem = explain(this.say, error as BatonError);
+      this.problem = explain(this.ui.locale, error as BatonError);
     }
     this.isLoading = false;
     this.hasMore = this.#cursor !== null;
@@ -205,7 +205,7 @@ export class BatonThreads extends Piece {
       this.problem = "";
       await this.#leaveEdit();
     } catch (error) {
-      this.problem = explain(this.say, error as BatonError);
+      this.problem = explain(this.ui.locale, error as BatonError);
     }
   }
 
@@ -218,7 +218,7 @@ export class BatonThreads extends Piece {
       await this.updateComplete;
       this.focus();
     } catch (error) {
-      this.problem = explain(this.say, error as BatonError);
+      this.problem = explain(this.ui.locale, error as BatonError);
     }
   }
 

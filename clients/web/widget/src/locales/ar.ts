@@ -75,6 +75,7 @@ export const ar: Catalogue = {
   closedByAgent: "أنهى المساعد المحادثة.",
   closedByTime: "أُغلقت المحادثة لأنه لم يُكتب شيء منذ مدة.",
   spent: "استُهلك {percent}% من التكلفة المسموح بها للإجابات. يُعاد ضبطها في {time}.",
+  goOn: "المتابعة على أي حال",
   research: "الوكلاء المستشارون",
   researching: "جارٍ البحث",
   asked: "سُئل",

@@ -76,6 +76,7 @@ export const de: Catalogue = {
   closedByAgent: "Der Assistent hat die Unterhaltung beendet.",
   closedByTime: "Die Unterhaltung wurde beendet, weil länger nichts gesagt wurde.",
   spent: "{percent} % von dem, was Antworten kosten dürfen, sind verbraucht. Ab {time} beginnt es neu.",
+  goOn: "Trotzdem fortfahren",
   research: "Befragte Agenten",
   researching: "Recherchiert",
   asked: "gefragt",

@@ -68,6 +68,7 @@ export const en = {
   closedByAgent: "The assistant ended the conversation.",
   closedByTime: "The conversation was closed because nothing was said for a while.",
   spent: "{percent}% of what answers may cost is used up. It starts again at {time}.",
+  goOn: "Go on anyway",
   research: "Consulted agents",
   thinking: "Thinking…",
   input: "Input",

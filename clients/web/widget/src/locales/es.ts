@@ -76,6 +76,7 @@ export const es: Catalogue = {
   closedByAgent: "El asistente terminó la conversación.",
   closedByTime: "La conversación se cerró porque no se dijo nada durante un tiempo.",
   spent: "Se ha gastado el {percent} % de lo que pueden costar las respuestas. Se restablece: {time}.",
+  goOn: "Continuar de todos modos",
   research: "Agentes consultados",
   researching: "Investigando",
   asked: "consultado",

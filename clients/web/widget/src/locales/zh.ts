@@ -75,6 +75,7 @@ export const zh: Catalogue = {
   closedByAgent: "助手已结束对话。",
   closedByTime: "由于长时间没有消息，对话已关闭。",
   spent: "回答费用额度已使用 {percent}%，将于 {time} 重置。",
+  goOn: "仍要继续",
   research: "已咨询的智能体",
   researching: "正在调研",
   asked: "已询问",
