@@ -1,3 +1,6 @@
+/** How long a connection outlives the last look at what it shows. */
+export const AWAY_SECONDS = 300;
+
 /** Seconds of a clock that nobody sets: it only ever goes forward. */
 export const seconds = (): number => performance.now() / 1000;
 

@@ -1,4 +1,4 @@
-import { seconds } from "./clock.ts";
+import { AWAY_SECONDS, seconds } from "./clock.ts";
 import type { TokenError } from "./errors.ts";
 import { REFUSED_SECONDS, type TokenSource } from "./token.ts";
 import { Upkeep } from "./upkeep.ts";
@@ -55,8 +55,6 @@ const PATIENCE = {
 };
 /** A connection that was heard of so recently needs no question before something is said. */
 const FRESH_SECONDS = 60;
-/** How long a connection outlives the last look at the conversation. */
-const AWAY_SECONDS = 300;
 /** A tick that comes so late tells of a page that slept or is throttled, not of a connection that is dead. */
 const LATE_TICK_SECONDS = 2.5;
 const GRACE_SECONDS = 4;

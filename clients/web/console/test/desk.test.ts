@@ -54,7 +54,7 @@ test("who has waited longest is first, and who has an answer comes last", () => 
 });
 
 test("a list of the conversations that are there drops those that have left meanwhile", () => {
-  const feed = new DeskFeed({} as ConsoleApi);
+  const feed = new DeskFeed({} as ConsoleApi, () => false);
   for (const threadId of ["t-1", "t-2", "t-3"]) feed.take({ threadId, item: item(threadId) });
   const changes = feed.keep({ threadIds: ["t-2", "t-4"] });
   assert.deepEqual(

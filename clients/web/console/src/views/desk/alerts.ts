@@ -35,6 +35,11 @@ export class Alerts {
     return localStorage.getItem(KEY + kind) === "on";
   }
 
+  /** Whether any kind is on. */
+  get areOn(): boolean {
+    return this.isOn("sound") || this.isOn("notification");
+  }
+
   /** Switches a kind on or off. Resolves to whether it is on: the browser may refuse notifications. */
   async set(kind: AlertKind, isOn: boolean): Promise<boolean> {
     localStorage.setItem(KEY + kind, isOn && (kind === "sound" || canNotify()) ? "on" : "off");

@@ -1,6 +1,7 @@
 import type { ConsoleApi } from "../../api/console-api.ts";
 import { eventsOf } from "../../api/events.ts";
 import { isAborted, type Problem, problemOf } from "../../api/problem.ts";
+import { visible, watchReader } from "../../api/readers.ts";
 import type { DeskItem } from "./desk-api.ts";
 
 const AFTER_FAILURE_MS = 3_000;
@@ -24,11 +25,14 @@ export interface FeedChange {
 /** Follows the conversations at the desks of the person who is signed in. */
 export class DeskFeed {
   readonly #api: ConsoleApi;
+  readonly #alerts: () => boolean;
   readonly #items = new Map<string, DeskItem>();
   #lastId = "-";
 
-  constructor(api: ConsoleApi) {
+  /** `alerts()` is whether the person wants to hear of changes while the page is hidden. */
+  constructor(api: ConsoleApi, alerts: () => boolean) {
     this.#api = api;
+    this.#alerts = alerts;
   }
 
   /** All items; those that came first are first. */
@@ -37,7 +41,8 @@ export class DeskFeed {
   }
 
   /**
-   * Tells every change until `signal` is aborted. `live` hears whether the connection stands, and the problem that ends
+   * Tells every change until `signal` is aborted. A page that has been hidden for minutes rests, unless it alerts, and
+   * hears of what has changed meanwhile when it is shown. `live` hears whether the connection stands, and the problem that ends
    * it for good.
    */
   async follow(
@@ -46,8 +51,11 @@ export class DeskFeed {
     signal: AbortSignal,
   ): Promise<void> {
     while (!signal.aborted) {
+      if (!this.#alerts()) await visible(signal);
+      const reading = watchReader(signal, this.#alerts);
       try {
-        const answer = await this.#api.send(["desk", "events"], { headers: { "Last-Event-ID": this.#lastId }, signal });
+        const headers = { "Last-Event-ID": this.#lastId };
+        const answer = await this.#api.send(["desk", "events"], { headers, signal: reading.signal });
         live(true, null);
         for await (const { id, data } of eventsOf(answer)) {
           this.#lastId = id ?? this.#lastId;
@@ -56,11 +64,15 @@ export class DeskFeed {
           if (data.name === "desk_listed") for (const change of this.keep(data.value as Listed)) changed(change);
         }
       } catch (error) {
-        if (signal.aborted || isAborted(error)) return;
+        if (signal.aborted) return;
+        if (reading.signal.aborted) continue;
+        if (isAborted(error)) return;
         const problem = problemOf(error);
         live(false, ENDS.has(problem.status) ? problem : null);
         if (ENDS.has(problem.status)) return;
         await new Promise((resolve) => setTimeout(resolve, AFTER_FAILURE_MS));
+      } finally {
+        reading.end();
       }
     }
   }

@@ -144,7 +144,7 @@ export class DeskView extends View {
 
   async #begin(): Promise<void> {
     const { left } = this;
-    const feed = new DeskFeed(this.api);
+    const feed = new DeskFeed(this.api, () => this.#alerts.areOn);
     this.#beganAt = Date.now();
     void feed.follow(this.#changed, this.#connected, left);
     try {

@@ -2,6 +2,7 @@ import { css, html, nothing, type TemplateResult } from "lit";
 import type { Page } from "../../api/console-api.ts";
 import { eventsOf } from "../../api/events.ts";
 import { isAborted, type Problem, problemOf } from "../../api/problem.ts";
+import { visible } from "../../api/readers.ts";
 import type { Handoff, Message, Task, Thread, ToolCall, Turn } from "../../api/shapes.ts";
 import { cost, count, when } from "../../components/numbers.ts";
 import { hrefOf } from "../../routes.ts";
@@ -259,21 +260,6 @@ export class TimelineView extends View {
     const keys = new Set(known.map((each) => each.key));
     this.items = [...known, ...this.#live.items.filter((each) => !keys.has(each.key))];
   }
-}
-
-/** Waits until somebody can see the page. */
-function visible(signal: AbortSignal): Promise<void> {
-  if (!document.hidden || signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    const look = () => {
-      if (document.hidden && !signal.aborted) return;
-      document.removeEventListener("visibilitychange", look);
-      signal.removeEventListener("abort", look);
-      resolve();
-    };
-    document.addEventListener("visibilitychange", look);
-    signal.addEventListener("abort", look);
-  });
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {
