@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Only package registries are needed: a missing Python is reported, not fetched from elsewhere.
 export UV_PYTHON_DOWNLOADS ?= never
 
-.PHONY: help setup web wheels new distributions run check test all lint types depth faults properties models mutations grants unit integration e2e browser infrastructure build validate client docs format clean account preflight deploy publish settings smoke search restore teardown
+.PHONY: help setup web wheels new distributions release run check test all lint types depth faults properties models mutations grants unit integration e2e browser infrastructure build validate client docs format clean account preflight deploy publish settings smoke search restore teardown
 
 help: ## Show this list. STAGE is dev unless it is given
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +53,10 @@ distributions: web ## Build what a release publishes: wheels and sources of the 
 	@rm -rf dist
 	@for folder in . clients/python extraction channels/slack; do $(UV) build --quiet --out-dir dist $$folder || exit 1; done
 	@ls -1 dist
+
+release: distributions ## Check and pack a release into dist/: make release [TAG=v0.1.0] [KEY=~/.ssh/id_ed25519]; without TAG, a trial
+	@$(if $(TAG),$(BIN)/python .ci/release.py check $(TAG),echo "No TAG: a trial, which checks no version.")
+	@$(BIN)/python .ci/release.py pack $(if $(KEY),--key $(KEY))
 
 run: setup web $(if $(BUILT),build) ## Start the local cloud (PORT, ENGINES, OPENAI_BASE_URL, ... are passed on; BUILT=1 runs what is deployed)
 	@$(if $(BUILT),BATON_LOCAL_BUILT=.aws-sam/build )exec $(BIN)/python -m baton_local

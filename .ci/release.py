@@ -17,6 +17,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+import release_files
+
 ROOT = Path(__file__).resolve().parents[1]
 DISTRIBUTIONS = (
     "pyproject.toml",
@@ -24,10 +26,14 @@ DISTRIBUTIONS = (
     "extraction/pyproject.toml",
     "channels/slack/pyproject.toml",
 )
-OTHER_VERSIONS = ("shared/baton/__init__.py", "README.md", "docs/how-to/upgrade.md")
+OTHER_VERSIONS = ("shared/baton/__init__.py", "README.md")
 """Files that name the version besides the declarations."""
 BUILT = ("clients/web/dist", "clients/web/console/dist")
 """Folders that `make web` builds and a wheel contains. Git does not have them."""
+UPGRADE = "docs/how-to/upgrade.md"
+BREAKS = "tests/upgrade/records/breaks.toml"
+"""The data that the previous release cannot read."""
+SIGNERS = ".github/allowed_signers"
 VERSION = re.compile(r"\d+\.\d+\.\d+(?:(?:a|b|rc|\.dev)\d+)?")
 
 
@@ -50,8 +56,18 @@ def main(arguments: list[str]) -> None:
     step = steps.add_parser("reserve", help="upload a development release, so that nobody else takes the names")
     step.add_argument("--number", default="0.1.0.dev1", help="the development release's version")
     step.add_argument("--yes", action="store_true", help="upload it; otherwise it is only built")
+    step = steps.add_parser("pack", help="add the bill of materials, checksums and a signature to dist/")
+    step.add_argument("--key", type=Path, help="the SSH key that signs tags; without it nothing is signed")
+    step = steps.add_parser("verify", help="verify the files of a release by their signature")
+    step.add_argument("folder", type=Path)
     chosen = parser.parse_args(arguments)
     match chosen.step:
+        case "pack":
+            pack(ROOT, ROOT / "dist", chosen.key)
+        case "verify":
+            if problems := list(release_files.find_faults(chosen.folder, ROOT / SIGNERS)):
+                raise CannotRelease("\n".join(problems))
+            print(f"The files in {chosen.folder} are those that were signed.")
         case "address":
             set_address(ROOT, chosen.url)
         case "version":
@@ -100,11 +116,31 @@ def set_version(root: Path, number: str) -> None:
         (root / name).write_text(re.sub(own, rf'"\1=={number}"', text))
     for name in OTHER_VERSIONS:
         (root / name).write_text((root / name).read_text().replace(old, number))
+    guide = (root / UPGRADE).read_text()  # its notes of earlier versions stay
+    (root / UPGRADE).write_text(guide.replace(f"=={old}", f"=={number}"))
     if ".dev" not in number:
         changes = root / "CHANGELOG.md"
         heading = f"## [{number}] - {datetime.now(UTC):%Y-%m-%d}"
         dated = re.sub(r"(?m)^## (?:\[Unreleased\]|\[.*\] - Unreleased)$", heading, changes.read_text(), count=1)
         changes.write_text(dated)
+
+
+def pack(root: Path, folder: Path, key: Path | None) -> None:
+    """Add what a release has beside its distributions, and verify the result if there is a key.
+
+    Raises ``CannotRelease`` if a distribution is missing or another file lies beside them.
+    """
+    if gaps := list(release_files.find_gaps(folder, read_version(root, DISTRIBUTIONS[0]))):
+        raise CannotRelease("\n".join(gaps))
+    release_files.write_bill(root, folder, _uv())
+    release_files.write_checksums(folder)
+    if key is None:
+        print(f"{folder} is complete, but not signed: KEY=path of the key that signs tags signs it.")
+        return
+    release_files.sign(folder, key)
+    if problems := list(release_files.find_faults(folder, root / SIGNERS)):
+        raise CannotRelease("\n".join(problems))
+    print(f"{folder} is complete and signed.")
 
 
 def lock(root: Path) -> None:
@@ -131,6 +167,10 @@ def find_problems(root: Path, tag: str) -> Iterator[str]:
             yield f"{name} has no addresses: run `python .ci/release.py address https://github.com/OWNER/baton`."
     if not re.search(rf"(?m)^## \[{re.escape(number)}\] - \d{{4}}-\d\d-\d\d$", (root / "CHANGELOG.md").read_text()):
         yield f"CHANGELOG.md has no dated section of {number}: run `python .ci/release.py version {number}`."
+
+    headings = re.findall(r"(?m)^### (.+)$", (root / UPGRADE).read_text())
+    if tomllib.loads((root / BREAKS).read_text()) and number not in headings:
+        yield f"{BREAKS} is not empty, and {UPGRADE} has no note `### {number}`: say what to do before going back."
 
 
 def read_notes(root: Path, number: str) -> str:
