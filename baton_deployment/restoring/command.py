@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from baton.adapters.aws.step_functions import StepFunctionsForgettings
 from baton.adapters.dynamodb.table import Table
@@ -28,11 +29,17 @@ from baton_deployment.restoring.restored_table import RestoredTable, make_restor
 from baton_deployment.search import FUNCTION_SECONDS, SearchRequest, administer, is_sound
 from baton_deployment.stages import Stage
 
+if TYPE_CHECKING:
+    from mypy_boto3_lambda import LambdaClient
+
 Write = Callable[[str], None]
 REQUEST_SECONDS = 120.0
 """The time for one request to the table with its retries, while it throttles."""
 REPORT_SECONDS = 5.0
 """The time between two lines of progress."""
+INDEX_SECONDS = 10.0
+"""The time between two comparisons of the search indices, while documents are being indexed."""
+INDEX_ATTEMPTS = 60
 NOT_RESTORED = (
     "Not in the table, and not restored: secrets (a lost push key makes push configurations useless: clients set them "
     "again), the settings document (`~settings/`), queued messages, connections, logs of the last day, the search "
@@ -130,6 +137,7 @@ class _Command:
         await self._repeat_requests(stores, tenants)
         self._rebuild_indices(tenants)
         is_sound = await self._verify(stores)
+        is_sound = await self._verify_indices(tenants) and is_sound
         self.write(f"\nWhen nothing is missing any more: aws dynamodb delete-table --table-name {source.name}")
         if not is_sound:
             raise DeploymentError("Something is still missing: see above.")
@@ -162,22 +170,17 @@ class _Command:
         self.write(f"\n{number} requests to forget since then are repeated, each with its own cut-off.")
 
     def _rebuild_indices(self, tenants: set[str]) -> None:
-        """Rebuild the search indices of these tenants, and compare them with what is stored."""
+        """Rebuild the search indices of these tenants."""
         if "SearchFunctionName" not in self.outputs:
             self.write("Search is off: there are no indices to rebuild.")
             return
-        client = self.account.client("lambda", wait_seconds=FUNCTION_SECONDS)
-        named = sorted(tenants) if self.request.choice.tenant_id is not None else []
+        client, named = self._search(tenants)
         rebuilt = administer(client, self.outputs, SearchRequest("rebuild", named))
-        repaired = administer(client, self.outputs, SearchRequest("repair", named))
+        administer(client, self.outputs, SearchRequest("repair", named))
         self.write(
             f"Indices: {rebuilt.get('episodes_indexed', 0)} episodes indexed; {rebuilt.get('documents_started', 0)} "
             "documents are being indexed by the pipeline."
         )
-        if not is_sound(repaired):
-            self.write(
-                "The indices still differ from what is stored, as while documents are being indexed. Verify later."
-            )
 
     async def _verify(self, stores: Stores) -> bool:
         """Compare again, and check messages and files of every conversation. Return whether nothing is missing."""
@@ -198,7 +201,33 @@ class _Command:
                 self.write(f"{number:>9,} {text}")
         return not (counts.items.total() + counts.files + counts.lost_messages + counts.lost_bodies)
 
+    async def _verify_indices(self, tenants: set[str]) -> bool:
+        """Compare the search indices with what is stored, until the pipeline has indexed the documents.
+
+        Return whether they agree.
+        """
+        if "SearchFunctionName" not in self.outputs:
+            return True
+        client, named = self._search(tenants)
+        for attempt in range(INDEX_ATTEMPTS):
+            if is_sound(administer(client, self.outputs, SearchRequest("verify", named))):
+                self.write("Indices: they agree with what is stored.")
+                return True
+            if attempt == 0:
+                self.write("Waiting for the pipeline that indexes documents")
+            await asyncio.sleep(INDEX_SECONDS)
+        self.write(
+            "The indices still differ from what is stored. Failed documents are named by: "
+            f"baton search {self.stage.name} verify"
+        )
+        return False
+
     # Parts
+
+    def _search(self, tenants: set[str]) -> tuple[LambdaClient, list[str]]:
+        """Return the client for the search function, and the tenants to name; none for all."""
+        client = self.account.client("lambda", wait_seconds=FUNCTION_SECONDS)
+        return client, sorted(tenants) if self.request.choice.tenant_id is not None else []
 
     def _source(self) -> RestoredTable:
         client = self.account.client("dynamodb")

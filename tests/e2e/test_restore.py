@@ -182,6 +182,7 @@ async def test_a_damaged_tenant_is_restored_verified_and_talks_on(drill: Drill, 
     assert "still missing" not in report
     assert "does not know" not in report
     assert "Verified: 2 conversations with 6 messages." in report
+    assert "Indices: they agree with what is stored." in report
 
     after = await ada.messages(old), await ada.messages(running), await listed(ada)
     assert after == before
