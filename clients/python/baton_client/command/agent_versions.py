@@ -93,10 +93,7 @@ def roll_back(
     comment: Comment = None,
     as_json: AsJson = False,
 ) -> None:
-    """End the candidate, or put an older version in force again; needs agent:write.
-
-    Running sessions leave the withdrawn versions with their next turn.
-    """
+    """End the candidate, or put an older version in force again, also for running sessions; needs agent:write."""
     if version is None:
         _change(context, "DELETE", agent_id, "candidate", None, as_json=as_json)
     else:

@@ -33,7 +33,7 @@ COMMANDS = {
     ),
     "doctor": ("doctor:doctor", "Check server, clock, token, versions, keyring and proxies, and suggest remedies."),
     "version": ("application:print_version", "Print the version of this command."),
-    "agents": ("agents:app", "List agents, and show one."),
+    "agents": ("agents:app", "List agents, show one, and manage the versions of a tenant's agents."),
     "threads": (
         "threads:app",
         "List, read and close conversations, cancel their background tasks, and send them events.",
