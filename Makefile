@@ -54,9 +54,9 @@ distributions: web ## Build what a release publishes: wheels and sources of the 
 	@for folder in . clients/python extraction channels/slack; do $(UV) build --quiet --out-dir dist $$folder || exit 1; done
 	@ls -1 dist
 
-release: distributions ## Check and pack a release into dist/: make release [TAG=v0.1.0] [KEY=~/.ssh/id_ed25519]; without TAG, a trial
+release: distributions ## Check and pack a release into dist/: make release [TAG=v0.1.0]; without TAG, a trial
 	@$(if $(TAG),$(BIN)/python .ci/release.py check $(TAG),echo "No TAG: a trial, which checks no version.")
-	@$(BIN)/python .ci/release.py pack $(if $(KEY),--key $(KEY))
+	@$(BIN)/python .ci/release.py pack
 
 run: setup web $(if $(BUILT),build) ## Start the local cloud (PORT, ENGINES, OPENAI_BASE_URL, ... are passed on; BUILT=1 runs what is deployed)
 	@$(if $(BUILT),BATON_LOCAL_BUILT=.aws-sam/build )exec $(BIN)/python -m baton_local

@@ -56,18 +56,21 @@ def main(arguments: list[str]) -> None:
     step = steps.add_parser("reserve", help="upload a development release, so that nobody else takes the names")
     step.add_argument("--number", default="0.1.0.dev1", help="the development release's version")
     step.add_argument("--yes", action="store_true", help="upload it; otherwise it is only built")
-    step = steps.add_parser("pack", help="add the bill of materials, checksums and a signature to dist/")
-    step.add_argument("--key", type=Path, help="the SSH key that signs tags; without it nothing is signed")
+    steps.add_parser("pack", help="add the bill of materials and checksums to dist/")
+    step = steps.add_parser("sign", help="sign the checksums of a folder, and verify its files")
+    step.add_argument("folder", type=Path)
+    step.add_argument("--key", type=Path, required=True, help="the SSH key that signs tags")
     step = steps.add_parser("verify", help="verify the files of a release by their signature")
     step.add_argument("folder", type=Path)
     chosen = parser.parse_args(arguments)
     match chosen.step:
         case "pack":
-            pack(ROOT, ROOT / "dist", chosen.key)
+            pack(ROOT, ROOT / "dist")
+        case "sign":
+            release_files.sign(chosen.folder, chosen.key)
+            verify(ROOT, chosen.folder)
         case "verify":
-            if problems := list(release_files.find_faults(chosen.folder, ROOT / SIGNERS)):
-                raise CannotRelease("\n".join(problems))
-            print(f"The files in {chosen.folder} are those that were signed.")
+            verify(ROOT, chosen.folder)
         case "address":
             set_address(ROOT, chosen.url)
         case "version":
@@ -125,8 +128,8 @@ def set_version(root: Path, number: str) -> None:
         changes.write_text(dated)
 
 
-def pack(root: Path, folder: Path, key: Path | None) -> None:
-    """Add what a release has beside its distributions, and verify the result if there is a key.
+def pack(root: Path, folder: Path) -> None:
+    """Add what a release has beside its distributions.
 
     Raises ``CannotRelease`` if a distribution is missing or another file lies beside them.
     """
@@ -134,13 +137,14 @@ def pack(root: Path, folder: Path, key: Path | None) -> None:
         raise CannotRelease("\n".join(gaps))
     release_files.write_bill(root, folder, _uv())
     release_files.write_checksums(folder)
-    if key is None:
-        print(f"{folder} is complete, but not signed: KEY=path of the key that signs tags signs it.")
-        return
-    release_files.sign(folder, key)
+    print(f"{folder} has all files of a release. `.ci/release.py sign` signs them.")
+
+
+def verify(root: Path, folder: Path) -> None:
+    """Verify the files of a release. Raises ``CannotRelease`` if one is not as a trusted key has signed it."""
     if problems := list(release_files.find_faults(folder, root / SIGNERS)):
         raise CannotRelease("\n".join(problems))
-    print(f"{folder} is complete and signed.")
+    print(f"The files in {folder} are those that were signed.")
 
 
 def lock(root: Path) -> None:

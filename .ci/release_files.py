@@ -36,14 +36,14 @@ def write_bill(root: Path, folder: Path, uv: str) -> None:
 
 
 def write_checksums(folder: Path) -> None:
-    """Write the SHA-256 of each file, in the form of ``sha256sum``, and remove the signature of earlier ones."""
-    (folder / SIGNATURE).unlink(missing_ok=True)
-    names = sorted(path.name for path in folder.iterdir() if path.name not in (CHECKSUMS, ".gitignore"))
+    """Write the SHA-256 of each file, in the form of ``sha256sum``."""
+    names = sorted(path.name for path in folder.iterdir() if path.name not in (CHECKSUMS, SIGNATURE, ".gitignore"))
     (folder / CHECKSUMS).write_text("".join(f"{_digest(folder / name)}  {name}\n" for name in names))
 
 
 def sign(folder: Path, key: Path) -> None:
     """Sign the checksums with an SSH key, or with the agent's key of a public one."""
+    (folder / SIGNATURE).unlink(missing_ok=True)
     command = ["ssh-keygen", "-q", "-Y", "sign", "-f", key, "-n", NAMESPACE, folder / CHECKSUMS]
     subprocess.run(command, check=True)
 
