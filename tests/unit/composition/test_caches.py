@@ -37,7 +37,7 @@ from baton.domain.tenants.secret import SecretReference
 from baton.memory.procedures import approved_procedures
 from baton.memory.recall import procedure_matching
 from baton.ports.threads.run_records import ContextRecord
-from baton.tenants import tenant_copies
+from baton.tenants import removed_tenants, tenant_copies
 from baton.tenants.registry import own_agents
 from baton_testing.fakes.documents.embedder import DIMENSIONS, FakeEmbedder
 from baton_testing.fakes.documents.search_index import FakeSearchIndex
@@ -74,6 +74,11 @@ def moved_owners() -> tuple[object, Use]:
 def approved() -> tuple[object, Use]:
     reader = Harness().app.procedures.approved
     return reader, lambda number: reader.of(tenant(number), "assistant")
+
+
+def removals() -> tuple[object, Use]:
+    removed = Harness().removed_tenants
+    return removed, lambda number: removed.check(tenant(number))
 
 
 def limits() -> tuple[object, Use]:
@@ -219,6 +224,7 @@ def vectors() -> tuple[object, Use]:
 
 CACHES = [
     Cached(approved_procedures, ("MAX_KNOWN", "MAX_USERS"), approved),
+    Cached(removed_tenants, ("MAX_TENANTS",), removals),
     Cached(tenant_copies, ("MAX_TENANTS",), limits),
     Cached(own_agents, ("MAX_TENANTS",), agents),
     Cached(context_budgets, ("MAX_CONVERSATIONS",), budgets),
