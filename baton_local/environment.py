@@ -221,11 +221,15 @@ def applied(values: Mapping[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
+OWN = ("POWERTOOLS_", "AWS_LWA_", "AWS_LAMBDA_EXEC_WRAPPER")
+"""Beginnings of variables that are for the start of a function, or for its log."""
+
+
 def _merge(functions: Mapping[str, FunctionDefinition]) -> dict[str, str]:
     merged: dict[str, str] = {}
     for function in functions.values():
         for name, value in function.variables.items():
-            if merged.setdefault(name, value) != value and not name.startswith(("POWERTOOLS_", "AWS_LWA_")):
+            if merged.setdefault(name, value) != value and not name.startswith(OWN):
                 raise TemplateProblem(
                     f"{function.name} sets {name} to {value!r}, another function to {merged[name]!r}: "
                     "functions share one environment in the local cloud, so give the variables different names."

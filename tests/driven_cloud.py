@@ -14,6 +14,15 @@ from baton_local.serving.asgi import AsgiApp, Receive, Scope, Send, answer
 PATIENCE_SECONDS = 30.0
 
 
+def is_alive(pid: int) -> bool:
+    """Return whether there is a process with this id."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 class DrivenCloud(LocalCloud):
     """``LocalCloud`` with what no developer needs."""
 
@@ -38,7 +47,7 @@ class DrivenCloud(LocalCloud):
         """Kill a worker process as ``kill -9`` does and return when it is gone; another one takes its place."""
         os.kill(pid, signal.SIGKILL)
         gives_up_at = time.monotonic() + PATIENCE_SECONDS
-        while pid in self.worker_pids():
+        while pid in self.worker_pids() or is_alive(pid):  # until its supervisor has read its status
             assert time.monotonic() < gives_up_at, f"The worker {pid} is not gone."
             time.sleep(0.005)
 

@@ -21,7 +21,8 @@ from baton_local.settings import read_settings
 from baton_local.stack.declarations import Stack, read_stack
 from baton_local.stack.template import Endpoints
 
-READY = {"ready": True}
+READY = "ready"
+"""The key of the first line, with the id of this process, which a supervisor has started."""
 
 
 class Answers:
@@ -71,7 +72,7 @@ def serve(stack: Stack, answers: Answers) -> None:
     """Load the functions, and handle requests until standard input closes."""
     with without_collection():
         functions = {consumer.function: Function(stack.functions[consumer.function]) for consumer in stack.consumers}
-    answers.write(READY)
+    answers.write({READY: os.getpid()})
     for line in sys.stdin:
         request = json.loads(line)
         future = functions[request["function"]].invoke(request["event"])

@@ -8,6 +8,8 @@ import contextlib
 import itertools
 import json
 import logging
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -22,6 +24,7 @@ from baton_local.workers.worker_process import READY
 
 logger = logging.getLogger("baton_local.workers")
 
+SUPERVISOR = ROOT / "shared/baton/adapters/aws/supervisor.py"
 START_SECONDS = 60.0
 STOP_SECONDS = 5.0
 STARTS_IN_VAIN = 3
@@ -37,8 +40,19 @@ class _Process:
     """One running process and the requests it works on."""
 
     child: "subprocess.Popen[str]"
+    """The supervisor, as in the deployment: it ends right after the process that does the work."""
+    pid: int = 0
+    """The process that does the work; 0 until it is ready."""
     requests: dict[int, "Future[Any]"] = field(default_factory=dict)
     writing: threading.Lock = field(default_factory=threading.Lock)
+
+    def kill(self) -> None:
+        """Kill the process, after which its supervisor ends, or both if it is not ready."""
+        with contextlib.suppress(ProcessLookupError):
+            if self.pid:
+                os.kill(self.pid, signal.SIGKILL)
+            else:
+                os.killpg(self.child.pid, signal.SIGKILL)
 
     def write(self, request: dict[str, Any]) -> None:
         # If the process has ended, the thread that reads its output fails the request.
@@ -85,7 +99,7 @@ class WorkerProcesses:
         with self._changed:
             self._stopping = True
             for process in self._running:
-                process.child.kill()
+                process.kill()
             self._changed.notify_all()
             self._changed.wait_for(lambda: not self._running, STOP_SECONDS)
 
@@ -133,7 +147,7 @@ class WorkerProcesses:
             if self._stopping:
                 return None
             child = subprocess.Popen(
-                [sys.executable, "-m", "baton_local.workers.worker_process"],
+                [sys.executable, "-P", SUPERVISOR, sys.executable, "-m", "baton_local.workers.worker_process"],
                 cwd=ROOT,
                 env=self._environment,
                 stdin=subprocess.PIPE,
@@ -152,16 +166,18 @@ class WorkerProcesses:
         for line in child.stdout or ():
             with contextlib.suppress(ValueError):  # an incomplete line: it was killed while writing
                 answer = json.loads(line)
-                if answer == READY:
+                if READY in answer:
                     was_ready = True
                     with self._changed:
-                        self._ready[child.pid] = process
+                        process.pid = answer[READY]
+                        self._ready[process.pid] = process
                         self._changed.notify_all()
                 else:
                     self._settle(process, answer)
+        with self._changed:  # before the supervisor makes its records visible
+            self._ready.pop(process.pid, None)
         child.wait()
         with self._changed:
-            self._ready.pop(child.pid, None)
             self._running.discard(process)
             orphans = list(process.requests.values())
             process.requests.clear()
@@ -171,7 +187,7 @@ class WorkerProcesses:
                 with contextlib.suppress(OSError):
                     stream.close()
         for future in orphans:
-            future.set_exception(WorkerEnded(f"Worker {child.pid} ended with {child.returncode}."))
+            future.set_exception(WorkerEnded(f"Worker {process.pid} ended with {child.returncode}."))
         return was_ready
 
     def _settle(self, process: _Process, answer: dict[str, Any]) -> None:

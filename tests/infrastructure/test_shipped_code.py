@@ -15,6 +15,7 @@ from baton.api.http.addresses import deferred_routes
 from tests.infrastructure.stack import ROOT
 
 COMMANDS = {
+    "baton.adapters.aws.supervisor": "Lambda and the local cloud start functions by it",
     "baton.composition.admin": "operators start it",
     "baton_documents.__main__": "users start it",
     "baton_documents.child": "the extractor starts it as a process",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from baton.adapters.aws.blocking_calls import QUICK, client, deferred_client
     from baton.adapters.aws.direct_calls import operations
     from baton.adapters.aws.event_bridge import EventBridgeAnnouncements
+    from baton.adapters.aws.last_wills import LastWills, own_last_wills
     from baton.adapters.aws.s3_documents import S3Documents, S3SourceObjects
     from baton.adapters.aws.s3_erasure import S3Erasure
     from baton.adapters.aws.s3_files import S3Files, s3_client

@@ -148,7 +148,8 @@ class Ports(SearchPorts):
     def queue_records(self) -> parts.QueueRecords | None:
         """Records of that queue while a worker holds them; None if no other worker could receive them."""
         operations = parts.operations(parts.client("sqs"))
-        return parts.SqsRecords(operations, parts.QueueSettings().turns_queue_url, self.lease_times)
+        url = parts.QueueSettings().turns_queue_url
+        return parts.SqsRecords(operations, url, self.lease_times, self.last_wills)
 
     @cached_property
     def public_url(self) -> str | None:

@@ -33,12 +33,18 @@ class StorePorts:
         """The lease times of the settings."""
         return parts.LeaseSettings().times
 
+    @cached_property
+    def last_wills(self) -> parts.LastWills:
+        """The requests that a supervisor sends if this process dies."""
+        return parts.own_last_wills()
+
     # Stores
 
     @cached_property
     def table(self) -> parts.Table:
         """The DynamoDB table of the deployment. Nothing is written for removed tenants."""
-        table = parts.Table.sent_directly(parts.client("dynamodb", config=parts.QUICK), parts.StoreSettings().table)
+        client, name = parts.client("dynamodb", config=parts.QUICK), parts.StoreSettings().table
+        table = parts.Table.sent_directly(client, name, wills=self.last_wills)
         return replace(table, fence=lambda partition: self.removed_tenants.check_partition(partition))
 
     @cached_property

@@ -1,9 +1,11 @@
-"""From ``kill -9`` in the middle of an answer to the next event, on real processes; part of ``tests.faults.chaos``.
+"""From ``kill -9`` during a run to the next event, on real processes; part of ``tests.faults.chaos``.
 
-A local cloud whose workers are separate processes, and for SSE a process that serves the web app. Conversations
-begin a moment apart, so that the kill finds each at another point between two signs of life. Clients do what clients
-do: a WebSocket just waits; of the HTTP callers every other one follows the events as a browser's EventSource does,
-three seconds after its stream broke, and the others send the same run again after one.
+A local cloud whose workers are separate processes, and for SSE a process that serves the web app, started by the
+function's own script. A third of the conversations waits for the first token, a third is in the middle of an answer,
+and a third in a tool call. They begin a moment apart, so that the kill finds each at another point between two signs of
+life. Clients do what clients do: a WebSocket just waits; of the HTTP callers every other one follows the events as a
+browser's EventSource does, after the pause that the stream asks for (three seconds if it asks for none), and the others
+send the same run again after one.
 """
 
 from __future__ import annotations
@@ -13,15 +15,17 @@ import contextlib
 import json
 import os
 import random
+import signal
 import socket
 import statistics
 import subprocess
 import sys
 import time
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -33,33 +37,45 @@ from benchmarks.instruments.report import table
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.sockets import SUBPROTOCOL, connect_with
 from tests.e2e.users import run_input
-from tests.fault_model import Exchange, FaultModel, chunk
+from tests.fault_model import Exchange, FaultModel, chunk, tool_delta
 
-CONVERSATIONS = 16
+CONVERSATIONS = 6
 """At a time, for each way."""
 SPREAD_SECONDS = 12.0
 """Within which they begin: longer than from one sign of life to the next."""
 SPARED_SECONDS = 2.0
 """Anybody who still hears its old worker so long after the kill was with another process."""
 EVENT_SOURCE_SECONDS = 3.0
+"""The pause of a browser's EventSource, unless the stream has a ``retry`` field."""
 AGAIN_SECONDS = 1.0
 PATIENCE_SECONDS = 150.0
 TENANT = "recovery"
+POINTS = {"first token": "RUN_STARTED", "answer": "TEXT_MESSAGE_CONTENT", "tool call": "TOOL_CALL_START"}
+"""Points of a run at which its worker is killed, as its question names them, and the events that show them."""
 
 
 class EndlessAnswers:
-    """A model that says a word twice a second until it is let go."""
+    """A model that says a word twice a second, or nothing, or calls a tool without an end, until it is let go."""
 
     def __init__(self) -> None:
         self.is_over = False
 
     async def behave(self, exchange: Exchange) -> None:
         """Answer one request."""
+        messages = exchange.received.body["messages"]
+        point, is_tool = str(messages[-1]["content"]), "You are Knowledge" in str(messages[0]["content"])
         await exchange.open_stream()
-        while not self.is_over:
-            await exchange.event(chunk({"content": "word "}))
-            await asyncio.sleep(0.5)
-        await exchange.event(chunk({}, "stop"))
+        if point == "tool call" and not is_tool and not self.is_over:
+            arguments = json.dumps({"message": "Wait."})
+            await exchange.event(chunk(tool_delta(0, id="call-1", name="ask_knowledge", arguments=arguments)))
+            await exchange.event(chunk({}, "tool_calls"))
+        else:
+            while not self.is_over:
+                if point == "answer":
+                    await exchange.event(chunk({"content": "word "}))
+                await asyncio.sleep(0.5)
+            await exchange.event(chunk({"content": "Over."}))
+            await exchange.event(chunk({}, "stop"))
         await exchange.event("[DONE]")
         await exchange.close_stream()
 
@@ -79,7 +95,9 @@ class Place:
 class Waiting:
     """One client: it has seen its answer begin, and then, after the kill, the next event."""
 
-    def __init__(self) -> None:
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.point = list(POINTS)[number % len(POINTS)]
         self.thread_id = str(uuid.uuid4())
         self.begun = asyncio.Event()
         self.heard = asyncio.Event()
@@ -97,7 +115,7 @@ class Waiting:
         """Note an event; whether it is the first of a successor."""
         self.heard.set()
         metadata = event.get("metadata", {})
-        if event["type"] == "TEXT_MESSAGE_CONTENT":
+        if event["type"] == POINTS[self.point]:
             self.begun.set()
         if metadata.get("attempt", 1) > 1:
             self.next_at = time.monotonic()
@@ -110,7 +128,7 @@ class Waiting:
 async def over_websocket(place: Place, waiting: Waiting) -> None:
     """Send a message and wait."""
     async with connect_with(place.cloud.socket_url, [SUBPROTOCOL, place.token]) as connection:
-        message = {"action": "message", "threadId": waiting.thread_id, "messageId": "m-1", "content": "Go on"}
+        message = {"action": "message", "threadId": waiting.thread_id, "messageId": "m-1", "content": waiting.point}
         await connection.send(json.dumps(message))
         with contextlib.suppress(ConnectionClosed):
             async for frame in connection:
@@ -119,9 +137,10 @@ async def over_websocket(place: Place, waiting: Waiting) -> None:
                         return
 
 
-async def over_sse(place: Place, waiting: Waiting, served_by: str, *, follows: bool) -> None:
+async def over_sse(place: Place, waiting: Waiting, served_by: str) -> None:
     """Run an agent over HTTP; when the stream breaks, come back."""
-    body = run_input("Go on", thread_id=waiting.thread_id, message_id="m-1")
+    follows, pause = waiting.number % 2 == 0, EVENT_SOURCE_SECONDS
+    body = run_input(waiting.point, thread_id=waiting.thread_id, message_id="m-1")
     url, method, path, headers = served_by, "POST", "/v1/runs", place.headers
     async with httpx.AsyncClient(timeout=PATIENCE_SECONDS, trust_env=False) as client:
         while waiting.next_at is None:
@@ -129,9 +148,11 @@ async def over_sse(place: Place, waiting: Waiting, served_by: str, *, follows: b
             with contextlib.suppress(httpx.HTTPError):
                 async with client.stream(method, f"{url}{path}", headers=headers, json=content) as response:
                     async for line in response.aiter_lines():
+                        if line.startswith("retry: "):
+                            pause = int(line[7:]) / 1000
                         if line.startswith("data: ") and waiting.take(json.loads(line[6:])):
                             return
-            await asyncio.sleep(EVENT_SOURCE_SECONDS if follows else AGAIN_SECONDS)
+            await asyncio.sleep(pause if follows else AGAIN_SECONDS)
             if not waiting.begun.is_set():
                 continue
             url = place.cloud.url
@@ -141,21 +162,36 @@ async def over_sse(place: Place, waiting: Waiting, served_by: str, *, follows: b
 
 
 @contextmanager
-def web_app(environment: dict[str, str]) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """The streaming web app in a separate process, as the Lambda Web Adapter runs it; its address."""
+def web_app(environment: dict[str, str]) -> Iterator[tuple[str, Callable[[], None]]]:
+    """The streaming web app in a separate process, as the Lambda Web Adapter runs it: its address, and its end."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
+    folder = ROOT / "functions" / "streams"
     process = subprocess.Popen(
-        [sys.executable, "-m", "uvicorn", "app:app", "--port", str(port), "--no-access-log", "--log-level", "error"],
-        cwd=ROOT / "functions" / "streams",
-        env={**os.environ, **environment, "PYTHONPATH": str(ROOT / "shared")},
+        [folder / "run.sh"],
+        cwd=folder,
+        env={
+            **os.environ,
+            **environment,
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "LAMBDA_TASK_ROOT": str(folder),
+            "LAMBDA_RUNTIME_DIR": str(ROOT / "shared"),
+            "AWS_LWA_PORT": str(port),
+        },
+        start_new_session=True,
     )
+
+    def kill() -> None:
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        os.kill(int(children[0]) if children else process.pid, signal.SIGKILL)
+
     try:
         url = f"http://127.0.0.1:{port}"
-        yield url, process
+        yield url, kill
     finally:
-        process.kill()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 
@@ -201,13 +237,13 @@ async def measure(rounds: int) -> dict[str, list[float]]:
         place = Place(cloud, cloud.token(TENANT, "ada"))
         for _ in range(rounds):
             answers.is_over = False
-            ones = [Waiting() for _ in range(CONVERSATIONS)]
+            ones = [Waiting(number) for number in range(CONVERSATIONS)]
             clients = [(one, over_websocket(place, one)) for one in ones]
             results["WebSocket"] += await killed(clients, lambda: cloud.kill_workers(1))
-            with web_app(cloud.environment) as (url, process):
-                ones = [Waiting() for _ in range(CONVERSATIONS)]
-                clients = [(one, over_sse(place, one, url, follows=n % 2 == 0)) for n, one in enumerate(ones)]
-                results["SSE"] += await killed(clients, process.kill)
+            with web_app(cloud.environment) as (url, kill):
+                ones = [Waiting(number) for number in range(CONVERSATIONS)]
+                clients = [(one, over_sse(place, one, url)) for one in ones]
+                results["SSE"] += await killed(clients, kill)
             answers.is_over = True
             await asyncio.sleep(3)  # whatever still answers comes to its end
     return results

@@ -10,6 +10,7 @@ import pytest
 
 from baton.domain.threads.queued import RecordDelivery
 from baton.domain.threads.thread import USUAL_TIMES as TIMES
+from baton.domain.times import from_millis
 from tests.faults.schedules.held_record import Held
 from tests.faults.schedules.processes import Process, ProcessLoop
 from tests.faults.schedules.simulation import Simulation, SlowModel
@@ -91,6 +92,24 @@ def test_a_record_that_comes_again_goes_on_with_the_run_while_the_dead_workers_l
     workers = outcome_of(scenario)
     started = next(event for event in workers.events if event["metadata"].get("attempt") == 2)
     assert (started["type"], started["metadata"]["previousSeq"]) == ("RUN_STARTED", 0)
+
+
+def test_the_last_wills_of_a_dead_worker_let_its_run_go_on_at_once() -> None:
+    async def scenario(workers: Workers) -> None:
+        harness = workers.harness
+        _, _, worker = workers.work(1)
+        await workers.until_event(1)
+        worker.is_dead = True
+        died = workers.loop.time()
+        harness.store.rows["acme", harness.thread_id].until = from_millis(0)
+        second, _, _ = workers.work(2)
+        await workers.until_event(2)
+        assert workers.loop.time() - died < 1
+        await second
+
+    workers = outcome_of(scenario)
+    assert workers.attempts == [1, 2]
+    assert workers.events[-1]["type"] == "RUN_FINISHED"
 
 
 def test_a_worker_that_cannot_extend_its_record_keeps_the_run() -> None:

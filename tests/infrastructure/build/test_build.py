@@ -105,3 +105,11 @@ def test_every_handler_is_where_the_template_says(build: Path, source: Stack) ->
 def test_the_web_adapter_can_start_streams(build: Path) -> None:
     assert os.access(build / "StreamsFunction/run.sh", os.X_OK)
     assert (build / "StreamsFunction/app.py").is_file()
+
+
+def test_lambda_can_start_turns_under_the_supervisor(build: Path, source: Stack) -> None:
+    function = source.of_type("AWS::Serverless::Function")["TurnsFunction"]
+    wrapper = function["Environment"]["Variables"]["AWS_LAMBDA_EXEC_WRAPPER"].removeprefix("/var/task/")
+    assert os.access(build / "TurnsFunction" / wrapper, os.X_OK)
+    assert "/opt/python/baton/adapters/aws/supervisor.py" in (build / "TurnsFunction" / wrapper).read_text()
+    assert (build / "SharedLayer/python/baton/adapters/aws/supervisor.py").is_file()

@@ -1,5 +1,6 @@
 """Functions in separate processes: killed ones are replaced, and none outlives the cloud."""
 
+import json
 import os
 import signal
 import subprocess
@@ -13,7 +14,7 @@ from baton_local.cloud import LocalCloud
 from baton_local.errors import EngineFailed
 from baton_local.root import ROOT
 from baton_local.workers.worker_processes import WorkerEnded, WorkerProcesses
-from tests.driven_cloud import DrivenCloud
+from tests.driven_cloud import DrivenCloud, is_alive
 from tests.integration.local.sockets import exchange, open_socket
 
 pytestmark = pytest.mark.nightly
@@ -27,14 +28,6 @@ def killable(cloud: DrivenCloud) -> Iterator[DrivenCloud]:
     yield cloud
     cloud.stop_workers()
     cloud.start_workers()
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 async def test_processes_do_the_work_and_killed_ones_are_replaced(killable: DrivenCloud) -> None:
@@ -101,6 +94,6 @@ def test_a_worker_ends_when_the_cloud_is_killed(cloud: LocalCloud) -> None:
     ) as worker:
         assert worker.stdin
         assert worker.stdout
-        assert worker.stdout.readline() == '{"ready": true}\n'
+        assert json.loads(worker.stdout.readline()) == {"ready": worker.pid}
         worker.stdin.close()
         assert worker.wait(15) == 0

@@ -19,6 +19,7 @@ PACE = "the other side is asked only so often"
 SLEEPS = {
     "adapters/a2a/peer.py: _poll": "a remote agent works at the answer, and does not stream",
     "adapters/aws/direct_calls.py: _send_until": AGAIN,
+    "adapters/aws/supervisor.py: carry_out": AGAIN,
     "adapters/dynamodb/table.py: attempts": AGAIN,
     "adapters/dynamodb/table.py: get_many": AGAIN,
     "adapters/dynamodb/table.py: transact": AGAIN,

@@ -69,7 +69,8 @@ class DirectOperations:
         self._service = self._model.service_id.hyphenize()
         self._credentials = credentials
         self._endpoint = meta.endpoint_url.rstrip("/")
-        self._signature = AwsSignature(meta.region_name, self._model.signing_name, self._endpoint)
+        self._region = meta.region_name
+        self._signature = AwsSignature(self._region, self._model.signing_name, self._endpoint)
         self._serializer = create_serializer(self._model.resolved_protocol)
         self._parser = create_parser(self._model.resolved_protocol)
         self._write, self._read = write, read
@@ -83,6 +84,18 @@ class DirectOperations:
     async def call(self, operation: str, request: Mapping[str, Any], *, seconds: float = math.inf) -> Any:
         with aws.outages():
             return await self._call(operation, dict(request), asyncio.get_running_loop().time() + seconds)
+
+    def prepare(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """See ``last_wills.Preparing``."""
+        prepared = self._build_request(self._model.operation_model(operation), dict(request), {})
+        body = prepared["body"]
+        return {
+            "service": self._model.signing_name,
+            "region": self._region,
+            "url": prepared["url"],
+            "headers": dict(prepared["headers"]),
+            "body": body if isinstance(body, str) else body.decode(),
+        }
 
     async def _call(self, operation: str, parameters: dict[str, Any], deadline: float) -> Any:
         """Call the operation with botocore's events. ``deadline`` is a time of the event loop."""

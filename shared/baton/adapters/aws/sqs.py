@@ -7,7 +7,7 @@ import contextlib
 import hashlib
 import math
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from aws_lambda_powertools import Logger
 from botocore.exceptions import ClientError
 
 from baton.adapters.aws.blocking_calls import Operations, error_code
+from baton.adapters.aws.last_wills import NO_WILLS, LastWills
 from baton.concurrency.tasks import stop_all
 from baton.domain.errors import StoreUnavailable
 from baton.domain.metrics import Metric, count
@@ -55,13 +56,20 @@ class SqsHeldRecord:
     """``HeldRecord`` of one delivery, whose visibility timeout is extended periodically."""
 
     def __init__(
-        self, operations: Operations, queue_url: str, receipt_handle: str, delivery: RecordDelivery, times: LeaseTimes
+        self,
+        operations: Operations,
+        queue_url: str,
+        receipt_handle: str,
+        delivery: RecordDelivery,
+        times: LeaseTimes,
+        wills: LastWills,
     ) -> None:
         self._operations = operations
         self._queue_url = queue_url
         self._receipt_handle = receipt_handle
         self.delivery = delivery
         self._times = times
+        self._wills = wills
         # A repeated delivery may be a later attempt. Until ``note_attempt`` names the attempt, it is hidden for longer.
         self._seconds = times.hidden_for(delivery.receives)
         self._changed = asyncio.Event()
@@ -120,6 +128,15 @@ class SqsHeldRecord:
             self._hidden_until = until
         return True
 
+    def give_back_at_death(self) -> AbstractContextManager[None]:
+        """Have the record made visible if this process dies within the block.
+
+        At once the first time, later after ``RETRY_SECONDS``: the run may be what kills its workers.
+        """
+        seconds = 0 if self.delivery.receives == 1 else RETRY_SECONDS
+        request = _visibility(self._queue_url, self._receipt_handle, seconds)
+        return self._wills.hold(self._receipt_handle, self._operations, "ChangeMessageVisibility", request)
+
     async def hide(self, seconds: float) -> None:
         """Make the record visible after ``seconds``, rounded up to whole ones.
 
@@ -138,14 +155,16 @@ class SqsRecords:
     operations: Operations
     queue_url: str
     times: LeaseTimes = USUAL_TIMES
+    wills: LastWills = NO_WILLS
 
     @asynccontextmanager
     async def hide(self, receipt_handle: str, delivery: RecordDelivery) -> AsyncIterator[SqsHeldRecord]:
-        record = SqsHeldRecord(self.operations, self.queue_url, receipt_handle, delivery, self.times)
+        record = SqsHeldRecord(self.operations, self.queue_url, receipt_handle, delivery, self.times, self.wills)
         extensions = asyncio.ensure_future(record.keep_hidden())
         has_failed = True
         try:
-            yield record
+            with record.give_back_at_death():
+                yield record
             has_failed = False
         finally:
             await stop_all(extensions)
@@ -198,8 +217,11 @@ async def _send(operations: Operations, request: dict[str, Any]) -> None:
 
 
 async def _hide(operations: Operations, queue_url: str, receipt_handle: str, seconds: int) -> None:
-    change = {"QueueUrl": queue_url, "ReceiptHandle": receipt_handle, "VisibilityTimeout": seconds}
-    await operations.call("ChangeMessageVisibility", change)
+    await operations.call("ChangeMessageVisibility", _visibility(queue_url, receipt_handle, seconds))
+
+
+def _visibility(queue_url: str, receipt_handle: str, seconds: int) -> dict[str, Any]:
+    return {"QueueUrl": queue_url, "ReceiptHandle": receipt_handle, "VisibilityTimeout": seconds}
 
 
 def _log_failure(error: Exception) -> None:

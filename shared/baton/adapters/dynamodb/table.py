@@ -14,6 +14,7 @@ from botocore.exceptions import ClientError
 
 from baton.adapters.aws.blocking_calls import Operations, ThreadedOperations
 from baton.adapters.aws.direct_calls import operations
+from baton.adapters.aws.last_wills import NO_WILLS, LastWills
 from baton.adapters.aws.session import CredentialSource
 from baton.adapters.dynamodb.attributes import Item, deserialize, read_items, read_response, serialize, write_request
 from baton.domain.errors import StoreUnavailable
@@ -99,6 +100,8 @@ class Table:
     """DynamoDB's operations; None: ``client`` has them, in threads."""
     fence: Callable[[str], Awaitable[None]] | None = None
     """Called with the partition of every item before it is written. Raises if nothing may be written there."""
+    wills: LastWills = NO_WILLS
+    """Updates that are made if this process dies."""
 
     @classmethod
     def of(cls, client: DynamoDBClient, name: str, *, seconds: float = MAX_SECONDS) -> Table:
@@ -107,13 +110,15 @@ class Table:
         return cls(client, name, seconds=seconds)
 
     @classmethod
-    def sent_directly(cls, client: DynamoDBClient, name: str, session: CredentialSource | None = None) -> Table:
+    def sent_directly(
+        cls, client: DynamoDBClient, name: str, session: CredentialSource | None = None, wills: LastWills = NO_WILLS
+    ) -> Table:
         """Return the table, whose requests the event loop sends itself if it can.
 
         ``session`` is the one that made the client; None for the process's own.
         """
         direct = operations(client, session, write=write_request, read=read_response)
-        return replace(cls.of(client, name), operations=direct)
+        return replace(cls.of(client, name), operations=direct, wills=wills)
 
     async def get(self, key: Mapping[str, str], *, consistent: bool = True) -> Item | None:
         response = await self._ask("GetItem", TableName=self.name, Key=serialize(key), ConsistentRead=consistent)
@@ -179,6 +184,19 @@ class Table:
             request["ExpressionAttributeNames"] = names
         await self._check_fence(key)
         return await self._write("UpdateItem", request, condition, values)
+
+    def update_at_death(
+        self, name: str, key: Mapping[str, str], expression: str, values: Item, *, condition: str
+    ) -> None:
+        """Have an item updated if this process dies before ``wills.revoke(name)``, where a supervisor outlives it."""
+        request = {
+            "TableName": self.name,
+            "Key": serialize(key),
+            "UpdateExpression": expression,
+            "ConditionExpression": condition,
+            "ExpressionAttributeValues": serialize(values),
+        }
+        self.wills.write(name, self.operations, "UpdateItem", request)
 
     async def delete(
         self,

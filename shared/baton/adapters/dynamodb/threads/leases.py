@@ -38,6 +38,8 @@ from baton.ports.threads.leases import (
 )
 from baton.ports.threads.messages import EntryPoint, TurnRecord
 
+END_NOW = "SET lease_until = :zero"
+"""Ends a lease with its run unfinished."""
 LOW_SEQS = 5_000
 """A renewal reserves more sequence numbers if fewer than this are left."""
 
@@ -79,7 +81,7 @@ class DynamoLeases(TimedTableStore):
         if request.may_create and not item.get("owner_claimed"):
             await self._claim_id(scope, request.thread_id, item, now)
         self._histories.begin(scope, request.thread_id, item)
-        return Lease(
+        lease = Lease(
             scope=scope,
             thread=thread_from_item(request.thread_id, item, until),
             owner=unpack_id(item["lease_owner"]),
@@ -89,6 +91,10 @@ class DynamoLeases(TimedTableStore):
             end_seq=item["next_seq"],
             delivery=request.delivery,
         )
+        end = lease_updates.during_lease(lease, END_NOW, {":zero": 0})
+        key = keys.thread(scope, lease.thread_id)
+        self._table.update_at_death(lease.owner, key, end.expression, end.values, condition=end.condition)
+        return lease
 
     async def acquire_optimistically(self, scope: Scope, thread_id: str, run: Run) -> Lease | None:
         item = await self._table.get(keys.thread(scope, thread_id))
@@ -123,10 +129,12 @@ class DynamoLeases(TimedTableStore):
         # Return this lease's reserved numbers too, so that a refused message leaves no gap.
         with contextlib.suppress(LeaseLost):
             await self._update_mine(lease, "SET next_seq = :next" + END_RUN, {":next": lease.first_seq})
+        self._table.wills.revoke(lease.owner)
 
     async def abandon(self, lease: Lease) -> None:
         with contextlib.suppress(LeaseLost):
-            await self._update_mine(lease, "SET lease_until = :zero", {":zero": 0})
+            await self._update_mine(lease, END_NOW, {":zero": 0})
+        self._table.wills.revoke(lease.owner)
 
     async def begin_run(self, lease: Lease, *, run_id: str, message_id: str) -> Lease:
         # Not a first attempt: the dropped run may have used numbers, and clients accept the jump for later attempts.
@@ -231,13 +239,17 @@ class DynamoLeases(TimedTableStore):
         try:
             await self._update(lease, lease_updates.during_lease(lease, expression, values))
         except ConditionFailed:
+            self._table.wills.revoke(lease.owner)
             raise LeaseLost from None
 
     async def _end(self, lease: Lease, update: ThreadUpdate) -> Item:
         """Make the update that ends the lease, and return the thread's item. Raises ``LeaseLost``."""
         try:
-            return await self._update(lease, update)
+            item = await self._update(lease, update)
+            self._table.wills.revoke(lease.owner)
+            return item
         except ConditionFailed as failure:
+            self._table.wills.revoke(lease.owner)
             stored = failure.item or {}
             # An earlier try of this update succeeded, and its response was lost. Two workers of different releases may
             # have the same fence under optimistic leases, so the fence alone does not show whose update it was.
