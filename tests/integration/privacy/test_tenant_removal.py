@@ -155,6 +155,66 @@ class TestData:
         assert (items_of(world, "acme"), world.versions()) == ([], [])
 
 
+class Mortal:
+    """A store whose worker dies at one of its calls: before it takes effect, or after."""
+
+    def __init__(self, store: Any, calls: list[str], dies_at: int, *, too_late: bool) -> None:
+        self._store, self._calls, self._dies_at, self._too_late = store, calls, dies_at, too_late
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._store, name)
+
+        async def call(*args: Any, **kwargs: Any) -> Any:
+            self._calls.append(name)
+            dies = len(self._calls) == self._dies_at
+            if dies and not self._too_late:
+                raise ConnectionError("the worker dies here")
+            result = await method(*args, **kwargs)
+            if dies:
+                raise ConnectionError("the worker dies here")
+            return result
+
+        return call
+
+
+DEATHS = [
+    pytest.param(at, too_late, marks=() if (at, too_late) == (4, True) else pytest.mark.nightly)
+    for at in range(1, 16)
+    for too_late in (False, True)
+]
+
+
+class TestDeaths:
+    @pytest.mark.parametrize(("dies_at", "too_late"), DEATHS)
+    async def test_a_removal_that_is_interrupted_anywhere_ends_the_same(
+        self, world: World, dies_at: int, too_late: bool
+    ) -> None:
+        await fill(world, ADA)
+        await fill(world, Scope("acme2", "ada"))
+        other = everything_of(world, "acme2")
+        removal = await plan(world)
+        calls, work = world.app.privacy.removal_calls, world.app.privacy.removal
+        await calls.confirm(OPERATOR, "acme", removal.id, keeps_audit=False)
+        made: list[str] = []
+        stores = ("removals", "table", "objects", "search")
+        mortal = replace(
+            work, **{name: Mortal(getattr(work, name), made, dies_at, too_late=too_late) for name in stores}
+        )
+        for _ in range(40):
+            try:
+                result = await mortal.sweep(ADA, WORK_ID, seconds=60)
+            except ConnectionError:
+                continue
+            if result.next.value == "wait":
+                world.clock.advance(work.wait_seconds)
+            elif result.next.value == "done":
+                break
+        assert len(made) >= dies_at
+        assert (await calls.get(OPERATOR)).status is RemovalStatus.COMPLETED
+        assert everything_of(world, "acme") == ([], [], {})
+        assert everything_of(world, "acme2") == other
+
+
 class TestFence:
     async def test_nothing_is_written_for_a_closed_tenant_and_other_tenants_go_on(self, world: World) -> None:
         await remove(world)
