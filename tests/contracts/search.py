@@ -381,6 +381,24 @@ class SearchContract:
         await index.put(ada, EPISODES, [document("b", "red again", source_id="other")])
         assert found(await index.search(ada, EPISODES, query("red"))) >= {"b"}
 
+    async def test_all_documents_of_a_tenant_are_deleted_and_no_others(self, index: SearchIndex) -> None:
+        ada = new_scope()
+        bob, similar = Scope(ada.tenant_id, "bob"), Scope(f"{ada.tenant_id}2", "ada")
+        for scope in (ada, bob, similar):
+            await index.put(scope, EPISODES, [document("a", "green")])
+        for scope in (ada, similar):
+            await index.put(scope, KNOWLEDGE, [document("k", "green", agent_id="cook")])
+            await index.put(scope, PROCEDURES, [document("p", "green")])
+        number, others = await index.count_of_tenant(ada), await index.count_of_tenant(similar)
+        assert number >= 4  # notes of a move to another engine count, too
+        assert [await index.delete_tenant(ada) for _ in range(2)] == [number, 0]
+        assert await index.count_of_tenant(ada) == 0
+        assert [await listed(index, scope, EPISODES) for scope in (ada, bob, similar)] == [[], [], ["a"]]
+        assert await listed(index, ada, KNOWLEDGE, SearchFilter(agent_id="cook")) == []
+        assert await index.count_of_tenant(similar) == others
+        await index.put(ada, EPISODES, [document("a", "green")])
+        assert await listed(index, ada, EPISODES) == ["a"]
+
     async def test_a_clause_returns_at_most_its_candidates(self, index: SearchIndex) -> None:
         ada = new_scope()
         await index.put(ada, EPISODES, [document(f"d{n:03}", "green " * (1 + n % 7) + f"w{n}") for n in range(30)])
