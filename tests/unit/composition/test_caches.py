@@ -88,7 +88,12 @@ def limits() -> tuple[object, Use]:
 
 def agents() -> tuple[object, Use]:
     reader = Harness().app.own_agents
-    return reader, lambda number: reader.of(tenant(number))
+
+    async def use(number: int) -> None:
+        await reader.of(tenant(number))
+        reader._older[f"tenant-{number}", "tutor", 1] = None
+
+    return reader, use
 
 
 def budgets() -> tuple[object, Use]:
@@ -226,7 +231,7 @@ CACHES = [
     Cached(approved_procedures, ("MAX_KNOWN", "MAX_USERS"), approved),
     Cached(removed_tenants, ("MAX_TENANTS",), removals),
     Cached(tenant_copies, ("MAX_TENANTS",), limits),
-    Cached(own_agents, ("MAX_TENANTS",), agents),
+    Cached(own_agents, ("MAX_TENANTS", "MAX_OLDER"), agents),
     Cached(context_budgets, ("MAX_CONVERSATIONS",), budgets),
     Cached(profiles, ("MAX_PROFILES", "MAX_LEARNED"), known_profiles),
     Cached(model_calls, ("MAX_PROFILES",), insisting),

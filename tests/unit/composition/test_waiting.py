@@ -39,7 +39,7 @@ SLEEPS = {
     "api/a2a/updates.py: follow": STREAM,
     "api/a2a/push.py: _let_thread_notify": CALLER,
     "api/a2a/sending.py: _wait_until_begun": CALLER,
-    "tenants/registry/agent_editing.py: _pause": AGAIN,
+    "tenants/registry/agent_editing.py: read_state": AGAIN,
     "tenants/spending_limits.py: _reserve": "calls in progress give back what they have reserved and not spent",
     "threads/leases.py: acquire_when_free": "only the holder goes on, and a caller or a record has some seconds",
     "threads/outbox/connection_sender.py: _pause": AGAIN,

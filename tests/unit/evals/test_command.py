@@ -83,7 +83,7 @@ def test_turns_may_approve_calls(project: Project) -> None:
             "checks.0.tool: no agent has a tool 'order_state' (did you mean order_status?)",
         ),
         ({"type": "answered_by", "agent": "asistant"}, "there is no agent 'asistant' (did you mean assistant?)"),
-        ({"type": "consulted", "agent": ["orders", "faq"]}, "checks.0.agent: there is no agent 'faq'. There are:"),
+        ({"type": "consulted", "agent": ["orders", "faq"]}, "checks.0.agent: there is no agent 'faq'. Available:"),
     ],
 )
 def test_a_name_that_nothing_has_is_reported_before_anything_runs(
