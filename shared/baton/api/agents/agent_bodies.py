@@ -263,6 +263,9 @@ class RollbackRequest(Asked):
 
     version: int = Field(ge=1, le=999_999_999, examples=[1])
     comment: str | None = Field(default=None, max_length=MAX_COMMENT, examples=["Version 3 asked too much"])
+    override: str | None = describe(
+        "The reason for which a version that was never in force needs no evaluation.", None, default=None
+    )
 
 
 class ShareRequest(Asked):

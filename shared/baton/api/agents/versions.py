@@ -142,6 +142,7 @@ async def get_figures(
     summary="Roll an agent back",
     responses=responses(
         "forbidden unknown_agent_version agent_id_taken agent_limit_reached agent_version_mismatch invalid_agent"
+        " evaluation_required"
     ),
 )
 async def roll_back(
@@ -155,7 +156,12 @@ async def roll_back(
     check_comment(body.comment)
     async with audited_denials(app, scope, agent_id, WRITE):
         change = await app.agent_editing.restore(
-            scope, agent_id, body.version, expected=read_expected(request, None), comment=body.comment
+            scope,
+            agent_id,
+            body.version,
+            expected=read_expected(request, None),
+            comment=body.comment,
+            override=check_override(body.override),
         )
     return to_change(response, change)
 
@@ -181,7 +187,7 @@ async def set_share(agent_id: AgentId, body: ShareRequest, scope: Caller, app: U
 @router.post(
     "/{agent_id}/promote",
     summary="Promote a candidate",
-    responses=responses("forbidden agent_id_taken agent_version_mismatch evaluation_required"),
+    responses=responses("forbidden agent_id_taken agent_version_mismatch evaluation_required invalid_agent"),
 )
 async def promote(agent_id: AgentId, body: PromotionRequest, scope: Caller, app: UseCases) -> ServedRollout:
     """Put the candidate in force: all new sessions use it. Running sessions keep their versions.

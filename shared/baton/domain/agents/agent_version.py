@@ -73,8 +73,10 @@ class Candidate:
     """The percentage of new sessions, 0 to 100."""
 
 
-MAX_WITHDRAWN = 20
-"""Ranges of withdrawn versions of one agent. The two oldest become one when there are more."""
+MAX_RANGES = 20
+"""Ranges of versions of one agent in its entry. The two oldest become one when there are more."""
+Ranges = tuple[tuple[int, int], ...]
+"""The first and last number of each range of versions, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +89,12 @@ class AgentEntry:
     candidate: Candidate | None = None
     last: int = 0
     """The highest number of its versions, if that is neither in force nor the candidate; otherwise 0."""
-    withdrawn: tuple[tuple[int, int], ...] = ()
-    """Versions that running sessions may no longer use: first and last number of each range, in order."""
+    withdrawn: Ranges = ()
+    """Versions that running sessions may no longer use."""
     deleted: int | None = None
     """The version that the deletion has ended; None if the agent is not deleted."""
+    never_in_force: Ranges = ()
+    """Former candidates that were not promoted. Where ranges were joined, versions between them too."""
 
     @property
     def is_deleted(self) -> bool:
@@ -122,17 +126,24 @@ class AgentEntry:
         """Return whether sessions that are pinned to a version must leave it. The version in force never is."""
         return number != self.number and any(first <= number <= last for first, last in self.withdrawn)
 
+    def was_in_force(self, number: int) -> bool:
+        """Return whether a version is in force or was."""
+        return not any(first <= number <= last for first, last in self._without_candidate(self.number).never_in_force)
+
     def put(self, number: int, size: int) -> AgentEntry:
         """Return the entry with another version in force. The candidate ends; sessions that use it keep it."""
-        return replace(self, number=number, size=size, candidate=None, deleted=None)._with_last(self.newest)
+        entry = replace(self._without_candidate(number), number=number, size=size, deleted=None)
+        return entry._with_last(self.newest)
 
     def delete(self, number: int) -> AgentEntry:
         """Return the entry after a deletion with this number. No session may use an earlier version any more."""
-        return AgentEntry(number, 0, withdrawn=((1, number),), deleted=self.number)
+        never_in_force = self._without_candidate(number).never_in_force
+        return AgentEntry(number, 0, withdrawn=((1, number),), deleted=self.number, never_in_force=never_in_force)
 
     def with_candidate(self, candidate: Candidate) -> AgentEntry:
         """Return the entry with this candidate. Sessions that use the former one keep it."""
-        return replace(self, candidate=candidate)._with_last(self.newest)
+        entry = replace(self._without_candidate(candidate.number), candidate=candidate)
+        return entry._with_last(self.newest)
 
     def promote(self) -> AgentEntry:
         """Return the entry with the candidate in force. Sessions that use the former version keep it."""
@@ -142,23 +153,38 @@ class AgentEntry:
     def withdraw(self, above: int) -> AgentEntry:
         """Return the entry without a candidate, with every later version than ``above`` withdrawn.
 
-        The version in force stays in force, whatever its number.
+        The version in force is not: sessions that use it keep it, even if a later one is in force.
         """
         newest = self.newest
-        ranges = [*self.withdrawn, (above + 1, newest)] if above < newest else list(self.withdrawn)
-        merged: list[tuple[int, int]] = []
-        for first, last in sorted(ranges):
-            if merged and first <= merged[-1][1] + 1:
-                merged[-1] = (merged[-1][0], max(merged[-1][1], last))
-            else:
-                merged.append((first, last))
-        if len(merged) > MAX_WITHDRAWN:
-            merged[:2] = [(merged[0][0], merged[1][1])]
-        return replace(self, candidate=None, withdrawn=tuple(merged))._with_last(newest)
+        withdrawn = self.withdrawn
+        for first, last in ((above + 1, min(self.number - 1, newest)), (max(above, self.number) + 1, newest)):
+            if first <= last:
+                withdrawn = _add_range(withdrawn, first, last)
+        return replace(self._without_candidate(self.number), withdrawn=withdrawn)._with_last(newest)
+
+    def _without_candidate(self, next_number: int) -> AgentEntry:
+        """Return the entry whose candidate has ended, unless it is the next version itself."""
+        if self.candidate is None:
+            return self
+        number = self.candidate.number
+        ranges = self.never_in_force if number == next_number else _add_range(self.never_in_force, number, number)
+        return replace(self, candidate=None, never_in_force=ranges)
 
     def _with_last(self, newest: int) -> AgentEntry:
         entry = replace(self, last=0)
         return replace(entry, last=newest) if newest > entry.newest else entry
+
+
+def _add_range(ranges: Ranges, first: int, last: int) -> Ranges:
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted((*ranges, (first, last))):
+        if merged and start <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], end))
+        else:
+            merged.append((start, end))
+    if len(merged) > MAX_RANGES:
+        merged[:2] = [(merged[0][0], merged[1][1])]
+    return tuple(merged)
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,18 +146,20 @@ class AgentEditing:
         *,
         expected: ExpectedState = ANY_STATE,
         comment: str | None = None,
+        override: str | None = None,
     ) -> AgentChange:
         """Put an older version in force again, of a deleted agent too, and withdraw those that came after it.
 
         Running sessions leave the withdrawn versions with their next turn. The version is checked by today's rules.
-        Raises what ``put`` raises, and ``UnknownAgentVersion``.
+        One that was never in force needs an evaluation like a promoted one. Raises what ``put`` raises, and
+        ``UnknownAgentVersion``.
         """
         self.check_not_shipped(agent_id)
         _, old = await self.version(scope, agent_id, number)
         if old.values is None:
             raise InvalidRequest(f"version: {number} is a deletion; choose one with a definition.")
         draft = await off_loop(LARGE, make_draft, agent_id, old.values, as_served=False, models=self.models)
-        return await self._store_version(scope, draft, expected, comment=comment, restores=number)
+        return await self._store_version(scope, draft, expected, comment=comment, restores=number, override=override)
 
     async def delete(self, scope: Scope, agent_id: str, *, expected: ExpectedState = ANY_STATE) -> None:
         """Delete an agent; its versions are kept. A repetition changes nothing.
@@ -235,7 +237,8 @@ class AgentEditing:
             deleted = await self.store.read(scope, [(agent_id, entry.deleted or newest.number - 1)])
         registered = RegisteredAgents(self.shipped, own)
         entry = entry or AgentEntry(0, 0)
-        return TenantAgents(listed, registered, own, entry, newest, deleted[0] if deleted else None)
+        candidates = await self.own.candidates(scope)
+        return TenantAgents(listed, registered, own, entry, newest, deleted[0] if deleted else None, candidates)
 
     async def store_entry(
         self, scope: Scope, state: TenantAgents, agent_id: str, entry: AgentEntry, version: AgentVersion | None = None
@@ -254,6 +257,12 @@ class AgentEditing:
         if self.shipped.get(agent_id) is not None:
             raise AgentIdTaken
 
+    async def audit_rollout(self, scope: Scope, agent_id: str, number: int, outcome: str, **details: Any) -> None:
+        """Audit a change that made no version."""
+        detail = {"agentId": agent_id, "version": number} | details
+        detail = {name: value for name, value in detail.items() if value is not None}
+        await self.audit.record(scope, "agent.write", thread_id=None, outcome=outcome, detail=detail)
+
     async def _store_version(
         self,
         scope: Scope,
@@ -266,7 +275,7 @@ class AgentEditing:
         share: int | None = None,
         override: str | None = None,
     ) -> AgentChange:
-        """Make a version of the definition, unless the one in force, or the candidate, is the same."""
+        """Make a version of the definition, unless the one in force, or the candidate with this share, is the same."""
         definition, size = draft.definition, draft.size
         outcome = "restored" if restores is not None else None
         for attempt in range(MAX_TRIES):
@@ -292,18 +301,26 @@ class AgentEditing:
             if is_same:
                 assert present is not None  # noqa: S101 - the definition is the same as this one
                 after = entry.withdraw(restores) if restores is not None else entry
-                if after != entry and not is_dry and not await self.store_entry(scope, state, definition.id, after):
-                    continue
-                if not is_dry and present.created_by == scope.user_id:
+                if after != entry:
+                    if not await self.store_entry(scope, state, definition.id, after):
+                        continue
+                    await self.audit_rollout(scope, definition.id, entry.newest, "withdrawn", restores=restores)
+                elif not is_dry and present.created_by == scope.user_id:
                     await self._audit_change(scope, present, outcome or ("created" if entry.number == 1 else "changed"))
                 return change
+            if share is not None and state.is_candidate(definition, share):
+                assert entry.candidate is not None  # noqa: S101 - the definition is the same as this one
+                for version in await self.store.read(scope, [(definition.id, entry.candidate.number)]):
+                    if not is_dry and version.created_by == scope.user_id:
+                        await self._audit_change(scope, version, "changed", {"share": share, "override": override})
+                return replace(change, version=entry.candidate.number, is_stored=False)
             expected.check(present)
             state.check_limits(
                 definition.id, size, (await self.limits.current(scope)).agents, is_added=share is not None
             )
             state.check_references(scope, definition)
-            if present is not None and restores is None:
-                await self.gate.check(scope, definition.id, None, share, override)
+            if (present is not None) if restores is None else not entry.was_in_force(restores):
+                await self.gate.check(scope, definition.id, restores, share, override)
             change = replace(change, warnings=tuple(state.warnings(scope, definition)))
             if is_dry:
                 return change
@@ -319,7 +336,8 @@ class AgentEditing:
             if share is not None:
                 after = entry.with_candidate(Candidate(version.number, size, share))
             else:
-                after = (entry if restores is None else entry.withdraw(restores)).put(version.number, size)
+                after = entry.put(version.number, size)
+                after = after.withdraw(restores) if restores is not None else after
             if await self.store_entry(scope, state, definition.id, after, version):
                 detail = {"share": share, "override": override}
                 await self._audit_change(scope, version, outcome or ("created" if change.is_new else "changed"), detail)

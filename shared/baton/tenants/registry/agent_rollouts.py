@@ -6,11 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from baton.domain.agents.agent_version import AgentEntry, Candidate
+from baton.concurrency.tasks import LARGE, off_loop
+from baton.domain.agents.agent_version import AgentEntry, AgentVersion, Candidate
 from baton.domain.errors import AgentVersionMismatch, StoreUnavailable, UnknownAgent
 from baton.domain.tenants.identity import Scope
 from baton.tenants.registry.agent_editing import MAX_TRIES, AgentEditing
-from baton.tenants.registry.tenant_agents import TenantAgents, check_permissions
+from baton.tenants.registry.tenant_agents import TenantAgents, check_permissions, make_draft
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,29 +78,33 @@ class AgentRollouts:
         self.editing.check_not_shipped(agent_id)
         for attempt in range(MAX_TRIES):
             state = await self.editing.read_state(scope, agent_id, attempt)
-            await self._check(scope, agent_id, state)
+            candidate = await self._check(scope, agent_id, state)
             entry = change(state.entry)
             if entry == state.entry:
                 return Rollout.of(entry)
+            if candidate is not None and entry.number == candidate.number:
+                values, models = candidate.values or {}, self.editing.models
+                draft = await off_loop(LARGE, make_draft, agent_id, values, as_served=False, models=models)
+                state.check_references(scope, draft.definition)
             if number is not None and _is_larger(entry, state.entry):
                 await self.editing.gate.check(scope, agent_id, number, details.get("share"), details.get("override"))
             if await self.editing.store_entry(scope, state, agent_id, entry):
                 version = number if number is not None else state.entry.newest
-                detail = {"agentId": agent_id, "version": version} | details
-                detail = {name: value for name, value in detail.items() if value is not None}
-                await self.editing.audit.record(scope, "agent.write", thread_id=None, outcome=outcome, detail=detail)
+                await self.editing.audit_rollout(scope, agent_id, version, outcome, **details)
                 return Rollout.of(entry)
         raise StoreUnavailable
 
-    async def _check(self, scope: Scope, agent_id: str, state: TenantAgents) -> None:
-        """Raise ``UnknownAgent`` if the caller lacks a permission of the version in force or of the candidate."""
+    async def _check(self, scope: Scope, agent_id: str, state: TenantAgents) -> AgentVersion | None:
+        """Return the candidate. Raise ``UnknownAgent`` if the caller lacks a permission of it or the one in force."""
         if state.present is None:
             raise UnknownAgent
         check_permissions(scope, state.present)
         candidate = state.entry.candidate
-        if candidate is not None:
-            for version in await self.editing.store.read(scope, [(agent_id, candidate.number)]):
-                check_permissions(scope, version)
+        versions = await self.editing.store.read(scope, [(agent_id, candidate.number)]) if candidate is not None else []
+        for version in versions:
+            check_permissions(scope, version)
+            return version
+        return None
 
 
 def _get_candidate(entry: AgentEntry, number: int) -> Candidate:

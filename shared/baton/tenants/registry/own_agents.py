@@ -44,7 +44,7 @@ class _AgentsCopy:
 
     agents: Agents = field(default_factory=dict)
     entries: Mapping[str, AgentEntry] = field(default_factory=dict)
-    """The entries of these agents in the list, and of those that cannot be used."""
+    """The entries of these agents in the list, of those that cannot be used, and of deleted ones."""
     parsed: Mapping[_Key, AgentDefinition | None] = field(default_factory=dict)
     """Definitions by agent and version; None: one that cannot be used. Versions never change."""
     size: int = 0
@@ -107,6 +107,16 @@ class OwnAgents:
         """
         return (await self._copies.of(scope, since=since, patience=patience)).agents
 
+    async def candidates(self, scope: Scope) -> Agents:
+        """Return the agents' candidates by the agent's id, from the copy that the caller has just read.
+
+        Raises ``StoreUnavailable``.
+        """
+        copy = await self._copies.of(scope, since=RECHECK_AGE, patience=None)
+        candidates = {name: entry.candidate.number for name, entry in copy.entries.items() if entry.candidate}
+        parsed = {agent_id: copy.parsed.get((agent_id, number)) for agent_id, number in candidates.items()}
+        return {agent_id: agent for agent_id, agent in parsed.items() if agent is not None}
+
     async def in_session(self, scope: Scope, thread: Thread) -> Agents:
         """Return the agents as the current session of ``thread`` uses them.
 
@@ -148,7 +158,8 @@ class OwnAgents:
 
     async def _read(self, scope: Scope, last_copy: _AgentsCopy | None) -> _AgentsCopy:
         parsed_before = last_copy.parsed if last_copy is not None else {}
-        listed = (await self._store.list(scope)).present
+        agent_list = await self._store.list(scope)
+        listed = agent_list.present
         in_force = [(agent_id, entry.number) for agent_id, entry in listed.items()]
         candidates = [(agent_id, entry.candidate.number) for agent_id, entry in listed.items() if entry.candidate]
         references = [*in_force, *candidates]
@@ -160,7 +171,7 @@ class OwnAgents:
         definitions = {**parsed_before, **parsed}
         copies = {key: definitions[key] for key in references if key in definitions}
         agents = {key[0]: agent for key in in_force if (agent := copies.get(key)) is not None}
-        return _AgentsCopy(agents, listed, copies, sum(entry.total_size for entry in listed.values()))
+        return _AgentsCopy(agents, agent_list.entries, copies, sum(entry.total_size for entry in listed.values()))
 
     def _parse_all(self, tenant_id: str, versions: Sequence[AgentVersion]) -> dict[_Key, AgentDefinition | None]:
         return {(version.agent_id, version.number): self.parse_usable(tenant_id, version) for version in versions}

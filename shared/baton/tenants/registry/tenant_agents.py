@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from baton.concurrency.tasks import gather_all
@@ -52,11 +52,20 @@ class TenantAgents:
     """The version in force of the agent in question, a deletion too."""
     deleted: AgentVersion | None = None
     """The deleted version, if that is a deletion."""
+    candidates: Mapping[str, AgentDefinition] = field(default_factory=dict)
+    """The candidates of all agents, by the agent's id."""
 
     @property
     def present(self) -> AgentVersion | None:
         """The version in force, unless the agent is deleted."""
         return self.newest if self.newest is not None and self.newest.values is not None else None
+
+    def is_candidate(self, definition: AgentDefinition, share: int) -> bool:
+        """Return whether the agent's candidate has this definition and this share."""
+        candidate, before = self.entry.candidate, self.candidates.get(definition.id)
+        if candidate is None or before is None or before.version != candidate.number:
+            return False
+        return candidate.share == share and not find_changes(before, definition)
 
     def check_limits(self, agent_id: str, size: int, max_agents: int, *, is_added: bool = False) -> None:
         """Raise ``AgentLimitReached`` if the tenant would have too many agents, ids or characters.
@@ -95,10 +104,14 @@ class TenantAgents:
                 yield f"{other.id}: {field_name(problem.place)}: {problem.what}."
 
     def list_referring(self, scope: Scope, agent_id: str) -> list[str]:
-        """Return ids of agents that refer to this one, or a phrase for them if the caller may know none of them."""
-        referring = [other for other in self.own.values() if other.id != agent_id and _refers(other, agent_id)]
+        """Return ids of agents that refer to this one, or a phrase for them if the caller may know none of them.
+
+        Candidates count, because they may be promoted.
+        """
+        others = [*self.own.values(), *self.candidates.values()]
+        referring = [other for other in others if other.id != agent_id and _refers(other, agent_id)]
         agent_ids = [definition.id for definition in referring if not _is_hidden(scope, definition)]
-        return agent_ids or ["another agent"] if referring else []
+        return list(dict.fromkeys(agent_ids)) or ["another agent"] if referring else []
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,71 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from baton.composition.app import build
 from baton.domain.errors import ModelUnavailable, UnknownAgent
-from baton.domain.tenants.tenant_limits import DeploymentLimits
-from baton.domain.threads.thread import Thread
-from baton.domain.times import iso
 from baton.tenants.tenant_copies import FRESH
-from tests.harness.harness import Harness
 from tests.harness.sessions import close
-from tests.unit.api.authors import TUTOR, Authors
-from tests.unit.api.served import Served
-
-
-def evaluation(harness: Harness, passed: float = 1.0, **fields: Any) -> dict[str, Any]:
-    """The body that publishes an evaluation."""
-    metric = {"name": "passed", "mean": passed, "low": 0.1, "high": 1.0, "runs": 10, "notJudged": 0, "isRate": True}
-    case = {"name": "Refund", "runs": 10, "judged": 10, "passes": 9, "metrics": {}, "reasons": [], "tags": []}
-    numbers = {"beganAt": iso(harness.clock.now()), "seconds": 1.5}
-    named = {"name": "5d0ad1c6d1b0", "label": "my-shop", "model": "gpt-6-luna"}
-    return {**named, **numbers, "metrics": [metric], "cases": [case], **fields}
-
-
-class Rollout:
-    """The tutor of a tenant in versions, and conversations with it."""
-
-    def __init__(self, **limits: Any) -> None:
-        self.harness = Harness()
-        self.harness.deployment_limits = DeploymentLimits(**limits)
-        self.served = Served(self.harness)
-        self.authors = Authors(self.served)
-        self._messages = 0
-
-    async def put(self, prompt: str, **query: Any) -> int:
-        """Store a version with this prompt; return the status."""
-        return (await self.authors.put("tutor", TUTOR | {"systemPrompt": prompt}, **query)).status_code
-
-    async def call(self, method: str, path: str, body: Any = None, user: str = "ada") -> Any:
-        """Change the agent; return the answer's body."""
-        return (await self.authors.call(method, f"/agents/tutor{path}", user=user, json=body)).json()
-
-    async def say(self, *, begins: bool = False) -> str:
-        """Say something after the workers' copies have become old. Return the prompt of the agent that answered."""
-        self.harness.clock.advance(FRESH.total_seconds())
-        if begins:
-            self.harness.thread_id = self.harness.clock.new_id()
-        self._messages += 1
-        await self.harness.say(f"m{self._messages}", "Hello", agent_id="tutor")
-        asked = str(self.harness.model.asked[-1])
-        return next(prompt for prompt in ("Worse.", "Better.", "Good.") if prompt in asked)
-
-    async def read_thread(self) -> Thread:
-        """Return the conversation."""
-        return await self.harness.store.get_thread(self.harness.ada, self.harness.thread_id)
-
-    async def read_messages(self) -> list[Any]:
-        """Return the messages of the conversation."""
-        return (await self.served.items(f"/threads/{self.harness.thread_id}/messages"))[0]
-
-    async def states(self) -> list[tuple[int, str, int | None]]:
-        """The versions with their states and shares, the newest first."""
-        items = (await self.call("GET", "/versions"))["items"]
-        return [(item["version"], item["state"], item["share"]) for item in items]
+from tests.unit.api.authors import TUTOR
+from tests.unit.api.rollouts import Rollout
 
 
 @pytest.fixture
@@ -149,12 +95,68 @@ async def test_a_rollback_takes_the_bad_version_away_from_running_conversations(
     assert dict((await rollout.read_thread()).pinned) == {"tutor": 1}
 
 
+async def test_a_repeated_rollback_leaves_the_version_in_force_to_its_conversations(rollout: Rollout) -> None:
+    await rollout.put("Good.")
+    await rollout.put("Worse.")
+    for _ in range(2):
+        await rollout.call("POST", "/rollback", {"version": 1})
+    assert await rollout.say() == "Good."
+    assert dict((await rollout.read_thread()).pinned) == {"tutor": 3}
+    await rollout.put("Better.")
+    assert await rollout.say() == "Good."
+    assert await rollout.states() == [
+        (4, "in_force", None),
+        (3, "former", None),
+        (2, "withdrawn", None),
+        (1, "former", None),
+    ]
+
+
 async def test_a_rollback_to_the_version_in_force_ends_the_candidate(rollout: Rollout) -> None:
     await rollout.put("Good.")
     await rollout.put("Worse.", share=20)
     answer = await rollout.call("POST", "/rollback", {"version": 1})
     assert answer["isStored"] is False
     assert await rollout.states() == [(2, "withdrawn", None), (1, "in_force", None)]
+    await rollout.call("POST", "/rollback", {"version": 1})
+    records = [record for record in rollout.harness.audit.records if record.action == "agent.write"]
+    assert [(record.outcome, dict(record.detail)) for record in records[2:]] == [
+        ("withdrawn", {"agentId": "tutor", "version": 2, "restores": 1})
+    ]
+
+
+async def test_a_repeated_candidate_is_stored_once(rollout: Rollout) -> None:
+    await rollout.put("Good.")
+    for is_stored in (True, False):
+        answer = await rollout.authors.put("tutor", TUTOR | {"systemPrompt": "Better."}, share=20)
+        assert {name: answer.json()[name] for name in ("version", "share", "isStored")} == {
+            "version": 2,
+            "share": 20,
+            "isStored": is_stored,
+        }
+    assert await rollout.states() == [(2, "candidate", 20), (1, "in_force", None)]
+    assert await rollout.put("Better.", share=30) == 200
+    assert (await rollout.states())[0] == (3, "candidate", 30)
+
+
+async def test_an_agent_to_which_a_candidate_refers_is_not_deleted(rollout: Rollout) -> None:
+    await rollout.authors.put("aide", TUTOR)
+    await rollout.put("Good.")
+    await rollout.authors.put("tutor", TUTOR | {"subAgents": ["aide"]}, share=10)
+    refused = (await rollout.authors.call("DELETE", "/agents/aide")).json()
+    assert refused["code"] == "agent_in_use"
+    assert "tutor" in refused["detail"]
+    await rollout.call("DELETE", "/candidate")
+    assert (await rollout.authors.call("DELETE", "/agents/aide")).status_code == 204
+
+
+async def test_a_candidate_is_promoted_by_the_rules_of_that_time(rollout: Rollout) -> None:
+    await rollout.authors.put("aide", TUTOR | {"requiredPermissions": ["vip"]}, "vip")
+    await rollout.put("Good.")
+    await rollout.authors.put("tutor", TUTOR | {"subAgents": ["aide"]}, "vip", share=10)
+    refused = await rollout.call("POST", "/promote", {"version": 2})  # by an author who lacks the permission
+    assert refused["code"] == "invalid_agent"
+    assert (await rollout.states())[0] == (2, "candidate", 10)
 
 
 async def test_a_new_version_without_a_share_ends_the_candidate(rollout: Rollout) -> None:
@@ -233,6 +235,20 @@ async def test_a_worker_with_an_older_list_follows_the_session(rollout: Rollout)
     assert agents["tutor"].version == 2
 
 
+async def test_a_session_that_knew_a_deleted_agent_does_not_ask_for_a_newer_list(
+    rollout: Rollout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await rollout.put("Good.")
+    await rollout.say()
+    thread = await rollout.read_thread()
+    await rollout.authors.call("DELETE", "/agents/tutor")
+    own = rollout.harness.app.own_agents
+    await own.of(rollout.harness.ada, since=timedelta(0))
+    rollout.harness.clock.advance(2)
+    monkeypatch.setattr(rollout.harness.agent_definitions, "list", None)
+    assert await own.in_session(rollout.harness.ada, thread) == {}
+
+
 async def test_a_fork_keeps_the_versions_of_its_conversation(rollout: Rollout) -> None:
     await rollout.put("Good.")
     await rollout.say()
@@ -268,49 +284,3 @@ async def test_figures_stand_beside_each_other_by_version(rollout: Rollout) -> N
         (2, 2, 1, 1),
         (1, 1, 0, 0),
     ]
-
-
-# The gate
-
-
-async def test_a_deployment_may_ask_for_an_evaluation_before_a_version_takes_more() -> None:
-    rollout = Rollout(agent_evaluation=0.8)
-    assert await rollout.put("Good.") == 201
-    for query in ({}, {"share": 11}):
-        assert await rollout.put("Better.", **query) == 409
-    assert await rollout.put("Better.", share=10) == 200
-    for change in (("PUT", "/share", {"version": 2, "share": 11}), ("POST", "/promote", {"version": 2})):
-        refused = await rollout.call(*change)
-        assert refused["code"] == "evaluation_required"
-        assert "baton eval --agent tutor --version 2" in refused["detail"]
-    await rollout.call("PUT", "/share", {"version": 2, "share": 3})  # less is always allowed
-    await publish(rollout, 0.7)
-    refused = await rollout.call("POST", "/promote", {"version": 2})
-    assert "70.0% of the runs passed" in refused["detail"]
-    rollout.harness.clock.advance(1)
-    await publish(rollout, 0.9)
-    assert (await rollout.call("GET", "/versions"))["items"][0]["evaluation"]["passed"] == 0.9
-    assert (await rollout.call("POST", "/promote", {"version": 2}))["version"] == 2
-
-
-async def test_an_override_names_its_reason_in_the_audit() -> None:
-    rollout = Rollout(agent_evaluation=0.8)
-    await rollout.put("Good.")
-    await rollout.put("Better.", share=10)
-    await rollout.call("POST", "/promote", {"version": 2, "override": "Outage of the judge"})
-    record = next(record for record in rollout.harness.audit.records if record.outcome == "promoted")
-    assert record.detail["override"] == "Outage of the judge"
-
-
-async def test_an_evaluation_names_a_version_that_exists(rollout: Rollout) -> None:
-    await rollout.put("Good.")
-    sent = evaluation(rollout.harness, agentId="tutor", agentVersion=2)
-    assert (await rollout.served.post("/evaluations", sent, "agent:write")).json()["code"] == "unknown_agent_version"
-    sent = evaluation(rollout.harness, agentId="tutor")
-    assert (await rollout.served.post("/evaluations", sent, "agent:write")).status_code == 422
-
-
-async def publish(rollout: Rollout, passed: float) -> None:
-    """Publish an evaluation of version 2."""
-    sent = evaluation(rollout.harness, passed, agentId="tutor", agentVersion=2)
-    assert (await rollout.served.post("/evaluations", sent, "agent:write")).status_code == 201

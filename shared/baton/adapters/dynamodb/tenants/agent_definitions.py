@@ -89,6 +89,7 @@ def _to_entry(number: int, size: int, rollout: Item) -> AgentEntry:
         candidate=Candidate(*rollout["candidate"]) if "candidate" in rollout else None,
         last=rollout.get("last", 0),
         withdrawn=tuple((first, last) for first, last in rollout.get("withdrawn", ())),
+        never_in_force=tuple((first, last) for first, last in rollout.get("neverInForce", ())),
         deleted=rollout.get("deleted"),
     )
 
@@ -99,6 +100,7 @@ def _pack_rollout(entry: AgentEntry) -> Item:
         "candidate": list(astuple(entry.candidate)) if entry.candidate is not None else None,
         "last": entry.last,
         "withdrawn": [list(bounds) for bounds in entry.withdrawn],
+        "neverInForce": [list(bounds) for bounds in entry.never_in_force],
         "deleted": entry.deleted,
     }
     return {name: value for name, value in rollout.items() if value}
