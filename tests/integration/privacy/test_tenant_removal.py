@@ -11,6 +11,7 @@ from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.pipeline_queue import DynamoPipelineQueue
 from baton.domain.documents.pipelines import Pipeline, PipelineRun
 from baton.domain.errors import Forbidden, InvalidRequest, RemovalNotPlanned, TenantRemoved
+from baton.domain.memory.forgetting import NextStep
 from baton.domain.tenants.identity import Permission, Scope
 from baton.domain.tenants.removal import WORK_ID, RemovalStatus, TenantRemoval
 from baton.tenants.removed_tenants import RemovedTenants
@@ -148,6 +149,24 @@ class TestData:
         assert (await calls.get(OPERATOR)).status is RemovalStatus.COMPLETED
         assert (items_of(world, "acme"), world.versions()) == ([], [])
 
+    async def test_a_second_execution_does_not_shorten_the_wait(self, world: World) -> None:
+        await conversation(world, ADA)
+        removal = await plan(world)
+        calls, work = world.app.privacy.removal_calls, world.app.privacy.removal
+        await calls.confirm(OPERATOR, "acme", removal.id, keeps_audit=False)
+        await calls.confirm(OPERATOR, "acme", removal.id, keeps_audit=False)
+        executions = [name for name in world.forgettings.started if name.startswith("remove-")]
+        assert len(executions) == 1, "a repetition starts no other execution of the same pass"
+        assert (await work.sweep(ADA, WORK_ID, seconds=60)).next is NextStep.WAIT
+        waiting = await calls.confirm(OPERATOR, "acme", removal.id, keeps_audit=False)
+        world.clock.advance(work.wait_seconds - 1)
+        assert (await work.sweep(ADA, WORK_ID, seconds=60)).next is NextStep.WAIT
+        assert await calls.get(OPERATOR) == waiting
+        await conversation(world, ADA)  # by a process that knows nothing of the removal yet
+        world.clock.advance(1)
+        assert (await work.sweep(ADA, WORK_ID, seconds=60)).next is NextStep.DONE
+        assert items_of(world, "acme") == []
+
     async def test_a_step_without_time_makes_progress(self, world: World) -> None:
         await conversation(world, ADA)
         done = await remove(world, seconds=0.0)
@@ -273,7 +292,11 @@ class TestConfirmation:
         assert (await calls.get(OPERATOR)).status is RemovalStatus.FAILED
         assert await world.ports.removals.has_closed("acme")
         world.clock.advance(10 * 86_400)
+        before = len(world.items())
         await calls.confirm(OPERATOR, "acme", removal.id, keeps_audit=False)
+        assert len(world.items()) == before, "a closed tenant has no audit any more"
+        first, second = [name for name in world.forgettings.started if name.startswith("remove-")]
+        assert first != second
         await carry_out(world)
         assert (await calls.get(OPERATOR)).status is RemovalStatus.COMPLETED
         assert items_of(world, "acme") == []

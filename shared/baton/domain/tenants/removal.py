@@ -53,6 +53,10 @@ class TenantRemoval:
     """The place in the stage at which the pass goes on; None for its beginning."""
     round: int = 1
     """The pass that removes, from 1."""
+    not_before: datetime | None = None
+    """The time before which the pass must not begin: until then a worker may be alive that writes late."""
+    attempt: int = 1
+    """The number of the confirmation. Only a removal that failed or was lost is confirmed again."""
     keeps_audit: bool = True
     """Whether audit records stay, without content."""
     plan: Mapping[str, int] = field(default_factory=dict)
@@ -77,4 +81,5 @@ class TenantRemoval:
     def is_at_work(self, now: datetime) -> bool:
         """Return whether a pipeline is at work on it."""
         is_active = self.status in (RemovalStatus.COUNTING, RemovalStatus.REMOVING, RemovalStatus.VERIFYING)
-        return is_active and now - (self.changed_at or self.requested_at) < LOST_AFTER
+        progress_at = self.changed_at or self.requested_at
+        return is_active and now - max(progress_at, self.not_before or progress_at) < LOST_AFTER

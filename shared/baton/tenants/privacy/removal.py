@@ -11,6 +11,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from baton.domain.errors import InvalidRequest, NotFound, RemovalNotPlanned, StoreUnavailable, TenantRemoved
 from baton.domain.memory.forgetting import MAX_ROUNDS, NextStep, StepResult
@@ -85,6 +86,8 @@ class RemovalCalls:
             stage=RemovalStage.TABLE,
             position=None,
             round=1,
+            not_before=None,
+            attempt=removal.attempt + removal.is_confirmed,
             keeps_audit=keeps_audit,
             confirmed_by=removal.confirmed_by or scope.user_id,
             confirmed_at=removal.confirmed_at or now,
@@ -92,7 +95,8 @@ class RemovalCalls:
             ended_at=None,
             revision=removal.revision + 1,
         )
-        await self._record(scope, removal, "confirmed")  # before the tenant is closed, also for its audit
+        if not removal.is_confirmed:  # a closed tenant has no audit any more
+            await self._record(scope, removal, "confirmed")
         if not await self.removals.put(confirmed):
             raise RemovalNotPlanned
         await self._start(confirmed)
@@ -100,9 +104,9 @@ class RemovalCalls:
 
     async def _start(self, removal: TenantRemoval) -> None:
         if removal.status is not RemovalStatus.COMPLETED:
-            # Each attempt has its own execution. Two at once do no harm, because only one can store its progress.
-            attempt = int((removal.changed_at or removal.requested_at).timestamp())
-            await self.pipelines.start_work(removal.tenant_id, WORK_ID, f"remove-{removal.id}-{attempt}")
+            # A lost pipeline of an earlier round gets a successor. Two at once do no harm: only one can store progress.
+            name = f"remove-{removal.id}-{removal.attempt}-{removal.round}"
+            await self.pipelines.start_work(removal.tenant_id, WORK_ID, name)
 
     async def _get(self, scope: Scope) -> TenantRemoval:
         removal = await self.removals.get(scope.tenant_id)
@@ -165,6 +169,8 @@ class TenantRemovalWork:
                 return removal, NextStep.DONE
             case RemovalStatus.FAILED:
                 return removal, NextStep.INCOMPLETE
+        if removal.not_before is not None and self.clock.now() < removal.not_before:
+            return removal, NextStep.WAIT
         loop = asyncio.get_running_loop()
         counts: Counter[str] = Counter()
         stage: RemovalStage | None = removal.stage
@@ -223,14 +229,19 @@ class TenantRemovalWork:
             case RemovalStatus.COUNTING:
                 return replace(removal, status=RemovalStatus.PLANNED, planned_at=now), NextStep.DONE
             case RemovalStatus.REMOVING if removal.round == 1:
-                return replace(removal, round=2), NextStep.WAIT
+                return self._begin_round(removal), NextStep.WAIT
             case RemovalStatus.REMOVING:
                 return replace(removal, status=RemovalStatus.VERIFYING, residue={}), None
         if not removal.residue:
             return replace(removal, status=RemovalStatus.COMPLETED, ended_at=now), NextStep.DONE
         if removal.round < MAX_ROUNDS:
-            return replace(removal, status=RemovalStatus.REMOVING, round=removal.round + 1), NextStep.WAIT
+            return self._begin_round(removal), NextStep.WAIT
         return replace(removal, status=RemovalStatus.FAILED, ended_at=now), NextStep.INCOMPLETE
+
+    def _begin_round(self, removal: TenantRemoval) -> TenantRemoval:
+        """Return the removal before its next pass, which waits, whoever goes on with it."""
+        not_before = self.clock.now() + timedelta(seconds=self.wait_seconds)
+        return replace(removal, status=RemovalStatus.REMOVING, round=removal.round + 1, not_before=not_before)
 
     async def _save(self, removal: TenantRemoval, **changes: object) -> TenantRemoval:
         """Store the next revision. Raises ``StoreUnavailable`` if another worker has stored one meanwhile."""
