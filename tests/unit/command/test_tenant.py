@@ -17,6 +17,7 @@ REMOVAL: dict[str, Any] = {
     "tenantId": "acme",
     "status": "planned",
     "audit": "keep",
+    "confirmedAt": None,
     "plan": {"messages": 2},
     "counts": {},
     "residue": {},
@@ -94,6 +95,7 @@ def test_an_export_is_refused_without_a_permission_and_into_a_folder_of_others(
 
 
 def test_a_removal_is_confirmed_with_the_plan_that_was_shown(server: ScriptedServer) -> None:
+    server.answer("GET /v1/tenant/removal", problem(404, "not_found"))
     server.answer("POST /v1/tenant/removal", answer(REMOVAL))
     server.answer("POST /v1/tenant/removal/confirm", answer({**REMOVAL, "status": "removing"}))
     result = server.run("tenant", "remove", "acme", "--confirm", "acme", "--remove-audit")
@@ -102,14 +104,30 @@ def test_a_removal_is_confirmed_with_the_plan_that_was_shown(server: ScriptedSer
     assert json.loads(request.content) == {"tenantId": "acme", "planId": "p-1", "audit": "remove"}
 
 
+@pytest.mark.parametrize("status", ["failed", "removing", "completed"])
+def test_a_confirmed_removal_goes_on_without_another_plan(server: ScriptedServer, status: str) -> None:
+    confirmed = {**REMOVAL, "audit": "remove", "confirmedAt": "2026-03-02T10:00:00Z", "status": status}
+    server.answer("GET /v1/tenant/removal", answer(confirmed))
+    server.answer("POST /v1/tenant/removal/confirm", answer({**confirmed, "status": "removing"}))
+    assert server.run("tenant", "remove", "acme2").exit_code != 0
+    assert server.sent("POST /v1/tenant/removal/confirm") == []
+    result = server.run("tenant", "remove", "acme")
+    assert result.exit_code == 0, result.stderr
+    [request] = server.sent("POST /v1/tenant/removal/confirm")
+    assert json.loads(request.content) == {"tenantId": "acme", "planId": "p-1", "audit": "remove"}
+    assert server.sent("POST /v1/tenant/removal") == []
+
+
 @pytest.mark.parametrize("arguments", [("acme", "--confirm", "acme2"), ("acme2", "--confirm", "acme2"), ("acme",)])
 def test_another_name_or_none_removes_nothing(server: ScriptedServer, arguments: tuple[str, ...]) -> None:
+    server.answer("GET /v1/tenant/removal", problem(404, "not_found"))
     server.answer("POST /v1/tenant/removal", answer(REMOVAL))
     assert server.run("tenant", "remove", *arguments).exit_code != 0
     assert server.sent("POST /v1/tenant/removal/confirm") == []
 
 
 def test_a_removal_can_be_planned_only_and_followed_to_its_end(server: ScriptedServer) -> None:
+    server.answer("GET /v1/tenant/removal", problem(404, "not_found"))
     server.answer("POST /v1/tenant/removal", answer(REMOVAL))
     assert "2 messages" in server.run("tenant", "remove", "acme", "--plan").stdout
     server.answer("GET /v1/tenant/removal", answer({**REMOVAL, "status": "completed", "counts": {"messages": 2}}))

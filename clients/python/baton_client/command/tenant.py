@@ -13,6 +13,7 @@ from baton_client.command.exits import CommandError, ExitCode
 from baton_client.command.session import AsJson, Session, run
 from baton_client.command.tenant_export import TenantExport
 from baton_client.command.terminal_text import one_line
+from baton_client.errors import NotFoundError
 
 app = typer.Typer(no_args_is_help=True, help="Export or remove a whole tenant.")
 
@@ -64,9 +65,21 @@ def remove(
     wait: Annotated[bool, typer.Option("--wait", help="Until it has ended: 17 minutes or more.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Count all data of a tenant, ask for its id, close it for ever, and remove everything."""
+    """Count all data of a tenant, ask for its id, close it for ever, and remove everything.
+
+    A removal that has failed goes on, with the choice of its first confirmation.
+    """
 
     async def command(session: Session) -> None:
+        before = await _find(session)
+        if before is not None and before["confirmedAt"] is not None:  # it may have failed, or been lost
+            if before["tenantId"] != tenant:
+                raise CommandError(f"The token is of the tenant {one_line(before['tenantId'])}: nothing was removed.")
+            if plan_only:
+                session.output.value(before, _lines(before))
+                return
+            await _report(session, await _confirm(session, before, before["audit"]), wait=wait)
+            return
         plan = await _follow(session, await session.connection.send("POST", ADDRESS), "Counting")
         if plan["tenantId"] != tenant:
             raise CommandError(f"The token is of the tenant {one_line(plan['tenantId'])}: nothing was removed.")
@@ -81,8 +94,8 @@ def remove(
         question = f"Type {tenant} to close it for ever and remove all of this"
         if (confirm or session.ask(question, option="--confirm")) != tenant:
             raise CommandError("That is not the id of the tenant. Nothing was removed.", ExitCode.USAGE)
-        body = {"tenantId": tenant, "planId": plan["planId"], "audit": "keep" if keep_audit else "remove"}
-        await _report(session, await session.connection.send("POST", f"{ADDRESS}/confirm", body), wait=wait)
+        confirmed = await _confirm(session, plan, "keep" if keep_audit else "remove")
+        await _report(session, confirmed, wait=wait)
 
     run(context, command, as_json=as_json)
 
@@ -101,12 +114,27 @@ def removal_status(
     run(context, command, as_json=as_json)
 
 
+async def _find(session: Session) -> Json | None:
+    """Return the tenant's removal; None if none was planned."""
+    try:
+        removal: Json = await session.connection.get(ADDRESS)
+    except NotFoundError:
+        return None
+    return removal
+
+
+async def _confirm(session: Session, removal: Json, audit: str) -> Json:
+    body = {"tenantId": removal["tenantId"], "planId": removal["planId"], "audit": audit}
+    confirmed: Json = await session.connection.send("POST", f"{ADDRESS}/confirm", body)
+    return confirmed
+
+
 async def _report(session: Session, removal: Json, *, wait: bool) -> None:
     if wait:
         removal = await _follow(session, removal, "Removing")
     session.output.value(removal, _lines(removal))
     if removal["status"] == "failed":
-        raise CommandError("Not everything was removed. Confirm the removal again.")
+        raise CommandError("Not everything was removed. Repeat `baton tenant remove`: it goes on.")
 
 
 async def _follow(session: Session, removal: Json, work: str) -> Json:
