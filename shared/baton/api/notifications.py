@@ -11,14 +11,16 @@ from pydantic import Field, TypeAdapter
 from baton.api.a2a.notifying import TaskNotices
 from baton.composition.app import App
 from baton.composition.ports import Ports
-from baton.domain.errors import BatonError, ThreadUnavailable
+from baton.domain.errors import BatonError, TenantRemoved, ThreadUnavailable
 from baton.domain.metrics import Metric, count
+from baton.domain.tenants.identity import Scope
 from baton.domain.tenants.webhook import WebhookEvent
 from baton.domain.threads.push_config import PushNotice
 from baton.domain.threads.thread import Thread
 from baton.domain.threads.thread_change import MAX_RECEIVES, ChangeKind, ThreadChange, pause_after
 from baton.domain.threads.webhook_delivery import WebhookDelivery
 from baton.failures.reports import NotYet
+from baton.tenants.removed_tenants import SYSTEM
 from baton.threads.webhooks.deliveries import WebhookDeliveries
 
 logger = Logger(child=True)
@@ -43,10 +45,14 @@ class Notifications:
         return cls(app.ports, TaskNotices(app.ports, app.agents), app.webhook_deliveries)
 
     async def run(self, body: str, receipt_handle: str, receives: int) -> None:
-        """Carry out one record. Raises if the queue must deliver it again, after a pause that the queue gets."""
+        """Carry out one record, or drop that of a removed tenant.
+
+        Raises if the queue must deliver it again, after a pause that the queue gets.
+        """
         try:
             record = _RECORD.validate_json(body)
             logger.append_keys(tenant=record.tenant_id, thread_id=record.thread_id)
+            await self.ports.removed_tenants.check(Scope(record.tenant_id, SYSTEM))
             match record:
                 case ThreadChange():
                     await self._spread(record, receives)
@@ -54,6 +60,8 @@ class Notifications:
                     await self.tasks.send(record)
                 case WebhookDelivery():
                     await self.webhooks.send(record, is_last=receives >= MAX_RECEIVES)
+        except TenantRemoved:
+            logger.info("notification of a removed tenant dropped", record=record.record)
         except (NotYet, BatonError) as failure:
             if receives >= MAX_RECEIVES:
                 count(Metric.NOTIFICATIONS_FAILED)

@@ -207,7 +207,12 @@ class App:
         """Takes the signed requests of other systems."""
         ports = self.ports
         return parts.InboundHooks(
-            lambda: ports.hook_settings, ports.hook_verifier, self.event_starts, ports.audit, ports.clock
+            lambda: ports.hook_settings,
+            ports.hook_verifier,
+            self.event_starts,
+            ports.audit,
+            ports.clock,
+            ports.removed_tenants,
         )
 
     @cached_property

@@ -16,6 +16,7 @@ from baton.domain.documents.document import (
     VersionStatus,
     original_of_key,
 )
+from baton.domain.errors import TenantRemoved
 from baton.domain.metrics import Metric, count
 from baton.failures.reports import report_failure
 from baton.knowledge.document_records import DocumentRecords
@@ -62,6 +63,8 @@ class IngestionStarts:
                 break
             try:
                 started += await self._resume(ref)
+            except TenantRemoved:
+                continue  # its items are about to be removed
             except Exception as failure:  # noqa: BLE001 - it stays due
                 report_failure(failure, "document not resumed", document_id=ref.document_id, version=ref.version)
                 count(Metric.SWEEP_FAILURES)

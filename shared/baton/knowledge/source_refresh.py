@@ -15,6 +15,7 @@ from aws_lambda_powertools import Logger
 
 from baton.concurrency.tasks import each_until
 from baton.domain.documents.source import MAX_SOURCE_ERRORS, Refresh, Source, SourceError, SourceStatus
+from baton.domain.errors import TenantRemoved
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import Scope
 from baton.failures.reports import report_failure
@@ -84,6 +85,8 @@ class SourceRefreshes:
                 await self._refresh(due.scope, claimed, end, report)
         except _ClaimLost:
             logger.info("the source was changed by another request", source_id=due.source.id)
+        except TenantRemoved:
+            logger.info("the source is a removed tenant's", source_id=due.source.id)
         except Exception as failure:  # noqa: BLE001 - the source is tried again after the lease
             report_failure(failure, "refresh of a source failed", source_id=due.source.id)
             count(Metric.SOURCE_FAILURES)

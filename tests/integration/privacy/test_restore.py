@@ -32,6 +32,7 @@ from baton_deployment.restoring.restoration import Position, Restoration, Stores
 from tests.contracts.stores import answered, new_thread_id, said, turn
 from tests.engines import TableAt
 from tests.harness.due import DueHarness
+from tests.harness.removals import remove_tenant
 from tests.integration.privacy.conftest import World
 from tests.integration.privacy.stored_data import SECRET, at_desk, capture, complete_workflow, conversation, traces_of
 
@@ -399,6 +400,19 @@ class TestForgotten:
         await world.stores.retentions.put(ADA, Retention(threads=1))
         world.clock.advance(2 * 86400)
         assert (await drill.restore()).conversations == {"forgotten": 1}
+
+    async def test_a_tenant_that_was_removed_since_stays_away(self, drill: Drill) -> None:
+        world, theirs, others = drill.world, new_thread_id(), new_thread_id()
+        await world.say(ADA, theirs, "First")
+        await world.say(Scope("globex", "bob"), others, "First")
+        await drill.remember()
+        drill.lose(*(item["PK"] for item in world.items()))
+        await remove_tenant(world.harness)
+        done = await drill.restore(Choice(includes_removed=True))
+        assert done.removed_partitions > 0
+        assert done.conversations == {"restored": 1}
+        assert [item for item in world.items() if item["PK"].startswith("acme#") and item["SK"] != "REMOVAL"] == []
+        assert await drill.texts(Scope("globex", "bob"), others) == ["First", "Hello there."]
 
     async def test_a_request_during_the_restore_is_not_undone(self, drill: Drill) -> None:
         world, thread_id = drill.world, new_thread_id()

@@ -23,8 +23,8 @@ router = APIRouter(prefix="/v1/hooks", tags=["webhooks"])
     status_code=202,
     response_class=Response,
     responses=responses(
-        "unauthorized not_found thread_unavailable unknown_agent agent_mismatch event_not_taken limit_reached "
-        "thread_led_by_parent message_too_large store_unavailable"
+        "unauthorized tenant_removed not_found thread_unavailable unknown_agent agent_mismatch event_not_taken "
+        "limit_reached thread_led_by_parent message_too_large store_unavailable"
     ),
     openapi_extra={"requestBody": {"required": True, **json_content({"order": "4711", "customer": "alice"})}},
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass, replace
 
-from baton.domain.errors import BatonError
+from baton.domain.errors import BatonError, TenantRemoved
 from baton.domain.memory.forgetting import ForgetRequest, ForgetSubject
 from baton.domain.tenants.identity import Scope
 from baton.failures.reports import report_failure
@@ -37,6 +37,8 @@ class RetentionRuns:
             try:
                 await self._start(tenant_id)
                 started += 1
+            except TenantRemoved:
+                continue  # its removal removes everything
             except Exception as failure:  # noqa: BLE001 - raised at the end
                 report_failure(failure, "retention not started", tenant=tenant_id)
                 failures.append(failure)

@@ -5,12 +5,19 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from baton.concurrency.tasks import each_until
-from baton.domain.errors import BatonError, ModelsStopped, RateLimited, SpendingLimitReached, WaitsForPeople
+from baton.domain.errors import (
+    BatonError,
+    ModelsStopped,
+    RateLimited,
+    SpendingLimitReached,
+    TenantRemoved,
+    WaitsForPeople,
+)
 from baton.domain.metrics import Metric, count
 from baton.domain.schedules.due_entry import DueEntry
 from baton.domain.schedules.run_source import CauseKind
@@ -66,6 +73,8 @@ class DueStarts:
             started += 1
             try:
                 await (self.start(entry) if entry.at <= self.clock.now() else self.announce(entry))
+            except TenantRemoved:
+                pass  # its items are about to be removed
             except Exception as failure:  # noqa: BLE001 - one item must not stop the others; it stays due
                 report_failure(failure, "due item not started")
                 count(Metric.SWEEP_FAILURES)
@@ -81,8 +90,12 @@ class DueStarts:
             await self.delays().send(entry, seconds=max(0, math.ceil(ahead.total_seconds())))
 
     async def start_queued(self, body: str) -> None:
-        """Begin the run of a record of the delay queue. Raises ``StoreUnavailable``: the queue delivers it again."""
-        await self.start(DueEntry.model_validate_json(body))
+        """Begin the run of a record of the delay queue, or drop that of a removed tenant.
+
+        Raises ``StoreUnavailable``: the queue delivers it again.
+        """
+        with suppress(TenantRemoved):
+            await self.start(DueEntry.model_validate_json(body))
 
     async def start(self, entry: DueEntry) -> None:
         """Begin the run of an entry, if it is still due. Raises ``StoreUnavailable``: then it stays due."""

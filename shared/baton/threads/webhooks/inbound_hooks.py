@@ -26,6 +26,7 @@ from baton.domain.tenants.inbound_hook import HookSettings, InboundHook, text_at
 from baton.ports.clock import Clock, machine_time
 from baton.ports.tenants.audit import AuditLog
 from baton.ports.threads.webhooks import HookVerifier
+from baton.tenants.removed_tenants import RemovedTenants
 from baton.threads.schedules.event_starts import EventStarts
 from baton.threads.schedules.incoming_event import IncomingEvent
 
@@ -42,12 +43,14 @@ class InboundHooks:
     starts: EventStarts
     audit: AuditLog
     clock: Clock
+    removed_tenants: RemovedTenants
 
     async def take(self, hook_id: str, headers: Mapping[str, Sequence[str]], body: bytes) -> None:
         """Begin the run of a request, once for each id of an event.
 
         Raises ``NotFound`` for an unknown hook, ``Unauthorized`` for a request without a valid signature,
-        ``MalformedJson``, and what ``EventStarts.begin`` raises. Refusals of signed requests are audited.
+        ``TenantRemoved``, ``MalformedJson``, and what ``EventStarts.begin`` raises. Refusals of signed requests are
+        audited, but not those of a removed tenant.
         """
         hook = self.settings().find(hook_id)
         try:
@@ -63,6 +66,7 @@ class InboundHooks:
         assert hook is not None  # noqa: S101 - no other request is verified
         work_for(hook.tenant)
         sender = Scope(hook.tenant, f"hook:{hook.id}")
+        await self.removed_tenants.check(sender)
         try:
             await self._begin(hook, sender, event_id, body)
         except ThreadUnavailable:

@@ -19,6 +19,7 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.tenants.inbound_hook import HookSettings, InboundHook
 from tests.harness.events import SHIPPED, EventSender
 from tests.harness.local_clock import run_ahead
+from tests.harness.removals import remove_tenant
 from tests.unit.api.served import Served
 
 KEY = "whsec_" + base64.b64encode(b"k" * 32).decode()
@@ -277,3 +278,10 @@ async def test_a_secret_that_cannot_be_read_is_a_fault_of_the_deployment() -> No
 async def test_a_hook_that_cannot_work_is_refused_in_the_settings(fields: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"validation error"):
         InboundHook.model_validate(HOOK | fields, by_alias=True)
+
+
+async def test_an_event_for_a_removed_tenant_is_refused_and_queues_nothing(shop: Shop) -> None:
+    await remove_tenant(shop.harness)
+    answer = await shop.deliver()
+    assert (answer.status_code, answer.json()["code"]) == (410, "tenant_removed")
+    assert shop.harness.queue.sent == []
