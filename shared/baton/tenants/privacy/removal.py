@@ -239,7 +239,7 @@ class TenantRemovalWork:
         return replace(removal, status=RemovalStatus.FAILED, ended_at=now), NextStep.INCOMPLETE
 
     def _begin_round(self, removal: TenantRemoval) -> TenantRemoval:
-        """Return the removal before its next pass, which waits, whoever goes on with it."""
+        """Return the removal before its next pass, for which all executions wait."""
         not_before = self.clock.now() + timedelta(seconds=self.wait_seconds)
         return replace(removal, status=RemovalStatus.REMOVING, round=removal.round + 1, not_before=not_before)
 

@@ -33,7 +33,7 @@ def harness() -> Harness:
 
 
 def fail(*_: object, **__: object) -> None:
-    """What a write to the table does for a removed tenant."""
+    """Fail as a write to the table does for a removed tenant."""
     raise TenantRemoved
 
 
