@@ -63,12 +63,13 @@ class FakeS3:
         self.around(f"after put {Key}")
         return answer
 
-    def delete_object(self, *, Bucket: str, Key: str, IfMatch: str) -> Any:  # noqa: N803
+    def delete_object(self, *, Bucket: str, Key: str, IfMatch: str | None = None) -> Any:  # noqa: N803
         self.around(f"before delete {Key}")
         with self._lock:
             self.calls.append("delete_object")
-            self._check(Key, IfMatch)
-            del self.objects[Key]
+            if IfMatch is not None:
+                self._check(Key, IfMatch)
+            self.objects.pop(Key, None)
         self.around(f"after delete {Key}")
         return {}
 
