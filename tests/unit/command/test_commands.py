@@ -456,7 +456,6 @@ def test_versions_of_an_agent_stand_beside_each_other_with_their_figures(server:
             "POST /v1/agents/tutor/promote",
             {"version": 2, "override": "Urgent"},
         ),
-        (("rollback", "tutor"), "DELETE /v1/agents/tutor/candidate", None),
         (("rollback", "tutor", "1"), "POST /v1/agents/tutor/rollback", {"version": 1}),
     ],
 )
@@ -466,4 +465,18 @@ def test_a_version_is_shared_promoted_and_rolled_back(
     rollout = {"version": 2, "candidate": None, "share": None}
     server.answer(request_line, httpx.Response(200, json=rollout))
     assert server.run("agents", *arguments).stdout == "tutor: version 2 is in force.\n"
-    assert json.loads(server.requests[-1].content or "null") == body
+    assert json.loads(server.requests[-1].content) == body
+
+
+def test_a_candidate_ends_and_without_one_a_rollback_asks_for_a_version(server: ScriptedServer) -> None:
+    rollout = {"version": 1, "candidate": None, "share": None}
+    server.answer("DELETE /v1/agents/tutor/candidate", httpx.Response(200, json=rollout))
+    server.answer(
+        "GET /v1/agents/tutor/versions",
+        listing({"version": 2, "state": "candidate"}),
+        listing({"version": 2, "state": "in_force"}),
+    )
+    assert server.run("agents", "rollback", "tutor").stdout == "tutor: version 1 is in force.\n"
+    refused = server.run("agents", "rollback", "tutor")
+    assert refused.exit_code == 1
+    assert "tutor has no candidate. Name the version" in refused.stderr

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from baton_client.addresses import given, path
+from baton_client.command.exits import CommandError
 from baton_client.command.session import AsJson, Session, run
 
 AGENT = "/v1/agents/{agent_id}"
@@ -95,7 +96,7 @@ def roll_back(
 ) -> None:
     """End the candidate, or put an older version in force again, also for running sessions; needs agent:write."""
     if version is None:
-        _change(context, "DELETE", agent_id, "candidate", None, as_json=as_json)
+        run(context, lambda session: _end_candidate(session, agent_id), as_json=as_json)
     else:
         _change(context, "POST", agent_id, "rollback", {"version": version} | given(comment=comment), as_json=as_json)
 
@@ -107,6 +108,19 @@ def add(total: Json | None, figures: Json) -> Json:
     costs = [part["cost"] for part in (total, figures) if part["cost"] is not None]
     sums = {name: total[name] + figures[name] for name in COUNTS}
     return {**total, **sums, "cost": sum(costs) if costs else None}
+
+
+async def _end_candidate(session: Session, agent_id: str) -> None:
+    """End the candidate. Without one the request would change nothing, and a bad version would stay in force."""
+    address = path(AGENT, agent_id=agent_id)
+    items = await session.connection.items(f"{address}/versions", limit=PAGE)
+    if not any(item["state"] == "candidate" for item in items):
+        raise CommandError(
+            f"{agent_id} has no candidate. Name the version to put in force again: `baton agents versions {agent_id}` "
+            "lists them."
+        )
+    answer = await session.connection.send("DELETE", f"{address}/candidate", None)
+    session.output.value(answer, _lines(agent_id, answer))
 
 
 def _change(
