@@ -103,7 +103,7 @@ async def test_a_time_in_a_query_is_a_time(served: Served, document: Json) -> No
             answer = await served.get(path.removeprefix("/v1"), *PERMISSIONS, **{name: value})
             assert answer.status_code == 422, (path, name, value, answer.text)
         answer = await served.get(path.removeprefix("/v1"), *PERMISSIONS, **{name: "2026-03-14T10:15:00+01:00"})
-        assert answer.status_code == 200, (path, name, answer.text)
+        assert answer.status_code == (404 if "{" in path else 200), (path, name, answer.text)
 
 
 EVALUATION: Json = {
