@@ -89,6 +89,10 @@ def _of_agents() -> Iterator[Call]:
     yield Call("GET", f"{agent}/versions", (AGENTS,))
     yield Call("GET", f"{agent}/versions/{{number}}", (AGENTS,))
     yield Call("POST", f"{agent}/rollback", (AGENTS,), body={"version": 1})
+    yield Call("GET", f"{agent}/figures", (AGENTS,))
+    yield Call("PUT", f"{agent}/share", (AGENTS,), body={"version": 1, "share": 10})
+    yield Call("POST", f"{agent}/promote", (AGENTS,), body={"version": 1})
+    yield Call("DELETE", f"{agent}/candidate", (AGENTS,))
     yield Call("DELETE", agent, (AGENTS,), if_match='"999"')
     # Everybody sees the agents they may talk to. Without the permission there are no prompts: see the test of that.
     yield Call("GET", "/agents")
