@@ -253,7 +253,7 @@ def test_labels_of_values_that_do_not_exist_are_reported(coded: Project) -> None
     edited(file, "number: str)", f"number: {kind})")
     file.write_text("from typing import Annotated, Literal\nfrom pydantic import Field\n" + file.read_text())
     _, [problem] = examined(coded)
-    assert "x-labels: 'ebyke' is not a value of the argument kind (did you mean ebike?)" in problem.message
+    assert "x-labels: 'ebyke' is not a value of the argument number (did you mean ebike?)" in problem.message
 
 
 def test_agents_tools_and_states_of_the_demo_script_that_do_not_exist_are_reported(project: Project) -> None:
@@ -269,7 +269,7 @@ def test_agents_tools_and_states_of_the_demo_script_that_do_not_exist_are_report
         "    - {after: order, say: Here.}\n"
     )
     _, problems = examined(project)
-    assert [str(problem).partition(" There are")[0] for problem in problems] == [
+    assert [str(problem).partition(" Available")[0] for problem in problems] == [
         "demo.yaml:3: scenes.message.0: there is no agent 'asistant' (did you mean assistant?)",
         "demo.yaml:4: scenes.message.1: there is no agent 'nobody'.",
         "demo.yaml:5: scenes.message.2: no agent has a tool 'order_stat' (did you mean order_status?)",
