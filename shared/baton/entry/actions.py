@@ -119,7 +119,7 @@ class Actions:
     async def admit_connection(self, scope: Scope, connection_id: str) -> None:
         """Count a new connection.
 
-        Raises ``RateLimited`` if the tenant or the user may open no more, and ``TenantRemoved``.
+        Raises ``TenantRemoved``, and ``RateLimited`` if the tenant or the user has as many connections as allowed.
         """
         await self.removed_tenants.check(scope)
         seconds = CONNECTION_LIFE.total_seconds()

@@ -99,8 +99,8 @@ def test_each_field_of_a_definition_is_an_argument(
 ) -> None:
     arguments = inspect.signature(function).parameters.keys() - others
     # Agents in Python answer everybody themselves, and belong to a deployment: they have no versions of a tenant.
-    of_desks = {"kind", "desk", "version_policy"} if definition is AgentDefinition else set()
-    assert arguments == {NAMES.get(name, name) for name in definition.model_fields} - {"type"} - of_desks
+    not_in_python = {"kind", "desk", "version_policy"} if definition is AgentDefinition else set()
+    assert arguments == {NAMES.get(name, name) for name in definition.model_fields} - {"type"} - not_in_python
 
 
 def test_a_desk_has_the_arguments_that_a_file_has() -> None:

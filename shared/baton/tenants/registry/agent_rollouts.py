@@ -100,11 +100,12 @@ class AgentRollouts:
             raise UnknownAgent
         check_permissions(scope, state.present)
         candidate = state.entry.candidate
-        versions = await self.editing.store.read(scope, [(agent_id, candidate.number)]) if candidate is not None else []
-        for version in versions:
+        if candidate is None:
+            return None
+        version = next(iter(await self.editing.store.read(scope, [(agent_id, candidate.number)])), None)
+        if version is not None:
             check_permissions(scope, version)
-            return version
-        return None
+        return version
 
 
 def _get_candidate(entry: AgentEntry, number: int) -> Candidate:
