@@ -28,7 +28,7 @@ def commands(command: Any, name: str) -> Iterator[str]:
     named = [parameter for parameter in command.params if parameter.name != "help"]
     arguments = [parameter.name.upper() for parameter in named if parameter.param_type_name == "argument"]
     options = [max(parameter.opts, key=len) for parameter in named if parameter.param_type_name == "option"]
-    purpose = (command.help or "").replace("|", "\\|")
+    purpose = (command.help or "").partition("\n\n")[0].replace("|", "\\|")
     yield f"| `{' '.join([name, *arguments])}` | {', '.join(f'`{option}`' for option in options)} | {purpose} |"
 
 
