@@ -40,7 +40,7 @@ TURN_ERRORS = (
 BRANCH_ERRORS = "branch_unavailable branch_crosses_handoff not_regenerable too_many_branches"
 """The errors that refuse to begin a branch."""
 
-RUN_BOUNDARIES = ("RUN_STARTED", "RUN_FINISHED", "RUN_ERROR")
+RUN_BOUNDARIES = ("RUN_STARTED", *sse.RUN_ENDS)
 """The types of the events at the beginning and end of a run."""
 
 router = APIRouter(prefix="/v1", tags=["runs"])

@@ -45,15 +45,32 @@ async def timing(request: Request) -> Timing:
 Timings = Annotated[Timing, Depends(timing)]
 
 
-Frame: TypeAlias = dict[str, str]
-"""The fields of one server-sent event, by their names in the stream."""
+RUN_ENDS = ("RUN_FINISHED", "RUN_ERROR")
+
+RETRY_MS = 500
+"""The pause before a client reconnects, in milliseconds, while a run is in progress: its worker may have died."""
+IDLE_RETRY_MS = 3_000
+"""The same after the end of a run: browsers' own default."""
+
+Frame: TypeAlias = dict[str, str] | bytes
+"""One server-sent event: its fields by their names in the stream, or as it is sent."""
 
 
-def frame(event: Event) -> Frame:
-    """Return the fields of one event. ``id`` is its sequence number, so that a browser resumes by ``Last-Event-ID``."""
-    if event.seq is None:
-        return {"data": event.json()}
-    return {"id": str(event.seq), "data": event.json()}
+def frame(event: Event, *, is_first_in_run: bool = False) -> Frame:
+    """Return an AG-UI event as it is sent. ``id`` is its sequence number: browsers resume by ``Last-Event-ID``.
+
+    The first event that a stream sends of a run in progress sets a short pause before a client reconnects, and the end
+    of the run sets the usual one.
+    """
+    lines = []
+    if event.type in RUN_ENDS:
+        lines.append(f"retry: {IDLE_RETRY_MS}")
+    elif is_first_in_run:
+        lines.append(f"retry: {RETRY_MS}")
+    if event.seq is not None:
+        lines.append(f"id: {event.seq}")
+    # Simple clients take everything after ``data: `` for the event, so its line is the last one.
+    return "\n".join([*lines, f"data: {event.json()}", "", ""]).encode()
 
 
 def token_expired(request_id: str) -> Frame:
@@ -107,9 +124,11 @@ class RunStream:
         return self._frames(first, began + token_seconds, is_over=is_over)
 
     async def _frames(self, first: Event | None, ends_at: float, *, is_over: bool) -> AsyncGenerator[Frame, None]:
+        is_first = True
         if first is not None:
             for event in await self._for_reader(first):
-                yield frame(self.convert(event))
+                yield frame(self.convert(event), is_first_in_run=is_first)
+                is_first = False
         loop = asyncio.get_running_loop()
         while not is_over:
             try:
@@ -128,7 +147,8 @@ class RunStream:
                 yield frame(unsequenced(run_error(error, requestId=self.request_id)))
                 return
             for event in await self._for_reader(item):
-                yield frame(self.convert(event))
+                yield frame(self.convert(event), is_first_in_run=is_first)
+                is_first = False
 
     async def _for_reader(self, event: Event) -> Sequence[Event]:
         return [event] if self.reader is None else await self.reader.take([event])

@@ -244,7 +244,9 @@ async def follow_events(
         first = await anext(following)
         abandoned_runs.note_return(caller, thread.id)
         convert = for_front_ends(conversion_for(protocol_version))
-        frames = abandoned_runs.count(caller, thread.id, _frames(first, following, convert, reader))
+        is_running = thread.run is not None
+        frames = _frames(first, following, convert, reader, is_running=is_running)
+        frames = abandoned_runs.count(caller, thread.id, frames)
         resources = stack.pop_all()
     ends_at = asyncio.get_running_loop().time() + token_seconds
     return sse.respond(_until(ends_at, resources, frames, name), timing)
@@ -272,18 +274,25 @@ async def _until(
 
 
 async def _frames(
-    first: Replay, following: AsyncGenerator[Replay, None], convert: Convert, reader: ReaderEvents | None
+    first: Replay,
+    following: AsyncGenerator[Replay, None],
+    convert: Convert,
+    reader: ReaderEvents | None,
+    *,
+    is_running: bool,
 ) -> AsyncGenerator[sse.Frame | None, None]:
     """Yield the events, and None each time that there is nothing new. A ``reader`` gets them without personal data."""
     async with contextlib.aclosing(following):
         replay: Replay | None = first
+        is_first_in_run = is_running
         while replay is not None:
             snapshot = [] if replay.snapshot is None else [replay.snapshot]
             events = [*snapshot, *replay.events]
             if reader is not None:
                 events = await reader.take(events)
             for event in events:
-                yield sse.frame(convert(event))
+                yield sse.frame(convert(event), is_first_in_run=is_first_in_run)
+                is_first_in_run = False
             if not events:
                 yield None
             replay = await anext(following, None)

@@ -65,7 +65,11 @@ class EventLog:
         While somebody reads the log, it is due a second or two after text. Visible thinking counts as text. The first
         events of a run wait for it, so that a model's silence before its first word costs no write. Watching
         connections need no log: a worker gives a new one everything that is not logged.
+
+        After a takeover the first piece is due with its first event, because clients have been waiting for an event.
         """
+        if self._stamp.attempt > 1 and not self._has_pieces:
+            return math.inf if self._unlogged_since is None else self._unlogged_since
         oldest, text = self._unlogged_since, self._text_since if self.is_read else None
         seconds = PIECE_SECONDS if self._has_pieces else FIRST_PIECE_SECONDS
         return min(

@@ -43,12 +43,37 @@ async def test_a_stream_is_numbered_events_that_no_proxy_keeps_back() -> None:
     answer = await served.post("/runs", run_input(served))
     reported = answer.text.removesuffix("\n\n").split("\n\n")
     fields = [[line.partition(": ") for line in event.split("\n")] for event in reported]
-    assert [[name for name, _, _ in event] for event in fields] == [["id", "data"]] * len(reported)
-    for [(_, _, number), (_, _, data)] in fields:
+    assert [[name for name, _, _ in event if name != "retry"] for event in fields] == [["id", "data"]] * len(reported)
+    for [*_, (_, _, number), (_, _, data)] in fields:
         assert json.loads(data)["metadata"]["seq"] == int(number)
     assert answer.headers["Content-Type"].partition(";")[0] == "text/event-stream"
     assert (answer.headers["Cache-Control"], answer.headers["X-Accel-Buffering"]) == ("no-store, no-transform", "no")
     assert "Connection" not in answer.headers
+
+
+def pauses(answer: httpx.Response) -> list[tuple[int, str]]:
+    """The pauses before reconnecting that a stream sets, in milliseconds, each with the type of its event."""
+    reported = [event.split("\n") for event in answer.text.removesuffix("\n\n").split("\n\n")]
+    return [
+        (int(lines[0].removeprefix("retry: ")), json.loads(lines[-1].removeprefix("data: "))["type"])
+        for lines in reported
+        if lines[0].startswith("retry: ")
+    ]
+
+
+async def test_clients_come_back_sooner_while_a_run_is_in_progress_than_after_it() -> None:
+    served = Served()
+    gate = slow_answer(served)
+    running = asyncio.ensure_future(served.post("/runs", run_input(served)))
+    await served.harness.model_is_asked()
+    following = asyncio.ensure_future(served.get(f"/threads/{served.harness.thread_id}/events"))
+    await asyncio.sleep(SILENCE)
+    gate.set()
+    run, followed = await asyncio.gather(running, following)
+    assert pauses(run) == [(500, "RUN_STARTED"), (3_000, "RUN_FINISHED")]
+    assert pauses(followed) == [(500, "RUN_STARTED"), (3_000, "RUN_FINISHED")]
+    missed = await served.get(f"/threads/{served.harness.thread_id}/events")
+    assert pauses(missed) == [(3_000, "RUN_FINISHED")]
 
 
 async def test_a_silent_run_shows_that_it_lives() -> None:

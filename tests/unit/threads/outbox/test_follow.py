@@ -28,8 +28,8 @@ async def followed(harness: Harness, *, seconds: float) -> list[Event]:
     return events
 
 
-async def left_by_a_dead_worker(harness: Harness) -> None:
-    harness.model.script(Answer(("lost",), gate=asyncio.Event(), gate_at=1), "taken over")
+async def left_by_a_dead_worker(harness: Harness, successor: Answer | str = "taken over") -> None:
+    harness.model.script(Answer(("lost",), gate=asyncio.Event(), gate_at=1), successor)
     dead = asyncio.ensure_future(harness.say())
     await harness.model_is_asked()
     dead.cancel()
@@ -46,6 +46,22 @@ async def test_a_run_whose_worker_died_is_followed_through_its_takeover_to_its_e
     events = await following
     assert [event.type for event in events if event.body["metadata"]["attempt"] == 2][-1] == "RUN_FINISHED"
     assert "".join(e.body["delta"] for e in events if e.type == "TEXT_MESSAGE_CONTENT") == "taken over"
+
+
+async def test_a_takeover_is_followed_before_its_model_says_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_log, "MAX_SECONDS", math.inf)
+    harness, gate = Harness(), asyncio.Event()
+    await left_by_a_dead_worker(harness, Answer(("taken over",), gate=gate))
+    taking_over = asyncio.ensure_future(harness.turns.finish_interrupted(harness.ada, harness.thread_id))
+    following = harness.app.follower.follow(harness.ada, harness.thread_id, after=0, seconds=10)
+    async with aclosing(following):
+        async for replay in following:
+            if any(event.body["metadata"]["attempt"] == 2 for event in replay.events):
+                break
+    assert not gate.is_set()
+    assert replay.events[0].type == "RUN_STARTED"
+    gate.set()
+    await taking_over
 
 
 async def test_a_run_that_nobody_takes_over_is_followed_until_the_time_is_over(harness: Harness) -> None:
