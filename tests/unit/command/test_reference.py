@@ -26,8 +26,18 @@ def commands(command: Any, name: str) -> Iterator[str]:
             yield from commands(subcommand, f"{name} {child}")
         return
     named = [parameter for parameter in command.params if parameter.name != "help"]
-    arguments = [parameter.name.upper() for parameter in named if parameter.param_type_name == "argument"]
-    options = [max(parameter.opts, key=len) for parameter in named if parameter.param_type_name == "option"]
+    arguments = [
+        parameter.name.upper() if parameter.required else f"[{parameter.name.upper()}]"
+        for parameter in named
+        if parameter.param_type_name == "argument"
+    ]
+    options = [
+        max(spellings, key=len)
+        for parameter in named
+        if parameter.param_type_name == "option"
+        for spellings in (parameter.opts, parameter.secondary_opts)
+        if spellings
+    ]
     purpose = (command.help or "").partition("\n\n")[0].replace("|", "\\|")
     yield f"| `{' '.join([name, *arguments])}` | {', '.join(f'`{option}`' for option in options)} | {purpose} |"
 
