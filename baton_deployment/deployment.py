@@ -220,8 +220,8 @@ def deploy_account(write: Write, *, asks: bool = True) -> None:
     A role that another stack or team has set stays. Raises ``DeploymentError``.
     """
     account = Account.here()
-    with problems_explained("API Gateway's logging role cannot be read"):
-        role = account.client("apigateway").get_account().get("cloudwatchRoleArn")
+    role = _find_logging_role(account)
+    with problems_explained(f"The stack {ACCOUNT_STACK} cannot be read"):
         if role and describe_stack(account, ACCOUNT_STACK) is None:
             write(f"There is nothing to do: API Gateway writes access logs in {account.region} as {role}.")
             return
@@ -232,6 +232,17 @@ def deploy_account(write: Write, *, asks: bool = True) -> None:
     program, variables = find_sam(), sam_variables(account.region)
     write(f"$ {shlex.join(command)}")
     run_sam(program, command, ROOT, variables)
+    if role := _find_logging_role(account):  # SAM ends with success, too, if nobody agrees to the change
+        write(f"API Gateway writes access logs in {account.region} as {role}.")
+    else:
+        write(f"Nothing was changed: API Gateway has no logging role in {account.region}, so no stage can be deployed.")
+
+
+def _find_logging_role(account: Account) -> str | None:
+    """Return the role as which API Gateway writes access logs; None if it has none. Raises ``DeploymentError``."""
+    with problems_explained("API Gateway's logging role cannot be read"):
+        role: str | None = account.client("apigateway").get_account().get("cloudwatchRoleArn")
+    return role or None
 
 
 def is_protected(stage: Stage) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 from baton_deployment.checks import Check, fails, fine
 from baton_deployment.errors import DeploymentError
 from baton_deployment.regions import with_region
+from baton_local.root import ROOT
 
 PROGRAMS = "programs"
 
@@ -44,7 +45,8 @@ def check_programs() -> Iterator[Check]:
 
 def sam_variables(region: str | None) -> dict[str, str]:
     """Return the environment of SAM; without a ``region`` that of a build only. Raises ``DeploymentError``."""
-    uv = os.environ.get("UV") or shutil.which("uv")
+    private_uv = ROOT / ".baton" / "tools" / "bin" / "uv"  # a checkout's, by `make setup`
+    uv = os.environ.get("UV") or shutil.which("uv") or (str(private_uv) if private_uv.exists() else None)
     if uv is None:
         raise DeploymentError("A deployment packs the layers with uv, and `uv` is not on PATH. Install it.")
     # Without bytecode a cold start takes twice as long, so a build that cannot compile fails.

@@ -99,9 +99,14 @@ def check_settings_file(stage: Stage) -> Iterator[Check]:
 def write_from_parameters(stage: Stage) -> Path:
     """Write the stage's file with what an earlier release has read from parameters, and return its path.
 
-    Raises ``DeploymentError`` if there is such a file, or if it would not be valid.
+    Raises ``DeploymentError`` if there is such a file, if no parameter belongs in it, or if it would not be valid.
     """
     path = path_of(stage)
+    if not MOVED.keys() & stage.parameters.keys():
+        raise DeploymentError(
+            f"The parameters of {stage.name} in samconfig.toml have no setting of earlier releases, so nothing was "
+            f"written. docs/reference/settings.md lists what {path.name} may have."
+        )
     text = from_parameters(stage.parameters)
     try:
         with path.open("x", encoding="utf-8") as file:

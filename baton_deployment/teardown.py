@@ -83,6 +83,7 @@ class Teardown:
             secrets = [
                 Part("secrets", expected_secret.name, SECRET, expected_secret.parameter)
                 for expected_secret in expected_secrets(template, {})
+                if _may_exist(account, expected_secret.name)
             ]
         logs = [
             resource["PhysicalResourceId"]
@@ -224,6 +225,18 @@ def _bucket_names(account: Account) -> Iterator[str]:
     """Yield the names of the buckets of the account in its region."""
     for page in account.client("s3").get_paginator("list_buckets").paginate(BucketRegion=account.region):
         yield from (bucket["Name"] for bucket in page["Buckets"])
+
+
+def _may_exist(account: Account, secret: str) -> bool:
+    """Return whether there may be a secret: False if it does not exist or is scheduled for deletion."""
+    try:
+        return "DeletedDate" not in account.client("secretsmanager").describe_secret(SecretId=secret)
+    except ClientError as problem:
+        if is_denied(problem):
+            return True
+        if code_of(problem) == "ResourceNotFoundException":
+            return False
+        raise
 
 
 def _is_retained(template: DeployedTemplate, logical_id: str) -> bool:

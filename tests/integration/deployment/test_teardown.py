@@ -158,7 +158,7 @@ def test_the_stack_goes_and_its_data_stays_until_it_is_named(stage: Stage) -> No
     assert names["Bucket"] not in [bucket["Name"] for bucket in account.client("s3").list_buckets()["Buckets"]]
     assert "DeletedDate" in account.client("secretsmanager").describe_secret(SecretId=f"{stage.stack}/model-key")
     assert f"Deleted {names['Bucket']}" in lines
-    assert looked_at(stage).choices == ("secrets",)
+    assert looked_at(stage).choices == ()
 
 
 def test_what_earlier_stacks_of_the_name_have_left_can_be_named(stage: Stage) -> None:
@@ -194,6 +194,9 @@ def test_a_caller_who_may_not_list_tables_sees_the_rest(stage: Stage, monkeypatc
 
 def test_every_secret_that_a_parameter_names_can_be_named(aws: str, tmp_path: Path) -> None:
     names = {name: f"t/{name}" for name in SOURCE["Parameters"] if name.endswith("Secret")}
+    assert not [part for part in looked_at(Stage("dev", tmp_path, "t-none", names)).parts if part.choice == "secrets"]
+    for name in names.values():
+        Account(REGION).client("secretsmanager").create_secret(Name=name, SecretString="{}")
     parts = looked_at(Stage("dev", tmp_path, "t-none", names)).parts
     assert {part.content: part.name for part in parts if part.choice == "secrets"} == names
 

@@ -13,7 +13,7 @@ import pytest
 from botocore.exceptions import ClientError
 from samcli.cli.types import CfnParameterOverridesType
 
-from baton_deployment import deployment
+from baton_deployment import deployment, sam
 from baton_deployment.account import Account
 from baton_deployment.deployment import Deployment, deploy, deploy_account
 from baton_deployment.errors import DeploymentError
@@ -255,7 +255,27 @@ def test_the_accounts_logging_role_is_set_unless_another_team_has(
     lines: list[str] = []
     deploy_account(lines.append)
     assert calls.read_text().startswith("deploy") is deploys
-    assert deploys or lines == [f"There is nothing to do: API Gateway writes access logs in eu-central-1 as {role}."]
+    if not deploys:
+        result = f"There is nothing to do: API Gateway writes access logs in eu-central-1 as {role}."
+    elif role is None:  # nobody has agreed to SAM's question
+        result = "Nothing was changed: API Gateway has no logging role in eu-central-1, so no stage can be deployed."
+    else:
+        result = f"API Gateway writes access logs in eu-central-1 as {role}."
+    assert lines[-1] == result
+
+
+def test_a_checkouts_own_uv_packs_layers_where_no_other_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("UV", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sam, "ROOT", tmp_path)
+    with pytest.raises(DeploymentError, match="`uv` is not on PATH"):
+        sam.sam_variables(None)
+    private_uv = tmp_path / ".baton" / "tools" / "bin" / "uv"
+    private_uv.parent.mkdir(parents=True)
+    private_uv.touch()
+    assert sam.sam_variables(None)["UV"] == str(private_uv)
 
 
 def test_a_failing_build_is_not_deployed(

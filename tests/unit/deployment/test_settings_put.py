@@ -187,3 +187,12 @@ def test_parameters_of_an_earlier_release_become_a_settings_file(operator: Opera
     assert operator.file.read_text() == "version: 1\nallowedHosts:\n- a.example\n"
     again = run_baton("settings", "dev", "--from-parameters", "--folder", project)
     assert (again.exit_code, "was not replaced" in again.stderr) == (1, True)
+
+
+def test_without_parameters_of_an_earlier_release_no_settings_file_is_written(
+    operator: Operator, project: Path
+) -> None:
+    (project / "samconfig.toml").write_text('[dev.deploy.parameters]\nstack_name = "baton-dev"\n')
+    refused = run_baton("settings", "dev", "--from-parameters", "--folder", project)
+    assert (refused.exit_code, "nothing was written" in refused.stderr) == (1, True)
+    assert not operator.file.exists()
