@@ -112,7 +112,7 @@ def read_deployment(parameters: Mapping[str, str] | None = None, path: Path = TE
         alarm_metrics=sum(map(_count_metrics, resources.of_type("AWS::CloudWatch::Alarm").values())),
         secrets=len(resources.of_type("AWS::SecretsManager::Secret")) + _count_named_secrets(template),
         dashboards=len(resources.of_type("AWS::CloudWatch::Dashboard")),
-        log_days=int(template.values["LogRetentionDays"]),
+        log_days=_read_number(template.values, "LogRetentionDays"),
         has_backups=bool(recovery.get("PointInTimeRecoveryEnabled")),
         web_acl_rules=tuple(len(acl["Rules"]) for acl in resources.of_type("AWS::WAFv2::WebACL").values()),
         search_domain=_search_domain(resources),
@@ -178,3 +178,11 @@ def _count_transitions(definition: Path) -> int:
     while "Next" in state:
         transitions, state = transitions + 1, states["States"][state["Next"]]
     return transitions
+
+
+def _read_number(values: Mapping[str, str], name: str) -> int:
+    """Return a parameter that is a whole number. Raises ``ValueError``."""
+    try:
+        return int(values[name])
+    except ValueError:
+        raise ValueError(f"{name} is {values[name]!r}, and must be a whole number.") from None

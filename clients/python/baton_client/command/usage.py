@@ -50,11 +50,12 @@ def add(total: Json | None, page: Json) -> Json:
 
 def lines(usage: Json) -> list[str]:
     """Return the usage in lines for people."""
+    cost = _money(usage["cost"] if usage["turns"] else 0.0)
     head = [
         f"Month: {usage['month']}",
         f"Turns: {usage['turns']:,} ({usage['failures']:,} failed)",
         f"Tokens: {usage['inputTokens']:,} in ({usage['cachedInputTokens']:,} cached), {usage['outputTokens']:,} out",
-        f"Cost: {_money(usage['cost'])}" + (f", without {usage['unpriced']:,} turns" if usage["unpriced"] else ""),
+        f"Cost: {cost}" + (f", without {usage['unpriced']:,} turns" if usage["unpriced"] else ""),
     ]
     if usage.get("meteredCost") is not None:
         head.append(f"Cost of all calls, as limits count it: {_money(usage['meteredCost'])}")
