@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from baton_client.interrupt_answers import Answer
 
@@ -85,6 +86,8 @@ class APIStatusError(BatonError):
         retry_after: float | None = None,
         run_id: str | None = None,
         seq: int | None = None,
+        resets_at: datetime | None = None,
+        can_continue: bool = False,
     ) -> None:
         super().__init__(f"{code}: {detail}" if detail else code)
         self.detail = detail
@@ -106,6 +109,12 @@ class APIStatusError(BatonError):
         """The run that ended with it, of an error that came in a stream."""
         self.seq = seq
         """The number of its event. With one, the run had begun: sending the message again gives the same error."""
+        self.resets_at = resets_at
+        """The time at which the spending limit is reset that was reached (``SpendingLimitReachedError``)."""
+        self.can_continue = can_continue
+        """Whether the user may go on beyond that limit: send the message with ``over_spending=True``.
+
+        It needs another id if ``seq`` is a number."""
 
 
 class BadRequestError(APIStatusError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from baton_client.conditions import BY_CODE
@@ -34,6 +35,8 @@ def error_of(problem: Mapping[str, Any], *, status: int, retry_after: float | No
         if isinstance(errors, list)
         else (),
         retry_after=retry_after,
+        resets_at=_time(problem.get("resetsAt")),
+        can_continue=problem.get("canContinue") is True,
     )
 
 
@@ -49,6 +52,8 @@ def error_of_run(message: str, code: str | None, metadata: Mapping[str, Any]) ->
         run_id=_text(metadata.get("runId")) or None,
         seq=seq if isinstance(seq, int) else None,
         retry_after=float(wait) if isinstance(wait, int | float) else None,
+        resets_at=_time(metadata.get("resetsAt")),
+        can_continue=metadata.get("canContinue") is True,
     )
 
 
@@ -66,6 +71,13 @@ def _class(code: str, status: int | None) -> type[APIStatusError]:
 def _problem(entry: Mapping[str, Any]) -> FieldProblem:
     line = entry.get("line")
     return FieldProblem(_text(entry.get("field")), _text(entry.get("message")), line if isinstance(line, int) else None)
+
+
+def _time(value: Any) -> datetime | None:
+    try:
+        return datetime.fromisoformat(_text(value))
+    except ValueError:
+        return None
 
 
 def _text(value: Any) -> str:

@@ -13,6 +13,8 @@ from tests.unit.command.typed import Typed
 BEGUN = {"type": "RUN_STARTED", "threadId": "t", "runId": "r"}
 ENDED = {"type": "RUN_FINISHED", "threadId": "t", "runId": "r", "outcome": {"type": "success"}}
 SHOP = {"id": "shop", "name": "Shop", "description": "Sells.", "main": True, "version": None}
+LIMIT = {"code": "spending_limit_reached", "detail": "The limit is reached.", "canContinue": True}
+HOUR = {"Retry-After": "3600"}
 STOCK = {"id": "stock", "name": "Stock", "description": "Counts.", "main": False, "version": 2}
 
 
@@ -165,3 +167,44 @@ def test_a_message_to_people_is_delivered_and_a_person_answers(
     assert "Anna (a person): Hello." in output
     assert "[receipt.pdf]" in output
     assert "(Delivered. A person answers.)" in output
+
+
+def test_a_user_may_go_on_beyond_a_spending_limit_that_asks(
+    server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.answer("POST /v1/runs", httpx.Response(429, json=LIMIT, headers=HOUR), stream(BEGUN, ENDED))
+    typed = Typed("Hello", answers=("y",))
+    monkeypatch.setattr("baton_client.command.chat.chat_input", lambda: typed)
+    assert server.run("chat").exit_code == 0
+    first, second = (json.loads(request.content) for request in server.sent("POST /v1/runs"))
+    assert typed.prompts == ["  Go on anyway? [y/N] "]
+    assert first["messages"] == second["messages"]
+    assert "overSpending" not in first["forwardedProps"]
+    assert second["forwardedProps"]["overSpending"] is True
+
+
+def test_a_message_whose_run_has_ended_at_the_limit_is_sent_again_as_another(
+    server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failure = {"type": "RUN_ERROR", "code": "spending_limit_reached", "message": "The limit is reached."}
+    server.answer(
+        "POST /v1/runs", stream(BEGUN, {**failure, "metadata": {"seq": 2, "canContinue": True}}), stream(BEGUN, ENDED)
+    )
+    monkeypatch.setattr("baton_client.command.chat.chat_input", lambda: Typed("Hello", answers=("y",)))
+    server.run("chat")
+    [first], [second] = (json.loads(request.content)["messages"] for request in server.sent("POST /v1/runs"))
+    assert (first["content"], first["id"] == second["id"]) == (second["content"], False)
+
+
+@pytest.mark.parametrize(("arguments", "exit_code"), [((), 1), (("--over-spending",), 0)])
+def test_a_script_goes_on_beyond_a_spending_limit_only_by_an_option(
+    server: ScriptedServer, arguments: tuple[str, ...], exit_code: int
+) -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        if json.loads(request.content)["forwardedProps"].get("overSpending"):
+            return stream(BEGUN, ENDED)
+        return httpx.Response(429, json=LIMIT, headers=HOUR)
+
+    server.answer("POST /v1/runs", answer)
+    result = server.run("chat", "-m", "Hello", *arguments)
+    assert (result.exit_code, "--over-spending" in result.output) == (exit_code, exit_code == 1)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-import signal
 import uuid
-from collections.abc import AsyncIterator, Iterator
-from contextlib import aclosing, contextmanager, nullcontext
+from collections.abc import AsyncIterator
+from contextlib import aclosing, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +15,7 @@ import typer
 from baton_client.addresses import path
 from baton_client.command.agents import show_agents
 from baton_client.command.chat_input import ChatInput, chat_input
+from baton_client.command.chat_interrupts import stop_on_interrupt
 from baton_client.command.chat_meanwhile import Meanwhile
 from baton_client.command.connection import END_OF_RUN, Json
 from baton_client.command.exits import CommandError, advice, exit_code
@@ -23,7 +23,7 @@ from baton_client.command.run_view import RunView, question_line, show_question
 from baton_client.command.session import AsJson, Session, run
 from baton_client.command.threads import message_lines
 from baton_client.command.uploads import description, put
-from baton_client.errors import BadRequestError, BatonError, NotFoundError
+from baton_client.errors import APIStatusError, BadRequestError, BatonError, NotFoundError
 from baton_client.interrupt_answers import Answer
 from baton_client.run_input import RunInput, WhileBusy
 
@@ -47,12 +47,15 @@ def chat(
     answer: Annotated[
         str | None, typer.Option(help="Answer the open approvals: yes, no, or a reason to refuse.")
     ] = None,
+    over_spending: Annotated[
+        bool, typer.Option("--over-spending", help="Go on beyond spending limits that ask first.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Talk to an agent. Ctrl-C stops an answer; without a terminal each line of input is a message."""
 
     async def command(session: Session) -> None:
-        talk = Chat(session, thread_id or str(uuid.uuid4()), agent)
+        talk = Chat(session, thread_id or str(uuid.uuid4()), agent, over_spending=over_spending)
         if answer is not None:
             await talk.answer(answer)
             return
@@ -83,7 +86,9 @@ def _no_conversation(thread_id: str, message: str | None) -> str:
 class Chat:
     """One conversation."""
 
-    def __init__(self, session: Session, thread_id: str, agent_id: str | None) -> None:
+    def __init__(self, session: Session, thread_id: str, agent_id: str | None, *, over_spending: bool = False) -> None:
+        """``over_spending``: go on beyond spending limits without a question."""
+        self._over_spending = over_spending
         self._session = session
         self._output = session.output
         self._thread_id = thread_id
@@ -92,7 +97,6 @@ class Chat:
         self._input: ChatInput | None = None
         self._view: RunView | None = None
         """The view of the run in progress."""
-        self._is_leaving = False
         self._seq = 0
         """The number of the last event that was shown."""
         self._is_at_desk = False
@@ -175,7 +179,26 @@ class Chat:
         """Send a message and show its run. Raises ``CommandError`` if that fails or waits for somebody."""
         content = [text, *self._parts] if self._parts else text
         self._parts = []
-        await self._run(self._asked(content, ()))
+        message_id = str(uuid.uuid4())
+        try:
+            await self._run(self._asked(content, (), message_id))
+        except (APIStatusError, CommandError) as problem:
+            refusal = problem.__cause__ if isinstance(problem, CommandError) else problem
+            if not isinstance(refusal, APIStatusError) or not refusal.can_continue:
+                raise
+            await self._confirm_spending(problem)
+            if refusal.seq is not None:  # its run has ended for good
+                message_id = str(uuid.uuid4())
+            await self._run(self._asked(content, (), message_id, over_spending=True))
+
+    async def _confirm_spending(self, problem: Exception) -> None:
+        """Ask whether to go on beyond a spending limit. Raises ``CommandError`` without a yes."""
+        keyboard = self._input or chat_input()
+        if not keyboard.is_terminal or self._output.is_json:
+            raise CommandError(f"{advice(problem)} To go on beyond the limit, add --over-spending.") from problem
+        self._output.error(advice(problem))
+        if (await keyboard.ask("  Go on anyway? [y/N] ")).strip().lower() not in YES:
+            raise CommandError("The message was not sent again.") from problem
 
     async def _said(self, text: str) -> bool:
         """Do what a line says; whether it was the last one."""
@@ -224,6 +247,8 @@ class Chat:
         answers: tuple[Answer, ...],
         message_id: str | None = None,
         while_busy: WhileBusy | None = None,
+        *,
+        over_spending: bool = False,
     ) -> Json:
         return RunInput.of(
             content,
@@ -235,6 +260,7 @@ class Chat:
             context={},
             branch=None,
             while_busy=while_busy,
+            over_spending=over_spending or self._over_spending,
         ).body()
 
     async def _run(self, body: Json) -> None:
@@ -248,7 +274,7 @@ class Chat:
         )
         runs = set[str]()
         listening = self._input.listening(meanwhile.take) if self._input and self._input.is_terminal else nullcontext()
-        with self._stopping() as stops, listening:
+        with stop_on_interrupt(self._cancel) as stops, listening:
             try:
                 async with aclosing(self._session.connection.run(body, on_wait=self._wait_shown)) as events:
                     await self._show(view, events, runs)
@@ -260,7 +286,7 @@ class Chat:
         if stops and (self._input is None or not self._input.is_terminal):
             raise KeyboardInterrupt
         if view.error:
-            raise CommandError(view.error)
+            raise CommandError(str(view.error)) from view.error
         if view.interrupts:
             await self._answer(view.interrupts)
 
@@ -303,43 +329,6 @@ class Chat:
                 continue
             answers.append(_decide(interrupt, await keyboard.ask("  [y/N or a reason] ")))
         await self._run(self._asked(None, tuple(answers)))
-
-    @contextmanager
-    def _stopping(self) -> Iterator[list[asyncio.Task[None]]]:
-        """Within the block, the first Ctrl-C stops the run on the server, the second one leaves.
-
-        Yields the requests to stop it, of which there is one at most.
-        """
-        loop = asyncio.get_running_loop()
-        task = asyncio.current_task()
-        before = signal.getsignal(signal.SIGINT)
-        stops: list[asyncio.Task[None]] = []
-
-        def interrupted() -> None:
-            if stops:
-                self._is_leaving = True
-                if task is not None:
-                    task.cancel()
-                return
-            stops.append(loop.create_task(self._cancel()))
-
-        try:
-            loop.add_signal_handler(signal.SIGINT, interrupted)
-        except (NotImplementedError, RuntimeError, ValueError):
-            # No signals here (Windows, a thread): Ctrl-C raises KeyboardInterrupt and leaves.
-            yield stops
-            return
-        try:
-            yield stops
-        except asyncio.CancelledError:
-            if self._is_leaving:
-                raise KeyboardInterrupt from None
-            raise
-        finally:
-            loop.remove_signal_handler(signal.SIGINT)
-            signal.signal(signal.SIGINT, before)
-            for stop in stops:
-                stop.cancel()
 
     def _wait_shown(self, problem: Exception) -> None:
         """Say that the server cannot be reached, which lasts until it can, or until this gives up."""

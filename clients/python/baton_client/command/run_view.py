@@ -8,7 +8,9 @@ from typing import Any
 from baton_client.command.connection import Json
 from baton_client.command.output import Output
 from baton_client.command.terminal_text import one_line, plain
+from baton_client.errors import APIStatusError
 from baton_client.interrupt_texts import WAITS, list_lines
+from baton_client.status_errors import error_of_run
 
 DIM = "dim"
 MAX_ARGUMENTS = 2_000
@@ -38,7 +40,7 @@ class RunView:
         """The interrupts that the run that ended last waits for."""
         self.outcome: str | None = None
         """The outcome of the run that ended last, which is ``error`` if it failed."""
-        self.error: str | None = None
+        self.error: APIStatusError | None = None
 
     def show(self, event: Json) -> None:
         """Show one event. Those of types that this version does not know are passed over."""
@@ -50,7 +52,7 @@ class RunView:
         """Keep how a run has ended, without showing it."""
         if event["type"] == "RUN_ERROR":
             self.outcome = "error"
-            self.error = f"{event.get('code') or 'internal_error'}: {event.get('message')}"
+            self.error = error_of_run(str(event.get("message")), event.get("code"), _metadata(event))
             return
         outcome = event.get("outcome") or {}
         self.outcome = _metadata(event).get("outcome") or outcome.get("type") or "success"
