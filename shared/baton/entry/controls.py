@@ -22,7 +22,7 @@ from baton.threads.handoffs.forks import is_led_by_parent
 from baton.threads.requests.parsing import make_continue_request, make_exit_request, parse_workflow_id
 from baton.threads.requests.queue_mapping import make_queued_action, make_queued_close, make_queued_takeover
 from baton.threads.requests.thread_access import get_own_thread, refusals_audited
-from baton.threads.sessions.sessions import Closed, last_episode
+from baton.threads.sessions.sessions import Closed, find_last_episode_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +75,9 @@ class Controls:
             current = await self._own_if_begun(scope, thread, "thread.continue")
         except ThreadUnavailable:
             # Check the workflow first: the refusal must not depend on whether the thread exists in another tenant.
-            await self.conversations.unfinished(scope, parsed_id)
+            await self.conversations.find_unfinished(scope, parsed_id)
             raise
-        workflow = await self.conversations.unfinished(scope, parsed_id)
+        workflow = await self.conversations.find_unfinished(scope, parsed_id)
         if current is not None and await self.conversations.is_in_session(current, scope):
             raise HandoffInProgress
         # An earlier result is repeated until it is committed; afterwards the request is tried again.
@@ -108,7 +108,7 @@ class Controls:
         # Also for a closed thread, because a queued message may reopen it.
         await self.queue.send(scope, closing)
         if thread.status is ThreadStatus.CLOSED and thread.run is None:
-            return Closed(thread_id, last_episode(thread))
+            return Closed(thread_id, find_last_episode_id(thread))
         is_in_use = thread.run is not None or thread.next_ordinal > thread.episode_first_ordinal
         if thread.parent_thread_id is not None:
             is_in_use = False  # a fork has no episodes

@@ -19,9 +19,9 @@ POLL_SECONDS = 0.25
 
 
 async def acquire_when_free(store: ThreadStore, scope: Scope, request: LeaseRequest, *, seconds: float) -> Lease:
-    """Take the lease and return it, after waiting at most ``seconds`` for another worker that holds it.
+    """Acquire the lease and return it, after waiting at most ``seconds`` for another worker that holds it.
 
-    Raises ``ThreadBusy`` when they have passed, ``NoSuchThread``, ``ThreadUnavailable`` and ``StoreUnavailable``.
+    Raises ``ThreadBusy`` after ``seconds``, ``NoSuchThread``, ``ThreadUnavailable`` and ``StoreUnavailable``.
     """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + seconds
@@ -38,7 +38,7 @@ async def acquire_when_free(store: ThreadStore, scope: Scope, request: LeaseRequ
 async def holding(
     store: ThreadStore, lease: Lease, *, refusals: tuple[type[BaseException], ...] = ()
 ) -> AsyncGenerator[Lease, None]:
-    """End the lease if the work under it fails. Work that succeeds ends it itself (commit, close or release).
+    """End the lease if the work under it fails. Work that succeeds ends the lease itself (commit, close or release).
 
     ``refusals`` are errors raised before anything was written: the lease is returned unchanged. After any other
     failure the lease is abandoned, so that the next worker takes the run over at once. After ``LeaseLost`` nothing is
@@ -83,8 +83,9 @@ class LeaseWatch:
     async def look(self, thread: Thread, *, has_answered: bool = False) -> LeaseMark | None:
         """Return the lease of a worker that is presumed dead, otherwise None. Call it after every read of the thread.
 
-        ``has_answered``: there is another sign of life, such as events. The worker of a run that was taken over before
-        is never presumed dead here: what delayed the first worker may delay it too, so the lease has to run out.
+        ``has_answered`` is True if the worker has given another sign of life, such as events. The worker of a run that
+        was taken over before is never presumed dead here: what delayed the first worker may delay it too, so the lease
+        has to run out.
         """
         now = asyncio.get_running_loop().time()
         if has_answered or thread.lease != self._lease:

@@ -76,7 +76,7 @@ class Admission:
         self._points = BranchPoints(services.store, services.conversations)
 
     async def narrow(self, call: TurnCall) -> TurnCall:
-        """Return the call of a run that begins by itself without the permissions that its user has lost."""
+        """Return the call without the permissions that its user has lost, if its run begins by itself."""
         request = call.request
         if not isinstance(request, MessageRequest) or request.begun_by is None or call.gives_up:
             return call
@@ -84,12 +84,12 @@ class Admission:
         return replace(call, scope=await owners.narrow(call.scope, request.thread.id, request.begun_by))
 
     async def lease_request(self, call: TurnCall) -> tuple[LeaseRequest, UnknownAgent | None]:
-        """Return the lease that the call needs, and the error that refuses it if the thread does not exist.
+        """Return the request for the call's lease, and the error that refuses the call if its thread does not exist.
 
         If the thread exists, its own agent answers. Raises ``ToolNameTaken``.
         """
         request = call.request
-        self._agents.begin(call.scope)  # so that both are read while the lease is requested
+        self._agents.begin(call.scope)  # agents and limits are read while the lease is requested
         self._services.limits.begin(call.scope)
         delivery = call.record.delivery if call.record is not None else None
         lease_request = LeaseRequest(request.thread.id, request.run_id, request.message_id, delivery=delivery)
@@ -105,10 +105,10 @@ class Admission:
         return replace(lease_request, may_create=may_create, agent_id=agent.id, idle_seconds=idle_seconds), None
 
     async def permit(self, call: TurnCall) -> RunPermit | None:
-        """Return the permit that the limits give the call; None if they do not concern it.
+        """Return the call's permit under the limits; None if no limit applies to it.
 
-        Nothing has been written yet. Raises ``RateLimited``, ``SpendingLimitReached`` and ``ModelsStopped``, and
-        ``LimitReached`` for a run that begins by itself, but not for a message that was accepted before.
+        Call this before anything is written. Raises ``RateLimited``, ``SpendingLimitReached`` and ``ModelsStopped``,
+        and ``LimitReached`` for a run that begins by itself. A message that was accepted before is not refused again.
         """
         request = call.request
         is_message = isinstance(request, MessageRequest) or _asks_for_people(request)
@@ -130,10 +130,10 @@ class Admission:
             raise
 
     async def _check_spending(self, scope: Scope, request: MessageRequest) -> None:
-        """Check that models may be asked for the message. At a desk none is asked, so people get every message.
+        """Check that models may be asked for the message. A message at a desk passes, because people answer it.
 
-        Only a refusal reads the thread, so that other turns do not pay for it. Raises ``SpendingLimitReached`` and
-        ``ModelsStopped``.
+        The thread is read only after a refusal, so that other turns do not pay for the read. Raises
+        ``SpendingLimitReached`` and ``ModelsStopped``.
         """
         try:
             await self._services.spending_limits.check(scope, may_overspend=request.over_spending)
@@ -146,10 +146,11 @@ class Admission:
                 raise
 
     async def begin_recall(self, call: TurnCall, lease_request: LeaseRequest) -> EarlyRecall | None:
-        """Begin to search memory for the message while its lease is taken; None if nothing may need it.
+        """Begin to search memory for the message while its lease is acquired; return None if no search is needed.
 
-        The agent of ``lease_request`` decides. That of the thread is not known yet, and may want another search: then
-        this one ends with the call. A branch may repeat an earlier message, which is not known either.
+        The search is made for the agent of ``lease_request``, because the thread's agent is not known yet. If the
+        thread's agent needs another search, this one ends with the call. A branch may repeat an earlier message, which
+        is not known yet either, so it has no early search.
         """
         request = call.request
         if not lease_request.agent_id or call.gives_up or not isinstance(request, MessageRequest) or request.branch:
@@ -165,7 +166,8 @@ class Admission:
     ) -> errors.ThreadUnavailable | UnknownAgent:
         """Audit the refusal of the message, and return the error to raise.
 
-        ``unknown`` refuses a message to a thread that does not exist. An agent that the caller may know is not audited.
+        ``unknown`` is the error for a thread that does not exist. The refusal of an agent that the caller may see is
+        not audited.
         """
         thread_id, detail = call.request.thread.id, {"messageId": call.request.message_id}
         if isinstance(error, NoSuchThread) and unknown is not None:
@@ -184,9 +186,9 @@ class Admission:
     async def admit(self, call: TurnCall, lease: Lease, permit: RunPermit | None) -> RunExecution | FinishedRun | None:
         """Return the run to carry out under the lease: the run of the call, or an orphaned run, which comes first.
 
-        Return the finished run if an earlier copy of the request was carried out, and None while other decisions are
-        missing; then the lease has been given back. Raises ``REFUSALS``, and ``ThreadBusy`` if the call gives up its
-        run and there is an orphaned run.
+        Return the finished run if an earlier copy of the request was carried out, and None while decisions on other
+        interrupts are missing; in both cases the lease has been given back. Raises ``REFUSALS``, and ``ThreadBusy`` if
+        the call gives up its run and there is an orphaned run.
         """
         run, request = lease.thread.run, call.request
         is_own = run is not None and run.message_id == request.message_id
@@ -199,18 +201,18 @@ class Admission:
             conflict = await self._find_tool_clash(lease, request)
             if conflict is not None:
                 return await self._find_earlier(call, lease, conflict)
-            taken = await self._take_decisions(lease, request)
-            if taken is None:
+            decided_lease = await self._take_decisions(lease, request)
+            if decided_lease is None:
                 await give_back(self._store, lease)
                 return None
-            lease = taken
+            lease = decided_lease
         if not is_own:
             lease = await self._store.begin_run(lease, run_id=request.run_id, message_id=request.message_id)
         refusal = await self._find_refusal(lease, request)
         if refusal is None and permit is not None:
-            limited = await self._services.run_limits.begin(permit, lease)
-            # The decisions on interrupts are stored by now.
-            refusal = limited if permit.is_message else None
+            limit_error = await self._services.run_limits.begin(permit, lease)
+            # Decisions on interrupts are stored by now, so they are not refused.
+            refusal = limit_error if permit.is_message else None
         if refusal is not None:
             return await self._find_earlier(call, lease, refusal)
         pending = lease.thread.pending
@@ -218,13 +220,13 @@ class Admission:
             call = replace(call, scope=replace(call.scope, permissions=frozenset(pending.permissions)))
         try:
             return await self._admit_own(call, lease)
-        except BRANCH_REFUSALS as refused:
-            return await self._find_earlier(call, lease, refused)
+        except BRANCH_REFUSALS as branch_refusal:
+            return await self._find_earlier(call, lease, branch_refusal)
 
     async def admit_orphan(
         self, orphan: Orphan, lease: Lease, *, deadline: float, record: HeldRecord | None
     ) -> RunExecution:
-        """Return the run whose worker died. Its caller gets the events over its connections and by replay."""
+        """Return the orphaned run to carry out. The original caller gets its events live and by replay."""
         return await self._admit_own(TurnCall(orphan.scope, orphan.request, discard, deadline, record=record), lease)
 
     async def _admit_own(self, call: TurnCall, lease: Lease) -> RunExecution:
@@ -253,7 +255,8 @@ class Admission:
     async def _take_decisions(self, lease: Lease, request: DecisionRequest) -> Lease | None:
         """Store the decisions with the thread, and return a lease whose thread has all of them.
 
-        Returns None while others are missing. Raises ``InterruptUnavailable`` if the thread does not wait for these.
+        Returns None while decisions on other interrupts are missing. Raises ``InterruptUnavailable`` if the thread does
+        not wait for these decisions.
         """
         pending = lease.thread.pending
         if pending is None or pending.message_id != request.message_id:
@@ -273,8 +276,8 @@ class Admission:
     async def _find_refusal(self, lease: Lease, request: TurnRequest) -> errors.BatonError | None:
         """Return the error that refuses the request in the thread's present state, or None if it may run.
 
-        A request that is refused now may have been carried out before. Raises ``AgentMismatch``, ``ThreadLed`` and
-        ``UnknownAgent``: such a request was never carried out.
+        The error is not raised, because an earlier copy of the request may have been carried out. Raises
+        ``AgentMismatch``, ``ThreadLed`` and ``UnknownAgent`` for requests that cannot have been carried out.
         """
         if request.agent_id is not None and request.agent_id != lease.thread.agent_id:
             raise errors.AgentMismatch
@@ -290,20 +293,21 @@ class Admission:
         agents.check_main(lease.scope, lease.thread)
         if _is_result_for_closed(lease.thread, request, agents.main(lease.thread)):
             return errors.WaitsForPeople("The conversation is closed. The result enters when its user opens it again.")
-        most = (await self._services.limits.of(lease.scope)).thread_tokens
+        max_tokens = (await self._services.limits.of(lease.scope)).thread_tokens
         # People of a desk answer without a model.
         is_at_desk = lease.thread.conversation.desk is not None
-        if most is not None and lease.thread.usage.total_tokens >= most and not is_at_desk:
+        if max_tokens is not None and lease.thread.usage.total_tokens >= max_tokens and not is_at_desk:
             return errors.LimitReached(
-                f"This conversation has used its {most:,} tokens. Begin a new one; it can still be read and closed."
+                f"This conversation has used its {max_tokens:,} tokens. Begin a new one; "
+                "it can still be read and closed."
             )
         return await self._find_agent_refusal(lease, request) or await self._find_tool_clash(lease, request)
 
     async def _find_agent_refusal(self, lease: Lease, request: MessageRequest) -> errors.BatonError | None:
-        """Return the error if no model may be asked for the answering agent; None if one may be.
+        """Return the error if spending limits stop the answering agent's model; None if they do not.
 
-        A user's run ends with that error. One that begins by itself would be lost, and waits instead, unless an earlier
-        attempt has begun it.
+        Only the first attempt at a run that begins by itself is refused: it would be lost, and waits instead. Any other
+        run begins, and ends with this error.
         """
         run = lease.thread.run
         if request.begun_by is None or (run is not None and run.attempt > 1):
@@ -324,7 +328,7 @@ class Admission:
         return is_open or thread.conversation.desk is not None
 
     async def _find_tool_clash(self, lease: Lease, request: MessageRequest | DecisionRequest) -> ToolNameTaken | None:
-        """Return the error if the client's tools clash with those of the active agent; None if they do not."""
+        """Return the error if the client's tools have names of the active agent's tools; None if they do not."""
         if request.client is None:
             return None
         agents = await self._agents.in_session(lease.scope, lease.thread)
@@ -333,7 +337,7 @@ class Admission:
     async def _check_tools_of_new_thread(self, scope: Scope, request: TurnRequest, agent: AgentDefinition) -> None:
         """Raise ``ToolNameTaken`` if the client's tools clash with those of a new thread's ``agent``.
 
-        It is checked before the lease is taken, because that would create the thread.
+        This check precedes the acquisition of the lease, which would create the thread.
         """
         if request.client is None or not request.thread.may_create:
             return
@@ -343,7 +347,7 @@ class Admission:
         try:
             await self._store.get_thread(scope, request.thread.id)
         except errors.ThreadUnavailable as unavailable:
-            if unavailable.is_unused:  # otherwise acquiring the lease finds out that it is another's
+            if unavailable.is_unused:  # acquiring the lease refuses the id of another user's thread
                 raise refusal from None
 
     async def _find_taken_name(self, scope: Scope, agent: AgentDefinition, client: ClientOffer) -> ToolNameTaken | None:
@@ -366,7 +370,7 @@ class Admission:
         if await self._services.conversations.is_in_session(lease.thread, lease.scope):
             return errors.HandoffInProgress()
         try:
-            await self._services.conversations.unfinished(lease.scope, request.about or "")
+            await self._services.conversations.find_unfinished(lease.scope, request.about or "")
         except errors.WorkflowUnavailable as unavailable:
             return unavailable
         return None
@@ -382,7 +386,7 @@ class Admission:
 
 
 def _asks_for_people(request: TurnRequest) -> bool:
-    """Return whether a user asks for a desk. It counts in rates as a message does."""
+    """Return whether the user asks for a desk. Such a request counts in rates as a message does."""
     return isinstance(request, ActionRequest) and request.action is ConversationAction.DESK_ASK
 
 

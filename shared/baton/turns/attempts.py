@@ -1,4 +1,4 @@
-"""Reads of a run's thread before the run can answer, and the attempt that begins with them."""
+"""The reads of a run's thread before the run can answer, and the attempt that begins with their results."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ async def read_thread(
     """Read history and conversation, and search memory for the message, concurrently.
 
     ``recalls`` is False for a run that asks no model. ``early`` is the part of the search that has begun already.
-    ``departed`` is the conversation that has left a handoff, of a run that begins a branch from before it. Raises
-    ``StoreUnavailable``.
+    ``departed`` is the conversation after it has left a handoff; a run has it that begins a branch from before the
+    handoff. Raises ``StoreUnavailable``.
     """
     history, conversation, search = await gather_all(
-        history_before(services, facts),
+        read_history_before(services, facts),
         services.conversations.load(facts.thread, facts.scope),
-        recall_for(services, facts, recalls=recalls, early=early),
+        search_memory(services, facts, recalls=recalls, early=early),
     )
     if departed is not None:
         conversation = replace(
@@ -84,7 +84,7 @@ async def read_thread(
     return ThreadSnapshot(history, conversation, search)
 
 
-async def history_before(services: TurnServices, facts: RunFacts) -> ReadHistory:
+async def read_history_before(services: TurnServices, facts: RunFacts) -> ReadHistory:
     """Return the messages before the question that the agent's prompt may hold. Raises ``StoreUnavailable``."""
     thread, agent, unfinished = facts.thread, facts.agent, facts.unfinished
     if thread.next_ordinal == 0:
@@ -101,10 +101,10 @@ async def history_before(services: TurnServices, facts: RunFacts) -> ReadHistory
     )
 
 
-async def recall_for(
+async def search_memory(
     services: TurnServices, facts: RunFacts, *, recalls: bool = True, early: EarlyRecall | None = None
 ) -> MemorySearch:
-    """Search memory for the user's message; an action has none."""
+    """Search memory for the user's message. The search of an action, or without ``recalls``, has an empty text."""
     message = facts.user_message if recalls else None
     text = message.text if message is not None else ""
     search = MemorySearch(facts.scope, text, partial(_read_procedures, services, facts), early=early)
@@ -117,7 +117,7 @@ async def _read_procedures(services: TurnServices, facts: RunFacts) -> Procedure
         return ProcedureSet()
     taught_at = thread.conversation.taught_at
     since = taught_at + CLOCK_SKEW if taught_at is not None else None
-    if thread.is_new_session:  # what was approved before it began counts
+    if thread.is_new_session:  # all procedures that were approved before it began count
         since = services.agents.clock.now()
     return await services.approved_procedures.of(facts.scope, thread.agent_id, since=since)
 
@@ -134,7 +134,10 @@ def begin_attempt(
     incoming: Incoming | None = None,
     ends_at_once_as: OutcomeType | None = None,
 ) -> Attempt:
-    """Return a new attempt at the run; see the fields of ``Attempt``. The agent may allow less time than the caller."""
+    """Return a new attempt at the run, which ends at the earlier of the deadlines of the caller and the agent.
+
+    The parameters are fields of ``Attempt``.
+    """
     use_time(services.clock.now, today.known_zone)
     now = asyncio.get_running_loop().time()
     deadline = min(facts.call.deadline, now + facts.agent.timeouts.turn_seconds)

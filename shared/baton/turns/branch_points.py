@@ -19,11 +19,11 @@ from baton.ports.threads.threads import ThreadStore
 from baton.threads.handoffs.conversation_states import ConversationStates
 
 PAGE = 20
-"""Messages that are read at once."""
+"""The number of messages in a page."""
 MAX_PAGES = 10
-"""Pages that are read to find the agent that was active at a message, or a message that began no turn."""
+"""The most pages that are read to find the agent that was active at a message, or a message that began no turn."""
 MAX_CHECKED = 100
-"""Messages that are read at once to find those of people."""
+"""The largest number of messages in a page that is searched for messages of people."""
 MAX_CHECKED_PAGES = 200
 
 
@@ -33,9 +33,9 @@ class BranchPoint:
 
     thread: Thread
     after_id: str | None
-    """The last message that clients show of what both branches have in common; None if there is none."""
+    """The id of the last shown message that both branches have in common; None if there is none."""
     departed: RunningConversation | None = None
-    """The conversation after it has left a handoff that began later; None if there was none to leave."""
+    """The conversation with its earlier data, and without a handoff that began later; None if nothing changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,82 +67,87 @@ class BranchPoints:
         message = await self._find_message(scope, thread, request.from_id)
         await self._check_people(scope, thread, message)
         check_room(thread.segments, thread.next_ordinal)
-        point = await self.after(scope, thread, thread.continued_from(message.ordinal).path.before(message.ordinal))
+        point = await self.find_after(
+            scope, thread, thread.continued_from(message.ordinal).path.before(message.ordinal)
+        )
         requested_id = request.from_id if request.from_id != message.shown_id else None
         start = BranchStart(message.shown_id, request.is_regenerate, point.after_id, requested_id)
         if request.is_regenerate:
             return BranchOpening(point, start, message.content, message.a2a_task)
         return BranchOpening(point, start, content, None)
 
-    async def after(self, scope: Scope, thread: Thread, ordinal: int) -> BranchPoint:
-        """Return the thread for a next message that continues from ``ordinal``.
+    async def find_after(self, scope: Scope, thread: Thread, ordinal: int) -> BranchPoint:
+        """Return the thread in the state in which a next message continues from the message ``ordinal``.
 
-        A specialist that became active later is left: the main agent answers, and the workflow can be continued. Raises
-        ``BranchCrossesHandoff`` if a specialist was active there whose work has continued or cannot be resumed, and for
-        a conversation at a desk.
+        A handoff that began later is left: the main agent answers, and the workflow can be continued. Raises
+        ``BranchCrossesHandoff`` for a conversation at a desk, and if a specialist was active at the message whose work
+        has continued or cannot be resumed.
         """
         if thread.conversation.desk is not None:
             raise BranchCrossesHandoff
-        there = thread.continued_from(ordinal)
-        there = replace(there, windows=on_path(thread.windows, there.path))
-        after_id, state = await self._find_last_shown(scope, there)
-        now = thread.conversation
+        continued = thread.continued_from(ordinal)
+        continued = replace(continued, windows=on_path(thread.windows, continued.path))
+        after_id, state = await self._find_last_shown(scope, continued)
+        current = thread.conversation
         if state is None:
             raise BranchCrossesHandoff
-        data = await self._find_data(scope, there) if now.data is not None else None
-        if (state.handoff, state.workflow) == (now.handoff, now.workflow):
-            if now.handoff is not None and _keeps_its_own(await self.conversations.load(thread, scope)):
+        data = await self._find_data(scope, continued) if current.data is not None else None
+        if (state.handoff, state.workflow) == (current.handoff, current.workflow):
+            if current.handoff is not None and _keeps_messages_elsewhere(await self.conversations.load(thread, scope)):
                 raise BranchCrossesHandoff
-            if data == now.data:
-                return BranchPoint(there, after_id)
+            if data == current.data:
+                return BranchPoint(continued, after_id)
             conversation = (await self.conversations.load(thread, scope)).with_data(data)
-            return BranchPoint(replace(there, conversation=conversation.to_store), after_id, conversation)
+            return BranchPoint(replace(continued, conversation=conversation.to_store), after_id, conversation)
         if state.handoff is not None:
             raise BranchCrossesHandoff
         running = await self.conversations.load(thread, scope)
         conversation = self.conversations.leave(running, HandoffOutcome.CLOSED).with_data(data)
-        return BranchPoint(replace(there, conversation=conversation.to_store), after_id, conversation)
+        return BranchPoint(replace(continued, conversation=conversation.to_store), after_id, conversation)
 
-    async def thread_before(self, scope: Scope, thread: Thread, ordinal: int) -> Thread:
-        """Return the thread as the message ``ordinal`` found it: its path, windows and conversation state.
+    async def read_thread_before(self, scope: Scope, thread: Thread, ordinal: int) -> Thread:
+        """Return the thread as it was before the message ``ordinal``: its path, windows and conversation state.
 
-        The main agent counts as active if the messages do not show another one.
+        The main agent counts as active unless the messages show another active agent.
         """
-        there = thread.continued_from(thread.continued_from(ordinal).path.before(ordinal))
-        there = replace(there, windows=on_path(thread.windows, there.path), pending=None)
-        _, state = await self._find_last_shown(scope, there)
-        data = await self._find_data(scope, there) if thread.conversation.data is not None else None
-        return replace(there, conversation=replace(state or ConversationState(thread.agent_id), data=data))
+        before = thread.continued_from(thread.continued_from(ordinal).path.before(ordinal))
+        before = replace(before, windows=on_path(thread.windows, before.path), pending=None)
+        _, state = await self._find_last_shown(scope, before)
+        data = await self._find_data(scope, before) if thread.conversation.data is not None else None
+        return replace(before, conversation=replace(state or ConversationState(thread.agent_id), data=data))
 
-    async def last_shown(self, scope: Scope, thread: Thread) -> str | None:
+    async def find_last_shown_id(self, scope: Scope, thread: Thread) -> str | None:
         """Return the id of the last message of the path that clients show; None if there is none."""
-        async for page in pages(self.store, scope, thread, limit=PAGE, most=MAX_PAGES):
+        async for page in read_pages(self.store, scope, thread, limit=PAGE, most=MAX_PAGES):
             for message in reversed(page.messages):
                 if message.is_shown:
                     return message.shown_id
         return None
 
     async def _find_message(self, scope: Scope, thread: Thread, message_id: str) -> StoredMessage:
-        """Return a user's message of the thread. Raises ``BranchUnavailable``; ``NotRegenerable`` for a person's."""
+        """Return a user's message of the thread.
+
+        Raises ``BranchUnavailable`` if there is none, and ``NotRegenerable`` for the message of a person at a desk.
+        """
         turn = await self.store.get_turn(scope, thread.id, message_id)
         if turn is not None and turn.first_ordinal < thread.next_ordinal:
             first = turn.first_ordinal
             stored = await self.store.run_messages(scope, thread.id, first_ordinal=first, below=first + 1)
-            if stored and stored[0].id == message_id and _is_asked(stored[0]):
+            if stored and stored[0].id == message_id and _is_users_question(stored[0]):
                 return stored[0]
             if stored and stored[0].author is not None:
                 raise NotRegenerable
         # Imported messages and those of a fork's parent began no turn here.
-        async for page in pages(self.store, scope, thread, limit=PAGE, most=MAX_PAGES):
+        async for page in read_pages(self.store, scope, thread, limit=PAGE, most=MAX_PAGES):
             for message in page.messages:
-                if message.id == message_id and _is_asked(message):
+                if message.id == message_id and _is_users_question(message):
                     return message
         raise BranchUnavailable
 
     async def _check_people(self, scope: Scope, thread: Thread, message: StoredMessage) -> None:
-        """Raise ``NotRegenerable`` if a branch in place of ``message`` repeats or replaces words of people or to them.
+        """Raise ``NotRegenerable`` if a branch in place of ``message`` would replace messages of people or to people.
 
-        Those are messages of the present path after what both branches have in common, and the message's own run.
+        The check covers the run of ``message``, and the messages of the present path that the branch does not share.
         """
         common = thread.continued_from(message.ordinal).path.below(message.ordinal)
         if message.ordinal not in thread.path:
@@ -151,7 +156,9 @@ class BranchPoints:
             if any(_is_of_people(other) for other in run):
                 raise NotRegenerable
         distance = max(1, thread.next_ordinal - max(common.last, 0))
-        async for page in pages(self.store, scope, thread, limit=min(distance, MAX_CHECKED), most=MAX_CHECKED_PAGES):
+        async for page in read_pages(
+            self.store, scope, thread, limit=min(distance, MAX_CHECKED), most=MAX_CHECKED_PAGES
+        ):
             for other in reversed(page.messages):
                 if other.ordinal in common:
                     return
@@ -159,12 +166,12 @@ class BranchPoints:
                     raise NotRegenerable
 
     async def _find_last_shown(self, scope: Scope, thread: Thread) -> tuple[str | None, ConversationState | None]:
-        """Return the last shown message of the path and the state after it; None for a state that is unknown."""
+        """Return the id of the last shown message of the path, and the state after it; None for an unknown one."""
         after_id: str | None = None
         state: ConversationState | None = None
         main = replace(thread.conversation, agent_id=thread.agent_id, handoff=None, workflow=None)
         is_main_alone = True
-        async for page in pages(self.store, scope, thread, limit=PAGE, most=MAX_PAGES):
+        async for page in read_pages(self.store, scope, thread, limit=PAGE, most=MAX_PAGES):
             for message in reversed(page.messages):
                 if after_id is None and message.is_shown:
                     after_id = message.shown_id
@@ -180,8 +187,8 @@ class BranchPoints:
         return after_id, state or (main if is_main_alone else None)
 
     async def _find_data(self, scope: Scope, thread: Thread) -> Mapping[str, Any] | None:
-        """Return the data of tools at the end of the path: that of the last run that changed the state."""
-        async for page in pages(self.store, scope, thread, limit=PAGE, most=MAX_PAGES):
+        """Return the tools' data at the end of the path, from the last run that changed the state; None if none."""
+        async for page in read_pages(self.store, scope, thread, limit=PAGE, most=MAX_PAGES):
             for message in reversed(page.messages):
                 if message.end is not None and message.end.change is not None:
                     return message.end.change.conversation.data
@@ -190,18 +197,18 @@ class BranchPoints:
         return thread.conversation.data if thread.path.last != ROOT else None
 
 
-def _is_asked(message: StoredMessage) -> bool:
-    """Return whether the user has begun a run with the message. What begins by itself is not answered again."""
+def _is_users_question(message: StoredMessage) -> bool:
+    """Return whether the user has begun a run with the message. Runs that began by themselves have no branches."""
     return message.is_question and message.is_own
 
 
 def _is_of_people(message: StoredMessage) -> bool:
-    """Return whether a person of a desk has written the message, or its run has delivered one to them."""
+    """Return whether a person of a desk has written the message, or its run has delivered a message to people."""
     is_delivered = message.end is not None and message.end.outcome is OutcomeType.DELIVERED
     return message.author is not None or is_delivered
 
 
-async def pages(store: ThreadStore, scope: Scope, thread: Thread, *, limit: int, most: int) -> AsyncIterator[Page]:
+async def read_pages(store: ThreadStore, scope: Scope, thread: Thread, *, limit: int, most: int) -> AsyncIterator[Page]:
     """Yield at most ``most`` pages of ``limit`` messages of the thread's path, the newest first."""
     before: int | None = None
     for _ in range(most if thread.path.last != ROOT else 0):
@@ -212,8 +219,8 @@ async def pages(store: ThreadStore, scope: Scope, thread: Thread, *, limit: int,
             return
 
 
-def _keeps_its_own(conversation: RunningConversation) -> bool:
-    """Return whether the active specialist keeps its messages elsewhere: in a fork, or in its own system."""
+def _keeps_messages_elsewhere(conversation: RunningConversation) -> bool:
+    """Return whether the active specialist keeps its messages in a fork or in a remote system."""
     handoff = conversation.handoff
     is_forked = handoff is not None and handoff.context_mode is ContextMode.FORKED
     return is_forked or conversation.agent.remote is not None

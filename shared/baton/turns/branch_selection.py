@@ -43,10 +43,11 @@ class BranchSelection:
     audit: AuditLog
 
     async def select(self, scope: Scope, thread_id: str, branch_id: str) -> Selected:
-        """Select the branch up to its last message, and notify every connection. A repetition changes nothing.
+        """Continue the thread from the last message of the branch, and notify every connection.
 
-        Raises ``BranchUnavailable``, ``RunInProgress``, ``ApprovalsWaiting``, ``BranchCrossesHandoff``,
-        ``TooManyBranches``, ``ThreadLed`` and ``ThreadUnavailable`` (audited).
+        Selecting the same branch again changes nothing. Raises ``BranchUnavailable``, ``RunInProgress``,
+        ``ApprovalsWaiting``, ``BranchCrossesHandoff``, ``TooManyBranches``, ``ThreadLed`` and ``ThreadUnavailable``
+        (audited).
         """
         try:
             lease = await self.services.store.acquire(scope, LeaseRequest(thread_id))
@@ -59,14 +60,14 @@ class BranchSelection:
             )
             raise refusal from None
         if lease.thread.run is not None:
-            await self.services.store.abandon(lease)  # its worker died: the next one finishes the run
+            await self.services.store.abandon(lease)  # its worker died: another worker finishes the run
             raise RunInProgress
         async with holding(self.services.store, lease, refusals=REFUSALS):
             return await self._select(lease, branch_id)
 
-    async def last_shown(self, scope: Scope, thread: Thread) -> str | None:
+    async def find_last_shown_id(self, scope: Scope, thread: Thread) -> str | None:
         """Return the id of the last message that clients show of the thread; None if there is none."""
-        return await self._points.last_shown(scope, thread)
+        return await self._points.find_last_shown_id(scope, thread)
 
     @property
     def _points(self) -> BranchPoints:
@@ -85,22 +86,22 @@ class BranchSelection:
         tip = tip_of(thread.segments, thread.next_ordinal, chosen)
         if tip != thread.next_ordinal - 1:
             check_room(thread.segments, thread.next_ordinal)
-        before = await self._points.after(scope, thread, tip)
+        point = await self._points.find_after(scope, thread, tip)
         common = thread.continued_from(chosen.parent)
-        after_id = await self._points.last_shown(scope, common)
-        conversation = before.thread.conversation
+        after_id = await self._points.find_last_shown_id(scope, common)
+        conversation = point.thread.conversation
         changes: list[BaseEvent] = []
-        change = before.departed.change if before.departed is not None else None
+        change = point.departed.change if point.departed is not None else None
         if change is not None:
             conversation = await self.services.conversations.keep(lease, change)
-            changes = list(await self.services.conversations.events_of_change(scope, thread, conversation))
+            changes = list(await self.services.conversations.list_events_of_change(scope, thread, conversation))
         bodies = [branch_selected(branch_id, after_id), *changes]
         events, last_seq = await log_outside_run(self.services.log, lease, bodies)
         await self.services.store.select(
-            replace(lease, thread=before.thread),
+            replace(lease, thread=point.thread),
             last_seq=last_seq,
             conversation=conversation,
-            windows=before.thread.windows,
+            windows=point.thread.windows,
         )
         await announce(
             lease,

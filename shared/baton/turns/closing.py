@@ -17,7 +17,7 @@ from baton.ports.threads.turn_queue import HeldRecord
 from baton.threads.leases import acquire_when_free, holding
 from baton.threads.outbox.connection_sender import WORKER_SECONDS, send_to
 from baton.threads.requests.thread_access import distinguish_unavailable
-from baton.threads.sessions.sessions import Closed, Endings, last_episode
+from baton.threads.sessions.sessions import Closed, Endings, find_last_episode_id
 from baton.turns.turn_services import TurnServices
 from baton.turns.turns import Turns
 
@@ -45,10 +45,10 @@ class Closer:
     ) -> Closed:
         """Close the thread after the run in progress, and start the pipeline that makes its episode.
 
-        A closed thread stays unchanged and gives the same answer. So does a thread whose session number ``episode``
-        has ended already: a late request must not end a later session. ``closed_by``: the person of a desk who closes
-        it. Raises ``ThreadUnavailable`` (audited), and ``ThreadBusy`` when the run takes longer than ``patience``
-        seconds.
+        Nothing changes, and the result is the same, if the thread is closed already, or if its session number
+        ``episode`` has ended: a late request must not end a later session. ``closed_by`` is the person of a desk who
+        closes the thread. Raises ``ThreadUnavailable`` (audited), and ``ThreadBusy`` when the run takes longer than
+        ``patience`` seconds.
         """
         try:
             lease = await self._take_lease(scope, thread_id, patience, record)
@@ -66,9 +66,9 @@ class Closer:
     async def _take_lease(self, scope: Scope, thread_id: str, patience: float, record: HeldRecord | None) -> Lease:
         delivery, loop = record.delivery if record is not None else None, asyncio.get_running_loop()
         lease_request = LeaseRequest(thread_id, delivery=delivery)
-        until = loop.time() + patience
+        deadline = loop.time() + patience
         while True:
-            lease = await acquire_when_free(self.services.store, scope, lease_request, seconds=until - loop.time())
+            lease = await acquire_when_free(self.services.store, scope, lease_request, seconds=deadline - loop.time())
             if lease.thread.run is None or not await self.turns.finish_orphan(lease, record=record):
                 return lease
 
@@ -78,9 +78,9 @@ class Closer:
         async with holding(self.services.store, lease):
             await self.services.store.release(lease)
         await sessions.finish_again(lease.scope, thread.id, number)
-        closed = Closed(thread.id, last_episode(thread))
+        closed = Closed(thread.id, find_last_episode_id(thread))
         if subscriber is not None:
-            reason, person = await sessions.last_end(lease.scope, thread)
+            reason, person = await sessions.read_last_end(lease.scope, thread)
             event = unsequenced(thread_closed(reason, closed.episode_id, person), threadId=thread.id)
             await send_to(self.services.connections, subscriber.connection_id, [event], patience=WORKER_SECONDS)
         return closed

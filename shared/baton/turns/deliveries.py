@@ -13,15 +13,15 @@ from baton.ports.threads.leases import Lease
 from baton.ports.threads.threads import ThreadStore
 
 MAX_CONVERSATIONS = 10_000
-"""Conversations that a worker remembers to be at a desk."""
+"""The largest number of conversations at desks that a worker remembers."""
 
 
 class Deliveries:
     """The conversations that this worker has seen at desks, and the leases for messages to their people.
 
-    No model is asked, so the run is as good as finished when it begins. Without a lease to write, and with the message
-    stored once, a delivery takes three writes instead of five. If anything is different in the end, the lease is lost,
-    and the message gets a usual one.
+    No model is asked, so the lease need not be stored, and the message is stored once: a delivery takes three writes
+    instead of five. If the conversation has left the desk meanwhile, the lease is lost, and the message gets an
+    ordinary one.
     """
 
     def __init__(self, store: ThreadStore) -> None:
@@ -30,7 +30,7 @@ class Deliveries:
         self._lock = threading.Lock()  # event loops of several threads share a worker's services
 
     def note(self, call: TurnCall, thread: Thread) -> None:
-        """Note where the conversation is after a run."""
+        """Remember whether the conversation is at a desk after a run."""
         with self._lock:
             if thread.conversation.desk is not None:
                 self._at_desks[_make_key(call)] = True
@@ -52,7 +52,7 @@ class Deliveries:
         lease = await self._store.acquire_optimistically(call.scope, request.thread.id, run)
         if lease is None or lease.thread.conversation.desk is None:
             return None
-        # Clients of A2A tasks are notified of the begin of runs, and answers to a run's questions are stored with it.
+        # Only an ordinary lease notifies clients of A2A tasks that a run begins, and stores answers to interrupts.
         return lease if lease.thread.pending is None and not lease.thread.notifies else None
 
 

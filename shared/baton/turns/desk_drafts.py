@@ -25,11 +25,11 @@ from baton.threads.desks.desk_access import AtDesk
 MAX_SECONDS = 60.0
 """The longest wait for a draft."""
 MAX_TOKENS = 1_000
-"""Tokens of a draft."""
+"""The largest number of tokens in a draft."""
 MAX_TEXT = 8_000
-"""Characters of a draft."""
+"""The largest number of characters in a draft."""
 HISTORY_TOKENS = 12_000
-"""Tokens of the session's newest messages that a draft is made of."""
+"""The token budget for the session's newest messages in the prompt."""
 
 _TASKS = {
     DraftKind.REPLY: (
@@ -58,9 +58,10 @@ class DeskDrafts:
     place_limits: PlaceLimits
 
     async def write(self, caller: Scope, at_desk: AtDesk, kind: DraftKind, instruction: str) -> DeskDraft:
-        """Write a draft. It counts in the caller's rates and spending as a message does.
+        """Write a draft, following ``instruction`` unless it is empty.
 
-        Raises ``RateLimited``, ``TurnTimeout``, ``ModelError`` and ``StoreUnavailable``.
+        The draft counts in the caller's rates and spending as a message does. Raises ``RateLimited``, ``TurnTimeout``,
+        ``ModelError`` and ``StoreUnavailable``.
         """
         name = f"draft#{self.services.clock.new_id()}"
         async with self.place_limits.place(caller, CounterKind.WAITS, name, seconds=MAX_SECONDS):
@@ -82,7 +83,7 @@ class DeskDrafts:
         question = next((message.text for message in reversed(messages) if message.is_own), "")
         search = MemorySearch(owner, question, with_episodes=False)
         context = await services.memory.prompt_for(agent, await services.memory.search(agent, search))
-        lines = [_line(message) for message in messages]
+        lines = [_describe_message(message) for message in messages]
         prompts = [
             *context.prompts[: context.head],
             Prompt(Role.SYSTEM, _TASKS[kind].format(desk=at_desk.desk.name)),
@@ -114,7 +115,7 @@ class DeskDrafts:
         )
 
 
-def _line(message: StoredMessage) -> dict[str, str]:
-    """Return a message with who said it."""
+def _describe_message(message: StoredMessage) -> dict[str, str]:
+    """Return the text of a message and its speaker, for the prompt."""
     name = {} if message.role is Role.USER or message.author is not None else {"name": message.agent_name or ""}
     return {**describe_speaker(message), **name, "text": message.text}

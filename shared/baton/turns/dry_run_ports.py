@@ -39,14 +39,17 @@ class RecordedCalls:
     """The calls of a run, by tool and arguments. Equal calls are answered in the order in which they were made."""
 
     def __init__(self, calls: Iterable[ToolCallRecord]) -> None:
-        self._left: dict[tuple[str, str], deque[ToolCallRecord]] = defaultdict(deque)
+        self._remaining: dict[tuple[str, str], deque[ToolCallRecord]] = defaultdict(deque)
         for call in calls:
-            self._left[call.tool_name, _as_compared(call.input)].append(call)
+            self._remaining[call.tool_name, _normalise(call.input)].append(call)
         self._answered: set[str] = set()
 
     def take(self, call_id: str, tool_name: str, arguments: Mapping[str, Any] | str) -> ToolCallRecord | None:
-        """Return the record that answers the call ``call_id``; None if there is none. The last one answers again."""
-        call_records = self._left.get((tool_name, _as_compared(arguments)))
+        """Return the record that answers the call ``call_id``; None if there is none.
+
+        The last record of equal calls answers all further ones.
+        """
+        call_records = self._remaining.get((tool_name, _normalise(arguments)))
         if call_records is None:
             return None
         self._answered.add(call_id)
@@ -105,7 +108,7 @@ class RecordedConsultations:
 
 
 class UnaskedAgents:
-    """``ports.agents.agent_client.AgentClient`` that reaches nobody."""
+    """``ports.agents.agent_client.AgentClient`` that asks no agent, and answers that it has not."""
 
     async def stream(
         self, agent: AgentDefinition, task: AgentTask, *, is_passed_on: Callable[[], bool] = lambda: False
@@ -140,7 +143,7 @@ async def _write_nothing(*arguments: object, **options: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PastMemory(AgentMemory):
-    """Current memory without excluded items, and without items from ``asked_at`` or later."""
+    """Current memory without the items in ``without``, and without episodes from ``asked_at`` or later."""
 
     without: frozenset[str]
     thread_id: str
@@ -161,18 +164,23 @@ class PastMemory(AgentMemory):
         )
 
     def _was_known(self, item: FoundItem) -> bool:
-        """Return whether the item was known then. A summary has the time of its session's start, but covers all."""
+        """Return whether the episode was known at ``asked_at``.
+
+        A summary has the time at which its session began but covers all of it, so summaries of the same thread are left
+        out.
+        """
         if item.id in self.without or item.at >= self.asked_at:
             return False
         return item.kind != SUMMARY or item.source.thread_id != self.thread_id
 
 
-def read_only(
+def make_read_only(
     services: AgentServices, memory: PastMemory, recorded: RecordedCalls, records: UnstoredRecords
 ) -> AgentServices:
     """Return services that read as ``services`` do, and store, send and execute nothing.
 
-    A dry run is audited as a whole. ``recorded`` answers its calls, which ``records`` keeps.
+    ``recorded`` answers the calls of the dry run, and ``records`` keeps them. They are not audited, because the dry run
+    is audited as a whole.
     """
     return replace(
         services,
@@ -185,7 +193,7 @@ def read_only(
     )
 
 
-def _as_compared(arguments: Mapping[str, Any] | str) -> str:
+def _normalise(arguments: Mapping[str, Any] | str) -> str:
     if isinstance(arguments, str):
         return arguments
     return json.dumps(arguments, sort_keys=True, separators=(",", ":"))

@@ -29,12 +29,12 @@ DAY_SECONDS = 86_400.0
 
 
 class LeaseHolder:
-    """The lease as last renewed, shared by all code that needs its end.
+    """The lease as last renewed, shared by all code that needs to know when it ends.
 
     A lease taken for a queue record lasts only while the record is hidden. After that the queue delivers the record
     again, and the worker that receives it takes the lease over. A worker that is alive but cannot extend the record's
-    time keeps the lease without the record. A caller that waits for the run may ask for a sign of life; the answer is
-    a renewal.
+    time keeps the lease without the record. A caller that waits for the run may ask for a sign of life; the answer is a
+    renewal.
     """
 
     def __init__(
@@ -50,7 +50,9 @@ class LeaseHolder:
         self._times = times
         self._record = record
         self._renewing = asyncio.Lock()
-        self._renewed_at = self._vouched_at = asyncio.get_running_loop().time()
+        self._renewed_at = asyncio.get_running_loop().time()
+        self._vouched_at = self._renewed_at
+        """The event loop time at which the worker was last known to be alive."""
         self.lease = lease
         if record is not None and lease.thread.run is not None:
             record.note_attempt(lease.thread.run.attempt)
@@ -58,8 +60,8 @@ class LeaseHolder:
     @property
     def until(self) -> datetime:
         """The time before which no other worker can have the lease."""
-        unasked = self._vouched_at + self._times.answer - asyncio.get_running_loop().time()
-        seconds = min(self._record_seconds(), unasked)
+        vouched_seconds = self._vouched_at + self._times.answer - asyncio.get_running_loop().time()
+        seconds = min(self._record_seconds(), vouched_seconds)
         return min(self.lease.until, self._clock.now() + timedelta(seconds=seconds))
 
     @property
@@ -97,10 +99,10 @@ class LeaseHolder:
         self._vouched_at = asyncio.get_running_loop().time() + DAY_SECONDS
 
     async def give_sign_of_life(self, marks: Collection[LeaseMark], *, looked_at: float, used_seq: int) -> None:
-        """Renew the lease if it is among the ``marks`` leases.
+        """Renew the lease if another worker asks for a sign of life in ``marks``.
 
-        ``looked_at`` is the event loop time at which ``marks`` was read. A worker that asks later waits for an answer
-        from that later time on. Raises ``LeaseLost``.
+        ``looked_at`` is the event loop time at which ``marks`` was read: a worker that asks later waits from then on.
+        Raises ``LeaseLost``.
         """
         if any(mark.fence == self.lease.fence and mark.until >= self.lease.until for mark in marks):
             await self.renew(used_seq)
@@ -130,7 +132,7 @@ class LeaseKeeper:
         self._refresh_seconds = times.refresh
         self._is_stopping = False
         self._is_paused = False
-        """Whether events wait until the lease is sure."""
+        """Whether events wait until a lease that may be lost is renewed."""
         self._wake = asyncio.Event()
         self._has_cancelled = False
         self._error: BaseException | None = None
@@ -155,7 +157,7 @@ class LeaseKeeper:
                 cancelled = late
         if self._error is not None:
             if self._owner is not None and self._has_cancelled:
-                if cancelled is None:  # the run ended at the same time, or its own code has swallowed it
+                if cancelled is None:  # the run ended at the same time, or its own code swallowed the cancellation
                     with contextlib.suppress(asyncio.CancelledError):
                         await asyncio.sleep(0)
                 self._owner.uncancel()
@@ -164,7 +166,7 @@ class LeaseKeeper:
             raise cancelled
 
     def open(self) -> None:
-        """Send the events of the outbox, once the lease is sure."""
+        """Send the events of the outbox now, or after a renewal if the lease may be lost."""
         if self._holder.may_be_lost:
             self._is_paused = True
             self._wake.set()
@@ -172,7 +174,7 @@ class LeaseKeeper:
             self._outbox.open()
 
     def send(self, event: BaseEvent) -> None:
-        """Send the event, or hold it and all later ones back until the lease is sure.
+        """Send the event. If the lease may be lost, hold this and all later events back until it is renewed.
 
         Events of a run whose lease is lost, such as those of its clean-up, are dropped.
         """
@@ -191,7 +193,7 @@ class LeaseKeeper:
             self._outbox.open()
 
     async def look(self) -> None:
-        """Read what others ask of the run now. The next regular look follows as long after it as after any other."""
+        """Read now what other workers and clients ask of the run. The next regular look follows as usual."""
         with contextlib.suppress(StoreUnavailable):  # the next regular look reports it
             await self._refresh(self._loop_time())
 

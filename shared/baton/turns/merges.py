@@ -1,4 +1,4 @@
-"""Merge a fork's answer into its parent."""
+"""Merges of forks' answers into their parents."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from baton.turns.turns import Turns
 
 @dataclass(frozen=True, slots=True)
 class Merges:
-    """Merges of forks' answers into their parents."""
+    """The merging of forks' answers into their parents."""
 
     turns: Turns
     forks: Forks
@@ -26,12 +26,12 @@ class Merges:
     async def merge(self, scope: Scope, fork_thread_id: str, *, seconds: float) -> FinishedRun:
         """Add the last answer of a fork to its parent, as one message of the fork's agent, by a run of the parent.
 
-        The message's ``source`` is ``specialist``; merging the same answer again gives the same run. It waits
-        for at most ``seconds``. Raises ``ThreadUnavailable`` (audited), ``NotAFork``, ``NothingToMerge``,
+        The message's ``source`` is ``specialist``. Merging the same answer again returns the same run. The wait for
+        other runs takes at most ``seconds``. Raises ``ThreadUnavailable`` (audited), ``NotAFork``, ``NothingToMerge``,
         ``ThreadLed``, ``ThreadBusy`` and ``StoreUnavailable``.
         """
         async with refusals_audited(self.audit, scope, fork_thread_id, "thread.merge"):
-            fork, answer = await self.forks.newest_answer(scope, fork_thread_id)
+            fork, answer = await self.forks.find_newest_answer(scope, fork_thread_id)
         request = make_merge_request(fork.parent_thread_id or "", fork.id, answer.id)
         finished = await self.turns.run(scope, request, discard, seconds=seconds)
         assert finished is not None  # noqa: S101 - only answers to interrupts wait for others

@@ -17,12 +17,12 @@ from baton.domain.threads.thread_state import Describe
 from baton.ports.threads.messages import TurnRecord
 from baton.ports.threads.threads import ThreadStore
 from baton.threads.handoffs.conversation_states import ConversationStates
-from baton.turns.branch_points import BranchPoints, pages
+from baton.turns.branch_points import BranchPoints, read_pages
 
 PAGE = 100
-"""Messages that are read at once."""
+"""The number of messages in a page."""
 MAX_PAGES = 200
-"""Pages that are searched for a turn whose message is not named: the newest 20,000 messages."""
+"""The most pages that are searched for a turn whose message is not named: the newest 20,000 messages."""
 UNKNOWN = (
     "This conversation has no such turn. It may never have had it, or retention may have removed it. A turn before the "
     "newest 20,000 messages is found by its messageId."
@@ -48,7 +48,7 @@ class PastTurns:
     conversations: ConversationStates
 
     async def find(self, scope: Scope, thread: Thread, run_id: str, message_id: str | None) -> PastTurn:
-        """Return the turn of a run; ``message_id`` spares the search for its message.
+        """Return the turn of a run. With ``message_id`` no search for its message is needed.
 
         Raises ``NotFound``, and ``RerunUnavailable`` for a turn that has not ended or began with no message.
         """
@@ -65,28 +65,30 @@ class PastTurns:
         run = await self.store.run_messages(scope, thread.id, first_ordinal=question.ordinal, below=thread.next_ordinal)
         if any(message.end is not None and message.end.outcome is OutcomeType.DELIVERED for message in run):
             raise RerunUnavailable("This message went to the people of a desk. No agent answers it.")
-        then = await BranchPoints(self.store, self.conversations).thread_before(scope, thread, question.ordinal)
+        thread_before = await BranchPoints(self.store, self.conversations).read_thread_before(
+            scope, thread, question.ordinal
+        )
         record = await self.store.get_turn(scope, thread.id, question.id)
-        return PastTurn(then, question, record)
+        return PastTurn(thread_before, question, record)
 
-    async def conversation(
+    async def read_conversation(
         self, scope: Scope, turn: PastTurn, main: AgentDefinition, describe: Describe
     ) -> RunningConversation:
         """Return the conversation before the turn, with the agents that ``describe`` returns.
 
-        Raises ``RerunUnavailable`` if its specialist no longer exists or keeps its messages elsewhere.
+        Raises ``RerunUnavailable`` if its specialist no longer exists, or keeps its messages in a fork or elsewhere.
         """
         thread, state = turn.thread, turn.thread.conversation
         if state.handoff is None:
             return RunningConversation(thread, main, main, describe)
         agent = describe(state.agent_id)
-        handoff = await self.conversations.handoff(thread, scope, None)
+        handoff = await self.conversations.read_handoff(thread, scope, None)
         if agent is None or handoff is None:
             raise RerunUnavailable("The agent that was active in this turn no longer exists.")
         if agent.remote is not None or handoff.context_mode is ContextMode.FORKED:
             raise RerunUnavailable(
-                "The agent that was active in this turn keeps what was said in a place of its own: in another system, "
-                "or in a fork. A dry run cannot go back there."
+                "The agent that was active in this turn keeps its messages elsewhere: in another system, or in a "
+                "fork. A dry run cannot read them."
             )
         return RunningConversation(
             thread,
@@ -94,7 +96,7 @@ class PastTurns:
             agent,
             describe,
             handoff=replace(handoff, outcome=None, ended_at=None),
-            workflow=await self._with_data(scope, thread, state),
+            workflow=await self._read_workflow(scope, thread, state),
         )
 
     async def _read_first_message(
@@ -107,7 +109,7 @@ class PastTurns:
                 stored = await self.store.run_messages(scope, thread.id, first_ordinal=first, below=first + 1)
                 return next((message for message in stored if message.run_id == run_id), None)
         stored_message: StoredMessage | None = None
-        async for page in pages(self.store, scope, thread.unbranched, limit=PAGE, most=MAX_PAGES):
+        async for page in read_pages(self.store, scope, thread.unbranched, limit=PAGE, most=MAX_PAGES):
             for message in reversed(page.messages):
                 if message.run_id == run_id:
                     stored_message = message
@@ -115,11 +117,11 @@ class PastTurns:
                     return stored_message
         return stored_message
 
-    async def _with_data(self, scope: Scope, thread: Thread, state: ConversationState) -> Workflow | None:
-        """Return the workflow with the data that the run that last changed it has stored."""
+    async def _read_workflow(self, scope: Scope, thread: Thread, state: ConversationState) -> Workflow | None:
+        """Return the active workflow with its data before the turn; None if no workflow was active."""
         if state.workflow is None:
             return None
-        async for page in pages(self.store, scope, thread, limit=PAGE, most=MAX_PAGES):
+        async for page in read_pages(self.store, scope, thread, limit=PAGE, most=MAX_PAGES):
             for message in reversed(page.messages):
                 change = message.end.change if message.end is not None else None
                 for workflow in change.workflows if change is not None else ():
@@ -128,7 +130,10 @@ class PastTurns:
         return state.workflow
 
 
-def without_turns(messages: Sequence[StoredMessage], left_out: Collection[str]) -> list[StoredMessage]:
-    """Return the messages without the turns that have one in ``left_out``: a call and its result stay together."""
+def remove_turns(messages: Sequence[StoredMessage], left_out: Collection[str]) -> list[StoredMessage]:
+    """Return the messages without the turns that contain a message of ``left_out``.
+
+    Whole turns are left out, so that a call and its result stay together.
+    """
     runs = {message.run_id for message in messages if message.id in left_out or message.shown_id in left_out}
     return [message for message in messages if message.run_id not in runs]

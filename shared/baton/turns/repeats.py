@@ -31,8 +31,8 @@ async def find_finished(
 ) -> FinishedRun | None:
     """Return the finished run of the call's message id; None if its run has not been committed.
 
-    A message that has entered another run has that one. ``record`` is the record of the id. Raises
-    ``MessageIdConflict`` if the id was used for other content, and ``MessageWithdrawn``.
+    ``record`` is the stored record of that id. If the message has entered another message's run, that run is returned.
+    Raises ``MessageIdConflict`` if the id was used for other content, and ``MessageWithdrawn``.
     """
     if record.digest != call.request.digest:
         raise MessageIdConflict
@@ -45,9 +45,9 @@ async def find_finished(
     messages = await store.run_messages(
         call.scope, thread.id, first_ordinal=record.first_ordinal, below=thread.next_ordinal
     )
-    # A worker that had lost its lease may have noted a message that the run did not get: it has its own turn.
-    is_there = any(message.id == record.message_id for message in messages[: None if record.entered else 1])
-    return FinishedRun(thread, tuple(messages)) if is_there else None
+    # A worker that had lost its lease may have recorded that a message entered a run which never got it.
+    is_in_run = any(message.id == record.message_id for message in messages[: None if record.entered else 1])
+    return FinishedRun(thread, tuple(messages)) if is_in_run else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Repeats:
 
     async def replay(self, call: TurnCall, finished: FinishedRun) -> FinishedRun:
         """Send the events of a finished run to the caller."""
-        events = await self.replays.of_run(call.scope, finished.thread, finished.messages)
+        events = await self.replays.replay_run(call.scope, finished.thread, finished.messages)
         if call.subscriber is None:
             for event in events:
                 call.emit(event)
@@ -81,18 +81,18 @@ class Repeats:
             replay = await self.replays.after(call.scope, thread, thread.last_seq)
             await self._send(call, call.subscriber, replay.events)
             return None
-        died: list[LeaseMark] = []
+        dead_leases: list[LeaseMark] = []
 
         async def when_dead(_: Thread, lease: LeaseMark) -> bool:
-            died.append(lease)
+            dead_leases.append(lease)
             return False
 
         seconds = call.deadline - asyncio.get_running_loop().time()
-        events = self.follower.events_of_run(call.scope, thread_id, run_id, seconds=seconds, when_dead=when_dead)
+        events = self.follower.follow_run(call.scope, thread_id, run_id, seconds=seconds, when_dead=when_dead)
         async with contextlib.aclosing(events):
             async for event in events:
                 call.emit(event)
-        return died[-1] if died else None
+        return dead_leases[-1] if dead_leases else None
 
     async def _send(self, call: TurnCall, subscriber: Subscriber, events: Sequence[Event]) -> None:
         """Attach the subscriber and send it the events, unless its token has expired."""
@@ -106,7 +106,7 @@ class Repeats:
 async def find_adoptable(store: ThreadStore, lease: Lease, record: TurnRecord) -> tuple[StoredMessage, ...] | None:
     """Return the messages of the attempt in ``record`` if only its commit is missing; otherwise None.
 
-    None as well if another worker held the lease in between. Call this before anything is written under ``lease``:
+    Returns None too if another worker held the lease in between. Call this before anything is written under ``lease``:
     every message must bear the fence of the dead attempt, otherwise the messages may come from two attempts.
     """
     if record.first_ordinal != lease.thread.next_ordinal or record.fence != lease.fence - FENCE_STEP:
@@ -146,7 +146,7 @@ async def find_orphan(store: ThreadStore, lease: Lease) -> Orphan | None:
     request = _rebuild_request(lease.thread, run, messages[0], turn_record)
     if request is None or request.digest != turn_record.digest:
         return None
-    # The token at hand came with another request, and may be wider than the one that the run began with.
+    # The present token came with another request, and may have permissions that the run never had.
     return Orphan(request, replace(lease.scope, permissions=frozenset(turn_record.permissions), subject_token=None))
 
 

@@ -27,11 +27,11 @@ from baton.tenants.registry.agent_editing import AgentEditing
 from baton.tenants.registry.own_agents import OwnAgents
 from baton.tenants.registry.registered_agents import RegisteredAgents
 from baton.threads.outbox.outbox import discard
-from baton.turns.attempts import CLOCK_SKEW, ThreadSnapshot, begin_attempt, history_before, recall_for
+from baton.turns.attempts import CLOCK_SKEW, ThreadSnapshot, begin_attempt, read_history_before, search_memory
 from baton.turns.dialogue.dialogue import Dialogue
 from baton.turns.dialogue.dialogue_result import DialogueResult
-from baton.turns.dry_run_ports import PastMemory, RecordedCalls, RecordedConsultations, UnstoredRecords, read_only
-from baton.turns.past_turns import PastTurn, PastTurns, without_turns
+from baton.turns.dry_run_ports import PastMemory, RecordedCalls, RecordedConsultations, UnstoredRecords, make_read_only
+from baton.turns.past_turns import PastTurn, PastTurns, remove_turns
 from baton.turns.turn_services import TurnServices
 
 MAX_SECONDS = 240.0
@@ -87,7 +87,7 @@ class DryRun:
 
 
 class Reruns:
-    """Reruns of turns, through the same dialogue as turns, with ports that store nothing."""
+    """Reruns of turns. They use the same dialogue as turns, with ports that store nothing."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class Reruns:
     async def run(self, caller: Scope, turn: PastTurn, options: RerunOptions) -> DryRun:
         """Answer the turn's message again, as its user would be answered now.
 
-        It counts in the caller's rates as a message does. Raises ``ModelNotOffered``, ``UnknownAgentVersion``,
+        The dry run counts in the caller's rates as a message does. Raises ``ModelNotOffered``, ``UnknownAgentVersion``,
         ``RerunUnavailable``, ``RateLimited``, and the error that the answer ends with: ``ModelError``, ``TurnTimeout``
         or another one.
         """
@@ -115,7 +115,7 @@ class Reruns:
         if options.model is not None and options.model not in (offered := self._offered()):
             raise ModelNotOffered(f"This deployment offers: {offered}.")
         agents = await self._choose_agents(caller, turn, options)
-        conversation = await self.turns.conversation(scope, turn, agents.main(thread), agents.describe)
+        conversation = await self.turns.read_conversation(scope, turn, agents.main(thread), agents.describe)
         recorded = RecordedCalls(
             await services.agents.records.calls_of_run(
                 scope, thread.id, turn.question.run_id, first_ordinal=turn.question.ordinal
@@ -178,19 +178,21 @@ class _DryAttempt:
         recorded: RecordedCalls,
         without: Collection[str],
     ) -> None:
-        thread, question, own = turn.thread, turn.question, services.agents
+        thread, question, agent_services = turn.thread, turn.question, services.agents
         self._records = UnstoredRecords()
         self._recorded = recorded
         self._without = frozenset(without)
-        memory = PastMemory(own.memory.recall, own.memory.counter, self._without, thread.id, question.timestamp)
-        self._services = replace(services, agents=read_only(own, memory, recorded, self._records))
+        memory = PastMemory(
+            agent_services.memory.recall, agent_services.memory.counter, self._without, thread.id, question.timestamp
+        )
+        self._services = replace(services, agents=make_read_only(agent_services, memory, recorded, self._records))
         client = turn.record.client if turn.record is not None else None
         ref = ThreadRef(thread.id, may_create=False)
         request = MessageRequest(
             ref, question.id, question.run_id, question.content, client=client, begun_by=question.begun_by
         )
         # Procedures that were changed a moment ago count.
-        taught_at = own.clock.now() - CLOCK_SKEW
+        taught_at = agent_services.clock.now() - CLOCK_SKEW
         thread = replace(thread, conversation=replace(thread.conversation, taught_at=taught_at))
         self._conversation = replace(conversation, thread=thread)
         self._began = asyncio.get_running_loop().time()
@@ -213,14 +215,14 @@ class _DryAttempt:
     async def answer(self) -> DryRun:
         """Let the agents answer. Raises the error that the answer ends with."""
         services, facts = self._services, self._facts
-        history, search = await gather_all(history_before(services, facts), recall_for(services, facts))
-        history = replace(history, messages=without_turns(history.messages, self._without))
+        history, search = await gather_all(read_history_before(services, facts), search_memory(services, facts))
+        history = replace(history, messages=remove_turns(history.messages, self._without))
         attempt = begin_attempt(
             facts,
             services.agents,
             ThreadSnapshot(history, self._conversation, search),
-            lease=self._no_lease,
-            ensure_lease=_hold_none,
+            lease=self._make_lease,
+            ensure_lease=_ensure_no_lease,
             emit=lambda event: None,
             # Memory is current, so the date is too.
             today=Today.at(services.agents.clock.now(), facts.question.time_zone or facts.thread.time_zone),
@@ -249,7 +251,7 @@ class _DryAttempt:
         return DryRun(
             answer="\n\n".join(texts),
             inspection=inspection,
-            calls=[*map(self._call, self._records.calls), *waiting],
+            calls=[*map(self._to_dry_call, self._records.calls), *waiting],
             usage=result.usage,
             model=result.model,
             agent_id=result.agent.id if result.agent is not None else None,
@@ -258,15 +260,15 @@ class _DryAttempt:
             duration=duration,
         )
 
-    def _call(self, record: ToolCallRecord) -> DryCall:
+    def _to_dry_call(self, record: ToolCallRecord) -> DryCall:
         outcome = "recorded" if self._recorded.has_answered(record.id) else "not_executed"
         if not is_shown(record.tool_name):
             outcome = "wanted"
         output = record.output if record.succeeded else record.error_message
         return DryCall(record.agent_id, record.tool_name, record.input, outcome, output)
 
-    def _no_lease(self) -> Lease:
-        """Return a lease that gives no right to write: no store issues the fence 0."""
+    def _make_lease(self) -> Lease:
+        """Return a lease that permits no write: no store issues the fence 0."""
         return Lease(
             self._facts.scope,
             self._facts.thread,
@@ -278,5 +280,5 @@ class _DryAttempt:
         )
 
 
-async def _hold_none() -> None:
+async def _ensure_no_lease() -> None:
     """Do nothing: a dry run acts on nothing that a lease protects."""

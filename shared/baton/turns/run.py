@@ -39,7 +39,7 @@ from baton.turns.run_time_zone import RunTimeZone
 from baton.turns.turn_services import TurnServices
 
 MAX_ATTEMPTS = 3
-"""The number of the attempt that ends the run unanswered: a run that killed two workers would kill a third."""
+"""The attempt with this number ends the run without an answer: a run that killed two workers would kill a third."""
 
 
 class RunExecution:
@@ -53,7 +53,7 @@ class RunExecution:
         agents: RegisteredAgents,
         branch: BranchOpening | None = None,
     ) -> None:
-        """The thread of ``lease`` is that of the point of ``branch``, if the run begins one."""
+        """Prepare the run of ``call``. If it begins a branch, ``lease`` has the thread at the point of ``branch``."""
         request, times, agent = call.request, services.lease_times, agents.answering(lease.thread)
         self._services = services
         self._branch = branch
@@ -74,7 +74,7 @@ class RunExecution:
         self._outbox = Outbox(EventLog(services.log, stamp, first_seq=lease.first_seq), delivery, call.emit)
         self._zone = RunTimeZone(services.time_zones, lease.scope, lease.thread, request.time_zone)
         answered = lease.thread.pending if isinstance(request, DecisionRequest) else None
-        question = run_question.opening_message(
+        question = run_question.make_opening_message(
             request, lease.thread, run, services, answered, time_zone=self._zone.name
         )
         self._facts = RunFacts(
@@ -95,7 +95,7 @@ class RunExecution:
 
     @property
     def message_id(self) -> str:
-        """The id of the message that the run answers: another one than the call's if its worker has died."""
+        """The id of the message that the run answers. It is not the call's if the run is orphaned."""
         return self._facts.request.message_id
 
     async def execute(self) -> RunOutcome:
@@ -130,12 +130,12 @@ class RunExecution:
                     if earlier is not None:
                         return earlier
                     lease = self._holder.lease
-                    await store.reopen_turn(lease, run_question.turn_record(facts, lease))
+                    await store.reopen_turn(lease, run_question.make_turn_record(facts, lease))
                 if result is None:
                     attempt = self._begin_attempt(facts, snapshot)
                     await self._incoming.load()
                     result = await self._answer(attempt)
-                assert result is not None  # noqa: S101 - without a question to wait for, it always begins
+                assert result is not None  # noqa: S101 - the question is stored, so the answer begins
                 span.set({Attribute.OUTCOME: result.outcome.value})
                 if result.error is not None:
                     span.fail(result.error.code)
@@ -185,7 +185,10 @@ class RunExecution:
         self._outbox.log.is_read = self._outbox.delivery.is_log_read
 
     async def _locate(self, facts: RunFacts) -> RunFacts:
-        """Find the user's time zone. The question gets it here if the request has none and a session begins."""
+        """Find the user's time zone, and return the facts.
+
+        Their question gets the zone if a session begins and the request has no zone.
+        """
         await self._zone.find()
         if self._zone.must_be_found and facts.question.role is Role.USER:
             return replace(facts, question=replace(facts.question, time_zone=self._zone.name))
@@ -204,11 +207,11 @@ class RunExecution:
         attaching = run_question.attach_caller(self._outbox.delivery, self._facts.call.subscriber, watchers)
         if self._holder.lease.is_optimistic:
             await attaching
-            return None  # the commit stores it, with its end
+            return None  # the commit stores the question
         return await run_question.store_question(self._services, facts, self._holder.lease, record, attaching)
 
     async def _read(self, facts: RunFacts, locating: asyncio.Future[RunFacts]) -> tuple[RunFacts, ThreadSnapshot]:
-        """Read the thread. Return the located facts with those of the interrupted run, and what was read."""
+        """Read the thread. Return the facts with time zone and interrupted run, and the state that was read."""
         snapshot: ThreadSnapshot
         located: RunFacts
         lease, records, run = self._holder.lease, self._services.agents.records, facts.run
@@ -270,7 +273,7 @@ class RunExecution:
             is_new = writing is None or await asyncio.shield(writing) is None
             if is_new and writing is not None and self._ends_at_once_as is OutcomeType.CANCELLED:
                 attempt.stop.set()  # the request to cancel was read while the model was asked already
-            if is_new and not self._holder.lease.is_optimistic:  # its commit begins them, if the message is delivered
+            if is_new and not self._holder.lease.is_optimistic:  # otherwise the commit begins the writes
                 self._writes.begin()
                 self._keeper.open()
         finally:
@@ -279,14 +282,14 @@ class RunExecution:
             attempt.opened.set()
         return is_new
 
-    def _measure_milliseconds(self, question: StoredMessage) -> int:
+    def _measure_milliseconds_since(self, question: StoredMessage) -> int:
         return max(0, to_millis(self._services.agents.clock.now()) - to_millis(question.timestamp))
 
     def _begin_attempt(self, facts: RunFacts, snapshot: ThreadSnapshot) -> Attempt:
         def emit(event: BaseEvent) -> None:
             self._keeper.send(event)
             if self._first_token_ms is None and event.type is EventType.TEXT_MESSAGE_CONTENT:
-                self._first_token_ms = self._measure_milliseconds(facts.question)
+                self._first_token_ms = self._measure_milliseconds_since(facts.question)
 
         self._incoming = RunMessages(
             self._services,
@@ -329,5 +332,5 @@ class RunExecution:
             outbox=self._outbox,
             first_token_ms=self._first_token_ms,
             time_zone=self._zone.name,
-            turn=run_question.turn_record(facts, self._holder.lease) if self._holder.lease.is_optimistic else None,
+            turn=run_question.make_turn_record(facts, self._holder.lease) if self._holder.lease.is_optimistic else None,
         )

@@ -1,4 +1,4 @@
-"""The messages that enter a run in progress: the record of a message's turn decides that each does so once."""
+"""The messages that enter a run in progress. The record of a message's turn ensures that it enters only once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from baton.ports.threads.messages import EntryPoint, TurnRecord
 from baton.turns.turn_services import TurnServices
 
 REFUSED_NOTE = "[A message of the user, which a guardrail has refused.]"
-"""The text in place of a message that an earlier attempt has taken and a guardrail refuses now."""
+"""The text that replaces a message that an earlier attempt has taken and a guardrail refuses now."""
 
 
 class RunMessages:
@@ -67,7 +67,7 @@ class RunMessages:
             if not self._may_enter(waiting):
                 continue
             self._seen.add(waiting.message_id)
-            # One that is refused here gets a turn, in which it is refused like any other.
+            # A message that is refused here gets a separate turn, in which it is refused again.
             message = await admit(self._make_message(waiting))
             if message is not None and await self._count_message(waiting) and await self._claim(waiting, at):
                 entered.append(message)
@@ -75,7 +75,9 @@ class RunMessages:
 
     def enter_again(self, ids: Container[str]) -> Sequence[StoredMessage]:
         """See ``Incoming.enter_again``."""
-        messages = [self._make_message(waiting) for name, (_, waiting) in self._taken.items() if name in ids]
+        messages = [
+            self._make_message(waiting) for message_id, (_, waiting) in self._taken.items() if message_id in ids
+        ]
         for message in messages:
             del self._taken[message.id]
         return messages
@@ -85,7 +87,7 @@ class RunMessages:
         return [self._make_message(waiting) for _, waiting in self._taken.values()]
 
     def _may_enter(self, waiting: WaitingMessage) -> bool:
-        """Return whether the message was sent to enter this run, by a sender who may do what the run may."""
+        """Return whether the message was sent to enter this run, by a sender who has all permissions of the run."""
         facts, queued = self._facts, waiting.queued
         if queued is None or waiting.mode is not WhileBusy.STEER or waiting.message_id in self._seen:
             return False
@@ -94,6 +96,7 @@ class RunMessages:
         return is_of_run and is_of_task and facts.scope.permissions <= queued.scope.permissions
 
     async def _take_again(self, message_id: str, admit: Admit) -> StoredMessage:
+        """Return a message that an earlier attempt took. ``REFUSED_NOTE`` replaces its text if it is refused now."""
         _, waiting = self._taken.pop(message_id)
         message = self._make_message(waiting)
         admitted = await admit(message)
@@ -106,7 +109,7 @@ class RunMessages:
     async def _count_message(self, waiting: WaitingMessage) -> bool:
         """Count the message against the limits on messages, if there are any.
 
-        Return False, without counting it, if it is over one.
+        Return False, without counting the message, if it exceeds a limit.
         """
         scope, limits = self._facts.scope, self._services.run_limits
         try:
@@ -130,7 +133,7 @@ class RunMessages:
         return await self._services.store.open_turn(lease, record) is None
 
     def _make_message(self, waiting: WaitingMessage) -> StoredMessage:
-        assert waiting.queued is not None  # noqa: S101 - others are not taken
+        assert waiting.queued is not None  # noqa: S101 - only queued messages are taken
         request, agents = waiting.queued.request, self._services.agents
         return StoredMessage(
             id=waiting.message_id,

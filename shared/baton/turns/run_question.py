@@ -30,7 +30,7 @@ from baton.turns.repeats import find_adoptable
 from baton.turns.turn_services import TurnServices
 
 
-def opening_message(
+def make_opening_message(
     request: TurnRequest,
     thread: Thread,
     run: Run,
@@ -118,7 +118,7 @@ async def read_earlier_calls(records: RunRecords, lease: Lease, run: Run) -> Map
 async def read_earlier_steps(
     records: RunRecords, lease: Lease, run: Run, agents: RegisteredAgents, message_id: str, first_ordinal: int
 ) -> Mapping[str, RunStep]:
-    """Return the steps of the exchange by id: those of earlier attempts, and of the run that this one continues.
+    """Return the steps of the exchange by id: those of earlier attempts, and of the runs that this run continues.
 
     Nothing is read if no agent takes steps.
     """
@@ -142,12 +142,12 @@ async def find_earlier_attempt(
 ) -> tuple[TurnRecord | None, tuple[StoredMessage, ...] | None, RunFacts]:
     """Return the record of an earlier attempt, and its complete answer if only its commit is missing.
 
-    This comes first, because an earlier attempt's question may be stored at the ordinal of this one, and another
-    text must not replace it. The question of the returned facts has the time of that one.
+    Call this before the question is stored: an earlier attempt's question may be stored at the same ordinal, and
+    another text must not replace it. The question of the returned facts has the earlier question's timestamp.
     """
     if facts.run.attempt == 1:
         return None, None, facts
-    turn = await store.open_turn(lease, turn_record(facts, lease))
+    turn = await store.open_turn(lease, make_turn_record(facts, lease))
     if turn is None or turn.digest != facts.request.digest:
         return turn, None, facts
     messages = await find_adoptable(store, lease, turn)
@@ -160,8 +160,8 @@ def may_answer_early(facts: RunFacts, history: ReadHistory) -> bool:
     """Return whether to call the model before the question is stored, so that the user waits for the reads alone.
 
     No event is sent and no tool is called before the question is stored. A message that has probably been answered
-    already is excluded, because a model call costs money. So is one that begins a branch: the history before it does
-    not show whether it has been answered.
+    already is excluded, because a model call costs money. So is a message that begins a branch: the history before it
+    does not show whether it has been answered.
     """
     is_first = facts.run.attempt == 1 and isinstance(facts.request, MessageRequest)
     begins_branch = facts.question.branch is not None
@@ -180,10 +180,10 @@ async def store_question(
     """
     store = services.store
     opened, _, _, _ = await gather_all(
-        _nothing() if facts.run.attempt > 1 else store.open_turn(lease, turn_record(facts, lease)),
+        _do_nothing() if facts.run.attempt > 1 else store.open_turn(lease, make_turn_record(facts, lease)),
         store.put_message(lease, facts.question),
         attaching,
-        _announce_begin(services, facts, lease) if lease.thread.notifies else _nothing(),
+        _announce_begin(services, facts, lease) if lease.thread.notifies else _do_nothing(),
     )
     earlier_record: TurnRecord | None = record or opened
     return earlier_record
@@ -197,7 +197,7 @@ async def attach_caller(delivery: Delivery, subscriber: Subscriber | None, watch
 
 
 async def read_unfinished(store: ThreadStore, facts: RunFacts, lease: Lease) -> RunFacts:
-    """Return the facts with the interrupted exchange that the run continues, and what its client offered then."""
+    """Return the facts with the interrupted exchange that the run continues, and with what its client offered."""
     answered = facts.answered
     if answered is None:
         return facts
@@ -209,8 +209,8 @@ async def read_unfinished(store: ThreadStore, facts: RunFacts, lease: Lease) -> 
     return facts
 
 
-def turn_record(facts: RunFacts, lease: Lease) -> TurnRecord:
-    """Return the record of the question, by which a repetition of its message is found."""
+def make_turn_record(facts: RunFacts, lease: Lease) -> TurnRecord:
+    """Return the record of the question, which identifies repetitions of its message."""
     return TurnRecord(
         message_id=facts.request.message_id,
         run_id=facts.run.run_id,
@@ -229,5 +229,5 @@ async def _announce_begin(services: TurnServices, facts: RunFacts, lease: Lease)
         await services.change_notifications.note_run_began(lease, facts.run.run_id, root)
 
 
-async def _nothing() -> None:
+async def _do_nothing() -> None:
     """Do nothing, in place of a step that is not needed."""

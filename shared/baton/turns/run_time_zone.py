@@ -46,7 +46,7 @@ class RunTimeZone:
     async def keep(self) -> None:
         """Store the request's zone as the user's last one, if it differs from the session's.
 
-        ``find`` must have ended. Raises ``StoreUnavailable``.
+        Call this after ``find``. Raises ``StoreUnavailable``.
         """
         session_zone = self._last if self.thread.is_new_session else self.thread.time_zone
         if self.requested is not None and self.requested != session_zone:

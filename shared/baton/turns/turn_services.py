@@ -50,8 +50,7 @@ class TurnServices:
     learning: Learning
     lease_times: LeaseTimes
     queue: Callable[[], TurnQueue]
-    """Returns the queue. Only runs that ask for a summary or a title need it, and the function for dead turns has none.
-    """
+    """A function that returns the queue, for runs that need a summary or a title. Dead turns have no queue."""
     makes_titles: bool
     """True if threads get titles."""
     limits: CurrentLimits

@@ -41,7 +41,7 @@ class Acquisition:
     ) -> Lease | FinishedRun:
         """Return the lease when the thread is free, or the message's run if another worker has finished it meanwhile.
 
-        Raises ``ThreadBusy`` when the event loop's time is ``wait_until``, ``NoSuchThread``, ``ThreadUnavailable``,
+        Raises ``ThreadBusy`` at ``wait_until`` (event loop time), ``NoSuchThread``, ``ThreadUnavailable``,
         ``MessageIdConflict``, ``MessageWithdrawn``, ``QueueFull``, and ``RateLimited`` if too many requests wait.
         """
         store, is_waiting = self.services.store, False
@@ -58,7 +58,7 @@ class Acquisition:
                     return finished
                 if not is_waiting:
                     is_waiting = True
-                    await held.enter_async_context(self._place(call))
+                    await held.enter_async_context(self._take_place(call))
                 if busy.run is not None and turn is None:
                     await waiting.begin(call)
                 if turn is not None and busy.run is not None and _is_answered_by(busy.run, turn):
@@ -67,11 +67,11 @@ class Acquisition:
                     request = replace(request, presumed_dead=dead or await self._wait_until_free(call, wait_until))
                 elif asyncio.get_running_loop().time() >= wait_until:
                     raise ThreadBusy
-                else:  # held for a close or a fork, which sends no sign of life
+                else:  # the lease is held for a close or a fork, which gives no sign of life
                     await asyncio.sleep(POLL_SECONDS)
 
-    def _place(self, call: TurnCall) -> AbstractAsyncContextManager[None]:
-        """Return the place of a request that waits. Only over HTTP does it occupy a function that serves others too."""
+    def _take_place(self, call: TurnCall) -> AbstractAsyncContextManager[None]:
+        """Return the place of a waiting request. Only a request over HTTP takes one, because it occupies a function."""
         if call.record is not None or call.subscriber is not None or call.gives_up:
             return nullcontext()
         name = self.services.agents.clock.new_id()
@@ -79,7 +79,10 @@ class Acquisition:
         return self.services.place_limits.place(call.scope, CounterKind.WAITS, name, seconds=seconds)
 
     async def _wait_until_free(self, call: TurnCall, wait_until: float) -> LeaseMark | None:
-        """Wait until the run in progress ends or its worker dies; return the lease of a worker presumed dead."""
+        """Wait until the run in progress ends or its worker dies; return the lease of a worker presumed dead.
+
+        Raises ``ThreadBusy`` at ``wait_until`` (event loop time).
+        """
         thread_id = call.request.thread.id
         watch = LeaseWatch(self.services.live, call.scope, thread_id, self.services.lease_times)
         while asyncio.get_running_loop().time() < wait_until:
@@ -100,21 +103,21 @@ def _is_answered_by(run: Run, turn: TurnRecord) -> bool:
 
 @dataclass(slots=True)
 class WaitingCall:
-    """The place of a caller's message among those that wait. Most messages of the queue have theirs already."""
+    """The place of a caller's message among those that wait. Most queued messages have their place already."""
 
     services: TurnServices
     seconds: float
     """The seconds for which the caller waits."""
     is_queued: bool
     is_listed: bool = False
-    """Whether the message of the queue has its place already."""
+    """Whether the queued message has its place already."""
     gives_up: bool = False
-    """Whether the message's run only ends, so that nobody waits for it."""
+    """Whether the message's run is only ended, without an answer: then the message needs no place."""
     _has_begun: bool = False
     _placed: TurnCall | None = None
 
     async def check(self, scope: Scope, request: TurnRequest) -> None:
-        """Raise the refusal of a message that is to steer or interrupt a run if none is in progress."""
+        """Refuse a message that is to steer or interrupt a run while no run is in progress."""
         if not self.is_queued and not self.gives_up and isinstance(request, MessageRequest):
             await self.services.waiting.check(scope, request)
 
@@ -133,16 +136,16 @@ class WaitingCall:
         await self.services.waiting.wait(call.scope, queued, until=until)
 
     async def end(self) -> None:
-        """End the wait of a message that has a run. A run that may yet be taken over needs the message."""
+        """Remove the message from those that wait. Call this after its run: a worker that takes it over needs it."""
         if self._placed is not None:
             call, self._placed = self._placed, None
             await self.services.live.remove_waiting(call.scope, call.request.thread.id, call.request.message_id)
 
 
 ORPHAN_SECONDS = 300.0
-"""Seconds for the run of a dead worker that was found with a lease taken for another purpose."""
+"""The time to finish an orphaned run that was found with a lease taken for another purpose."""
 GIVE_UP_SECONDS = 40.0
-"""Seconds to give a run up: enough for the lease of an earlier worker to run out."""
+"""The time to give a run up: enough for the lease of an earlier worker to run out."""
 
 
 class Turns:
@@ -173,12 +176,11 @@ class Turns:
         """Answer ``request``, sending every event to ``emit`` and to the thread's connections.
 
         ``scope`` is that of the thread's user; a run that begins by itself has no permissions that the user has lost
-        since. ``seconds`` is the time that the caller has for the whole turn.
-        ``patience`` is the part of it that may be spent waiting for other turns of the thread (by default all of
-        them). A repeated message is answered from the store: to ``emit``, or only to ``subscriber`` if the message came
-        over a WebSocket. ``record`` is the queue record of the message; ``is_queued`` if it came by the queue, and
-        ``is_listed`` if it was among the waiting messages before. With ``gives_up`` the run ends as ``interrupted``,
-        without an answer.
+        since. ``seconds`` is the time that the caller has for the whole turn, and ``patience`` the part of it that may
+        be spent waiting for other turns of the thread (by default all of it). A repeated message is answered from the
+        store: to ``emit``, or only to ``subscriber`` if the message came over a WebSocket. ``record`` is the queue
+        record of the message. ``is_queued`` is True if the message came by the queue, and ``is_listed`` if it was among
+        the waiting messages before. With ``gives_up`` the run ends as ``interrupted``, without an answer.
 
         Returns None for answers to interrupts while other answers are missing; they are stored until the others come.
         Raises the ``BatonError`` that refuses the request before a run begins (then nothing is stored), and
@@ -227,7 +229,7 @@ class Turns:
                         raise  # the record returns to the queue, and its next delivery finds the other worker's outcome
 
     async def has_entered(self, scope: Scope, request: MessageRequest) -> bool:
-        """Return whether the message has entered a run that has ended since. Nothing is written.
+        """Return whether the message has entered another message's run that has ended since. Nothing is written.
 
         Raises ``MessageWithdrawn``, ``MessageIdConflict`` and ``ThreadUnavailable``.
         """
@@ -259,7 +261,7 @@ class Turns:
     async def finish_interrupted(
         self, scope: Scope, thread_id: str, *, presumed_dead: LeaseMark | None = None, record: HeldRecord | None = None
     ) -> None:
-        """Take over the thread's run if its worker has died and no other worker has taken it over."""
+        """Finish the thread's run if its worker has died and no other worker has taken it over."""
         delivery = record.delivery if record is not None else None
         lease_request = LeaseRequest(thread_id, delivery=delivery, presumed_dead=presumed_dead)
         try:

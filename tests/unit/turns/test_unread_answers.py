@@ -13,7 +13,7 @@ from baton.domain.tenants.identity import ThreadRef
 from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision
 from baton.domain.threads.thread import EndReason, Thread, ThreadStatus
 from baton.domain.threads.turn_requests import DecisionRequest
-from baton.threads.sessions.unread_answers import is_unasked, reading_of
+from baton.threads.sessions.unread_answers import find_unread_change, is_unasked
 from tests.harness.desks import DeskHarness
 from tests.harness.due import DueHarness
 from tests.harness.handoffs import calling
@@ -160,5 +160,5 @@ async def test_only_the_users_own_decision_reads_what_came_before(
     decision = InterruptDecision("i1", DecisionStatus.RESOLVED, {"approved": True}, by)
     request = DecisionRequest(ThreadRef(due.thread_id, may_create=False), "r9", (decision,))
     answers = run.finished.messages[1:]
-    reading = reading_of(request, answers, "ada")
+    reading = find_unread_change(request, answers, "ada")
     assert (reading.unread, reading.is_read, is_unasked(answers, reading)) == (1, is_read, not is_read)

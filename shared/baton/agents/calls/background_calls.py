@@ -88,7 +88,7 @@ class LaterAnswer:
         context = self._work.context
         if self._background is None or self._task is None:
             return None
-        return self._background.callbacks.address(context.scope, context.thread_id, self._task)
+        return self._background.callbacks.make_address(context.scope, context.thread_id, self._task)
 
     async def take(self, result: ToolResult) -> CallOutcome | None:
         """Return the outcome of a call whose work goes on; None for a result."""

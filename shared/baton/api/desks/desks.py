@@ -110,7 +110,7 @@ async def list_desks(caller: Caller, app: UseCases) -> DeskListOfCaller:
     """Return the desks that the caller answers, and whether they are open."""
     caller.require(Permission.DESK_ANSWER, "desk.list")
     now = app.ports.clock.now()
-    desks = await app.desk_access.desks_of(caller)
+    desks = await app.desk_access.list_desks(caller)
     return DeskListOfCaller(items=[ServedDesk.from_record(desk, now) for desk in desks])
 
 

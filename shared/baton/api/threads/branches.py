@@ -58,7 +58,7 @@ async def list_branches(
         return stored[0] if stored else None
 
     async def last_before(parent: int) -> str | None:
-        return await app.branch_selection.last_shown(caller, thread.continued_from(parent))
+        return await app.branch_selection.find_last_shown_id(caller, thread.continued_from(parent))
 
     parents = sorted({alternative.parent for alternative in page})
     messages = await gather_all(*(read_message(alternative.ordinal) for alternative in page))

@@ -233,7 +233,7 @@ async def follow_events(
         await stack.enter_async_context(app.place_limits.place(caller, CounterKind.STREAMS, name, seconds=seconds))
         thread = await thread_for_people(app, caller, thread_id, is_repeated=True)
         when_dead = await revive(app, caller, thread, name)
-        seen = await app.desk_access.begin_events(caller, thread, seen)
+        seen = await app.desk_access.find_first_readable(caller, thread, seen)
         reader = None if sees_all(caller, thread.user_id) else ReaderEvents(app.privacy.readers, seen)
         begin = seen if reader is None else find_beginning(thread, seen)
         if thread.first_readable is not None:  # nobody streams words at a desk: each message is one short run

@@ -1,4 +1,4 @@
-"""Tasks in the background: they are begun, looked at, ended once, and their results begin runs."""
+"""The tasks of conversations in the background, which are begun, checked and ended. Each result begins a run."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ from baton.threads.requests.queue_mapping import make_queued_message
 from baton.threads.requests.thread_access import get_own_thread
 
 MAX_OPEN = 10
-"""Open tasks of one conversation."""
+"""The largest number of open tasks of one conversation."""
 MAX_ARGUMENTS = 32 * 1024
 """Bytes of a tool's arguments that its task keeps for those who look at it."""
 PAGE = 50
-"""The newest messages of a task's fork, among which its result is looked for."""
+"""The number of newest messages of a task's fork in which its result is searched."""
 
 EXPIRED = "It has not ended within its time, and was given up."
 
 
 @dataclass(frozen=True, slots=True)
 class BackgroundWork:
-    """The tasks of conversations."""
+    """The background tasks of conversations."""
 
     tasks: BackgroundTasks
     results: TaskResults
@@ -79,11 +79,11 @@ class BackgroundWork:
         asked_by: AgentDefinition,
         data: Mapping[str, Any] | None = None,
     ) -> BackgroundTask | None:
-        """Have an agent work on a message. A repetition for the call begins nothing again.
+        """Have an agent work on a message. Return the task; None if too many tasks are open.
 
-        An agent of the deployment works in a separate fork. A worker sends the message, and the ``data`` that only
-        remote agents take, to a remote agent, and repeats what has failed. Returns None if too many tasks are open.
-        Raises ``StoreUnavailable`` and ``ThreadBusy``.
+        Repetitions for the same call return the same task. An agent of the deployment works in a separate fork. A
+        worker sends the message to a remote agent, with the ``data`` that only remote agents take, and repeats requests
+        that fail. Raises ``StoreUnavailable`` and ``ThreadBusy``.
         """
         task = self._make_task(
             scope,
@@ -98,7 +98,7 @@ class BackgroundWork:
         tasks = await self.tasks.of_thread(scope, thread_id)
         if agent.remote is not None:
             task = replace(task, data=data, continues=find_open_question(tasks, agent.id))
-        # The task first: it is what finds an interrupted beginning.
+        # Store the task first: its checks repeat an interrupted beginning.
         stored_task, is_new = await self._add(scope, thread_id, task, tasks)
         if stored_task is None:
             return None
@@ -111,7 +111,7 @@ class BackgroundWork:
     async def begin_tool(
         self, scope: Scope, thread_id: str, call: ToolCall, rules: BackgroundRules, *, asked_by: str
     ) -> BackgroundTask | None:
-        """Note a call whose work may outlive it, before it is made; the same task for each attempt at the call.
+        """Store a task for a call whose work may outlast it, before the call. Attempts at one call share a task.
 
         Returns None if too many tasks are open.
         """
@@ -130,7 +130,7 @@ class BackgroundWork:
         return stored_task
 
     async def keep_tool(self, scope: Scope, thread_id: str, task: BackgroundTask, result: ToolResult) -> None:
-        """Note that a tool works on, and where and how often its state is read."""
+        """Record that a tool continues in the background, and where and how often its state is read."""
         stored_task = await self.results.change(
             scope,
             thread_id,
@@ -139,13 +139,13 @@ class BackgroundWork:
             poll_seconds=result.poll_seconds,
             is_put_off=result.is_put_off,
         )
-        if stored_task is not None:  # otherwise its report was faster
+        if stored_task is not None:  # otherwise the tool has reported its result already
             if stored_task.is_put_off:
                 await self.results.have_read(scope, thread_id, stored_task, name="begin")
             await self._audit_begin(scope, thread_id, stored_task, tool=task.name)
 
     async def drop_tool(self, scope: Scope, thread_id: str, task: BackgroundTask) -> None:
-        """Remove the note of a call that was answered at once."""
+        """Remove the task of a call that was answered at once."""
         await self.tasks.remove(scope, thread_id, task.id)
 
     async def read(self, scope: Scope, thread_id: str, task_id: str) -> None:
@@ -166,7 +166,7 @@ class BackgroundWork:
         if task.kind is BackgroundKind.REMOTE_AGENT:
             remote_agent = agents.describe(task.name)
             if remote_agent is not None:
-                callback = self.callbacks.address(scope, thread_id, task)
+                callback = self.callbacks.make_address(scope, thread_id, task)
                 await self.remote.read(scope, thread_id, task, remote_agent, callback)
             return
         agent = agents.describe(task.agent_id)
@@ -174,7 +174,7 @@ class BackgroundWork:
             await self.tool_work.read(scope, thread_id, task, agent)
 
     async def cancel(self, scope: Scope, thread_id: str, task_id: str) -> BackgroundTask:
-        """Cancel a task of the caller's conversation: its result no longer enters.
+        """Cancel a task of the caller's conversation, so that its result does not enter the conversation.
 
         A task that has ended stays as it is. Raises ``ThreadUnavailable`` and ``NotFound``.
         """
@@ -201,7 +201,7 @@ class BackgroundWork:
         raise StoreUnavailable
 
     async def note_fork_ended(self, scope: Scope, fork: Thread) -> None:
-        """Report the result of a task whose fork has just committed a run; nothing for other forks."""
+        """Report the result of a task whose fork has just committed a run. Other forks are ignored."""
         if fork.parent_thread_id is None:
             return
         task = await self.tasks.get(scope, fork.parent_thread_id, fork.id)
@@ -262,16 +262,19 @@ class BackgroundWork:
             await self._ask(scope, thread_id, task, agent)
 
     async def _look_into(self, scope: Scope, thread_id: str, task: BackgroundTask, fork: Thread) -> bool:
-        """Report the result of a fork that has ended its work. Return False if it has not."""
+        """Report the result of a fork that has ended its work, or that it waits for decisions.
+
+        Return False if the fork is still at work.
+        """
         if fork.run is not None or fork.next_ordinal == 0:
             return False
-        if fork.pending is not None:  # even when all is decided, until the run goes on
+        if fork.pending is not None:  # even if all decisions are made, until the run continues
             waiting = replace(task.look_again(self.clock.now()), status=BackgroundStatus.WAITING)
             await self.results.replace(scope, thread_id, task, waiting)
             return True
         page = await self.store.read_messages(scope, fork, limit=PAGE, before=None)
         if page.messages and page.messages[-1].timestamp >= task.expires_at:
-            return False  # each look at it has to find the same
+            return False  # the result came too late; every check must find the same
         status, text = _read_result(page.messages)
         await self.results.report(scope, thread_id, task, status, text)
         return True
@@ -307,7 +310,7 @@ class BackgroundWork:
     ) -> tuple[BackgroundTask | None, bool]:
         """Store a task beside ``tasks``, those of the conversation.
 
-        Return the stored one, and whether it is new; None if too many are open.
+        Return the stored task and whether it is new; None instead of the task if too many are open.
         """
         is_known = any(other.id == task.id for other in tasks)
         if not is_known and sum(other.is_open for other in tasks) >= MAX_OPEN:
@@ -318,8 +321,8 @@ class BackgroundWork:
         return stored_task, not is_known
 
     async def _remove_oldest_ended(self, scope: Scope, thread_id: str, tasks: Sequence[BackgroundTask]) -> None:
-        """Remove the tasks beyond ``MAX_LISTED`` that ended longest ago. So a conversation has a bounded number."""
-        ended_tasks = sorted((task for task in tasks if task.ended_at is not None), key=_end_of, reverse=True)
+        """Remove the oldest ended tasks beyond ``MAX_LISTED``, so that a conversation has a bounded number of tasks."""
+        ended_tasks = sorted((task for task in tasks if task.ended_at is not None), key=_get_end_time, reverse=True)
         await gather_all(*(self.tasks.remove(scope, thread_id, task.id) for task in ended_tasks[MAX_LISTED:]))
 
     async def _audit_begin(self, scope: Scope, thread_id: str, task: BackgroundTask, **detail: str) -> None:
@@ -342,12 +345,12 @@ class BackgroundWork:
         await self.live.request_cancel(scope, task.id, run_id)
 
 
-def _end_of(task: BackgroundTask) -> datetime:
+def _get_end_time(task: BackgroundTask) -> datetime:
     return task.ended_at or task.started_at
 
 
 def _read_result(messages: Sequence[StoredMessage]) -> tuple[BackgroundStatus, str]:
-    """Return the status and the words with which the last run among ``messages`` has ended."""
+    """Return the status and the text with which the last run among ``messages`` has ended."""
     last = messages[-1] if messages else None
     if last is None or last.end is None:
         return BackgroundStatus.FAILED, NO_RESULT

@@ -1,4 +1,4 @@
-"""Reports of tools and remote agents on their tasks, which come by themselves."""
+"""Reports that tools and remote agents send on their tasks."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class TaskCallbacks:
     public_url: str | None
     """The API's address; None if it is not known."""
 
-    def address(self, scope: Scope, thread_id: str, task: BackgroundTask) -> TaskCallback | None:
+    def make_address(self, scope: Scope, thread_id: str, task: BackgroundTask) -> TaskCallback | None:
         """Return the address and the token with which a tool reports the result; None without a public address.
 
-        A remote agent's address takes notifications, which only cause a look at its task.
+        A remote agent's address takes notifications, which only cause a check of its task.
         """
         if self.public_url is None or task.token is None:
             return None
@@ -42,7 +42,7 @@ class TaskCallbacks:
         return TaskCallback(address, f"{scope.tenant_id}.{thread_id}.{task.token}")
 
     async def take_report(self, token: str, task_id: str, report: TaskReport) -> None:
-        """Take a tool's report. A repetition, and one of a task that has ended, changes nothing.
+        """Take a tool's report. A repeated report, or a report on a task that has ended, changes nothing.
 
         Raises ``Unauthorized`` for a wrong token, and ``TaskExpired``.
         """
@@ -59,10 +59,10 @@ class TaskCallbacks:
             await self.results.report(task.scope(owner), thread_id, task, report.status, report.text)
 
     async def take_notification(self, token: str, task_id: str, digest: str | None) -> None:
-        """Have the task of a remote agent read, because the agent says that it has changed.
+        """Have the task of a remote agent read, because the agent has notified Baton of a change.
 
-        Notifications may repeat, and come in any order. ``digest`` is that of what this one says; None for one that
-        changes nothing. Raises ``Unauthorized`` for a wrong token.
+        Notifications may repeat, and come in any order. ``digest`` identifies the content of the notification; None if
+        it changes nothing. Raises ``Unauthorized`` for a wrong token.
         """
         owner, thread_id, task = await self._find(token, task_id)
         if task.is_open and task.kind is BackgroundKind.REMOTE_AGENT and digest is not None:
@@ -73,7 +73,7 @@ class TaskCallbacks:
         tenant_id, _, rest = token.partition(".")
         thread_id, _, secret = rest.partition(".")
         is_readable = TENANT_ID.fullmatch(tenant_id) and is_thread_id(thread_id) and is_thread_id(task_id)
-        held = await self.tasks.find(tenant_id, thread_id, task_id) if is_readable else None
-        if held is None or not held[1].has_token(secret):
+        stored = await self.tasks.find(tenant_id, thread_id, task_id) if is_readable else None
+        if stored is None or not stored[1].has_token(secret):
             raise Unauthorized
-        return held[0], thread_id, held[1]
+        return stored[0], thread_id, stored[1]

@@ -1,4 +1,4 @@
-"""Tasks and results of forgotten conversations: they are dropped, audited, and stopped where they are worked on."""
+"""Tasks and results of forgotten conversations. They are audited as dropped, and work elsewhere is stopped."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class ForgottenTasks:
                 )
 
     async def _stop(self, scope: Scope, thread_id: str, task: BackgroundTask) -> None:
-        """Have a worker stop a task, whose address it gets with the request: the task is removed meanwhile.
+        """Have a worker stop a task. The request has the task's location, because the task itself is removed meanwhile.
 
         The work of an agent of the deployment ends with its fork.
         """
@@ -72,5 +72,5 @@ class ForgottenTasks:
         )
         try:
             await self.queue().send(scope, record)
-        except StoreUnavailable as failure:  # an outage of the queue does not keep data from being removed
+        except StoreUnavailable as failure:  # an outage of the queue must not prevent the removal of data
             report_failure(failure, "forgotten task not stopped")

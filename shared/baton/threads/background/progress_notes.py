@@ -1,4 +1,4 @@
-"""The progress of work that a worker carries out: each note of it costs a write, and an event to connections."""
+"""The progress of work that a worker carries out. Each note costs a write, and an event to connections."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ProgressNotes:
         self._end = asyncio.Event()
 
     def report(self, label: str) -> None:
-        """Take a report on how far the work is."""
+        """Take a line of progress, and have it stored soon. A repeated line, or one after the end, is ignored."""
         line = progress_line(str(label))
         if not line or line == self._last or self._end.is_set():  # tasks that the work has begun may outlast it
             return

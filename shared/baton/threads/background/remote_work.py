@@ -1,4 +1,4 @@
-"""Work of remote agents in the background: each look sends the message, reads the agent's task, or stops it."""
+"""Work of remote agents in the background: each check sends the message, reads the agent's task, or stops it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from baton.ports.threads.background import BackgroundTasks
 from baton.threads.background.task_results import TaskResults
 
 MAX_FAILURES = 8
-"""Looks at which an agent cannot be reached, one after the other, before its task has failed: two hours."""
+"""Consecutive checks without an answer of the agent after which its task has failed: two hours."""
 FILE = "[File: {}]"
 NO_ANSWER = "The agent gave an empty answer."
 NO_TOKEN = "The agent acts for the user, who is not here: it cannot work in the background."  # noqa: S105
@@ -56,7 +56,7 @@ class _RemoteState:
 
     @property
     def result(self) -> str:
-        """The answer, for the agent that has asked; how to go on, if the remote agent has asked for something."""
+        """The answer for the agent that has asked, with a note on how to go on if the remote agent needs something."""
         text = "\n".join(part for part in ("".join(self.texts)[:MAX_RESULT], *self.extras) if part)
         if self.end is None or self.end.remote_task_id is None:
             return text
@@ -66,7 +66,7 @@ class _RemoteState:
 
 @dataclass(frozen=True, slots=True)
 class RemoteWork:
-    """Tasks of remote agents. What it sends has the task's id, by which an agent can recognise a repetition."""
+    """Tasks of remote agents. Each message has the task's id, by which an agent can recognise a repetition."""
 
     tasks: BackgroundTasks
     results: TaskResults
@@ -120,7 +120,7 @@ class RemoteWork:
         except agent_client.TaskLost:
             if continues is None:
                 raise
-        # The agent has ended the task that it had kept open, and has not received the message: it is a new one's.
+        # The agent has ended the task that it had kept open, without this message, so the message begins a new task.
         return await self._ask(scope, thread_id, task, agent, callback, None, None)
 
     async def _ask(
@@ -153,14 +153,14 @@ class RemoteWork:
                     current = await self.results.change(
                         scope, thread_id, task.id, location=chunk.remote_task_id, earlier_contents=dict(chunk.known)
                     )
-                    if current is None:  # the task was cancelled before anybody knew where it is stopped
+                    if current is None:  # the task was cancelled before its location was known
                         await self.client().cancel(agent, scope, chunk.remote_task_id)
                         return None
                 state.take(chunk)
         return state
 
     async def _find_continued(self, scope: Scope, thread_id: str, task: BackgroundTask) -> str | None:
-        """Return the agent's own task that this one continues, unless an earlier one has continued it."""
+        """Return the id of the agent's own task that this task continues; None if an earlier task has continued it."""
         if task.continues is None:
             return None
         others = await self.tasks.of_thread(scope, thread_id)
@@ -169,7 +169,7 @@ class RemoteWork:
         return task.continues if first.id == task.id else None
 
     async def _note_failure(self, scope: Scope, thread_id: str, task: BackgroundTask, failure: Exception) -> None:
-        """Note that an agent could not be reached. Report a failure that stays."""
+        """Count a failure to reach the agent. End the task if the failure is final, or the last one that is allowed."""
         reason, is_final = "The agent did not answer in time.", False
         if isinstance(failure, agent_client.AgentFailed):
             reason = failure.reason
@@ -180,7 +180,7 @@ class RemoteWork:
 
 
 def find_open_question(tasks: Sequence[BackgroundTask], agent_id: str) -> str | None:
-    """Return the remote agent's own id of the task that it keeps open for an answer; None without one.
+    """Return the remote agent's own id of the task that it keeps open for an answer; None if there is none.
 
     ``tasks`` are those of the conversation, the newest first.
     """

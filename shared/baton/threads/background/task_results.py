@@ -30,12 +30,12 @@ from baton.threads.requests.queue_mapping import make_queued_message, make_queue
 
 NO_RESULT = "It has ended without a result."
 ATTEMPTS = 8
-"""Attempts at a change that others may forestall."""
+"""Attempts at a change while others change the same task."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskResults:
-    """Changes and ends of tasks. A result begins one run, whatever repeats: its message id is derived of the task."""
+    """Changes and ends of tasks. A result begins only one run, because the task determines its message's id."""
 
     tasks: BackgroundTasks
     store: ThreadStore
@@ -50,24 +50,25 @@ class TaskResults:
     ) -> None:
         """End a task, whose result begins a run in its conversation.
 
-        The message comes first: the death of this worker in between repeats it, and its id makes it once-only.
+        The message is queued first. If this worker dies in between, the message is queued again, and its id prevents a
+        second run.
         """
         message_id = result_message_id(thread_id, task.id)
         run_id = derive_run_id(thread_id, message_id)
-        words = replace_surrogates(text.strip()) or NO_RESULT
-        if len(words) > MAX_RESULT:
-            words = f"{words[:MAX_RESULT]}\n[Cut: {len(words)} characters in all.]"
+        result_text = replace_surrogates(text.strip()) or NO_RESULT
+        if len(result_text) > MAX_RESULT:
+            result_text = f"{result_text[:MAX_RESULT]}\n[Cut: {len(result_text)} characters in all.]"
         request = MessageRequest(
             ThreadRef(thread_id, may_create=False),
             message_id,
             run_id,
-            words if status is BackgroundStatus.COMPLETED else f"[{status.value}] {words}",
+            result_text if status is BackgroundStatus.COMPLETED else f"[{status.value}] {result_text}",
             begun_by=RunSource(CauseKind.TASK, task.id, type=task.name),
         )
         entered = await self._find_entered(scope, thread_id, message_id)
         if entered is None:
             await self.queue().send(scope, make_queued_message(scope, request, request_id=message_id))
-        else:  # a worker that died before it could note that
+        else:  # an earlier report, whose worker died before it could store the end
             status = entered
         while await self.replace(scope, thread_id, task, task.end(status, self.clock.now(), run_id)) is None:
             current = await self.tasks.get(scope, thread_id, task.id)
@@ -82,7 +83,7 @@ class TaskResults:
     ) -> BackgroundTask | None:
         """Store a change of a task, and return the stored task; None if somebody has changed it since it was read.
 
-        The connections of the conversation are notified of another status or progress.
+        The connections of the conversation are notified of a new status or progress.
         """
         stored_task = replace(changed, revision=task.revision + 1)
         if not await self.tasks.replace(scope, thread_id, stored_task):

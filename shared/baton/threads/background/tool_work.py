@@ -1,4 +1,4 @@
-"""Work of tools in the background: each look reads the state of the work, does the work itself, or stops it."""
+"""Work of tools in the background: each check reads the state of the work, does the work itself, or stops it."""
 
 from __future__ import annotations
 

@@ -29,22 +29,24 @@ from baton.tenants.registry.registered_agents import RegisteredAgents
 from baton.threads.requests.thread_access import audit_read
 
 HANDOFFS = 20
-"""The newest handoffs of a conversation that are read to recognise that it was at a desk."""
+"""The number of newest handoffs that are read to find a conversation's visits to desks."""
 MAX_SEARCHED = 500
 """Conversations after which a page of a list ends, whether they match or not."""
 MAX_NOTES = 100
+"""The largest number of notes that are shown."""
 PAGE = 100
+"""The number of messages in a page."""
 MAX_PAGES = 10
-"""Pages of a session in which its notes are searched."""
+"""The most pages of a session that are searched for its notes."""
 
 
 MakeRequest = Callable[[Thread, DeskSession], ActionRequest]
-"""Returns the request that ends a thread's visit to a desk."""
+"""A function that returns the request that ends a thread's visit to a desk."""
 
 
 @dataclass(frozen=True, slots=True)
 class AtDesk:
-    """A conversation at a desk of the caller's."""
+    """A conversation at one of the caller's desks."""
 
     thread: Thread
     session: DeskSession
@@ -55,7 +57,7 @@ class AtDesk:
 
 @dataclass(frozen=True, slots=True)
 class DeskAccess:
-    """The access of people to conversations at their desks. Others learn nothing of these."""
+    """The access of people to conversations at their desks. Other callers learn nothing of these conversations."""
 
     store: ThreadStore
     places: DeskPlaces
@@ -64,14 +66,14 @@ class DeskAccess:
     agents: AgentRegistry
     audit: AuditLog
 
-    async def desks_of(self, scope: Scope) -> list[AgentDefinition]:
+    async def list_desks(self, scope: Scope) -> list[AgentDefinition]:
         """Return the desks that the caller may answer, by id."""
         return [agent for agent in (await self.agents.of(scope)).all() if may_answer(scope, agent)]
 
     async def list_transfer_targets(self, at_desk: AtDesk) -> list[AgentDefinition]:
-        """Return the desks to which a conversation can be transferred: the other ones that its user may talk to.
+        """Return the desks to which a conversation can be transferred: all others that its user may talk to.
 
-        Only tokens say what a user may do, so that of the user's last message or request counts.
+        Only tokens have a user's permissions, so the token of the user's last message or request counts.
         """
         agents = await self.agents.of(at_desk.owner)
         main, permissions = agents.main(at_desk.thread), frozenset(at_desk.session.permissions)
@@ -82,7 +84,7 @@ class DeskAccess:
         """Return a conversation at one of the caller's desks; refusals are audited as ``action``.
 
         Raises ``Forbidden``, ``NotAtDesk`` for a conversation that has left them, and ``ThreadUnavailable`` for any
-        other. Storage is asked the same for these, so that the time of a refusal reveals nothing.
+        other. Both cases make the same reads, so that the time of a refusal reveals nothing.
         """
         scope.require(Permission.DESK_ANSWER, action)
         agents, outcome = await self.agents.of(scope), "denied"
@@ -106,7 +108,7 @@ class DeskAccess:
     ) -> StoredMessage | None:
         """Return the caller's reply or note with the id ``message_id``; None if there is none.
 
-        ``at_desk`` is the conversation; None if it has left the desk, which does not hide the message.
+        ``at_desk`` is the conversation; None if it has left the desk, where the message can still be found.
         """
         thread = at_desk.thread if at_desk is not None else await self._read_thread(scope, thread_id)
         if thread is None:
@@ -120,10 +122,10 @@ class DeskAccess:
     async def find_repeated(
         self, scope: Scope, thread_id: str, make_request: MakeRequest, *, transferred_to: str | None = None
     ) -> Thread | None:
-        """Return the thread if the caller has already ended its last visit to a desk by this request; None otherwise.
+        """Return the thread if the caller has already ended its last visit to a desk by this request; otherwise None.
 
-        ``make_request`` returns the request for a visit. ``transferred_to`` is the desk that the request transfers to:
-        the conversation may still be there.
+        ``make_request`` returns the request for a visit. ``transferred_to`` is the desk that the request transfers to,
+        where the conversation may be by now.
         """
         thread = await self._read_thread(scope, thread_id)
         if thread is None:
@@ -143,7 +145,7 @@ class DeskAccess:
         return thread if is_same and await self._read_first_message(owner, thread, turn) is not None else None
 
     async def _read_first_message(self, owner: Scope, thread: Thread, turn: TurnRecord | None) -> StoredMessage | None:
-        """Return the first message of the turn's run; None if that has not been committed."""
+        """Return the first message of the turn's run; None if the run has not been committed."""
         if turn is None or turn.first_ordinal >= thread.next_ordinal:
             return None
         first_ordinal = turn.first_ordinal
@@ -153,7 +155,7 @@ class DeskAccess:
         return messages[0] if messages and messages[0].id == turn.message_id else None
 
     async def read(self, scope: Scope, thread_id: str, *, once: Once | None = None) -> Thread | None:
-        """Return a conversation at one of the caller's desks, from its session on; None if it is at none of them.
+        """Return a conversation at one of the caller's desks, readable from its session on; None if at none of them.
 
         Reads are audited, those with the same ``once`` only once.
         """
@@ -197,10 +199,10 @@ class DeskAccess:
                 break
         return notes[-MAX_NOTES:]
 
-    async def begin_events(self, scope: Scope, thread: Thread, after: int) -> int:
+    async def find_first_readable(self, scope: Scope, thread: Thread, after: int) -> int:
         """Return the sequence number after which the reader of ``thread`` may read: ``after``, or a higher one.
 
-        Earlier sessions are not for people of a desk.
+        People of a desk may not read earlier sessions.
         """
         first = thread.first_readable
         if first is None:
@@ -219,13 +221,13 @@ class DeskAccess:
         limit: int,
         cursor: str | None,
     ) -> tuple[Sequence[Thread], str | None]:
-        """Return the conversations at the caller's desks, those that came first before the others, and the next cursor.
+        """Return the conversations at the caller's desks in the order of their arrival, and the next cursor.
 
-        A page may have fewer than ``limit`` and still be followed by another, because it ends after ``MAX_SEARCHED``.
-        Raises ``Forbidden`` and ``InvalidRequest``.
+        A page that ends after ``MAX_SEARCHED`` may have fewer than ``limit`` and still be followed by another. Raises
+        ``Forbidden`` and ``InvalidRequest``.
         """
         scope.require(Permission.DESK_ANSWER, "desk.list")
-        desks = [desk.id for desk in await self.desks_of(scope) if desk_id in (None, desk.id)]
+        desks = [desk.id for desk in await self.list_desks(scope) if desk_id in (None, desk.id)]
         if desk_id is not None and not desks:
             raise Forbidden(f"You answer for no desk {desk_id[:80]!r}.", action="desk.list")
         after = _decode(cursor) if cursor is not None else None
@@ -264,7 +266,7 @@ class DeskAccess:
         return any(desk is not None and may_answer(scope, desk) for desk in desks)
 
     async def _read_thread(self, scope: Scope, thread_id: str) -> Thread | None:
-        """Return a thread of the tenant if the caller may answer desks; None otherwise, and if there is none."""
+        """Return a thread of the tenant if it exists and the caller may answer desks; None otherwise."""
         if not scope.has(Permission.DESK_ANSWER):
             return None
         try:
@@ -274,7 +276,7 @@ class DeskAccess:
 
 
 def may_answer(scope: Scope, agent: AgentDefinition) -> bool:
-    """Return whether the caller is one of the people of a desk; False for an agent that is none."""
+    """Return whether the caller is one of the people of a desk; False for an agent that is not a desk."""
     if agent.desk is None or not scope.has(Permission.DESK_ANSWER):
         return False
     return agent.desk.permission is None or scope.has(agent.desk.permission)

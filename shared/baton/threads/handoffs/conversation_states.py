@@ -1,4 +1,4 @@
-"""Load and store the conversation state: read when a run begins, written before it is committed."""
+"""The conversation state of threads: loaded when a run begins, and stored before the run is committed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ logger = Logger(child=True)
 RETURN_AFTER = timedelta(minutes=10)
 """The time after a workflow's last change from which its user is asked whether to continue it."""
 MAX_WAITING_SHOWN = 50
-"""The number from which waiting conversations are not counted further."""
+"""The largest number of waiting conversations that is shown."""
 MAX_COUNTED = 200
 """Conversations of a desk that are read to count the waiting ones."""
 
@@ -76,18 +76,20 @@ class ConversationStates:
         resumable = [*([offer] if offer is not None else []), *others][:MAX_RESUMABLE]
         return replace(conversation, offer=offer, resumable=tuple(resumable))
 
-    async def handoff(self, thread: Thread, scope: Scope, change: ConversationChange | None) -> HandoffRequest | None:
-        """Return the handoff in which a run with this ``change`` takes place, before its commit; None for none."""
+    async def read_handoff(
+        self, thread: Thread, scope: Scope, change: ConversationChange | None
+    ) -> HandoffRequest | None:
+        """Return the handoff in which a run with this ``change`` takes place, before its commit; None without one."""
         for request in change.handoffs if change is not None else ():
             if request.outcome is None or request.child_thread_id is not None:
                 return request
         handoff_place = thread.conversation.handoff
         return await self.handoffs.get(scope, thread.id, handoff_place) if handoff_place is not None else None
 
-    async def unfinished(self, scope: Scope, workflow_id: str) -> Workflow:
-        """Return the caller's own workflow that can be continued, in whichever thread it is.
+    async def find_unfinished(self, scope: Scope, workflow_id: str) -> Workflow:
+        """Return the caller's own workflow, from any thread, if it can be continued.
 
-        Raises ``WorkflowUnavailable``.
+        Raises ``WorkflowUnavailable`` if it cannot.
         """
         workflow = await self.workflows.find(scope, workflow_id)
         if workflow is None or not workflow.is_unfinished(self.clock.now()):
@@ -128,7 +130,7 @@ class ConversationStates:
             await self.workflows.put(lease, released)
 
     async def keep(self, lease: Lease, change: ConversationChange) -> ConversationState:
-        """Apply a run's change: write its handoffs, workflows and procedures. A repetition changes nothing.
+        """Apply a run's change: write its handoffs, workflows and skills. A repetition changes nothing.
 
         Returns the conversation state to commit, without a workflow that was continued in another thread meanwhile.
         Raises ``LeaseLost`` and ``StoreUnavailable``.
@@ -143,7 +145,7 @@ class ConversationStates:
                         lease.thread.agent_id, resumable=conversation.resumable, data=conversation.data
                     )
             else:
-                await self._produce(lease, workflow)
+                await self._publish_skill(lease, workflow)
         requests = [self._end_if_moved(request, conversation) for request in change.handoffs]
         await gather_all(
             *(self.handoffs.put(lease, request) for request in requests),
@@ -157,9 +159,9 @@ class ConversationStates:
         return conversation
 
     async def leave_desk(self, scope: Scope, before: Thread, after: ConversationState) -> None:
-        """Remove the thread from the list of the desk that it has left with a commit, if it has left one.
+        """Remove the thread from the list of a desk that it has left with a commit.
 
-        Readers of the list remove what this misses.
+        A failure is not raised, because readers of the list remove such entries.
         """
         former_place = DeskPlace.of(before.id, before.conversation)
         if former_place is not None and former_place != DeskPlace.of(before.id, after):
@@ -178,7 +180,9 @@ class ConversationStates:
             return None
         return min(waiting, MAX_WAITING_SHOWN)
 
-    async def desk_check_at(self, scope: Scope, before: ConversationState, after: ConversationState) -> datetime | None:
+    async def find_desk_check_time(
+        self, scope: Scope, before: ConversationState, after: ConversationState
+    ) -> datetime | None:
         """Return when the sweeper checks a thread whose state at a desk has changed; None if it has not changed."""
         if after.desk is None or (before.desk is not None and _get_status(before.desk) == _get_status(after.desk)):
             return None
@@ -187,7 +191,7 @@ class ConversationStates:
         return check_desk(agent.desk if agent is not None else None, after.desk, now).at or now
 
     def leave(self, conversation: RunningConversation, outcome: HandoffOutcome) -> RunningConversation:
-        """Return to the main agent if a specialist is active, and save its workflow if that can be continued."""
+        """Return the conversation with the main agent active, and its workflow saved if that can be continued."""
         is_with_main = conversation.agent.id == conversation.main.id
         if conversation.handoff is None and conversation.workflow is None and is_with_main:
             return conversation
@@ -204,12 +208,14 @@ class ConversationStates:
         change = self.leave(conversation, HandoffOutcome.CLOSED).change
         return resumable if change is None else (await self.keep(lease, change)).resumable
 
-    async def events_of_change(self, scope: Scope, thread: Thread, after: ConversationState) -> Iterable[BaseEvent]:
+    async def list_events_of_change(
+        self, scope: Scope, thread: Thread, after: ConversationState
+    ) -> Iterable[BaseEvent]:
         """Return the events that show clients a change of the conversation state outside a run."""
         before = thread.conversation
         agents = await self.agents.of(scope)
         state = conversation_state(agents.describe, after, thread.agent_id, thread.status).wire()
-        # Not from current definitions: clients have the state that the former ones produced.
+        # Compare stored states, because clients have the state that former definitions produced.
         changed = {
             "activeAgent": before.agent_id != after.agent_id,
             "workflow": before.workflow != after.workflow,
@@ -248,10 +254,10 @@ class ConversationStates:
         return not is_open_elsewhere and self.clock.now() - workflow.updated_at >= RETURN_AFTER
 
     def _check_specialist(self, conversation: RunningConversation, scope: Scope) -> RunningConversation:
-        """Return the conversation with the reason, if there is one, for which the specialist cannot continue.
+        """Return the conversation with the reason for which its specialist cannot continue, if there is one.
 
         At a desk the thread's state decides, not the record of the handoff: an attempt that returned from the desk may
-        have died before its commit, and the agent would answer the words with which the user has left.
+        have died before its commit. By the record, the main agent would answer the message with which the user left.
         """
         handoff = conversation.handoff
         if conversation.desk is not None and handoff is not None and handoff.outcome is not None:
@@ -279,8 +285,8 @@ class ConversationStates:
             return conversation
         return replace(conversation.with_workflow(resumed.workflow), redefined=resumed.changed)
 
-    async def _produce(self, lease: Lease, workflow: Workflow) -> None:
-        """Publish the skill of a workflow that makes one, once it is completed."""
+    async def _publish_skill(self, lease: Lease, workflow: Workflow) -> None:
+        """Publish the skill of a completed workflow that makes one."""
         agents = await self.agents.in_session(lease.scope, lease.thread)
         agent = agents.describe(workflow.agent_id)
         makes_skills = agent is not None and agent.workflow is not None and agent.workflow.produces == "skill"
@@ -292,7 +298,7 @@ class ConversationStates:
                 count(Metric.SKILLS_NOT_PUBLISHED)
 
     def _end_if_moved(self, request: HandoffRequest, conversation: ConversationState) -> HandoffRequest:
-        """Return the request, as closed if its workflow has moved to another thread meanwhile."""
+        """Return the request, closed if its workflow has moved to another thread meanwhile."""
         if request.outcome is None and conversation.handoff != request.place:
             return request.end(HandoffOutcome.CLOSED, self.clock.now())
         return request

@@ -37,9 +37,9 @@ SPECIALIST = "specialist"
 MAX_COPIED = 200
 """The largest number of messages of the parent that a fork begins with."""
 AT_ONCE = 16
-"""Messages that are written at the same time."""
+"""The number of messages that are written concurrently."""
 PAGE = 100
-"""Messages that are read at once."""
+"""The number of messages in a page."""
 MAX_READS = 3
 """Pages that are searched for an answer of a fork. A long message may fill a page alone."""
 FIRST_SESSION = 1
@@ -83,8 +83,8 @@ class Forks:
     ) -> Thread:
         """Branch one of the caller's conversations. The fork's main agent is ``agent_id``.
 
-        Its messages do not reach the parent by themselves: see ``turns.merges``. Raises ``ThreadUnavailable``
-        (audited), ``UnknownAgent`` (also for a remote agent and a desk) and ``StoreUnavailable``.
+        The fork's messages reach the parent only by a merge (``turns.merges``). Raises ``ThreadUnavailable`` (audited),
+        ``UnknownAgent`` (also for a remote agent and a desk) and ``StoreUnavailable``.
         """
         async with refusals_audited(self.audit, scope, parent_thread_id, "thread.fork", {"agentId": agent_id}):
             parent = await get_own_thread(self.store, scope, parent_thread_id)
@@ -111,9 +111,9 @@ class Forks:
         keeps_calls: bool = False,
         pinned: Mapping[str, int] | None = None,
     ) -> None:
-        """Make a fork of the caller's that begins with copies of ``copied``. Raises ``ThreadBusy``.
+        """Make a fork for the caller that begins with copies of ``copied``. Raises ``ThreadBusy``.
 
-        ``keeps_calls``: the copies have the tool calls of their messages. ``pinned``: the versions of agents that it
+        With ``keeps_calls`` the copies keep their tool calls. ``pinned`` has the versions of agents that the fork
         keeps.
         """
         lease_request = self._make_lease_request(child_id, parent_id, agent)
@@ -127,7 +127,7 @@ class Forks:
             else:
                 await self.store.release(lease)
 
-    async def history(
+    async def read_fork(
         self, scope: Scope, handoff: HandoffRequest, window: HistoryWindow, *, token_budget: int
     ) -> ReadHistory:
         """Return the newest messages of a specialist's fork in its window, within ``token_budget``."""
@@ -151,7 +151,7 @@ class Forks:
             await self._write(lease, exchange, copied, is_known=turn is not None)
 
     async def extend_again(self, scope: Scope, handoff: HandoffRequest, messages: Sequence[StoredMessage]) -> None:
-        """Complete the fork after a worker died between the answer and the fork; ``messages`` are the parent's.
+        """Extend the fork after a worker has died between the answer and the fork. ``messages`` are the parent's.
 
         Afterwards the fork contains the specialist's messages of the parent. Nothing happens if it has them already, or
         if none of the messages comes from a fork.
@@ -164,8 +164,8 @@ class Forks:
             run = Run(last.run_id, messages[0].id, last.attempt)
             await self.extend(scope, ForkedExchange(handoff, agent, run, messages[0], answers))
 
-    async def newest_answer(self, scope: Scope, fork_thread_id: str) -> tuple[Thread, StoredMessage]:
-        """Return a fork of the caller's and its last answer.
+    async def find_newest_answer(self, scope: Scope, fork_thread_id: str) -> tuple[Thread, StoredMessage]:
+        """Return the caller's fork and its last answer.
 
         Raises ``ThreadUnavailable``, ``NotAFork``, ``NothingToMerge``, and ``ThreadLed`` for a fork whose answers are
         merged anyway.
@@ -180,7 +180,7 @@ class Forks:
                 return fork, answer
         raise NothingToMerge
 
-    async def answer(self, scope: Scope, fork_thread_id: str, message_id: str) -> StoredMessage:
+    async def find_answer(self, scope: Scope, fork_thread_id: str, message_id: str) -> StoredMessage:
         """Return a recent answer of an agent in a fork. Raises ``ThreadUnavailable`` and ``NothingToMerge``."""
         fork = await self.store.get_thread(scope, fork_thread_id)
         async with contextlib.aclosing(self._list_answers(scope, fork)) as answers:
@@ -252,9 +252,10 @@ class Forks:
         next_ordinal = first + len(copied)
         turn = TurnRecord(question.id, run.run_id, content_digest(question.content), next_ordinal, lease.fence)
         await (self.store.reopen_turn if is_known else self.store.open_turn)(lease, turn)
-        shows = exchange.handoff.show_tool_calls
+        keeps_calls = exchange.handoff.show_tool_calls
         new_messages = [
-            self._copy(message, first + index, keeps_calls=shows) for index, message in enumerate((*copied, question))
+            self._copy(message, first + index, keeps_calls=keeps_calls)
+            for index, message in enumerate((*copied, question))
         ]
         new_messages += [
             replace(message, ordinal=next_ordinal + number, fence=0, end=None)

@@ -21,7 +21,7 @@ TITLE = "Sandbox: {title}"
 MAX_TITLE = 110
 """Characters of the copied conversation's title in that of the sandbox."""
 PAGE = 100
-"""Messages that are read at once."""
+"""The number of messages in a page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +36,11 @@ class Sandboxes:
     clock: Clock
 
     async def make(self, scope: Scope, source: Thread, message_id: str, *, is_answered: bool) -> Thread:
-        """Copy the conversation up to a user message, with its answer or without it and the message.
+        """Copy the conversation up to a user message: with it and its answer if ``is_answered``, else without both.
 
-        The copy is the caller's own, without the personal data that the caller may not see. The agent that answered is
-        its main agent, unless it is a remote agent. The caller must be allowed to read ``source``. Raises ``NotFound``
-        for a message that does not exist (yet), ``UnknownAgent``, ``ThreadBusy`` and ``StoreUnavailable``.
+        The copy belongs to the caller, and lacks the personal data that the caller may not see. The agent that answered
+        is its main agent, unless it is a remote agent. The caller must be allowed to read ``source``. Raises
+        ``NotFound`` for a message that does not exist (yet), ``UnknownAgent``, ``ThreadBusy`` and ``StoreUnavailable``.
         """
         question = await self.store.find_message(scope, source, message_id)
         if question is None:
@@ -62,7 +62,7 @@ class Sandboxes:
         return await self.store.keep_made_title(scope, child_id, title=title, preview=None)
 
     async def _read_before(self, scope: Scope, source: Thread, end: int) -> list[StoredMessage]:
-        """Return the newest messages of the branch below an ordinal; whole turns if possible."""
+        """Return the newest messages of the branch below the ordinal ``end``, in whole turns if possible."""
         if end == 0:
             return []
         branch = source.continued_from(end - 1)

@@ -89,7 +89,7 @@ class SkillMaking:
     async def check(self, scope: Scope, agent_id: str, workflow: Workflow) -> str:
         """Return a note on the sample messages that approved procedures answer first; empty if there are none.
 
-        Raises ``IllegalTransition`` if the skill's name is taken, or if it would be one too many for the user.
+        Raises ``IllegalTransition`` if the skill's name is taken, or if the user has reached the limit of skills.
         """
         fields = collected_fields(workflow.data)
         name = fields.get("name")
@@ -98,7 +98,7 @@ class SkillMaking:
                 f"The name {name!r} is taken by an approved procedure, which no skill replaces. Choose another name"
             )
         if workflow.status is not WorkflowStatus.COMPLETED:
-            return await self._describe_rivals(scope, agent_id, workflow)
+            return await self._describe_answered_samples(scope, agent_id, workflow)
         own = await self.skills.in_use(scope, agent_id)
         if len(own) >= MAX_PRIVATE and all(procedure.slug != slug_of(str(name)) for procedure in own):
             raise IllegalTransition(
@@ -127,7 +127,7 @@ class SkillMaking:
         )
         return skill
 
-    async def _describe_rivals(self, scope: Scope, agent_id: str, workflow: Workflow) -> str:
+    async def _describe_answered_samples(self, scope: Scope, agent_id: str, workflow: Workflow) -> str:
         samples = _list_samples(workflow)
         if not samples:
             return ""

@@ -32,14 +32,14 @@ class ChangeNotifications:
     """
 
     queue: Callable[[], PushQueue]
-    """Returns the queue. Only threads with configurations, and tenants with webhooks, need it."""
+    """A function that returns the queue, for threads with configurations and tenants with webhooks."""
     webhooks: Callable[[], WebhookSettings]
-    """Returns the current webhooks. Raises ``BatonError`` if there are no settings."""
+    """A function that returns the current webhooks. It raises ``BatonError`` if there are no settings."""
 
     def reach_webhooks(self, tenant_id: str, events: Iterable[WebhookEvent]) -> bool:
-        """Return whether a webhook gets one of these events of the tenant. It costs no request.
+        """Return whether a webhook gets one of these events of the tenant. No request is made.
 
-        True if the settings cannot be read: the function that sends what is queued checks again.
+        Returns True if the settings cannot be read, because the function that sends notifications checks again.
         """
         try:
             return self.webhooks().wants(tenant_id, events)
@@ -47,26 +47,33 @@ class ChangeNotifications:
             return True
 
     async def note_run_began(self, lease: Lease, run_id: str, root: str | None) -> bool:
-        """Queue that a run has begun, of the task ``root`` if that is known. Return whether the queue has it."""
+        """Queue the beginning of a run. Return whether it is queued.
+
+        ``root`` is the id of the run's A2A task; None if it is not known.
+        """
         return await self._send(_make_change(lease, ChangeKind.BEGAN, run_id=run_id, root=root))
 
     async def note_run_ended(
         self, lease: Lease, run_id: str, root: str | None, *, ends_session: bool, desk: DeskChange | None = None
     ) -> bool:
-        """Queue that a run ends, with ``ends_session`` also the session, which concerns other tasks too.
+        """Queue the end of a run. Return whether it is queued.
 
-        ``desk`` is the run's effect on a desk. Return whether the queue has it.
+        ``root`` is the id of the run's A2A task; None if it is not known. With ``ends_session`` the session ends too,
+        which concerns its other tasks. ``desk`` is the run's effect on a desk.
         """
         fields = {"first_ordinal": lease.thread.episode_first_ordinal} if ends_session else {"root": root}
         return await self._send(_make_change(lease, ChangeKind.ENDED, run_id=run_id, desk=desk, **fields))
 
     async def note_session_closed(self, lease: Lease, desk: DeskChange | None = None) -> bool:
-        """Queue that the session ends. ``desk`` is the effect on a desk. Return whether the queue has it."""
+        """Queue the end of the session. ``desk`` is its effect on a desk. Return whether it is queued."""
         first_ordinal = lease.thread.episode_first_ordinal
         return await self._send(_make_change(lease, ChangeKind.CLOSED, desk=desk, first_ordinal=first_ordinal))
 
     async def note_mark(self, scope: Scope, thread_id: str, root: str, mark: str) -> bool:
-        """Queue that a task was cancelled, or that its message was refused. The same ``mark`` is sent once."""
+        """Queue the cancellation of a task, or the refusal of its message. Return whether it is queued.
+
+        Each ``mark`` is sent once.
+        """
         return await self._send(
             ThreadChange(
                 tenant_id=scope.tenant_id,

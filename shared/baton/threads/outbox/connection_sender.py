@@ -29,7 +29,7 @@ WORKER_SECONDS = 3.0
 TRIES = 3
 """Attempts at a frame that the gateway refuses, unless the frame itself is at fault."""
 MAX_BACKLOG = 4 * 1024 * 1024
-"""Bytes that may wait for one connection. Beyond that they are dropped: its client sees a gap and asks for them."""
+"""The largest backlog of a connection in bytes. A larger one is dropped: its client asks for the events."""
 
 
 class ConnectionSender:
@@ -49,7 +49,7 @@ class ConnectionSender:
         self._wake = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
-        self._has_complained = False
+        self._has_logged_failure = False
         self._task = in_background(self._work(), "sending to a connection")
 
     def add(self, events: Sequence[EncodedEvent]) -> bool:
@@ -96,7 +96,7 @@ class ConnectionSender:
                 continue
             except ConnectionGone:
                 self._idle.set()
-                with contextlib.suppress(BatonError):  # the next run or its TTL removes what is left
+                with contextlib.suppress(BatonError):  # the next run or its TTL removes the entry
                     await self._forget()
                 return
             except Exception as failure:  # noqa: BLE001 - a later frame may pass
@@ -108,10 +108,10 @@ class ConnectionSender:
             self._backlog.remove(events_in_frame)
 
     def _give_up(self, failure: Exception) -> None:
-        """Count a frame that was not sent. The first one is logged: the next ones fail for the same reason."""
+        """Count a frame that was not sent. Only the first is logged, because the others fail for the same reason."""
         count(Metric.FRAMES_REFUSED)
-        if not self._has_complained:
-            self._has_complained = True
+        if not self._has_logged_failure:
+            self._has_logged_failure = True
             logger.error("frame not sent", connection_id=self._connection_id, exc_info=failure)
 
 

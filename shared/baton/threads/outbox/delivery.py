@@ -109,9 +109,9 @@ class Delivery:
         """
         self._recent += events
         if self._senders:
-            ready = encode(events)
+            encoded_events = encode(events)
             for connection_id in list(self._senders):
-                self._add_events(connection_id, ready)
+                self._add_events(connection_id, encoded_events)
 
     async def drain(self) -> None:
         """Wait until every connection has all events, for at most three seconds. Slower clients resume from the log."""

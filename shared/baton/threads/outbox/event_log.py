@@ -16,11 +16,11 @@ from baton.ports.threads.leases import Lease
 from baton.ports.threads.stream_log import LogPiece, StreamLog
 
 FIRST_PIECE_SECONDS = 1.0
-"""Seconds from the first text to the first piece while somebody reads the log."""
+"""Seconds from the first text until the first piece is written, while somebody reads the log."""
 PIECE_SECONDS = 2.0
-"""Seconds from the first text of a later piece to the writing of it, while somebody reads the log."""
+"""Seconds from the first text of a later piece until the piece is written, while somebody reads the log."""
 MAX_SECONDS = 5.0
-"""Seconds from the first event of a piece to the writing of it, if nobody reads the log. A piece costs a write unit."""
+"""Seconds from the first event of a piece until the piece is written. A piece costs a write unit."""
 STREAMED = frozenset({"TEXT_MESSAGE_CONTENT", "REASONING_MESSAGE_CONTENT"})
 """Events that users read as they arrive, and that are logged soon."""
 _IS_TEXT = "result_is_text"
@@ -60,11 +60,11 @@ class EventLog:
 
     @property
     def piece_due(self) -> float:
-        """The event loop time at which the next piece is due: after five seconds.
+        """The event loop time at which the next piece is due: five seconds after its first event.
 
-        While somebody reads the log, it is due a second or two after text. Visible thinking counts as text. The first
-        events of a run wait for it, so that a model's silence before its first word costs no write. Watching
-        connections need no log: a worker gives a new one everything that is not logged.
+        While somebody reads the log, the piece is due a second or two after its first text. Visible thinking counts as
+        text. Other events wait for text, so that a model's silence before its first word costs no write. Connections
+        need no log: the worker sends a new connection all events that are not logged.
 
         After a takeover the first piece is due with its first event, because clients have been waiting for an event.
         """
@@ -168,7 +168,7 @@ def to_logged(event: Event) -> dict[str, Any]:
 def restore(body: dict[str, Any], stamp: RunStamp, seq: int, *, question: StoredMessage | None, text: str) -> Event:
     """Return the full event for the output of ``to_logged`` or ``EventLog.tail``.
 
-    ``text`` is the text of the run's last message.
+    ``question`` is the message that the run answers, if it is known, and ``text`` the text of the run's last message.
     """
     whole = dict(body)
     if "span" in whole:
@@ -200,16 +200,16 @@ async def log_outside_run(log: StreamLog, lease: Lease, bodies: Sequence[BaseEve
 
     Raises ``LeaseLost``.
     """
-    piece = EventLog(log, RunStamp(lease.thread_id, None, 1), first_seq=lease.first_seq)
-    jump = jump_from(lease)
+    event_log = EventLog(log, RunStamp(lease.thread_id, None, 1), first_seq=lease.first_seq)
+    jump = find_jump(lease)
     if jump is not None:
         bodies[0].metadata = {"previousSeq": jump}
-    numbered = [piece.number(body) for body in bodies]
-    await piece.write_piece(lease)
-    return numbered, piece.last_seq
+    numbered = [event_log.number(body) for body in bodies]
+    await event_log.write_piece(lease)
+    return numbered, event_log.last_seq
 
 
-def jump_from(lease: Lease) -> int | None:
+def find_jump(lease: Lease) -> int | None:
     """Return the last committed sequence number if the lease's first number leaves a gap after it; otherwise None.
 
     Clients continue after this gap.

@@ -20,7 +20,7 @@ NOTE_SECONDS = 30.0
 """Seconds after which a reader marks the log as read again: half of the time for which the mark is valid."""
 
 WhenDead = Callable[[Thread, LeaseMark], Awaitable[bool]]
-"""Called with the lease of a run's dead worker; returns whether to continue to follow."""
+"""A function that is called with the lease of a run's dead worker, and returns whether to follow the run further."""
 
 
 class Follower:
@@ -74,10 +74,10 @@ class Follower:
                         return
             await asyncio.sleep(self._poll_seconds)
 
-    async def events_of_run(
+    async def follow_run(
         self, scope: Scope, thread_id: str, run_id: str, *, seconds: float, when_dead: WhenDead
     ) -> AsyncGenerator[Event, None]:
-        """Yield the events of the run in progress from its beginning, none if it has ended.
+        """Yield the events of the run in progress from its beginning; none if it has ended.
 
         Ends with the run, after ``seconds``, or when ``when_dead`` returns False for a dead worker.
         """

@@ -18,7 +18,7 @@ _ENDS_OF_A_RUN = {"RUN_FINISHED", "RUN_ERROR"}
 def find_beginning(thread: Thread, after: int) -> int:
     """Return the sequence number after which to read, for a reader who has the events up to ``after``.
 
-    Of the run in progress, all events are read: personal data may be split between two pieces of a text.
+    All events of the run in progress are read, because personal data may be split between two pieces of a text.
     """
     return thread.last_seq if thread.last_seq < after <= thread.reserved_seq else after
 
@@ -29,7 +29,7 @@ class ReaderEvents:
 
     readers: Readers
     after: int
-    """The last event that the reader has. Earlier ones are read, for the texts that began in them, and not sent."""
+    """The number of the reader's last event. Earlier events are read, for texts that begin in them, but not sent."""
     _texts: dict[tuple[str, str], list[Event]] = field(default_factory=dict)
 
     async def take(self, events: Iterable[Event]) -> list[Event]:
@@ -37,29 +37,30 @@ class ReaderEvents:
         ready: list[Event] = []
         for event in events:
             kind, _, step = event.type.rpartition("_")
-            # Texts of a message and of a call may have the same id.
-            text = kind, str(event.body.get(_TEXTS.get(kind, "")))
+            # A text of a message and a text of a call may have the same id.
+            key = kind, str(event.body.get(_TEXTS.get(kind, "")))
             if kind in _TEXTS and step in ("CONTENT", "ARGS"):
                 # A text whose beginning was not seen is not sent: half a telephone number is not recognised.
-                self._texts.get(text, []).append(event)
+                self._texts.get(key, []).append(event)
                 continue
             if kind in _TEXTS and step == "START":
-                self._texts[text] = []
+                self._texts[key] = []
             elif kind in _TEXTS and step == "END":
-                ready += await self._join_text(text, event)
+                ready += await self._join_text(key, event)
             elif event.type in _ENDS_OF_A_RUN:
-                for open_text in list(self._texts):
-                    ready += await self._join_text(open_text, event)
+                for open_key in list(self._texts):
+                    ready += await self._join_text(open_key, event)
             if event.seq is None or event.seq > self.after:
                 ready.append(await self._redact(event))
         return ready
 
-    async def _join_text(self, text: tuple[str, str], end: Event) -> list[Event]:
+    async def _join_text(self, key: tuple[str, str], end: Event) -> list[Event]:
         """Return a complete text as one event, for readers who do not have its end yet.
 
-        It has the number of its last piece. A reader who resumes after that gets later events again, and drops them.
+        The event has the number of the text's last piece. A reader who resumes after it gets later events again, and
+        drops them.
         """
-        pieces = self._texts.pop(text, [])
+        pieces = self._texts.pop(key, [])
         if not pieces or (end.seq is not None and end.seq <= self.after):
             return []
         whole = "".join(str(piece.body.get("delta", "")) for piece in pieces)

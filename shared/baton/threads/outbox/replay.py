@@ -28,7 +28,7 @@ from baton.threads.outbox.event_log import restore
 LOG_RETENTION = timedelta(hours=24)
 """The time for which the log keeps events."""
 SNAPSHOT_MESSAGES = 50
-"""The newest messages, in the snapshot for a client that missed too much."""
+"""The number of newest messages in the snapshot for a client that missed too much."""
 MAX_PAGES = 10
 """Pages of messages that a replay reads at most, each of 50 messages and about 1 MB at most."""
 
@@ -86,18 +86,18 @@ class Replays:
             scope, thread, after if read.is_whole else read.pieces[0].first_seq
         )
         pieces = _select_valid(read.pieces, thread, messages)
-        segments = [*_from_pieces(thread.id, pieces), *_from_tails(thread.id, messages)]
+        segments = [*_list_piece_segments(thread.id, pieces), *_list_tail_segments(thread.id, messages)]
         is_cut = not read.is_whole or begin is not None
         if begin is not None:
             segments = [segment for segment in segments if segment.first_seq >= begin]
-        segments = _without_dead(sorted(segments, key=lambda segment: segment.first_seq))
+        segments = _drop_dead(sorted(segments, key=lambda segment: segment.first_seq))
         segments = [segment for segment in segments if segment.last_seq > after]
         last_seq = max([thread.last_seq, *(segment.last_seq for segment in segments)])
         # Events are posted before they are logged, so a client may be ahead of the log.
         if after > max(last_seq, thread.reserved_seq):
             raise InvalidSequence
         last_seq = max(last_seq, after)
-        is_whole = not is_cut and _reach(segments, after, last_seq)
+        is_whole = not is_cut and _is_continuous(segments, after, last_seq)
         events = tuple(
             restore(body, segment.stamp, seq, question=_find_question(segment, messages), text=segment.text)
             for segment in segments[0 if is_whole else _find_last_whole(segments) :]
@@ -110,7 +110,7 @@ class Replays:
             snapshot = unsequenced(messages_snapshot(page.messages), threadId=thread.id)
         return Replay(events, last_seq, snapshot)
 
-    async def of_run(self, scope: Scope, thread: Thread, messages: Sequence[StoredMessage]) -> list[Event]:
+    async def replay_run(self, scope: Scope, thread: Thread, messages: Sequence[StoredMessage]) -> list[Event]:
         """Return the events of a finished run: the original events while the log has them, otherwise the short form."""
         question, last = messages[0], messages[-1]
         end = last.end
@@ -119,10 +119,10 @@ class Replays:
             segments = [
                 *(
                     segment
-                    for segment in _from_pieces(thread.id, read.pieces)
+                    for segment in _list_piece_segments(thread.id, read.pieces)
                     if segment.stamp.run_id == question.run_id
                 ),
-                *_from_tails(thread.id, messages),
+                *_list_tail_segments(thread.id, messages),
             ]
             segments = [segment for segment in segments if segment.first_seq >= end.first_seq]
             if _is_gapless(segments, end.first_seq):
@@ -131,7 +131,7 @@ class Replays:
                     for segment in segments
                     for seq, body in enumerate(segment.bodies, segment.first_seq)
                 ]
-        return short_form(thread.id, messages)
+        return make_short_form(thread.id, messages)
 
     async def _read_messages_since(
         self, scope: Scope, thread: Thread, after: int
@@ -168,7 +168,7 @@ class Replays:
         return messages, None
 
 
-def short_form(thread_id: str, messages: Sequence[StoredMessage]) -> list[Event]:
+def make_short_form(thread_id: str, messages: Sequence[StoredMessage]) -> list[Event]:
     """Return a run whose events are no longer stored: its messages as a snapshot between its start and end events."""
     question, last = messages[0], messages[-1]
     run_id = question.run_id
@@ -223,7 +223,7 @@ def _select_valid(pieces: Iterable[LogPiece], thread: Thread, messages: Iterable
     return [piece for piece in pieces if is_valid(piece)]
 
 
-def _without_dead(segments: Sequence[_Segment]) -> list[_Segment]:
+def _drop_dead(segments: Sequence[_Segment]) -> list[_Segment]:
     """Return the segments without those in the gap of a later segment: a dead worker's events, never committed."""
     jumps = [(segment.previous_seq, segment.first_seq) for segment in segments if segment.previous_seq is not None]
     return [segment for segment in segments if not any(before < segment.first_seq < after for before, after in jumps)]
@@ -244,13 +244,13 @@ def _find_question(segment: _Segment, messages: Sequence[StoredMessage]) -> Stor
     return question if question is not None and question.run_id == segment.stamp.run_id else None
 
 
-def _from_pieces(thread_id: str, pieces: Iterable[LogPiece]) -> list[_Segment]:
+def _list_piece_segments(thread_id: str, pieces: Iterable[LogPiece]) -> list[_Segment]:
     return [
         _Segment(RunStamp(thread_id, piece.run_id, piece.attempt), piece.first_seq, piece.events) for piece in pieces
     ]
 
 
-def _from_tails(thread_id: str, messages: Iterable[StoredMessage]) -> list[_Segment]:
+def _list_tail_segments(thread_id: str, messages: Iterable[StoredMessage]) -> list[_Segment]:
     return [
         _Segment(
             RunStamp(thread_id, message.run_id, message.attempt), message.end.tail_seq, message.end.tail, message.text
@@ -260,7 +260,7 @@ def _from_tails(thread_id: str, messages: Iterable[StoredMessage]) -> list[_Segm
     ]
 
 
-def _reach(segments: Sequence[_Segment], after: int, last_seq: int) -> bool:
+def _is_continuous(segments: Sequence[_Segment], after: int, last_seq: int) -> bool:
     """Return whether the segments reach from ``after`` to ``last_seq`` without a gap, except those of takeovers."""
     seen = after
     for segment in segments:
@@ -274,7 +274,7 @@ def _reach(segments: Sequence[_Segment], after: int, last_seq: int) -> bool:
 def _find_last_whole(segments: Sequence[_Segment]) -> int:
     """Return the index of the first segment that begins a run and from which no event is missing to the end.
 
-    Without such a segment it is their number.
+    Returns the number of segments if there is no such segment.
     """
     start = len(segments)
     for index in range(len(segments) - 1, -1, -1):

@@ -24,7 +24,8 @@ from baton.ports.agents.chat_model import (
 ROUNDS = 30
 """Rounds of the event loop in which the first words are sent to the client, before more chunks are read.
 
-A fast model's chunks lie in the socket's buffer by then, and each round would read more of them first."""
+A fast model's chunks are in the socket's buffer by then, and would otherwise be read before anything is sent.
+"""
 STRIDE_SECONDS = 0.25
 """Interval between batches. Each batch is a post to every connection, billed and counted in an account-wide rate."""
 LONG_STRIDE_SECONDS = 0.5
@@ -34,7 +35,7 @@ LONG_AFTER_SECONDS = 2.0
 
 
 Take = Callable[[ModelChunk], None]
-"""Takes a chunk of an answer, in order. It neither waits nor fails."""
+"""A function that takes a chunk of an answer, in order. It neither waits nor fails."""
 
 
 async def read_batches(
@@ -185,7 +186,7 @@ class _Batches:
             self._failure = failure
 
     def _cut(self, *, is_last: bool = False) -> Iterator[ModelChunk]:
-        """Yield what has arrived, in slices that fit an event. The first half of a character waits for the second."""
+        """Yield the text so far, in slices that fit an event. The first half of a character waits for the second."""
         ready, self._pieces, self._size = [(kind, "".join(texts)) for kind, texts in self._pieces], [], 0
         if ready and not is_last and "\ud800" <= ready[-1][1][-1:] <= "\udbff":
             kind, text = ready.pop()
@@ -227,7 +228,10 @@ class AnswerLimit:
         self._room = room
 
     def cut(self, chunk: Chunk) -> Chunk | TextDelta | None:
-        """Return the chunk or its part within the limit; None if nothing is left. After the cut, ask for no others."""
+        """Return the chunk or its part within the limit; None if nothing is left.
+
+        Pass no further chunks once ``is_spent`` is True.
+        """
         if isinstance(chunk, ReasoningDelta):
             self._room -= utf8_size(chunk.text)
             self.is_spent = self._room < 0

@@ -71,9 +71,9 @@ def parse_message_request(
 ) -> MessageRequest:
     """Parse a message. Raises ``InvalidRequest``, ``UnsupportedPart`` and ``MessageTooLarge``.
 
-    ``content_field`` is the name of the content in errors. A request to answer an earlier message again has that
-    message's content, and its own is not read. Without a thread id, one is derived from tenant, user and message id,
-    so that a retry reaches the same thread.
+    ``content_field`` is the name of the content in errors. The content of a request to answer an earlier message again
+    is not read, because that message has the content. Without a thread id, one is derived from tenant, user and message
+    id, so that a retry reaches the same thread.
     """
     message_id = parse_message_id(message_id)
     if agent_id is not None and (not isinstance(agent_id, str) or not is_printable(agent_id, 64)):
@@ -207,7 +207,7 @@ def make_continue_request(thread_id: str, workflow_id: object, *, key: str, may_
 
 
 def make_merge_request(thread_id: str, fork_thread_id: str, answer_id: str) -> ActionRequest:
-    """Build the request to copy the answer ``answer_id`` of a fork into its parent. Repeats are the same request."""
+    """Build the request to copy the answer ``answer_id`` of a fork into its parent. It is the same each time."""
     about = f"{fork_thread_id}/{answer_id}"
     return _make_action_request(thread_id, ConversationAction.MERGE, fork_thread_id + answer_id, about)
 
@@ -328,7 +328,7 @@ def _parse_list(value: object, name: str, limit: int) -> Sequence[Mapping[str, A
 
 
 def _check_size(value: object, name: str, limit: int) -> None:
-    """Raise ``MessageTooLarge`` for more than ``limit`` bytes of JSON, ``InvalidRequest`` for a value that has none."""
+    """Raise ``MessageTooLarge`` for more than ``limit`` bytes of JSON, ``InvalidRequest`` for NaN and infinity."""
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except ValueError:

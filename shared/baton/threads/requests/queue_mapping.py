@@ -68,20 +68,20 @@ def make_queued_close(
 def make_queued_takeover(
     owner: Scope, thread_id: str, lease: LeaseMark | None, *, request_id: str
 ) -> queued.QueuedTakeover:
-    """Make the queue record that has the run of a worker with ``lease`` finished. It has no permissions."""
-    return queued.QueuedTakeover(**_make_common_fields(_without_rights(owner), thread_id, request_id), lease=lease)
+    """Make the queue record by which another worker finishes the run under ``lease``. It has no permissions."""
+    return queued.QueuedTakeover(**_make_common_fields(_drop_permissions(owner), thread_id, request_id), lease=lease)
 
 
 def make_queued_summary(scope: Scope, thread_id: str, due: SummaryDue) -> queued.QueuedSummary:
     """Make the queue record of a summary that is due. The queue drops repetitions for some minutes."""
     request_id = derive_record_id(thread_id, "summary", f"{due.thread_id} {due.agent_id} {due.below}")
-    return queued.QueuedSummary(**_make_common_fields(_without_rights(scope), thread_id, request_id), due=due)
+    return queued.QueuedSummary(**_make_common_fields(_drop_permissions(scope), thread_id, request_id), due=due)
 
 
 def make_queued_task_check(
     scope: Scope, thread_id: str, task_id: str, *, request_id: str, forgotten: queued.ForgottenTask | None = None
 ) -> queued.QueuedTaskCheck:
-    """Make the queue record that has a tool's task checked, or a ``forgotten`` one stopped."""
+    """Make the queue record that has a background task checked, or a ``forgotten`` one stopped."""
     fields = _make_common_fields(scope, thread_id, request_id)
     return queued.QueuedTaskCheck(**fields, task_id=task_id, forgotten=forgotten)
 
@@ -89,7 +89,7 @@ def make_queued_task_check(
 def make_queued_title(scope: Scope, thread_id: str, run_id: str) -> queued.QueuedTitle:
     """Make the queue record of the title that is due after a run. The queue drops repetitions for some minutes."""
     request_id = derive_record_id(thread_id, "title", run_id)
-    return queued.QueuedTitle(**_make_common_fields(_without_rights(scope), thread_id, request_id))
+    return queued.QueuedTitle(**_make_common_fields(_drop_permissions(scope), thread_id, request_id))
 
 
 def _make_common_fields(
@@ -111,5 +111,5 @@ def _make_common_fields(
     }
 
 
-def _without_rights(scope: Scope) -> Scope:
+def _drop_permissions(scope: Scope) -> Scope:
     return Scope(scope.tenant_id, scope.user_id)

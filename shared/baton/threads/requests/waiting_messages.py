@@ -33,11 +33,11 @@ from baton.tenants.registry.agent_registry import AgentRegistry
 from baton.tenants.registry.registered_agents import RegisteredAgents
 
 TRIGGERS = 50
-"""Triggers with which a message may be compared. ``off_loop`` counts its length as many times."""
+"""The number of triggers that a message may be compared with, to estimate the work for ``off_loop``."""
 MAX_WAITING = 10
-"""Messages of a conversation that wait at a time. The worker of the run reads all of them every two seconds."""
+"""The most messages that wait in a conversation. The worker of the run reads all of them every two seconds."""
 MAX_KEPT_BYTES = 32 * 1024
-"""Bytes of a waiting message as it is queued, up to which it may enter a run."""
+"""The largest size in bytes of a queued message that may enter a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +62,14 @@ class WaitingMessages:
         if thread is None and is_chosen:
             raise NothingRunning
         waiting = await self._make_waiting(scope, queued, thread) if thread is not None else None
-        # The queue first: a message that it has is answered, whatever becomes of this process.
+        # Queue the message first: then it is answered even if this process dies.
         await queue.send(scope, queued if waiting is None else queued.model_copy(update={"busy": waiting.mode}))
         if waiting is not None and thread is not None:
             await self._store(scope, thread, waiting)
         return waiting.mode if waiting is not None else None
 
     async def wait(self, scope: Scope, queued: QueuedMessage, *, until: datetime) -> WhileBusy | None:
-        """Let a message wait for which the lease was not free. Its sender waits ``until`` then. Returns as ``send``."""
+        """Let a message wait whose lease was not free. Its sender waits ``until`` then. Returns as ``send`` does."""
         thread = await self.store.find_own(scope, queued.thread_id, consistent=True)
         if thread is None or thread.run is None:
             return None
@@ -79,11 +79,12 @@ class WaitingMessages:
         return waiting.mode if waiting is not None else None
 
     async def list_queued(self, scope: Scope, queued: QueuedMessage) -> bool:
-        """List a message of the queue for which the lease was not free. Return whether it is listed.
+        """List a message of the queue whose lease was not free. Return whether it is listed.
 
-        No run was in progress when it was sent, so it waits for its turn, whatever the agent does with messages while
-        it is busy. If its sender has repeated it meanwhile, the entry of the repetition stays as it is. A message that
-        begins by itself is not listed, because nobody has sent it. With too many others it waits without being listed.
+        No run was in progress when the message was sent, so it waits for its turn, whatever mode the agent has for
+        messages while it is busy. If its sender has repeated it meanwhile, the entry of the repetition stays as it is.
+        A message that begins by itself is not listed, because nobody has sent it. If the list is full, the message
+        waits without being listed.
         """
         request = queued.request
         if request.begun_by is not None:
@@ -92,16 +93,16 @@ class WaitingMessages:
         if thread is None or thread.run is None or thread.run.message_id == request.message_id:
             return False
         others = await self.live.waiting(scope, thread.id)
-        same = _find_message(others, request.message_id)
-        if same is not None:
-            return same.digest == request.digest
+        repetition = _find_message(others, request.message_id)
+        if repetition is not None:
+            return repetition.digest == request.digest
         if await self._is_full(scope, thread.id, others):
             return False
         await self.live.add_waiting(scope, thread.id, self._to_waiting_message(queued, thread.run, WhileBusy.QUEUE))
         return True
 
     async def check(self, scope: Scope, request: MessageRequest) -> None:
-        """Raise the refusal of a message that asks to steer or interrupt a run, while none is in progress.
+        """Raise the refusal of a message that asks to steer or interrupt a run, while no run is in progress.
 
         Nothing is read for other messages.
         """
@@ -151,17 +152,17 @@ class WaitingMessages:
             return None  # a repetition changes nothing
         mode = await self._choose_mode(scope, thread, request)
         others = await self.live.waiting(scope, thread.id)
-        same = _find_message(others, request.message_id)
-        if same is not None:
-            if same.digest != request.digest:
+        repetition = _find_message(others, request.message_id)
+        if repetition is not None:
+            if repetition.digest != request.digest:
                 raise MessageIdConflict
-            return same
+            return repetition
         if await self._is_full(scope, thread.id, others):
             raise QueueFull
         return self._to_waiting_message(queued, run, mode)
 
     def _to_waiting_message(self, queued: QueuedMessage, run: Run, mode: WhileBusy) -> WaitingMessage:
-        """Return a message as it waits for the run in progress; one that is too long to be stored enters none."""
+        """Return a message as it waits for the run in progress. A message that is too long to store enters no run."""
         is_stored_whole = len(queued.model_dump_json(by_alias=True).encode()) <= MAX_KEPT_BYTES
         if not is_stored_whole and mode is WhileBusy.STEER:
             mode = WhileBusy.QUEUE
@@ -185,8 +186,8 @@ class WaitingMessages:
         """Return what becomes of a message. Raises ``InvalidRequest`` if the agent does not allow it.
 
         A message cannot enter a run if it begins a branch, names another agent, or goes to a remote agent, whose task
-        takes one message at a time. Nor can one that asks for another agent or to leave one, because only the beginning
-        of a run handles that. It waits for its own run instead.
+        takes one message at a time. Nor can a message that asks for another agent or to leave one, because only the
+        beginning of a run handles it. Such a message waits for its own run instead.
         """
         agents = await self.agents.in_session(scope, thread)
         agent = agents.answering(thread)
@@ -198,8 +199,8 @@ class WaitingMessages:
         if mode is not WhileBusy.STEER:
             return mode
         text = text_of(request.content)
-        asks = is_plain and await off_loop(len(text) * TRIGGERS, _asks_for_another, agents, thread, text)
-        return mode if is_plain and not asks else WhileBusy.QUEUE
+        asks_for_another = is_plain and await off_loop(len(text) * TRIGGERS, _asks_for_another, agents, thread, text)
+        return mode if is_plain and not asks_for_another else WhileBusy.QUEUE
 
     async def _store(self, scope: Scope, thread: Thread, waiting: WaitingMessage) -> None:
         await self.live.put_waiting(scope, thread.id, waiting)
@@ -210,7 +211,7 @@ class WaitingMessages:
             await self.audit.record(scope, "run.cancel", thread_id=thread.id, outcome="requested", detail=detail)
 
     async def _is_full(self, scope: Scope, thread_id: str, entries: Sequence[WaitingMessage]) -> bool:
-        """Return whether no other message may be listed. ``entries`` are all, of which some may wait no more."""
+        """Return whether no other message may be listed. Some of ``entries``, the listed ones, may no longer wait."""
         return len(entries) >= MAX_WAITING and len(await self.listed(scope, thread_id)) >= MAX_WAITING
 
     async def _is_unused(self, scope: Scope, thread_id: str, message: WaitingMessage) -> bool:
@@ -222,7 +223,7 @@ def _find_message(waiting: Sequence[WaitingMessage], message_id: str) -> Waiting
 
 
 def _asks_for_another(agents: RegisteredAgents, thread: Thread, text: str) -> bool:
-    """Return whether a message asks for another agent by its words, or to leave the active one."""
+    """Return whether the text of a message asks for another agent, or to leave the active one."""
     main, active = agents.main(thread), agents.answering(thread)
     if thread.is_handed_over and (
         exit_locale(active.exit_words, text) or first_match(active.triggers_in_session, text)

@@ -50,14 +50,14 @@ MAX_AGE = timedelta(days=8)
 
 @dataclass(frozen=True, slots=True)
 class DueStarts:
-    """The starts of due runs. They may repeat and overlap: by the id of its message, a run begins only once."""
+    """The starts of due runs. They may repeat and overlap: the fixed id of its message makes a run begin once."""
 
     items: DueItems
     later_runs: LaterRuns
     schedules: Schedules
     conversations: RunConversations
     queue: Callable[[], TurnQueue]
-    """Returns the queue of turns. Code that only makes schedules does not call it."""
+    """A function that returns the queue of turns. Code that only makes schedules does not call it."""
     delays: Callable[[], DelayQueue]
     zones: TimeZones
     audit: AuditLog
@@ -65,7 +65,7 @@ class DueStarts:
     background: Callable[[], BackgroundWork]
 
     async def sweep(self, *, seconds: float) -> int:
-        """Begin what is due, and give the queue what will be due before the next sweep. Returns their number."""
+        """Begin the runs that are due, and queue those that will be due before the next sweep. Return their number."""
         until, started = self.clock.now() + AHEAD, 0
 
         async def begin(entry: DueEntry) -> None:
@@ -74,7 +74,7 @@ class DueStarts:
             try:
                 await (self.start(entry) if entry.at <= self.clock.now() else self.announce(entry))
             except TenantRemoved:
-                pass  # its items are about to be removed
+                pass  # the tenant's items are about to be removed
             except Exception as failure:  # noqa: BLE001 - one item must not stop the others; it stays due
                 report_failure(failure, "due item not started")
                 count(Metric.SWEEP_FAILURES)
@@ -90,9 +90,9 @@ class DueStarts:
             await self.delays().send(entry, seconds=max(0, math.ceil(ahead.total_seconds())))
 
     async def start_queued(self, body: str) -> None:
-        """Begin the run of a record of the delay queue, or drop that of a removed tenant.
+        """Begin the run of a record of the delay queue. The record of a removed tenant is dropped.
 
-        Raises ``StoreUnavailable``: the queue delivers it again.
+        Raises ``StoreUnavailable``: then the queue delivers the record again.
         """
         with suppress(TenantRemoved):
             await self.start(DueEntry.model_validate_json(body))
@@ -116,10 +116,11 @@ class DueStarts:
     async def put_off_refused(self, message: QueuedMessage, refusal: BatonError) -> bool:
         """Keep a message whose run is refused now for a later time, and return True.
 
-        One that would be refused again is dropped, which is audited.
+        A run of a schedule is skipped if another one waits. A message that would be refused again is dropped and
+        audited, and False is returned.
         """
         if not isinstance(refusal, WaitsForPeople | RateLimited | SpendingLimitReached | ModelsStopped):
-            await self._record(message, "dropped", refusal)
+            await self._audit_run(message, "dropped", refusal)
             return False
         cause = message.request.begun_by
         if cause is not None and cause.kind is CauseKind.SCHEDULE and await self._has_other(message, cause.id):
@@ -128,18 +129,18 @@ class DueStarts:
         # A limit of spending may be raised long before it is reset.
         seconds = 0 if isinstance(refusal, SpendingLimitReached) else refusal.retry_after or 0
         if await self.put_off(message, timedelta(seconds=seconds)) and message.put_off == 0:
-            await self._record(message, "put_off", refusal)
+            await self._audit_run(message, "put_off", refusal)
         return True
 
     async def put_off(self, message: QueuedMessage, at_least: timedelta = timedelta()) -> bool:
-        """Keep a message whose run cannot begin now, for a later time, and return True. Each pause is twice the last.
+        """Keep a message whose run cannot begin now for later, and return True. Each pause is twice the last one.
 
-        One that was due eight days ago is dropped.
+        A message that was due ``MAX_AGE`` ago is dropped, and False is returned.
         """
         now = self.clock.now()
         due_at = message.due_at or now
         if now >= due_at + MAX_AGE:
-            await self._record(message, "dropped")
+            await self._audit_run(message, "dropped")
             return False
         pause = max(at_least, min(FIRST_PAUSE * 2 ** min(message.put_off, 20), MAX_PAUSE))
         later = message.model_copy(update={"put_off": message.put_off + 1, "due_at": due_at})
@@ -147,7 +148,10 @@ class DueStarts:
         return True
 
     async def _begin_later(self, later: LaterRun, now: datetime) -> None:
-        """Begin a run that waits. That of a schedule says how late it is, and is left out if it is paused or gone."""
+        """Begin a run that waits.
+
+        The run of a schedule states how late it is. It is skipped if the schedule is paused or no longer exists.
+        """
         message = later.message
         cause = message.request.begun_by
         if cause is not None and cause.kind is CauseKind.SCHEDULE:
@@ -162,7 +166,7 @@ class DueStarts:
         await self.later_runs.begin(later)
 
     async def _has_other(self, message: QueuedMessage, schedule_id: str) -> bool:
-        """Return whether another run of the schedule of a message waits: one is enough."""
+        """Return whether another run of the message's schedule waits: one is enough."""
         return await self.later_runs.has_run_of(
             message.scope, message.thread_id, schedule_id, besides=message.request.message_id
         )
@@ -172,7 +176,7 @@ class DueStarts:
         detail = {"scheduleId": schedule_id}
         await self.audit.record(owner, "schedule.run", thread_id=thread_id, outcome=outcome, detail=detail)
 
-    async def _record(self, message: QueuedMessage, outcome: str, refusal: BatonError | None = None) -> None:
+    async def _audit_run(self, message: QueuedMessage, outcome: str, refusal: BatonError | None = None) -> None:
         """Audit that a run does not begin, or not yet."""
         cause, detail = message.request.begun_by, {"messageId": message.request.message_id}
         detail |= cause.wire() if cause is not None else {}

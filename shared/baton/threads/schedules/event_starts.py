@@ -29,7 +29,7 @@ from baton.threads.schedules.self_starts import SelfStarts
 
 @dataclass(frozen=True, slots=True)
 class EventStarts:
-    """The starts of runs by events. They may be repeated: by the id of its message, a run begins only once."""
+    """The starts of runs by events. They may be repeated: the fixed id of its message makes a run begin once."""
 
     store: ThreadStore
     agents: AgentRegistry
@@ -54,7 +54,7 @@ class EventStarts:
         try:
             await self.self_starts.check_switch(owner)
         except LimitReached as refusal:
-            if not event.hook_id:  # refusals of hooks are audited there
+            if not event.hook_id:  # refusals of hooks are audited by ``InboundHooks``
                 detail |= {"code": refusal.code, "reason": refusal.detail}
                 await self.audit.record(sender, "event.send", thread_id=thread.id, outcome="refused", detail=detail)
             raise
@@ -85,7 +85,7 @@ class EventStarts:
         except ThreadUnavailable as unavailable:
             if not (unavailable.is_unused and thread.may_create):
                 raise
-            await self.store.check_writable(owner, thread.id)  # it may be another tenant's
+            await self.store.check_writable(owner, thread.id)  # the id may be another tenant's
             return await self.agents.for_new_thread(owner, agent_id)
         if current.user_id != owner.user_id:  # thread:read_all grants reading only
             raise ThreadUnavailable

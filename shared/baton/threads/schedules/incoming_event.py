@@ -25,16 +25,16 @@ class IncomingEvent:
     """An event as its sender describes it."""
 
     id: str
-    """The sender's id of it. The same id again is the same event."""
+    """The id that its sender has given the event. Two events with one id are the same event."""
     type: str
     text: str
-    """Its data as JSON."""
+    """The event's data as JSON."""
     hook_id: str = ""
-    """The hook that it came by; empty for one that a holder of ``event:send`` has sent."""
+    """The hook by which the event came; empty if a holder of ``event:send`` has sent it."""
 
     @classmethod
     def parse(cls, event_id: object, event_type: object, data: object, *, hook_id: str = "") -> IncomingEvent:
-        """Check an event. Raises ``InvalidRequest`` and ``MessageTooLarge``."""
+        """Return an event after checking its fields. Raises ``InvalidRequest`` and ``MessageTooLarge``."""
         if not isinstance(event_id, str) or not is_printable(event_id, MAX_MESSAGE_ID):
             raise InvalidRequest(f"eventId must be 1 to {MAX_MESSAGE_ID} printable characters.")
         if not isinstance(event_type, str) or re.fullmatch(EVENT_TYPE, event_type) is None:
@@ -43,11 +43,11 @@ class IncomingEvent:
 
     @property
     def source(self) -> RunSource:
-        """The cause of its run."""
+        """The cause of the event's run."""
         return RunSource(CauseKind.EVENT, self.id, self.type)
 
     def message_id(self, thread_id: str) -> str:
-        """Return the id of the message with which its run begins. It makes the run once-only."""
+        """Return the id of the message with which the event's run begins. The id makes the run begin only once."""
         return str(uuid.uuid5(uuid.UUID(thread_id), f"event\0{self.hook_id}\0{self.id}"))
 
 

@@ -14,21 +14,21 @@ from baton.ports.threads.turn_queue import TurnQueue
 
 @dataclass(frozen=True, slots=True)
 class LaterRuns:
-    """The starts of runs that wait. They may repeat: by the id of its message, a run begins only once."""
+    """The starts of runs that wait. They may repeat: the fixed id of its message makes a run begin once."""
 
     items: DueItems
     queue: Callable[[], TurnQueue]
 
     async def begin(self, later: LaterRun) -> None:
-        """Queue the message of a run. Raises ``StoreUnavailable``: then it still waits."""
+        """Queue the message of a run. Raises ``StoreUnavailable``: then the run still waits."""
         message = later.message
-        # The queue drops repetitions of this start, and not the next one.
+        # The queue drops repetitions of this start, but not the next start.
         name = f"{message.request.message_id[:100]}.{message.put_off}"
         await self.queue().send(message.scope, message.model_copy(update={"request_id": name}))
         await self.items.settle(later)
 
     async def has_run_of(self, scope: Scope, thread_id: str, schedule_id: str, *, besides: str) -> bool:
-        """Return whether a run of a schedule waits in a conversation, ``besides`` that of a message."""
+        """Return whether a run of a schedule waits in a conversation, other than that of the message ``besides``."""
         async with aclosing(self.items.of_thread(scope, thread_id)) as waiting:
             async for later in waiting:
                 request = later.message.request

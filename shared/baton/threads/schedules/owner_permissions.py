@@ -13,9 +13,9 @@ from baton.ports.threads.schedules import Schedules
 from baton.ports.threads.threads import ThreadStore
 
 MAX_THREADS = 10
-"""The most recently active conversations of the owner in which their last message is looked for."""
+"""The number of most recently active conversations in which the owner's last message is searched."""
 PAGE = 20
-"""The newest messages of a conversation in which the user's last one is looked for."""
+"""The number of newest messages of a conversation in which the user's last message is searched."""
 NEVER = datetime.min.replace(tzinfo=UTC)
 
 
@@ -29,9 +29,9 @@ class LastGrant:
 
 @dataclass(frozen=True, slots=True)
 class OwnerPermissions:
-    """The permissions of owners. Only tokens say what a user may do, and a run that begins by itself has none.
+    """The permissions of owners. Only tokens have a user's permissions, and a run that begins by itself has no token.
 
-    So the last token counts: that of the owner's last message, if it is newer than what the run is begun for.
+    So the token of the owner's last message counts, if the message is newer than the request that caused the run.
     """
 
     store: ThreadStore
@@ -56,7 +56,7 @@ class OwnerPermissions:
         return NEVER
 
     async def _find_last(self, scope: Scope, since: datetime) -> LastGrant | None:
-        """Return what the user's last message since then has shown; None if there is none."""
+        """Return the permissions of the user's last message after ``since``; None if there is none."""
         last: LastGrant | None = None
         threads, _ = await self.store.list_threads(scope, limit=MAX_THREADS, cursor=None)
         for thread in threads:
@@ -68,10 +68,10 @@ class OwnerPermissions:
         return last
 
     async def _read_last_grant(self, scope: Scope, thread: Thread) -> LastGrant | None:
-        """Return the permissions of the user's last message among the newest 20; None if there is none."""
+        """Return the permissions of the user's last message among the newest ``PAGE``; None if there is none."""
         page = await self.store.read_messages(scope, thread, limit=PAGE, before=None)
         for message in reversed(page.messages):
-            if not message.is_own or message.is_steered:  # the record of a steered one has the run's permissions
+            if not message.is_own or message.is_steered:  # the record of a steered message has the run's permissions
                 continue
             turn = await self.store.get_turn(scope, thread.id, message.id)
             if turn is not None:  # copies and imports have none

@@ -14,8 +14,9 @@ from baton.ports.threads.threads import ThreadStore
 from baton.tenants.registry.agent_registry import AgentRegistry
 
 MAX_PAGES = 5
-"""Pages of the user's list in which their newest conversation with an agent is looked for."""
+"""The most pages of the user's list that are searched for their newest conversation with an agent."""
 PAGE = 10
+"""The number of conversations in a page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +30,9 @@ class RunConversations:
     async def choose(self, owner: Scope, schedule: Schedule) -> Schedule | None:
         """Return the schedule with the conversation that the run for its next slot enters.
 
-        None if somebody has changed the schedule meanwhile: it stays due. The choice is stored before the message is
-        queued: another start of the same slot must not choose another conversation, where the message's id would be
-        new.
+        Returns None if somebody has changed the schedule meanwhile: it stays due. The choice is stored before the
+        message is queued, because another start of the same slot must not choose another conversation: the message
+        would have another id there.
         """
         if not await self._enters_newest(schedule.scope(owner), schedule):
             return schedule
@@ -43,7 +44,7 @@ class RunConversations:
         return chosen if await self.schedules.replace(owner, chosen) else None
 
     async def is_forgotten(self, owner: Scope, thread_id: str) -> bool:
-        """Return whether a conversation was forgotten, or is another user's. One that has not begun is neither."""
+        """Return whether a conversation was forgotten, or is another user's. False for one that has not begun."""
         try:
             await self.store.get_thread(owner, thread_id)
         except ThreadUnavailable as unavailable:
@@ -54,11 +55,11 @@ class RunConversations:
         try:
             agent = await self.agents.get(scope, schedule.agent_id)
         except UnknownAgent:
-            return False  # its run is refused, and audited
+            return False  # the run is refused and audited later
         return agent.schedules.conversation is ScheduleConversation.NEWEST
 
     async def _find_newest(self, owner: Scope, agent_id: str) -> str | None:
-        """Return the id of the user's most recently active conversation with an agent; None if none is near the top."""
+        """Return the id of the user's most recently active conversation with an agent; None if no page has one."""
         query, cursor = ThreadQuery(agent_id=agent_id), None
         for _ in range(MAX_PAGES):
             threads, cursor = await self.store.list_threads(owner, limit=PAGE, cursor=cursor, query=query)

@@ -19,7 +19,7 @@ from baton.ports.threads.schedules import Schedules
 MAX_USERS = 100
 """Users whose schedules are read for one page of a tenant."""
 _Rank: TypeAlias = tuple[int, str]
-_BEHIND_ALL: _Rank = (2 * 10**15, "")
+_LAST_RANK: _Rank = (2 * 10**15, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class _Position:
     def decode(cls, cursor: str, *, names_user: bool) -> Self:
         match decode(cursor):
             case {"at": int(at), "id": str(digest), "user": str(user)} if (
-                not isinstance(at, bool) and 0 <= at <= _BEHIND_ALL[0] and user.isascii() and bool(user) == names_user
+                not isinstance(at, bool) and 0 <= at <= _LAST_RANK[0] and user.isascii() and bool(user) == names_user
             ):
                 return cls((at, digest), user)
         raise InvalidRequest("cursor was not handed out by this list.")
@@ -45,7 +45,7 @@ class _Position:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleLists:
-    """Lists of schedules, in pages: those of the next slots first, then those without one in the order of creation."""
+    """Lists of schedules, in pages: first by their next slots, then those without one by their creation."""
 
     schedules: Schedules
     audit: AuditLog
@@ -72,12 +72,12 @@ class ScheduleLists:
         position = _Position.decode(cursor, names_user=True) if cursor is not None else None
         await self.audit.record(scope, "schedule.list", thread_id=None, outcome="allowed", detail={})
         page: list[OwnedSchedule] = []
-        read = 0
+        read_users = 0
         async with aclosing(self.schedules.users(scope, first=position.user if position else "")) as users:
             async for user_id in users:
-                if read == MAX_USERS:
+                if read_users == MAX_USERS:
                     return page, _Position((0, ""), user_place(user_id)).encode()
-                read += 1
+                read_users += 1
                 user = user_place(user_id)
                 after = position.rank if position is not None and position.user == user else (-1, "")
                 page += await self._list_after(replace(scope, user_id=user_id), after, status)

@@ -42,13 +42,13 @@ from baton.threads.schedules.due_starts import DueStarts
 from baton.threads.schedules.schedule_lists import rank
 
 COMPARED_SLOTS = 60
-"""Slots of a new rule whose distances are compared with the least distance that the agent allows."""
+"""The number of slots of a new rule whose distances are compared with the agent's minimum."""
 RULE_COST = 400_000
 """The size that ``off_loop`` gets, because computing a rule's slots takes as long as that many characters of text."""
 ATTEMPTS = 8
 """Attempts at a change while others change the same schedule."""
 MAX_FINISHED = 100
-"""The most finished schedules of a user. Beyond that, those whose last run is longest ago are removed."""
+"""The most finished schedules of a user. Beyond that, those whose last run was longest ago are removed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ class ScheduleRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleChange:
-    """A change of a schedule. What is None stays as it is."""
+    """A change of a schedule. A field that is None stays as it is."""
 
     text: str | None = None
     at: str | None = None
@@ -77,7 +77,7 @@ class ScheduleChange:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleMaking:
-    """The schedules of users, for their owners and for those who manage a tenant's."""
+    """The schedules of users, for their owners and for those who manage the tenant's schedules."""
 
     schedules: Schedules
     store: ThreadStore
@@ -90,7 +90,7 @@ class ScheduleMaking:
     async def create(
         self, scope: Scope, request: ScheduleRequest, *, created_by: Literal["user", "agent"] = "user"
     ) -> tuple[Schedule, bool]:
-        """Make a schedule of the caller. Returns it, and False if the caller has one with its id already.
+        """Make a schedule for the caller. Return it and True, or the caller's earlier schedule with its id and False.
 
         Raises ``InvalidRequest``, ``UnknownAgent``, ``ThreadUnavailable``, ``AgentMismatch`` and ``LimitReached``.
         """
@@ -99,7 +99,7 @@ class ScheduleMaking:
             raise InvalidRequest(f"id must be 1 to {MAX_MESSAGE_ID} printable characters without a slash.")
         if request.id is not None and (earlier := await self.schedules.get(scope, schedule_id)) is not None:
             return earlier, False
-        # Without a conversation it gets its own, which its first run begins.
+        # A schedule without a conversation gets a new one, which its first run begins.
         thread = request.thread or derive_thread_ref(scope, f"schedule/{schedule_id}")
         agent = await self._find_agent(scope, thread, request.agent_id)
         own = await self.schedules.of_user(scope)
@@ -138,7 +138,7 @@ class ScheduleMaking:
     async def create_by_agent(
         self, scope: Scope, schedule_id: str, thread_id: str, *, text: str, at: str | None, rule: str | None
     ) -> Schedule:
-        """Make a schedule in a conversation, as its agent asks: once for each id, on the clocks of the user.
+        """Make a schedule in a conversation at its agent's request: once for each id, and in the user's time zone.
 
         Raises as ``create`` does.
         """
@@ -196,7 +196,7 @@ class ScheduleMaking:
     async def remove(self, scope: Scope, schedule_id: str, *, owner_id: str | None = None) -> None:
         """Cancel a schedule of the caller, or of the named user for those who manage the tenant's.
 
-        A run of it that has begun goes on. Raises ``NotFound`` and ``Forbidden``.
+        A run of the schedule that has begun goes on. Raises ``NotFound`` and ``Forbidden``.
         """
         owner = _find_owner(scope, owner_id, "schedule.cancel")
         schedule = await self._get(owner, schedule_id)
@@ -234,16 +234,16 @@ class ScheduleMaking:
             raise InvalidRequest(
                 "at: this time has passed." if schedule.rule is None else "rule: it has no time to come."
             )
-        least = timedelta(minutes=agent.schedules.min_interval_minutes)
+        min_distance = timedelta(minutes=agent.schedules.min_interval_minutes)
         # Local times are compared, so that a day on which the clocks go forward counts as a whole one.
-        if any(after.local - before.local < least for before, after in pairwise(slots)):
+        if any(after.local - before.local < min_distance for before, after in pairwise(slots)):
             raise InvalidRequest(
                 f"rule: this agent allows one run in {agent.schedules.min_interval_minutes} minutes at most."
             )
         return planned
 
     async def _find_agent(self, scope: Scope, thread: ThreadRef, agent_id: str | None) -> AgentDefinition:
-        """Return the agent of the schedule's conversation, which must allow schedules."""
+        """Return the agent of the schedule's conversation. Raises ``InvalidRequest`` if it allows no schedules."""
         current: Thread | None = None
         async with refusals_audited(self.audit, scope, thread.id, "schedule.create"):
             try:

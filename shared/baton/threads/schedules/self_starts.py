@@ -27,8 +27,8 @@ class SelfStarts:
     async def check(self, scope: Scope, cause: RunSource) -> None:
         """Raise the error that refuses a run of the user now, if there is one.
 
-        ``LimitReached``: it does not begin at all. ``RateLimited``: it may begin after ``retry_after``. The run for a
-        task's result, which the user has asked for, waits for the switch and ignores quiet hours.
+        ``LimitReached``: the run does not begin at all. ``RateLimited``: it may begin after ``retry_after``. The run
+        for a task's result, which the user has asked for, waits for the switch and ignores quiet hours.
         """
         rules = await self._read_rules(scope)
         is_result = cause.kind is CauseKind.TASK

@@ -30,9 +30,9 @@ from baton.threads.sessions.sessions import Sessions
 PATIENCE_SECONDS = 30
 """Seconds for which an import waits for another request that holds the thread, such as an earlier try."""
 MESSAGES_AT_ONCE = 200
-"""Messages that are written at the same time."""
+"""The number of messages that are written concurrently."""
 AT_ONCE = 16
-"""Ratings that are written at the same time."""
+"""The number of ratings that are written concurrently."""
 RENEW_SECONDS = 8.0
 """The age at which the lease is renewed. It lasts thirty seconds."""
 PAUSES = (0.5, 1.0, 2.0, 4.0)
@@ -41,7 +41,7 @@ PAUSES = (0.5, 1.0, 2.0, 4.0)
 
 @dataclass(frozen=True, slots=True)
 class Importer:
-    """The import of sessions. A repeated request completes what the first one began, if its worker died half-way."""
+    """The import of sessions. A repeated request completes an import whose worker died half-way."""
 
     store: ThreadStore
     sessions: Sessions
@@ -140,7 +140,7 @@ class Importer:
     async def _add_title_and_feedback(
         self, renewed_lease: _RenewedLease, imported: ImportedSession, messages: Sequence[StoredMessage]
     ) -> None:
-        """Add title and feedback: before the commit, so that a repetition does not undo later changes of the user."""
+        """Add title and feedback before the commit, so that a repetition does not undo later changes of the user."""
         lease = await renewed_lease.current()
         if imported.title is not None:
             await self.store.keep_made_title(lease.scope, lease.thread_id, title=imported.title, preview=None)

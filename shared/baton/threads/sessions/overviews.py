@@ -21,11 +21,11 @@ from baton.ports.threads.threads import ThreadStore
 from baton.threads.sessions.turn_listing import TurnSummary, read_turns
 
 PAGE_THREADS = 20
-"""Conversations of a page. One with many messages continues on the next page."""
+"""The number of conversations in a page. A conversation with many messages continues on the next page."""
 READS = 3
-"""Reads of messages of one conversation for a page."""
+"""The most reads of one conversation's messages for a page."""
 AT_ONCE = 8
-"""Conversations that are read at the same time."""
+"""The number of conversations that are read concurrently."""
 ALL_TURNS = 10_000
 """More turns than ``READS`` reads of messages can hold, so that only they limit a page."""
 MAX_MILLIS = to_millis(datetime.max.replace(tzinfo=UTC))
@@ -49,7 +49,7 @@ class OverviewPosition:
     is_listed: bool = False
     """True if the list is complete."""
     unfinished: tuple[tuple[str, int], ...] = ()
-    """Ids of conversations, with the ordinals of the messages before which they continue."""
+    """Ids of conversations, with the ordinals of the messages before which counting continues."""
 
     def encode(self) -> str:
         """Return the position as a cursor for clients."""
@@ -85,7 +85,7 @@ class Overviews:
 
     store: ThreadStore
     prices: Callable[[], Prices]
-    """Returns the prices of models now."""
+    """A function that returns the current prices of models."""
 
     async def page(
         self, scope: Scope, cursor: OverviewPosition, *, feedback: FeedbackStore | None = None
@@ -139,7 +139,10 @@ class Overviews:
     async def _count_one(
         self, scope: Scope, thread: Thread, before: int | None, period: Period, feedback: FeedbackStore | None
     ) -> tuple[Overview, int | None]:
-        """Return the counts of the thread's turns before a message, and the message to continue at; None at its end."""
+        """Return the counts of the thread's turns before the message ``before``, and the message to continue at.
+
+        The latter is None at the end of the thread.
+        """
         ratings = feedback if thread.has_feedback else None
         turns, rest = await read_turns(
             self.store, ratings, scope, thread, limit=ALL_TURNS, before=before, max_reads=READS
@@ -148,13 +151,13 @@ class Overviews:
         if summaries and summaries[-1].started_at is not None and summaries[-1].started_at < period.start:
             rest = None
         cost = self.prices().cost(thread.spent, thread.usage)
-        used = ThreadCost.of(thread.id, cost, thread.usage, thread.title)
+        thread_cost = ThreadCost.of(thread.id, cost, thread.usage, thread.title)
         counted = [
             self._to_counted(thread, turn)
             for turn in summaries
             if turn.started_at is not None and period.start <= turn.started_at <= period.end
         ]
-        return Overview.of_thread(used, counted, is_first=before is None), rest
+        return Overview.of_thread(thread_cost, counted, is_first=before is None), rest
 
     def _to_counted(self, thread: Thread, turn: TurnSummary) -> CountedTurn:
         assert turn.started_at is not None  # noqa: S101 - only ended turns are counted

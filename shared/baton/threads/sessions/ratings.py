@@ -17,7 +17,7 @@ from baton.ports.threads.threads import ThreadStore
 from baton.threads.requests.thread_access import get_own_thread, refusals_audited
 
 MAX_AUDITED = 256
-"""Characters of an id in the audit."""
+"""The largest number of characters of an id in the audit."""
 _COUNTED = {Rating.UP: Metric.ANSWERS_RATED_UP, Rating.DOWN: Metric.ANSWERS_RATED_DOWN}
 
 
@@ -45,8 +45,8 @@ class Ratings:
     ) -> RatedAnswer:
         """Store the rating of an answer in the caller's own thread; None withdraws it.
 
-        Raises ``ThreadUnavailable`` (audited), ``NotFound`` for an unknown message, ``InvalidRequest`` for one that is
-        no answer, and for a comment without a rating.
+        Raises ``ThreadUnavailable`` (audited), ``NotFound`` for an unknown message, and ``InvalidRequest`` for a
+        message that is not an answer, or a comment without a rating.
         """
         if rating is None and comment is not None:
             raise InvalidRequest("comment: a withdrawn rating has none.")

@@ -53,10 +53,9 @@ class Sessions:
     ) -> None:
         """Audit the end and start the pipeline. ``session`` is None if the session is not recorded.
 
-        ``desk_id`` is the desk at which it has ended; None if it has ended at none.
-
-        A pipeline that does not start is not an error: the thread stays in the idle index, and the sweeper starts it.
-        A repetition for the same session changes nothing.
+        ``desk_id`` is the desk at which it has ended; None if it has ended at none. A pipeline that does not start is
+        not an error: the thread stays in the idle index, and the sweeper starts it. A repetition for the same session
+        changes nothing.
         """
         await self._record(scope, thread_id, session, reason, closed_by, desk_id)
         if session is None:
@@ -68,7 +67,7 @@ class Sessions:
             count(Metric.CLOSINGS_NOT_STARTED)
 
     async def finish_again(self, scope: Scope, thread_id: str, number: int) -> None:
-        """Repeat ``finish`` for the session ``number`` unless its episode is made: its worker may have died before."""
+        """Repeat ``finish`` for the session ``number`` unless its episode is made: the first worker may have died."""
         if number < 1:
             return
         episode = await self.episodes.get(scope, thread_id, number)
@@ -104,8 +103,8 @@ class Sessions:
                 scope, "desk.return", thread_id=thread_id, outcome="done", detail=at_desk, once=once
             )
 
-    async def last_end(self, scope: Scope, thread: Thread) -> tuple[EndReason, Person | None]:
-        """Return why a closed thread was closed, and the person of a desk who closed it; None for others."""
+    async def read_last_end(self, scope: Scope, thread: Thread) -> tuple[EndReason, Person | None]:
+        """Return why a closed thread was closed, and the person of a desk who closed it; None if no such person did."""
         ref = await self.episodes.get_ref(scope, thread.id, thread.episode - 1)
         return (ref.reason, ref.closed_by) if ref is not None else (EndReason.USER_CLOSED, None)
 
@@ -142,7 +141,7 @@ class Endings:
     ) -> Closed:
         """End the session, release the lease and notify ``subscriber`` too. Raises ``LeaseLost``.
 
-        ``closed_by``: the person of a desk who ends it.
+        ``closed_by`` is the person of a desk who ends the session.
         """
         async with holding(self.store, lease):
             return await self._end(lease, reason, subscriber, closed_by)
@@ -150,7 +149,8 @@ class Endings:
     async def end_idle(self, scope: Scope, seen: Thread) -> Closed | None:
         """End the session of an idle thread. Return None, without changes, if the thread differs from ``seen``.
 
-        A worker that has written to it since either holds the lease or has changed the thread that comes with it.
+        A worker that has written since then either holds the lease, or has changed the thread that is read with the
+        lease.
         """
         try:
             lease = await self.store.acquire(scope, LeaseRequest(seen.id))
@@ -168,14 +168,14 @@ class Endings:
     async def _end(
         self, lease: Lease, reason: EndReason, subscriber: Subscriber | None, closed_by: Person | None
     ) -> Closed:
-        """End the session of a leased thread, which gives the lease back, and notify its connections."""
+        """End the session of a leased thread, release the lease, and notify the thread's connections."""
         thread, scope = lease.thread, lease.scope
         ref = ended_session(thread, thread.path.last + 1, reason, self.clock.now(), closed_by=closed_by)
         if ref is not None:
             await self.sessions.episodes.begin(lease, ref)
         closed = Closed(thread.id, ref.id if ref else None)
         resumable = await self.conversations.close(lease)
-        base_events = await self.conversations.events_of_change(
+        base_events = await self.conversations.list_events_of_change(
             scope, thread, ConversationState(thread.agent_id, resumable=resumable, data=thread.conversation.data)
         )
         bodies: list[BaseEvent] = [*base_events, thread_closed(reason, closed.episode_id, closed_by)]
@@ -208,6 +208,6 @@ class Endings:
         return closed
 
 
-def last_episode(thread: Thread) -> str | None:
+def find_last_episode_id(thread: Thread) -> str | None:
     """Return the id of the episode of a closed thread's last session; None if it had none."""
     return episode_id(thread.id, thread.episode - 1) if thread.episode > 1 else None

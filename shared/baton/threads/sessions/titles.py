@@ -62,12 +62,12 @@ class Titles:
 logger = Logger(child=True)
 
 MAX_MESSAGE_CHARACTERS = 1_000
-"""Characters of each message that a title is made of."""
+"""The characters of each message that a title is made from."""
 MAX_ANSWER_CHARACTERS = 300
-"""Characters that are read of the model's answer. A title has fewer."""
+"""The characters of the model's answer that are read. A title has fewer."""
 MAX_TITLE_TOKENS = 60
 MAX_SEARCHED = 10
-"""Messages that are searched for words of the user, if the first one has none."""
+"""The number of messages that are searched for words of the user, if the first message has none."""
 SECONDS = 15.0
 """Seconds that the light model may take."""
 NAME = (
@@ -92,8 +92,8 @@ class MadeTitles:
     async def make(self, scope: Scope, thread_id: str) -> bool:
         """Give the thread a title if it has none. Return whether this call made the title that it has now.
 
-        A repetition is harmless. A thread in which the user has written no words gets no title, and a later turn asks
-        again. One that has begun by itself is named after its answer, and never after the words that began it. Raises
+        Repetitions change nothing. A thread in which the user has written no words gets no title, and a later turn asks
+        again. A thread that has begun by itself is named after its answer, never after the words that began it. Raises
         ``StoreUnavailable``.
         """
         try:
@@ -113,7 +113,7 @@ class MadeTitles:
         except (LeaseLost, StoreUnavailable):
             raise
         except BatonError as failure:
-            self._count_failure(thread_id, failure)  # such as a thread deleted while it is read
+            self._count_failure(thread_id, failure)  # for example, the thread was deleted while it was read
             return False
         try:
             updated = await self.store.keep_made_title(scope, thread_id, title=title, preview=preview)
@@ -129,7 +129,7 @@ class MadeTitles:
     async def _read_beginning(self, scope: Scope, thread: Thread) -> tuple[str, str, bool]:
         """Return the first question and answer of the conversation, without personal data.
 
-        The last value says whether something else than a message of the user has begun it.
+        The last value is True if the conversation began by itself.
         """
         first = thread.path.ranges[0][0] if thread.path.length else 0
         messages: Sequence[StoredMessage] = await self.store.run_messages(
@@ -147,7 +147,7 @@ class MadeTitles:
         return await read_redacted(Role.USER), await read_redacted(Role.ASSISTANT), begins_itself
 
     async def _write_title(self, scope: Scope, thread_id: str, question: str, answer: str) -> str:
-        """Return the light model's title; empty if it fails, or if only the beginning is wanted."""
+        """Return the light model's title; empty if the model fails, or if titles are made without a model."""
         if self.source is not TitleSource.MODEL:
             return ""
         settings = ModelSettings(

@@ -17,9 +17,9 @@ from baton.ports.threads.messages import FeedbackStore
 from baton.ports.threads.threads import ThreadStore
 
 PAGE = 100
-"""Messages of one read."""
+"""The number of messages in a page."""
 MAX_READS = 10
-"""Reads of one page of turns, unless a single turn has more messages."""
+"""The most reads for one page of turns, unless a single turn has more messages."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,20 +22,20 @@ from baton.threads.outbox.connection_sender import WORKER_SECONDS, send_to
 from baton.threads.requests.thread_access import get_own_thread, refusals_audited
 
 PAGE = 100
-"""Messages of one read."""
+"""The number of messages in a page."""
 MAX_PAGES = 2
-"""Pages of messages that are read to count unread answers. Earlier ones do not count."""
+"""The most pages that are read to count unread answers. Earlier messages do not count."""
 ATTEMPTS = 5
 """Attempts to move a marker while runs end."""
 MAX_THREADS = 20
-"""The user's most recently active conversations, whose connections are notified of a change of another one."""
+"""The number of the user's most recently active conversations whose connections are notified of a change elsewhere."""
 AT_ONCE = 10
 
 
-def reading_of(request: TurnRequest, messages: Sequence[StoredMessage], user_id: str) -> UnreadChange:
-    """Return what a run of ``request`` with these messages does to the unread answers of its user.
+def find_unread_change(request: TurnRequest, messages: Sequence[StoredMessage], user_id: str) -> UnreadChange:
+    """Return the change that a run of ``request`` with these messages makes to its user's unread answers.
 
-    Only what follows the user's last message in the run is unread: somebody who writes has read what came before.
+    Only answers after the user's last message in the run are unread: a user who writes has read what came before.
     """
     own = max((index for index, message in enumerate(messages) if message.is_own), default=-1)
     unread = sum(message.is_answer for message in messages[own + 1 :])
@@ -59,7 +59,7 @@ def _is_by_user(request: TurnRequest, user_id: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class UnreadAnswers:
-    """Markers of what users have read, and notifications of it for their other connections."""
+    """The markers of what users have read, and the notifications of their changes for the users' other connections."""
 
     store: ThreadStore
     live: LiveRegistry
@@ -68,9 +68,9 @@ class UnreadAnswers:
     clock: Clock
 
     async def mark_read(self, scope: Scope, thread_id: str, ordinal: int) -> None:
-        """Note that the caller has read their own thread as far as the message ``ordinal``, or all if it has fewer.
+        """Note that the caller has read their own thread up to the message ``ordinal``, or all of a shorter thread.
 
-        The number of unread answers only falls by that. Raises ``ThreadUnavailable`` (audited), and
+        The number of unread answers never rises by this. Raises ``ThreadUnavailable`` (audited), and
         ``StoreUnavailable`` if runs end at the same time again and again.
         """
         async with refusals_audited(self.audit, scope, thread_id, "thread.mark_read"):
@@ -88,8 +88,8 @@ class UnreadAnswers:
     async def announce(self, scope: Scope, thread: Thread, *, is_marked: bool = False) -> None:
         """Send ``thread_updated`` to the user's connections that watch other conversations.
 
-        Those of the thread itself get the events of its runs, and this only if its marker was moved (``is_marked``).
-        Nothing is raised: clients read the number with the list of conversations.
+        Connections of the thread itself get the events of its runs, and this event only if the marker was moved
+        (``is_marked``). Nothing is raised: clients read the number with the list of conversations.
         """
         try:
             await self._announce(scope, thread, is_marked=is_marked)
@@ -102,20 +102,24 @@ class UnreadAnswers:
         own, *others = await gather_each(
             [thread.id, *watched], lambda watched_id: self.live.live(scope, watched_id), at_once=AT_ONCE
         )
-        receivers = {name for live in ([own] if is_marked else []) + others for name in self._list_of_user(scope, live)}
+        receivers = {
+            name
+            for live in ([own] if is_marked else []) + others
+            for name in self._list_connections_of_user(scope, live)
+        }
         receivers -= set() if is_marked else own.connections.keys()
         event = unsequenced(thread_updated(thread), threadId=thread.id)
         await gather_all(
             *(send_to(self.connections, name, [event], patience=WORKER_SECONDS) for name in sorted(receivers))
         )
 
-    def _list_of_user(self, scope: Scope, live: Live) -> list[str]:
-        """Return the user's own connections among those of a thread: others who may read it watch it too."""
+    def _list_connections_of_user(self, scope: Scope, live: Live) -> list[str]:
+        """Return the user's own connections among those of a thread, which other readers may watch too."""
         now = self.clock.now()
         return [name for name, end in live.connections.items() if end > now and live.users.get(name) == scope.user_id]
 
     async def _count_unread(self, scope: Scope, thread: Thread, ordinal: int) -> int:
-        """Return the number of answers after the message ``ordinal``, or one that is no smaller than what is stored."""
+        """Return the number of answers after the message ``ordinal``. Counting stops at the stored number or above."""
         unread, before = 0, None
         for _ in range(MAX_PAGES):
             page = await self.store.read_messages(scope, thread, limit=PAGE, before=before)

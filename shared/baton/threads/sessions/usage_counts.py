@@ -26,7 +26,7 @@ TENANT = Account(AccountKind.TENANT)
 
 @dataclass(frozen=True, slots=True)
 class Month:
-    """A month of UTC."""
+    """A calendar month in UTC."""
 
     year: int
     month: int
@@ -46,12 +46,12 @@ class Month:
 
     @property
     def number(self) -> int:
-        """Its number, as spending counts months."""
+        """The number of months since the year 0, as spending counts months."""
         return self.year * 12 + self.month - 1
 
     @property
     def period(self) -> Period:
-        """The time from its beginning to its end."""
+        """The time from the month's beginning to its end."""
         following = Month(self.year + self.month // 12, self.month % 12 + 1)
         return Period(self._beginning, following._beginning - timedelta(milliseconds=1))
 
@@ -65,7 +65,7 @@ class Month:
 
 @dataclass(frozen=True, slots=True)
 class UsagePosition:
-    """The position of the next page. None in a field: all of its kind is counted."""
+    """The position of the next page. A field is None when everything of its kind is counted."""
 
     month: Month
     turns: OverviewPosition | None
@@ -105,7 +105,7 @@ class ModelCost:
 
 @dataclass(frozen=True, slots=True)
 class UsagePage:
-    """A part of a tenant's usage in a month. Those of all pages add up."""
+    """A part of a tenant's usage in a month. The figures of all pages add up."""
 
     month: Month
     total: DayCounts
@@ -130,7 +130,7 @@ class UsageCounts:
     prices: Callable[[], Prices]
 
     async def page(self, scope: Scope, position: UsagePosition) -> UsagePage:
-        """Return one page. It has sums only, so that the caller need not be allowed to read conversations."""
+        """Return one page. A page has sums only, so that the caller need not be allowed to read conversations."""
         reader = replace(scope, permissions=scope.permissions | {Permission.THREAD_READ_ALL})
         (counts, turns), (stored, objects), metered_cost = await gather_all(
             self._count_turns(reader, position.turns),

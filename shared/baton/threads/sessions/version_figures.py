@@ -23,7 +23,7 @@ class VersionFigures:
     ) -> tuple[Mapping[int, DayCounts], OverviewPosition | None]:
         """Return the counts of one page by version, and the position of the next one; None after the last.
 
-        It has sums only, so that the caller need not be allowed to read conversations.
+        A page has sums only, so that the caller need not be allowed to read conversations.
         """
         reader = replace(scope, permissions=scope.permissions | {Permission.THREAD_READ_ALL})
         counts, following = await self.overviews.page(reader, position, feedback=self.feedback)

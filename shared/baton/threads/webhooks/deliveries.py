@@ -26,6 +26,7 @@ from baton.ports.threads.webhooks import DeadDeliveries, WebhookSigner
 from baton.threads.webhooks.thread_events import ThreadEvent, ThreadEvents
 
 GONE = 410
+"""The HTTP status with which a receiver refuses an event for good."""
 
 logger = Logger(child=True)
 
@@ -34,21 +35,21 @@ class _AttemptFailed(Exception):
     """An attempt that failed. The message is the reason for operators."""
 
     def __init__(self, reason: str, *, is_final: bool = False) -> None:
-        """``is_final``: another attempt would fail too."""
+        """``is_final`` is True if another attempt would fail too."""
         super().__init__(reason)
         self.is_final = is_final
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookDeliveries:
-    """Queues, sends and gives up deliveries.
+    """The deliveries of events: they are queued, sent and given up here.
 
     A delivery is a separate record, in a group of its webhook and its conversation: a receiver that does not answer
     delays no other receiver, and no other conversation.
     """
 
     settings: Callable[[], WebhookSettings]
-    """Returns the current webhooks. Raises ``BatonError`` if there are no settings."""
+    """A function that returns the current webhooks. It raises ``BatonError`` if there are no settings."""
     events: ThreadEvents
     store: ThreadStore
     queue: Callable[[], PushQueue]
@@ -78,7 +79,7 @@ class WebhookDeliveries:
                 await self.queue().send(delivery)
 
     async def send(self, delivery: WebhookDelivery, *, is_last: bool) -> None:
-        """Send a delivery, or give it up. ``is_last``: the queue does not deliver the record again.
+        """Send a delivery, or give it up. ``is_last`` is True if the queue does not deliver the record again.
 
         Raises ``NotYet`` if a later attempt may succeed. If the conversation was forgotten meanwhile, or the webhook
         removed, the delivery is dropped.
@@ -104,7 +105,7 @@ class WebhookDeliveries:
     async def redeliver(self, scope: Scope, delivery_id: str) -> WebhookDelivery:
         """Queue a dead delivery of the tenant again, with attempts for another day, and remove it from the dead ones.
 
-        Raises ``NotFound`` for one that is not dead, or no longer.
+        Raises ``NotFound`` for a delivery that is not dead, or no longer dead.
         """
         dead = await self.dead.get(scope, delivery_id)
         if dead is None:

@@ -35,10 +35,10 @@ logger = Logger(child=True)
 
 @dataclass(frozen=True, slots=True)
 class InboundHooks:
-    """Runs that requests to hooks begin. The audit names ``hook:<id>`` as the user who has sent an event."""
+    """Runs that requests to hooks begin. The audit names ``hook:<id>`` as the user who has sent the event."""
 
     settings: Callable[[], HookSettings]
-    """Returns the current hooks. Raises ``BatonError`` if there are no settings."""
+    """A function that returns the current hooks. It raises ``BatonError`` if there are no settings."""
     verifier: HookVerifier
     starts: EventStarts
     audit: AuditLog

@@ -50,7 +50,7 @@ def find_desk_change(state: ConversationState, request: TurnRequest, end: RunEnd
 
 
 def find_desk_close(thread: Thread) -> DeskChange | None:
-    """Return what the end of the thread's session changes at its desk; None if it is at none."""
+    """Return what the end of the thread's session changes at its desk; None if the thread is at no desk."""
     if thread.conversation.desk is None:
         return None
     return DeskChange(WebhookEvent.DESK_RETURNED, thread.active_agent_id, ReturnReason.CLOSED)
@@ -68,7 +68,7 @@ def _find_return(state: ConversationState, request: TurnRequest, end: RunEnd) ->
     return DeskChange(WebhookEvent.DESK_RETURNED, state.agent_id, reason)
 
 
-def possible_events(end: RunEnd, *, ends_session: bool, desk: WebhookEvent | None) -> Iterator[WebhookEvent]:
+def list_possible_events(end: RunEnd, *, ends_session: bool, desk: WebhookEvent | None) -> Iterator[WebhookEvent]:
     """Yield the types of events that a run with this end may have, in the order of its events."""
     yield WebhookEvent.MESSAGE_CREATED
     if desk is not None:
@@ -119,11 +119,11 @@ class ThreadEvents:
             return ()
         ref = await self.episodes.get_ref(change.scope, thread.id, change.episode)
         if ref is None or end_ordinal not in (None, ref.end_ordinal):
-            return ()  # the worker that ended it later has queued a separate change, after what happened in between
+            return ()  # the worker that ended the session later has queued a separate change
         session: Json = {"episodeId": ref.id, "reason": ref.reason.value}
         person: Json = {"person": MessageAuthor.of(ref.closed_by).wire()} if ref.closed_by is not None else {}
         closed = _make_event(thread, WebhookEvent.THREAD_CLOSED, ref.id, ref.ended_at, session | person)
-        # What the session says counts: a worker may have died that closed it earlier, when it was at a desk.
+        # The session's record counts, not the change: an earlier worker may have died that closed it at a desk.
         if ref.desk_id is None or change.kind is not ChangeKind.CLOSED:
             return [closed]
         desk: Json = {"deskId": ref.desk_id, "reason": ReturnReason.CLOSED.value} | person
@@ -197,7 +197,7 @@ def _make_message_data(message: StoredMessage) -> Json:
     """Return a message as the API shows it, without calls of tools, and with the beginning of a very long text."""
     served = message.as_ag_ui().model_dump(by_alias=True, mode="json", exclude_none=True)
     served.pop("toolCalls", None)
-    is_cut = message.begun_by is None and len(message.text) > MAX_TEXT  # of a cause only the label is there
+    is_cut = message.begun_by is None and len(message.text) > MAX_TEXT  # a message with a cause has only a label here
     if is_cut:
         served["content"] = message.text[:MAX_TEXT]
     return {"message": served, "isCut": is_cut}

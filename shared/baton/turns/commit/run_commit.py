@@ -28,7 +28,7 @@ from baton.threads.outbox.event_log import restore
 from baton.threads.outbox.outbox import Outbox
 from baton.turns.commit.follow_up import FollowUp
 from baton.turns.commit.thread_pointer import ThreadPointer
-from baton.turns.dialogue.dialogue_result import DialogueResult, count_failure, end_events
+from baton.turns.dialogue.dialogue_result import DialogueResult, count_failure, make_end_events
 from baton.turns.finished_runs import FinishedRun
 from baton.turns.lease_keeper import LeaseHolder
 from baton.turns.turn_services import TurnServices
@@ -52,13 +52,13 @@ class RunCommit:
     async def commit(self, attempt: Attempt, result: DialogueResult) -> FinishedRun:
         """Write the messages, commit them by moving the thread's pointer, then send the events that end the run.
 
-        The connections get the last events while the follow-up is done. Slow ones are waited for at the very end.
+        Connections receive the last events during the follow-up. The commit waits for slow connections at its very end.
         """
         store, lease, run, follow_up = self.services.store, self.holder.lease, self._run, self._follow_up
         waiting_events = self._begin_delivery(attempt, result) if lease.is_optimistic else ()
         question = result.screened.apply(self.facts.question, self.services.agents.counter)
         if isinstance(self.facts.request, ActionRequest) and self.facts.request.content:
-            question = replace(question, content="")  # an action that failed: its note or reply is shown to nobody
+            question = replace(question, content="")  # stored only if the action failed; its text must not be shown
         stored_messages = result.messages or (question,)
         messages = stored_messages if stored_messages[0].ordinal == question.ordinal else (question, *stored_messages)
         pending = self._find_pending(result)
@@ -70,11 +70,11 @@ class RunCommit:
             await self.outbox.log.write_piece(lease)
         # Do not write these events to the log: a reader would see an end before the commit, which may still fail.
         is_cut = any(message.is_cut for message in messages)
-        is_left = conversation is not result.conversation
-        changes = state_changes(result.conversation.shown, conversation.shown) if is_left else ()
-        ends = end_events(self._thread.id, run.run_id, result, pending, episode_ref, is_cut=is_cut)
+        has_left_handoff = conversation is not result.conversation
+        changes = state_changes(result.conversation.shown, conversation.shown) if has_left_handoff else ()
+        ends = make_end_events(self._thread.id, run.run_id, result, pending, episode_ref, is_cut=is_cut)
         final = [*waiting_events, *(self.outbox.log.number(event) for event in (*changes, *ends))]
-        end = self._end(result, messages[-1], conversation, pending)
+        end = self._make_end(result, messages[-1], conversation, pending)
         messages = (*messages[:-1], replace(messages[-1], end=end))
         *others, last = (message for message in messages if message is not self.facts.question)
         is_queued, *_ = await gather_all(
@@ -125,14 +125,14 @@ class RunCommit:
         episode_ref = self._find_ended_session(last) if is_closed else None
         if episode_ref is not None:
             await self.services.sessions.episodes.begin(lease, episode_ref)
-        handoff = await self.services.conversations.handoff(self._thread, lease.scope, end.change)
+        handoff = await self.services.conversations.read_handoff(self._thread, lease.scope, end.change)
         if handoff is not None and not end.is_question_refused:
             await self.services.forks.extend_again(lease.scope, handoff, messages)
-        waits_for = last.agent_id or self.facts.agent.id
+        waiting_agent_id = last.agent_id or self.facts.agent.id
         pending = pending_interrupts(
             end.interrupts,
             self._run,
-            waits_for,
+            waiting_agent_id,
             record.permissions,
             first_ordinal=self.facts.first_of_exchange,
             offered_by=self.facts.offered_by,
@@ -161,7 +161,7 @@ class RunCommit:
         """Begin the writes of a run under an optimistic lease, which has written nothing yet.
 
         Return the events that have waited for the commit. Raises ``LeaseLost`` if the run does more than deliver a
-        message: that needs a lease that others see.
+        message: it then needs a lease that other workers see.
         """
         if result.outcome is not OutcomeType.DELIVERED:
             raise LeaseLost
@@ -211,7 +211,7 @@ class RunCommit:
         """Return the session that ends with the run's ``last`` message."""
         return ended_session(self._thread, last.ordinal + 1, EndReason.AGENT_CLOSED, self.services.agents.clock.now())
 
-    def _end(
+    def _make_end(
         self,
         result: DialogueResult,
         last: StoredMessage,

@@ -16,7 +16,7 @@ from baton.domain.threads.message import RunEnd, StoredMessage
 from baton.domain.threads.thread import ConversationState, Thread, ThreadStatus, Watchers
 from baton.ports.threads.leases import Commit, CommittedThread
 from baton.threads.outbox.outbox import Outbox
-from baton.threads.sessions.unread_answers import reading_of
+from baton.threads.sessions.unread_answers import find_unread_change
 from baton.turns.finished_runs import FinishedRun
 from baton.turns.lease_keeper import LeaseHolder
 from baton.turns.turn_services import TurnServices
@@ -44,14 +44,17 @@ class ThreadPointer:
         messages_may_change: bool = False,
         summary_at: int | None = None,
     ) -> FinishedRun:
-        """Make ``messages`` part of the thread in one write, then refresh the connections to deliver to."""
+        """Make ``messages`` part of the thread in one write, then refresh the connections to deliver to.
+
+        The other parameters are fields of ``Commit``. Raises ``LeaseLost`` and ``StoreUnavailable``.
+        """
         before = self._thread
         conversation, check_at = await self._store_conversation(end)
         watchers = self.outbox.delivery.watchers
         # Requests to cancel later runs are read together with the watchers only, so the next run has to look.
         if self.outbox.delivery.cancelled_runs - {self.facts.run.run_id}:
             watchers = None
-        reading = reading_of(self.facts.request, messages, before.user_id)
+        reading = find_unread_change(self.facts.request, messages, before.user_id)
         commit = Commit(
             next_ordinal=messages[-1].ordinal + 1,
             last_seq=end.last_seq,
@@ -83,7 +86,7 @@ class ThreadPointer:
         return FinishedRun(self._make_thread_after(commit, committed, messages[-1]), messages)
 
     async def _store_conversation(self, end: RunEnd) -> tuple[ConversationState | None, datetime | None]:
-        """Store the run's change of the conversation. Return its new state, and when it is to be looked at."""
+        """Store the run's change of the conversation. Return the new state, and the time of its desk's check."""
         if end.change is None:
             return None, None
         # Check the lease first. The change has its own fences, and a worker that took over may not have raised
@@ -91,7 +94,9 @@ class ThreadPointer:
         await self.holder.ensure(self.outbox.log.last_seq)
         lease = self.holder.lease
         conversation = await self.services.conversations.keep(lease, end.change)
-        check_at = await self.services.conversations.desk_check_at(lease.scope, lease.thread.conversation, conversation)
+        check_at = await self.services.conversations.find_desk_check_time(
+            lease.scope, lease.thread.conversation, conversation
+        )
         return conversation, check_at
 
     def _make_thread_after(self, commit: Commit, committed: CommittedThread, last: StoredMessage) -> Thread:

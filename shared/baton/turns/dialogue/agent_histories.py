@@ -35,7 +35,7 @@ class AgentHistories:
         self._facts = attempt.facts
         self._services = services
         self._tracker = attempt.tracker
-        self._known: tuple[str, HandoffRequest | None, ReadHistory] | None = None
+        self._last_read: tuple[str, HandoffRequest | None, ReadHistory] | None = None
         """The agent and the handoff of the last read, and its result."""
 
     @property
@@ -44,11 +44,11 @@ class AgentHistories:
         return window_of(self._facts.thread.windows, self._tracker.current.agent.id, self._session)
 
     async def read(self) -> ReadHistory:
-        """Return the earlier messages that the active agent may see. They are read once for each agent and handoff."""
+        """Return the earlier messages that the active agent may see. Each agent's are read once for each handoff."""
         current = self._tracker.current
-        if self._known is None or self._known[:2] != (current.agent.id, current.handoff):
-            self._known = current.agent.id, current.handoff, await self._read_granted()
-        return self._known[2]
+        if self._last_read is None or self._last_read[:2] != (current.agent.id, current.handoff):
+            self._last_read = current.agent.id, current.handoff, await self._read_granted()
+        return self._last_read[2]
 
     async def _read_granted(self) -> ReadHistory:
         conversation, window = self._tracker.current, self.window
@@ -57,31 +57,34 @@ class AgentHistories:
             was_active = self._facts.thread.conversation.handoff is None
             return self._attempt.history if was_active else await self._read(window)
         if handoff.context_mode is ContextMode.FORKED and not conversation.was_handed_over_by(self._facts.question):
-            return await self._services.forks.history(self._attempt.scope, handoff, window, token_budget=self._budget)
+            return await self._services.forks.read_fork(self._attempt.scope, handoff, window, token_budget=self._budget)
         history = self._attempt.history
         if conversation.was_handed_over_by(self._facts.question):
-            # It was read for another agent, whose budget may be smaller, and whose summary this one may not see.
+            # The history was read for another agent: its budget may be smaller, and its summary is not for this agent.
             is_full = handoff.context_mode is ContextMode.FULL
             history = await self._read(window) if is_full else ReadHistory(history.messages)
         return replace(history, messages=select_granted(handoff, history.messages))
 
-    def windows(self, results: Sequence[AgentResult]) -> tuple[HistoryWindow, ...]:
+    def compute_windows(self, results: Sequence[AgentResult]) -> tuple[HistoryWindow, ...]:
         """Return the windows of the histories of the main and the active agent after the run."""
         windows = {(window.agent_id, window.session): window for window in self._facts.thread.windows}
         for window in self._find_used(results):
             windows[window.agent_id, window.session] = window
-        fresh = {HistoryWindow(window.agent_id, window.session) for window in windows.values()}
-        lasting = {"", self._session}
-        return tuple(window for window in windows.values() if window.session in lasting and window not in fresh)
+        empty = {HistoryWindow(window.agent_id, window.session) for window in windows.values()}
+        kept_sessions = {"", self._session}
+        return tuple(window for window in windows.values() if window.session in kept_sessions and window not in empty)
 
-    def summary_due(self, results: Sequence[AgentResult]) -> SummaryDue | None:
-        """Return the messages to summarise for the agent that spoke last: those that left its history, or will soon."""
+    def find_summary_due(self, results: Sequence[AgentResult]) -> SummaryDue | None:
+        """Return the messages to summarise for the agent that spoke last: those that left its history, or will soon.
+
+        Returns None if there are none.
+        """
         last = results[-1] if results else None
         if last is None or last.history is None or last.waiting or not last.agent.memory.summary:
             return None
         window, handoff = last.history.window, self._tracker.current.handoff
         if window.session != self._session:
-            return None  # it has handed the conversation on
+            return None  # the agent has handed the conversation on
         thread_id, since = self._facts.thread.id, find_session_start(handoff)
         messages = (self._facts.question,) if self._facts.question.role is Role.USER else ()
         exchange = Exchange((*self._facts.unfinished, *messages, *self._attempt.transcript.messages))
@@ -89,7 +92,7 @@ class AgentHistories:
         if handoff is not None and handoff.context_mode is ContextMode.FORKED:
             if self._tracker.current.was_handed_over_by(self._facts.question):
                 return None  # the fork is yet to be written
-            thread_id, below = fork_id(handoff), None  # the run's messages have other ordinals there
+            thread_id, below = fork_id(handoff), None  # the run's messages have other ordinals in the fork
         if below is None and window.first_ordinal > max(since, window.summary_at or 0):
             below = window.first_ordinal
         return SummaryDue(thread_id, window.agent_id, below, since, window.summary_at) if below is not None else None

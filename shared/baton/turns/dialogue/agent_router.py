@@ -33,7 +33,7 @@ from baton.turns.dialogue.desk_events import DeskEvents
 from baton.turns.dialogue.handoff_events import HandoffEvents
 
 TRIGGERS = 50
-"""The factor of a message's length in ``off_loop``'s bytes: it may be compared with this many triggers."""
+"""The number of triggers that a message may be compared with, to estimate the work for ``off_loop``."""
 
 
 class AgentRouter:
@@ -53,7 +53,7 @@ class AgentRouter:
         """True if the message goes to the people of a desk."""
 
     async def begin(self) -> bool:
-        """Carry out Baton's own steps before an agent answers. Returns False if no agent is to answer."""
+        """Carry out Baton's own steps before an agent answers. Return whether an agent is to answer."""
         request = self._facts.request
         if not isinstance(request, ActionRequest):
             return await self._begin_answer()
@@ -71,18 +71,20 @@ class AgentRouter:
                 await self._desks.carry_out(request)
         return False
 
-    async def hand_on(self, spoken: AgentResult) -> bool:
-        """Hand the conversation on as the agent that has spoken asks. Returns False if no other agent is to speak."""
-        if self._attempt.stop.is_set() or spoken.waiting:
+    async def hand_on(self, result: AgentResult) -> bool:
+        """Carry out the handoff or return that the last speaker asks for. Return whether another agent speaks next."""
+        if self._attempt.stop.is_set() or result.waiting:
             return False
-        if spoken.transfer is not None and (spoken.transfer.refusal is None or spoken.returns is None):
-            workflow = await self._find_wanted_workflow(spoken.transfer)
-            await self._hand_over(await self._judge(spoken.transfer), workflow)
-            self.has_last_word = self.has_last_word or spoken.transfer.refusal is not None
+        if result.transfer is not None and (result.transfer.refusal is None or result.returns is None):
+            workflow = await self._find_wanted_workflow(result.transfer)
+            await self._hand_over(await self._judge(result.transfer), workflow)
+            self.has_last_word = self.has_last_word or result.transfer.refusal is not None
             return not self.has_last_word
         conversation = self._tracker.current
-        returns = conversation.handoff is not None and conversation.handoff.return_expected
-        if spoken.returns is not None or (returns and conversation.is_workflow_complete):  # it should have returned
+        must_return = conversation.handoff is not None and conversation.handoff.return_expected
+        if result.returns is not None or (
+            must_return and conversation.is_workflow_complete
+        ):  # the agent should have returned
             self._end(HandoffOutcome.RETURNED)
         elif self._is_silent_target:
             self._fail()
@@ -91,7 +93,7 @@ class AgentRouter:
     def take_back(self, failure: ModelError) -> None:
         """Undo the handoff to a specialist whose model failed before it said anything.
 
-        Raises ``failure`` if the active agent has said something, or was active before.
+        Raises ``failure`` if the active agent has said something, or was active before the run.
         """
         if not self._is_silent_target:
             raise failure
@@ -99,13 +101,16 @@ class AgentRouter:
         self._fail()
 
     async def _begin_answer(self) -> bool:
-        """Begin to answer a message, or to continue a run whose interrupts are answered."""
+        """Begin to answer a message, or to continue a run whose interrupts are answered.
+
+        Return whether an agent is to answer.
+        """
         trouble = self._tracker.current.trouble
         if trouble is not None:
             self._return_without_specialist(trouble)
             if trouble is not SpecialistProblem.LOST:
                 return False
-        # Nobody has asked for an agent, or to leave one, with the words of an event.
+        # The text of an event does not ask for an agent, or to leave one.
         is_message = self._facts.answered is None and self._facts.question.begun_by is None
         size = len(self._text) * TRIGGERS
         transfer = await off_loop(size, self._find_requested, self._text) if is_message else None
@@ -115,7 +120,9 @@ class AgentRouter:
         if conversation.offer is not None and transfer is None and conversation.desk is None and is_offered:
             self._tracker.current = conversation.mark_offered()
             if all(workflow.updated_at <= conversation.offer.updated_at for workflow in conversation.resumable):
-                self.handoffs.welcome(conversation.offer)  # one sentence; older ones are buttons
+                self.handoffs.welcome(
+                    conversation.offer
+                )  # only the newest workflow is mentioned; clients show the others as buttons
         if conversation.redefined is not None:
             self.handoffs.say_redefined(conversation.redefined)
         locale = (
@@ -128,7 +135,7 @@ class AgentRouter:
             self._end(HandoffOutcome.EXITED, locale)
             return False
         if transfer is not None:
-            if await self._is_refused(transfer):
+            if await self._refuse_by_hook(transfer):
                 return False
             await self._hand_over(transfer, None)
             return transfer.refusal is None and not self.has_last_word
@@ -162,7 +169,7 @@ class AgentRouter:
         self.has_last_word = True
 
     async def _judge(self, transfer: Transfer) -> Transfer:
-        """Return a handoff with the summary and the reason that the target's input guardrails leave of them."""
+        """Return the handoff with its reason and summary as the target's input guardrails have left them."""
         if transfer.refusal is not None or not judges_questions(transfer.target):
             return transfer
         hooks = Hooks(self._attempt, transfer.target)
@@ -174,30 +181,33 @@ class AgentRouter:
                 return ""
 
         reason, summary = await gather_all(judge(transfer.reason), judge(transfer.summary or ""))
-        if transfer.summary is None:  # it is written, and judged, at the handoff
+        if transfer.summary is None:  # the summary is written and judged at the handoff
             return replace(transfer, reason=reason[:MAX_REASON])
         return replace(transfer, reason=reason[:MAX_REASON], summary=summary[:MAX_SUMMARY])
 
-    async def _is_refused(self, transfer: Transfer) -> bool:
-        """Return whether a hook refuses the handoff of a trigger. The user gets its sentence then."""
+    async def _refuse_by_hook(self, transfer: Transfer) -> bool:
+        """Return whether a hook refuses the handoff that a trigger asks for. If so, say the hook's sentence."""
         agent = self._tracker.current.agent
         hooks = Hooks.of(self._attempt, agent) if transfer.refusal is None else None
         try:
             if hooks is not None:
                 await hooks.observe_handoff(transfer)
         except HookRefusal as refusal:
-            self._attempt.screened.is_refused = judges_questions(agent)  # nobody has judged it
+            self._attempt.screened.is_refused = judges_questions(agent)  # no guardrail has judged the question
             self.has_last_word = True
             self.handoffs.say(agent, refusal.sentence, refused_by=refusal.by)
             return True
         return False
 
     async def _continue(self, workflow_id: str) -> bool:
-        """Continue an unfinished workflow of this thread or of another one."""
+        """Continue an unfinished workflow of this thread or of another one. Return whether its agent is to answer.
+
+        Raises ``WorkflowUnavailable``.
+        """
         trouble = self._tracker.current.trouble
         if trouble is SpecialistProblem.LOST:
             self._return_without_specialist(trouble)
-        workflow = await self._services.conversations.unfinished(self._attempt.scope, workflow_id)
+        workflow = await self._services.conversations.find_unfinished(self._attempt.scope, workflow_id)
         conversation = self._tracker.current
         target = conversation.describe(workflow.agent_id)
         if target is None or target.workflow is None:
@@ -209,8 +219,8 @@ class AgentRouter:
         return transfer.refusal is None
 
     async def _merge(self, fork_thread_id: str, answer_id: str) -> None:
-        """Copy an answer of a fork into this thread. The fork may have newer messages by now."""
-        answer = await self._services.forks.answer(self._attempt.scope, fork_thread_id, answer_id)
+        """Copy an answer of a fork into this thread. The fork may have newer answers by now."""
+        answer = await self._services.forks.find_answer(self._attempt.scope, fork_thread_id, answer_id)
         conversation = self._tracker.current
         agent = conversation.describe(answer.agent_id or "") or conversation.main
         sources = join_consulted(answer.sources, answer.consulted)
@@ -250,13 +260,15 @@ class AgentRouter:
         conversation = self._tracker.current
         if conversation.desk is not None:
             return None
-        again = first_match(conversation.agent.triggers_in_session, text) if conversation.handoff is not None else None
-        if again is not None:
+        repeated_trigger = (
+            first_match(conversation.agent.triggers_in_session, text) if conversation.handoff is not None else None
+        )
+        if repeated_trigger is not None:
             refusal = find_session_refusal(conversation.agent, conversation.agent, conversation.workflow)
-            itself = HandoffDefinition(agent=conversation.agent.id)
-            return Transfer(conversation.agent, itself, f"trigger: {again}", None, refusal=refusal)
-        held_by = conversation.agent.id if conversation.handoff is not None else None
-        triggered = find_triggered(conversation.main, self._facts.agents.all(), text, active_agent_id=held_by)
+            to_itself = HandoffDefinition(agent=conversation.agent.id)
+            return Transfer(conversation.agent, to_itself, f"trigger: {repeated_trigger}", None, refusal=refusal)
+        active_agent_id = conversation.agent.id if conversation.handoff is not None else None
+        triggered = find_triggered(conversation.main, self._facts.agents.all(), text, active_agent_id=active_agent_id)
         handoff = declared_handoff(conversation.main, triggered[0].id) if triggered is not None else None
         if triggered is None or handoff is None:
             return None
@@ -277,6 +289,6 @@ class AgentRouter:
         if transfer.workflow_id is None or transfer.refusal is not None:
             return None
         try:
-            return await self._services.conversations.unfinished(self._attempt.scope, transfer.workflow_id)
+            return await self._services.conversations.find_unfinished(self._attempt.scope, transfer.workflow_id)
         except WorkflowUnavailable:
             return None

@@ -46,7 +46,7 @@ class AgentRunner:
     """The runner of the agents that speak in one run, one after the other."""
 
     def __init__(self, attempt: Attempt, services: DialogueServices, consult: Consult | None) -> None:
-        """``consult`` answers in place of agents that are consulted; None: they are asked themselves."""
+        """``consult`` answers in place of consulted agents; if it is None, the agents themselves are asked."""
         user_message = attempt.facts.user_message
         self._running: list[AnsweringAgent] = []
         self.forked: ForkedExchange | None = None
@@ -102,7 +102,7 @@ class AgentRunner:
                 self._keep_fork(handoff, conversation.agent, transcript)
 
     def _keep_fork(self, handoff: HandoffRequest, agent: AgentDefinition, fork: Transcript) -> None:
-        """Keep the specialist's messages in its fork, and add its report to this thread."""
+        """Note the specialist's messages for its fork, and add its report to this thread."""
         transcript = self._attempt.transcript
         for report in (message for message in fork.messages if message.is_handoff_summary):
             call = ToolCall(report.tool_call_id or report.id, RETURN, "{}")
@@ -132,7 +132,7 @@ class AgentRunner:
         )
         if conversation.agent.code.run is not None:
             return await self._prepare_coroutine(tools, transcript, context)
-        loop = AgentLoop(self._work(tools, transcript, context))
+        loop = AgentLoop(self._make_work(tools, transcript, context))
         self._running.append(loop)
         message, client_results = self._screened_message, self._facts.client_results
         steered = [message for message in self._attempt.transcript.messages if message.is_steered]
@@ -159,17 +159,17 @@ class AgentRunner:
         return loop
 
     def _reserve_numbers(self) -> list[Mapping[str, Any]]:
-        """Return the sources of an exchange that continues. Their passages keep the numbers that its texts cite."""
+        """Reserve the numbers that the texts of an exchange that continues cite. Return the numbered sources."""
         earlier = [source for message in self._facts.unfinished for source in message.sources]
         self._attempt.numbers.reserve(earlier)
         return [source for source in earlier if source.get("number") is not None]
 
     async def _prepare_coroutine(self, tools: ToolSet, transcript: Transcript, context: Attempt) -> AnsweringAgent:
-        """Return the active agent, whose ``run`` answers."""
+        """Return the active agent as a ``CoroutineAgent``, whose ``run`` answers."""
         message, answered = self._screened_message, self._facts.answered
         continued = answered if not self._running else None
         coroutine = CoroutineAgent(
-            self._work(tools, transcript, context),
+            self._make_work(tools, transcript, context),
             self._make_assembler(transcript, context, is_continued=continued is not None),
             content=message.content if message is not None else "",
             is_question_judged=continued is not None,
@@ -180,17 +180,17 @@ class AgentRunner:
         return coroutine
 
     def _make_assembler(self, transcript: Transcript, context: Attempt, *, is_continued: bool) -> AssemblePrompt:
-        """Return what makes the prompt of a step of the active agent: of the conversation so far, or of a message."""
+        """Return a function that assembles the prompt of a step: from the conversation so far, or from one message."""
         computed: list[Prompt] | None = None
 
-        async def assemble(alone: str | None) -> AssembledContext:
+        async def assemble(single_message: str | None) -> AssembledContext:
             nonlocal computed
             agent, message, tools = self._tracker.current.agent, self._screened_message, ToolSet({})
             if computed is None:
                 computed = await compute_prompt(agent, context)
             today = Prompt(Role.SYSTEM, context.today.sentence)
-            if alone is not None:
-                search = MemorySearch(context.scope, alone, with_episodes=False)
+            if single_message is not None:
+                search = MemorySearch(context.scope, single_message, with_episodes=False)
                 notes = Notes(changing=computed, today=today)
                 assembled = await self._services.memory.prompt_for(
                     context.fit(agent), search, notes=notes, zone=context.today.zone, numbers=context.numbers
@@ -215,11 +215,11 @@ class AgentRunner:
     ) -> RemoteAgentRunner:
         history = select_spoken((await self.histories.read()).messages)
         is_forked = handoff.context_mode is ContextMode.FORKED
-        granted_here = set(handoff.recent_messages)
+        granted_ids = set(handoff.recent_messages)
         earlier = [
             message
             for message in history
-            if (message.id in granted_here if is_forked else message.ordinal < handoff.ordinal)
+            if (message.id in granted_ids if is_forked else message.ordinal < handoff.ordinal)
         ]
         is_first = self._tracker.current.was_handed_over_by(self._facts.question)
         stored_message = self._screened_message
@@ -243,7 +243,7 @@ class AgentRunner:
             content=stored_message.content if stored_message is not None else "",
         )
 
-    def _work(self, tools: ToolSet, transcript: Transcript, context: Attempt) -> AgentWork:
+    def _make_work(self, tools: ToolSet, transcript: Transcript, context: Attempt) -> AgentWork:
         own = BuiltinTools(self._tracker, self._attempt.scope, self._services.clock, self._conversations.skills.check)
         return AgentWork(context, self._tracker.current.agent, tools, transcript, consult=self._consult, own=own)
 
@@ -274,7 +274,7 @@ class AgentRunner:
         return await judge_context(context, conversation.agent, assembled)
 
     async def _go_on(self, loop: AgentLoop | CoroutineAgent, answered: PendingInterrupts) -> None:
-        """Make the approved calls, and give the model the refusals and the client's results of the others.
+        """Make the approved calls, and give the model the refusals and the client's results of the other calls.
 
         Raises ``InterruptUnavailable`` if none of the interrupted calls can be found.
         """
@@ -291,7 +291,7 @@ class AgentRunner:
         await loop.go_on(calls, waiting.keys() - settled.keys(), settled)
 
     async def _take_client_results(self, loop: AgentLoop, pending: PendingInterrupts) -> None:
-        """Take the results that came with the message, of calls of the previous run."""
+        """Take the client's results of calls of the previous run, which came with the message."""
         if not await self._attempt.may_act():
             return
         history = (await self.histories.read()).messages

@@ -27,7 +27,7 @@ from baton.ports.tenants.audit import Once
 from baton.turns.dialogue.handoff_events import HandoffEvents
 
 _OUTCOMES = {ReturnReason.PERSON: HandoffOutcome.RETURNED, ReturnReason.USER: HandoffOutcome.EXITED}
-"""The outcomes by reason. For the other reasons people have not answered, and the handoff has failed."""
+"""The outcomes by reason. With any other reason nobody has answered, and the handoff has failed."""
 _SENTENCES = {
     ReturnReason.PERSON: "desk_returned",
     ReturnReason.SILENCE: "desk_silent",
@@ -37,7 +37,7 @@ _SENTENCES = {
 
 
 class DeskEvents:
-    """The events of a run at a desk. No model has a part in them."""
+    """The events of a run at a desk, in which no model takes part."""
 
     def __init__(self, attempt: Attempt, handoffs: HandoffEvents) -> None:
         self._attempt = attempt
@@ -47,16 +47,17 @@ class DeskEvents:
         self._clock = attempt.services.clock
 
     def refuse_closed(self, target: AgentDefinition, desk: DeskDefinition) -> bool:
-        """Say when the desk opens and return True, if it is closed and takes nothing until then."""
+        """Refuse a desk that takes no conversations now, and say when it opens. Return whether it is refused."""
         if desk.takes_at(self._clock.now()):
             return False
         self._say(self._tracker.current.agent, self._write_opening_sentence("desk_closed", target, desk))
         return True
 
     def arrive(self, desk: DeskDefinition, ahead: int | None, previous: DeskSession | None = None) -> None:
-        """Begin to wait at the desk that has just become active, where ``ahead`` conversations wait already.
+        """Begin to wait at the desk that has just become active.
 
-        ``previous`` is the session at the desk from which a person has transferred the conversation.
+        ``ahead`` is the number of conversations that wait there already; None if it is not known. ``previous`` is the
+        session at the desk from which a person has transferred the conversation.
         """
         agent, is_open = self._tracker.current.agent, desk.is_open(self._clock.now())
         session = self._session.take_over(previous) if previous is not None else self._describe_user(self._session)
@@ -68,7 +69,7 @@ class DeskEvents:
         self._audit("wait")
 
     def _describe_user(self, session: DeskSession) -> DeskSession:
-        """Return the session with the user, as their token describes them, and their last message."""
+        """Return the session with the user's last message, and their name, language and permissions from the token."""
         user, message = self._attempt.scope, self._facts.user_message
         if message is not None and message.is_own:
             session = session.receive(preview(message.content), self._facts.question.timestamp)
@@ -79,20 +80,20 @@ class DeskEvents:
         )
 
     def _find_relevant_permissions(self) -> tuple[str, ...]:
-        """Return those of the user's permissions that desks require, for transfers: persons act without the token."""
+        """Return the user's permissions that desks require. Transfers use them, as people act without the token."""
         main = self._tracker.current.main
         desks = (agent for agent in self._facts.agents.all() if is_desk(agent))
         required = {permission for desk in desks for permission in needed_permissions(main, desk)}
         return tuple(sorted(required & self._attempt.scope.permissions))
 
     def deliver(self) -> None:
-        """Note the user's message, which people answer."""
+        """Record the user's message as the newest one at the desk, whose people answer it."""
         question = self._facts.question
         session = replace(self._session, permissions=self._find_relevant_permissions())
         self._change(session.receive(preview(question.content), question.timestamp))
 
     async def carry_out(self, request: ActionRequest) -> None:
-        """Carry out what a person of the desk does, or what Baton does in their place."""
+        """Carry out what a person of the desk does, or what Baton does in their place. Raises ``NotAtDesk``."""
         match request.action:
             case ConversationAction.DESK_TAKE:
                 self._take(request)
@@ -128,7 +129,7 @@ class DeskEvents:
         self._say(conversation.main, text)
 
     def lose(self, trouble: SpecialistProblem) -> None:
-        """Return to the main agent because the desk is no longer there for the user, and say so."""
+        """Return to the main agent because the desk is no longer available to the user, and say so."""
         self._note_return(ReturnReason.UNAVAILABLE, HandoffOutcome.FAILED)
         self._handoffs.return_without_specialist(trouble, source=DESK, locale=self._locale)
 
@@ -153,7 +154,7 @@ class DeskEvents:
 
     @property
     def _locale(self) -> str | None:
-        """The user's language: as it was when they came, because people act without the user's token."""
+        """The user's language on arrival, because people act without the user's token; otherwise the scope's."""
         session = self._tracker.current.desk
         return (session.user_locale if session is not None else None) or self._attempt.scope.locale
 
@@ -170,8 +171,8 @@ class DeskEvents:
         if person is None:
             raise NotAtDesk
         self._change(self._session.take(person, self._facts.question.timestamp))
-        taken = sentence(agent, "desk_taken", locale=self._locale, person=person.name, agent=agent.name)
-        self._say(agent, taken)
+        notice = sentence(agent, "desk_taken", locale=self._locale, person=person.name, agent=agent.name)
+        self._say(agent, notice)
         self._audit("take")
         waited = self._facts.question.timestamp - self._session.arrived_at
         count(Metric.TIME_TO_PERSON, max(0, round(waited.total_seconds() * 1000)))
@@ -206,7 +207,7 @@ class DeskEvents:
             self._note(request)
         self._handoffs.give_back(HandoffOutcome.RETURNED, goes_on=True)
         handoff = HandoffDefinition(agent=target.id)
-        # The user can read a handoff's summary, and the note is not for them.
+        # The user can read a handoff's summary, so the note is not in it.
         await self._handoffs.hand_over(Transfer(target, handoff, "transferred", ""), None)
         self.arrive(target.desk, None, before)
 
@@ -217,20 +218,20 @@ class DeskEvents:
             return sentence(agent, "unavailable", locale=self._locale, agent=agent.name)
         zone = self._attempt.today.known_zone or desk.hours.zone
         locale = agent.locale_of_sentence(name, self._locale)
-        local, words = local_time(zone, opening), format_of(locale or agent.default_locale)
+        local, formats = local_time(zone, opening), format_of(locale or agent.default_locale)
         return sentence(
             agent,
             name,
             locale=locale,
             agent=agent.name,
-            weekday=words.weekday(local),
-            date=words.day(local),
-            time=words.clock(local),
+            weekday=formats.weekday(local),
+            date=formats.day(local),
+            time=formats.clock(local),
             zone=zone,
         )
 
     def _audit(self, action: str, **detail: str) -> None:
-        """Audit what has happened at the desk: once, however many attempts at the run there are."""
+        """Audit an action at the desk, once for all attempts at the run."""
         attempt, request = self._attempt, self._facts.request
         person = request.author if isinstance(request, ActionRequest) else None
         scope = attempt.scope if person is None else replace(attempt.scope, user_id=person.id)

@@ -22,7 +22,7 @@ from baton.domain.threads.events import message_steered, run_started, state_snap
 from baton.domain.threads.interrupt import PendingInterrupts
 from baton.domain.threads.message import OutcomeType, Role
 from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT
-from baton.threads.outbox.event_log import jump_from
+from baton.threads.outbox.event_log import find_jump
 from baton.turns.dialogue.agent_histories import DialogueServices
 from baton.turns.dialogue.agent_router import AgentRouter
 from baton.turns.dialogue.agent_runner import AgentRunner
@@ -38,7 +38,7 @@ class Dialogue:
     """
 
     def __init__(self, attempt: Attempt, services: DialogueServices, *, consult: Consult | None = None) -> None:
-        """``consult`` answers in place of agents that are consulted; None: they are asked themselves."""
+        """``consult`` answers in place of consulted agents; if it is None, the agents themselves are asked."""
         self._attempt = attempt
         self._router = AgentRouter(attempt, services)
         self._runner = AgentRunner(attempt, services, consult)
@@ -55,7 +55,7 @@ class Dialogue:
         attempt, facts = self._attempt, self._attempt.facts
         attempt.emit(make_start_event(attempt))
         attempt.emit(state_snapshot(attempt.tracker.current.shown))
-        # Until its guardrails have allowed a question, or an agent without any has it, it counts as refused.
+        # A question counts as refused until guardrails allow it, or an agent without guardrails gets it.
         is_asked = facts.answered is None and facts.question.role is Role.USER
         attempt.screened.is_refused = is_asked and judges_questions(attempt.tracker.current.agent)
         is_at_desk = attempt.tracker.current.desk is not None
@@ -84,7 +84,7 @@ class Dialogue:
         self._complete()
 
     def _complete(self) -> None:
-        """Add the results and messages of an earlier attempt that belong to the run, and had no place in this one."""
+        """Add results and messages that an earlier attempt took into the run, and that this attempt did not reach."""
         attempt, facts = self._attempt, self._attempt.facts
         if facts.answered is not None and not attempt.transcript.messages:
             add_results(attempt.transcript, facts.agent, facts.answered, attempt.journal)
@@ -93,7 +93,7 @@ class Dialogue:
                 attempt.emit(message_steered(attempt.transcript.add_steered(message)))
 
     def fail(self, error: Exception) -> None:
-        """End the run with ``error``. The user gets an unexpected one as an ``InternalError``."""
+        """End the run with ``error``. An unexpected error reaches the user as an ``InternalError``."""
         if isinstance(error, errors.BatonError):
             self._error = error
             return
@@ -104,7 +104,7 @@ class Dialogue:
         self._error = errors.InternalError()
 
     def finish(self) -> DialogueResult:
-        """Return the result, once ``run`` has returned."""
+        """Return the result. Call this after ``run`` has returned."""
         attempt, facts, agents = self._attempt, self._attempt.facts, self._runner.results
         last = agents[-1] if agents and not self._router.has_last_word else None
         conversation = attempt.tracker.current.with_data(attempt.data.values)
@@ -124,8 +124,8 @@ class Dialogue:
             is_delivered=self._router.is_delivered,
             error=self._error,
             forked=self._runner.forked,
-            windows=self._runner.histories.windows(agents),
-            summary_due=self._runner.histories.summary_due(agents),
+            windows=self._runner.histories.compute_windows(agents),
+            summary_due=self._runner.histories.find_summary_due(agents),
             followed=tuple(dict.fromkeys(procedure for agent in agents for procedure in agent.followed)),
             spent=by_model(attempt.spent),
             screened=attempt.screened,
@@ -146,7 +146,7 @@ def make_start_event(attempt: Attempt) -> BaseEvent:
         attempt.thread_id,
         attempt.run.run_id,
         attempt.facts.question,
-        previous_seq=jump_from(attempt.lease()),
+        previous_seq=find_jump(attempt.lease()),
         parent_run_id=answered.run_id if answered else None,
         answers=[interrupt.answer for interrupt in answered.interrupts if interrupt.answer is not None]
         if answered
@@ -159,8 +159,8 @@ def add_results(
 ) -> None:
     """Add a result for each call that was waiting, for a run that ends before it has said anything.
 
-    The result of a call that an earlier attempt or the user's application has made is given. If it said that the call
-    was not carried out, the next turn's model would make it again.
+    If an earlier attempt or the user's application has made the call, its own result is added: a model that reads that
+    the call was not carried out would make it again.
     """
     settled = find_settled_calls(answered)
     for interrupt in answered.interrupts:

@@ -40,7 +40,7 @@ class DialogueResult:
     waiting: tuple[ToolCall, ...] = ()
     """Calls that a person has to approve."""
     cards: Mapping[str, CallCard] = field(default_factory=dict)
-    """These calls in words, by call id."""
+    """Descriptions of the waiting calls for people, by call id."""
     ends_conversation: bool = False
     """True if an agent has closed the conversation and its answer is complete."""
     is_cancelled: bool = False
@@ -64,7 +64,7 @@ class DialogueResult:
 
     @property
     def outcome(self) -> OutcomeType:
-        """The outcome of the run."""
+        """The outcome of the run: an error comes before a cancellation, and that before a delivery or an interrupt."""
         if self.error is not None:
             return OutcomeType.ERROR
         if self.is_cancelled:
@@ -87,7 +87,7 @@ def count_failure(error: BatonError | None) -> None:
             count(Metric.MODEL_FAILURES)
 
 
-def end_events(
+def make_end_events(
     thread_id: str,
     run_id: str,
     result: DialogueResult,

@@ -62,10 +62,7 @@ class HandoffEvents:
         self._clock = attempt.services.clock
 
     def _choose_text(self, target: AgentDefinition) -> str:
-        """Return the user's message, as guardrails have left it, for a summary.
-
-        Return nothing of it if ``target`` has yet to judge it.
-        """
+        """Return the user's text as guardrails have left it, for a summary; empty if ``target`` has yet to judge it."""
         user_message = self._facts.user_message
         if user_message is None or judges_questions(target):
             return ""
@@ -74,7 +71,7 @@ class HandoffEvents:
     async def hand_over(self, transfer: Transfer, workflow: Workflow | None) -> None:
         """Make another agent active and show it, or say why it cannot become active.
 
-        ``workflow`` is the one to continue, if there is one.
+        ``workflow`` is the unfinished workflow to continue; None for none.
         """
         with trace_handoff(self._tracker.current.agent, transfer.target) as span:
             if transfer.refusal is not None:
@@ -83,7 +80,7 @@ class HandoffEvents:
 
     async def _hand_over(self, transfer: Transfer, workflow: Workflow | None) -> None:
         source, now = self._tracker.current, self._clock.now()
-        request = self._request(transfer)
+        request = self._make_request(transfer)
         if transfer.refusal is not None:
             self._tracker.current = source.refuse(request, now)
             self.refuse(transfer, transfer.refusal)
@@ -128,7 +125,7 @@ class HandoffEvents:
             self._tracker.current = replace(self._tracker.current, moved_from=workflow.without_data())
         return resumed
 
-    def _request(self, transfer: Transfer) -> HandoffRequest:
+    def _make_request(self, transfer: Transfer) -> HandoffRequest:
         conversation, handoff = self._tracker.current, transfer.handoff
         mode = handoff.context_mode
         if transfer.target.desk is not None and "context_mode" not in handoff.model_fields_set:
@@ -159,13 +156,15 @@ class HandoffEvents:
         )
 
     def refuse(self, transfer: Transfer, refusal: Refusal) -> None:
-        """Say why the handoff is refused."""
+        """Say why the handoff is refused, and audit a missing permission."""
         conversation = self._tracker.current
         if refusal.permission is not None:
             self._audit_denial(transfer.target, refusal.permission)
-        words = conversation.agent if refusal.session is not None else transfer.target
+        text_owner = conversation.agent if refusal.session is not None else transfer.target
         name = refusal.sentence or "unavailable"
-        self.say(conversation.agent, sentence(words, name, agent=transfer.target.name, session=refusal.session or ""))
+        self.say(
+            conversation.agent, sentence(text_owner, name, agent=transfer.target.name, session=refusal.session or "")
+        )
 
     def return_without_specialist(
         self, trouble: SpecialistProblem, source: str | None = None, locale: str | None = None
@@ -217,7 +216,7 @@ class HandoffEvents:
     def _find_text(
         self, specialist: AgentDefinition, workflow: Workflow | None, locale: str | None, path: str
     ) -> str | None:
-        """Return a value that a workflow has collected, or of its result, in words; None if there is none."""
+        """Return the value at ``path`` in the workflow's data or result, as text; None if there is none."""
         definition = specialist.workflow
         if workflow is None or definition is None:
             return None
@@ -238,7 +237,7 @@ class HandoffEvents:
     def _lose(self) -> None:
         """Return to the main agent because the specialist's workflow has ended or continues in another thread.
 
-        If it continues in another thread, say so.
+        Say so if it continues in another thread.
         """
         conversation, specialist = self._tracker.current, self._tracker.current.agent
         self.give_back(HandoffOutcome.CLOSED, is_lost=True)
@@ -251,7 +250,8 @@ class HandoffEvents:
     ) -> bool:
         """Make the main agent active and show it. Returns True if the workflow was saved.
 
-        ``goes_on`` if a handoff follows at once: the user, who does not meet the main agent, gets no notice of it.
+        ``is_lost``: the workflow has ended or continues in another thread. ``keeps`` is False if the workflow must not
+        be saved. ``goes_on``: another handoff follows at once, so the user gets no notice of the main agent.
         """
         conversation, now = self._tracker.current, self._clock.now()
         self._attempt.emit_all(self._tracker.end_step())
@@ -283,9 +283,9 @@ class HandoffEvents:
     def welcome(self, offer: Workflow) -> None:
         """Offer to continue a workflow that was left."""
         conversation = self._tracker.current
-        words = conversation.describe(offer.agent_id) or conversation.main
-        day = format_of(words.default_locale).day(day_in(self._attempt.today.known_zone, offer.updated_at))
-        self.say(conversation.main, sentence(words, "welcome_back", workflow=offer.name, date=day))
+        text_owner = conversation.describe(offer.agent_id) or conversation.main
+        day = format_of(text_owner.default_locale).day(day_in(self._attempt.today.known_zone, offer.updated_at))
+        self.say(conversation.main, sentence(text_owner, "welcome_back", workflow=offer.name, date=day))
 
     def say(
         self,
@@ -322,7 +322,7 @@ class HandoffEvents:
 PATIENCE_SECONDS = 0.5
 """Seconds that the light model may take: the user waits for the specialist meanwhile."""
 MESSAGES = 10
-"""The number of messages that a summary is made from, the newest ones."""
+"""The number of newest messages that a summary is made from."""
 MAX_MESSAGE = 1_000
 """Characters of each message that the summary is made from."""
 MAX_SUMMARY_TOKENS = 200
@@ -337,7 +337,7 @@ SUMMARISE = (
 async def summarise(context: Attempt, history: Sequence[StoredMessage], text: str) -> tuple[str, Usage]:
     """Return the light model's summary of the conversation and its usage.
 
-    If the model fails or takes longer than half a second, return ``text`` itself as the summary. ``history`` has the
+    If the model fails or takes longer than ``PATIENCE_SECONDS``, the summary is ``text`` itself. ``history`` has the
     messages before ``text``, the user's last message, which may be empty. Raises ``LeaseLost`` and
     ``StoreUnavailable``.
     """

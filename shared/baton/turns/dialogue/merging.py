@@ -23,7 +23,7 @@ _THINKING = (
     core.ReasoningEndEvent,
 )
 _SHOWN = (core.StateDeltaEvent, core.StepStartedEvent, core.StepFinishedEvent, *_THINKING)
-_APART = "\n\n"
+_SEPARATOR = "\n\n"
 
 
 @dataclass(slots=True)
@@ -35,12 +35,12 @@ class _Message:
     refused_by: str | None = None
     text: str = ""
     fixed: int = 0
-    """Characters of the texts before the one that the agent is writing."""
+    """The length in characters of the texts before the one that is being written."""
     is_cut: bool = False
     sources: list[Source] = field(default_factory=list)
 
-    def add_to(self, into: Transcript, agent: AgentDefinition, *, is_whole: bool) -> None:
-        into.add_answer(
+    def add_to(self, transcript: Transcript, agent: AgentDefinition, *, is_whole: bool) -> None:
+        transcript.add_answer(
             self.id,
             agent,
             self.text,
@@ -71,7 +71,7 @@ class MergedAnswer:
         self._message: _Message | None = None
 
     def take(self, event: core.BaseEvent) -> None:
-        """Take an event of the fork."""
+        """Take an event of the fork, and emit what the parent shows of it."""
         message, metadata = self._message, event.metadata or {}
         if isinstance(event, core.TextMessageStartEvent):
             self._start(is_structured=bool(metadata.get("isStructured")), refused_by=metadata.get("refusedBy"))
@@ -82,14 +82,14 @@ class MergedAnswer:
             self._take_back(message)
         elif isinstance(event, core.TextMessageEndEvent) and message is not None:
             listed = join_consulted(metadata.get("sources", ()), metadata.get("consulted", ()))
-            begins = message.fixed + len(_APART) if message.fixed else 0
-            message.sources += [shift_places(source, begins) for source in listed]
+            offset = message.fixed + len(_SEPARATOR) if message.fixed else 0
+            message.sources += [shift_places(source, offset) for source in listed]
             message.is_cut |= metadata.get("finishReason") == LENGTH
         elif isinstance(event, _SHOWN):
             self._emit(event)
 
     def enter(self, message: StoredMessage) -> None:
-        """Add a message of the user that has entered the run, behind what the agent has said before it."""
+        """Add a message of the user that has entered the run, after the agent's text so far."""
         self.end(is_whole=True)
         self._emit(message_steered(self._into.add_steered(message)))
 
@@ -101,7 +101,7 @@ class MergedAnswer:
             self._emit(message.end)
 
     def _take_back(self, message: _Message) -> None:
-        """Take the last text of the agent back. Clients get the texts before it as another message."""
+        """Take the agent's last text back. Clients get the texts before it as another message."""
         self._emit(text_end(message.id, is_taken_back=True))
         earlier, self._message = message.text[: message.fixed], None
         if earlier:
@@ -118,5 +118,5 @@ class MergedAnswer:
             self._emit(text_start(self._message.id, self._agent, is_structured=is_structured, refused_by=refused_by))
         elif self._message.text:
             self._message.fixed = len(self._message.text)
-            self._message.text += _APART
-            self._emit(text_content(self._message.id, _APART))
+            self._message.text += _SEPARATOR
+            self._emit(text_content(self._message.id, _SEPARATOR))

@@ -50,11 +50,10 @@ class RemoteAgentRunner:
         is_first: bool,
         content: Content = "",
     ) -> None:
-        """``earlier`` has the messages that the handoff grants. They are sent with the first message (``is_first``).
+        """``text`` is sent. ``content`` is the user's message with its images and documents, if there is one.
 
-        ``session`` has the messages since then. They are sent as well if the agent has lost its task.
-
-        ``text`` is the text to send. ``content`` is the user's message with its images and documents, if there is one.
+        ``earlier`` has the messages that the handoff grants; they are sent with the first message (``is_first``).
+        ``session`` has the messages since the handoff; they are sent too if the agent has lost its task.
         """
         self._agent = agent
         self._usage = Usage()
@@ -64,7 +63,7 @@ class RemoteAgentRunner:
         """The user's files that the agent does not take."""
         self._files = ReturnedFiles(context, agent.id)
         self._documents: Sequence[Mapping[str, Any]] = ()
-        """The documents that it names as sources."""
+        """The documents that the agent names as its sources."""
         self._remote_task_id: str | None = None
         self._context = context
         self._transcript = transcript
@@ -156,18 +155,18 @@ class RemoteAgentRunner:
         if not await self._context.may_act():
             return
         task = await self._make_task(remote_task_id, hands_over=hands_over)
-        # Data, with whether the agent's own text says the same; for a file, the text about it, and None.
+        # Data, and whether the agent's own text repeats it; for a file, the text about it, and None.
         extras: list[tuple[Any, bool | None]] = []
         has_spoken, self._not_passed_on = False, []
         stream = client.stream(self._agent, task, is_passed_on=self._context.passed_on.is_set)
-        async with contextlib.aclosing(self._hear(stream)) as chunks:
+        async with contextlib.aclosing(self._limit_silence(stream)) as chunks:
             async for chunk in chunks:
                 match chunk:
                     case TextDelta() | TextTakenBack():
                         has_spoken = isinstance(chunk, TextDelta)
                         yield chunk
                     case agent_client.AgentStarted():
-                        # For a worker that takes the run over.
+                        # Stored for a worker that takes the run over.
                         started = RemoteTask(task.task_id, self._agent.id, chunk.remote_task_id, chunk.known)
                         await self._context.keep_remote_task(started)
                     case agent_client.NotSent(attachment):
@@ -185,7 +184,7 @@ class RemoteAgentRunner:
     def _list_endings(
         self, extras: Sequence[tuple[Any, bool | None]], end: agent_client.AgentDone, *, has_spoken: bool
     ) -> Iterator[str]:
-        """Yield the texts after the agent's own text: on its data and files, and on a sign-in that it needs."""
+        """Yield the texts that follow the agent's own: on its data and files, and on a sign-in that it needs."""
         for value, is_spoken in extras:
             if is_spoken is None:
                 if value:
@@ -203,7 +202,7 @@ class RemoteAgentRunner:
         words = self._text
         if not isinstance(self._content, str):
             words = "\n".join(part.text for part in self._content if isinstance(part, TextPart))
-        # The same in every attempt at the run, so that the agent can recognise a repeated message.
+        # The id is the same in every attempt at the run, so that the agent can recognise a repeated message.
         message_id = str(uuid.uuid5(uuid.UUID(context.thread_id), f"relay\0{run.message_id}"))
         follows = context.remote_tasks.pop(message_id, None)
         # Filled-in values are sent back as data if the agent has asked for them.
@@ -223,10 +222,10 @@ class RemoteAgentRunner:
             time_zone=context.today.known_zone,
         )
 
-    async def _hear(self, chunks: AsyncGenerator[AgentChunk, None]) -> AsyncGenerator[AgentChunk, None]:
-        """Yield the same chunks. Raises ``AgentUnavailable`` when the agent stays silent for too long.
+    async def _limit_silence(self, chunks: AsyncGenerator[AgentChunk, None]) -> AsyncGenerator[AgentChunk, None]:
+        """Yield the chunks. Raises ``AgentUnavailable`` when the agent stays silent for too long.
 
-        Its first chunk must come while the turn still has time to continue without it.
+        Before the agent's first text, the wait leaves the turn enough time to continue without the agent.
         """
         context, patience, has_spoken = self._context, self._agent.timeouts.consult_seconds, False
         async with contextlib.aclosing(chunks):

@@ -9,9 +9,11 @@ from typing import Any
 from baton.domain.json_values import count_values, refuse_constant
 
 MAX_FIELDS = 50
+"""The largest number of fields, and of choices in a field, that a text lists."""
 MAX_WORDS = 300
 """Characters of a field's title or description."""
 MAX_ANSWER_VALUES = 1_000
+"""The largest number of values in a filled-in form."""
 SPOKEN = frozenset({frozenset({"interrupts"}), frozenset({"code", "retryable"})})
 """Keys of data that repeats its text for programs: the question to a person, or the reason for a failure."""
 
@@ -25,13 +27,13 @@ def to_words(value: Any) -> str:
             return "\n".join(questions)
         schema = next((value[key] for key in ("schema", "responseSchema", "form") if key in value), value)
         if isinstance(schema, Mapping) and isinstance(schema.get("properties"), Mapping):
-            title = _write_words(schema.get("title")) or _write_words(value.get("message"))
+            title = _to_line(schema.get("title")) or _to_line(value.get("message"))
             return "\n".join([*([title] if title else []), *_list_fields(schema)])
     return f"```json\n{json.dumps(value, ensure_ascii=False, indent=1)}\n```"
 
 
 def parse_data(text: str) -> dict[str, Any] | None:
-    """Return a user's words as data if they are a JSON object, as applications send filled-in forms."""
+    """Return a user's text as data if it is a JSON object, as applications send filled-in forms; otherwise None."""
     text = text.strip()
     if not (text.startswith("{") and text.endswith("}")) or count_values(text) > MAX_ANSWER_VALUES:
         return None
@@ -49,10 +51,10 @@ def _list_fields(schema: Mapping[str, Any]) -> Iterator[str]:
     for name, field in properties[:MAX_FIELDS]:
         field_schema = field if isinstance(field, Mapping) else {}
         choices = [str(item)[:MAX_WORDS] for item in _list_items(field_schema.get("enum"))[:MAX_FIELDS]]
-        kind = " | ".join(choices) or _write_words(field_schema.get("type"))
+        kind = " | ".join(choices) or _to_line(field_schema.get("type"))
         notes = ", ".join(words for words in (kind, "required" if name in required else "") if words)
-        description = _write_words(field_schema.get("description"))
-        line = f"- {_write_words(field_schema.get('title')) or name[:MAX_WORDS]}"
+        description = _to_line(field_schema.get("description"))
+        line = f"- {_to_line(field_schema.get('title')) or name[:MAX_WORDS]}"
         yield line + (f" ({notes})" if notes else "") + (f": {description}" if description else "")
     if len(properties) > MAX_FIELDS:
         yield f"- and {len(properties) - MAX_FIELDS} more"
@@ -62,5 +64,5 @@ def _list_items(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _write_words(value: Any) -> str:
+def _to_line(value: Any) -> str:
     return " ".join(value[:MAX_WORDS].split()) if isinstance(value, str) else ""

@@ -86,7 +86,7 @@ async def answered_fork(harness: HandoffHarness) -> tuple[str, str]:
     await harness.say("m1", "First")
     fork_id = (await harness.forks.fork(harness.ada, harness.thread_id, agent_id="helper")).id
     await harness.say("m2", "Work", thread_id=fork_id)
-    _, answer = await harness.forks.newest_answer(harness.ada, fork_id)
+    _, answer = await harness.forks.find_newest_answer(harness.ada, fork_id)
     return fork_id, answer.id
 
 
@@ -274,7 +274,7 @@ async def test_a_merge_that_was_cancelled_before_it_began_takes_place_all_the_sa
     await harness.say("m1")
     fork = await harness.forks.fork(harness.ada, harness.thread_id, agent_id="assistant")
     await harness.say("f1", "Hi", thread_id=fork.id)
-    _, answer = await harness.forks.newest_answer(harness.ada, fork.id)
+    _, answer = await harness.forks.find_newest_answer(harness.ada, fork.id)
     run_id = make_merge_request(harness.thread_id, fork.id, answer.id).run_id
     await harness.live.request_cancel(harness.ada, harness.thread_id, run_id)
     merged = await harness.app.merges.merge(harness.ada, fork.id, seconds=5)

@@ -47,7 +47,7 @@ class Run:
 
         monkeypatch.setattr(agent_histories, "read_history", read)
         self.tracker = SimpleNamespace()
-        services: Any = SimpleNamespace(store=None, forks=SimpleNamespace(history=read))
+        services: Any = SimpleNamespace(store=None, forks=SimpleNamespace(read_fork=read))
         thread = SimpleNamespace(windows=(), conversation=SimpleNamespace(handoff=handoff(ContextMode.FULL)))
         attempt: Any = SimpleNamespace(
             facts=SimpleNamespace(thread=thread, question=OPENING, unfinished=()),
