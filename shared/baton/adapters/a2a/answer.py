@@ -22,11 +22,11 @@ MAX_LABEL = 200
 MAX_ID = 1_000
 """The maximum length of the ids of tasks, contexts, messages and artifacts, in characters."""
 MAX_ITEMS = 1_000
-"""The maximum number of messages and artifacts of one task. Each is compared with the others."""
+"""The maximum number of messages and artifacts of one task. It is limited because each is compared with all others."""
 MAX_DOCUMENTS = 50
-"""The number of documents of one answer. Further ones are left out."""
+"""The maximum number of documents of one answer. Further documents are left out."""
 MAX_EARLIER_ITEMS = 100
-"""The number of messages and artifacts of an earlier answer that a worker which takes the run over gets: the newest."""
+"""The maximum number of items in ``Answer.known``. The newest are kept."""
 
 AnswerChunk = TextDelta | AgentData | AgentFile | AgentProgress
 
@@ -63,7 +63,7 @@ class Answer:
         self._earlier_message: str | None = None
         """The key of the message with which the task waited for this message."""
         self._extras: set[str] = set()
-        """The data and files so far: yielded ones by content, and all by the item's key and content."""
+        """Keys of the data and files so far: item key with content, and for yielded ones the content alone."""
         self._progress_texts: dict[str, str] = {}
         """Texts of progress updates, by the message's key."""
         self._progress_bytes = 0
@@ -82,7 +82,7 @@ class Answer:
 
     @property
     def known(self) -> Mapping[str, int]:
-        """The items that the task had before the message: the length of their text by their key, for ``resume``."""
+        """The items that the task had before the message, for ``resume``: text lengths in characters, by item key."""
         keys = [key for key in self._texts if key in self._earlier and len(key.encode()) <= MAX_ID][-MAX_EARLIER_ITEMS:]
         return {key: self._texts[key].length for key in keys}
 
@@ -106,10 +106,10 @@ class Answer:
             self._earlier_message = _key(task.status.message)
 
     def resume(self, task: Task, message_id: str, known: Mapping[str, int]) -> bool:
-        """Prepare to take ``task``, to which an earlier attempt has sent ``message_id``.
+        """Prepare to take ``task``, to which an earlier attempt has sent the message with ``message_id``.
 
-        The content that the task had before the message is ignored: the ``known`` items, and the history before the
-        message. Return False if the message has not reached the task.
+        Content from before the message is ignored: the ``known`` items, and the history before the message. Return
+        False if the message has not reached the task.
         """
         history = [message.message_id for message in task.history]
         if message_id not in history and task.status.state in _WAITING and known:
@@ -159,7 +159,7 @@ class Answer:
         yield from self._take_status(task.status)
 
     def _check_ids(self, task_id: str, context_id: str) -> None:
-        """Record the answer's ids. Raises ``AgentFailed`` if one is too long or changes, which mixes two answers."""
+        """Record the answer's ids. Raises ``AgentFailed`` if an id is too long, or differs from the recorded one."""
         if max(len(task_id), len(context_id)) > MAX_ID:
             raise AgentFailed(f"The agent gives an id of more than {MAX_ID} characters.")
         if task_id and self.task_id is not None and task_id != self.task_id:
@@ -169,11 +169,11 @@ class Answer:
         self.task_id, self._context_id = task_id or self.task_id, context_id or self._context_id
 
     def _take_status(self, status: TaskStatus) -> Iterator[AnswerChunk]:
-        """Yield the new content of a status. Raises ``AgentRefused`` for one of failure."""
+        """Yield the new content of a status. Raises ``AgentRefused`` if the status is a failure."""
         if status == self._earlier_status or (
             status.state in _WAITING and self._earlier_message == _key(status.message)
         ):
-            # It is the status from before the agent has started on the message.
+            # The agent has not started on the message yet, and the task still has its earlier status.
             yield AgentProgress()
             return
         self.has_begun, self._state = True, status.state
@@ -213,7 +213,7 @@ class Answer:
         yield from self._take_extras(event.artifact)
 
     def _take_item(self, item: Message | Artifact) -> Iterator[AnswerChunk]:
-        """Yield the new content of a complete item. A text that another item has had is not repeated."""
+        """Yield the new content of a complete item. A text that another item already had is not repeated."""
         key, text = _key(item), read_text(item)
         content = text.strip()
         is_repetition = key not in self._texts and any(
@@ -245,10 +245,10 @@ class Answer:
             self._extras |= keys
 
     def _take_text(self, key: str, text: str) -> Iterator[TextDelta]:
-        """Yield the part of an item's ``text`` that is new; ``key`` is the item's."""
+        """Yield the new part of ``text``, which belongs to the item with this ``key``."""
         text_so_far = self._texts[key].text if key in self._texts else ""
         if text_so_far.startswith(text):
-            return  # It was yielded before, or it is an older state of the task.
+            return  # The text was yielded before, or belongs to an older state of the task.
         self._store_text(key, text)
         if not text.startswith(text_so_far) or not text_so_far:
             # The item is new, or its text is replaced.
@@ -281,12 +281,12 @@ class Answer:
 
 
 class _Text:
-    """A text that grows by pieces. It joins them only when it is read, because joining takes time by its length."""
+    """A text that arrives in pieces. They are joined only when it is read, because joining copies the whole text."""
 
     def __init__(self, text: str) -> None:
         self._pieces = [text]
         self.length = len(text)
-        """Its length in characters."""
+        """The length of the text, in characters."""
 
     def add(self, piece: str) -> None:
         self._pieces.append(piece)

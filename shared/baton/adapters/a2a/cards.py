@@ -29,7 +29,7 @@ MAX_CARD_BYTES = 1024 * 1024
 MAX_CARD_VALUES = 10_000
 """The maximum number of JSON values of a card, which is parsed on the event loop. A hundred skills have a thousand."""
 WELL_KNOWN = ("/.well-known/agent-card.json", "/.well-known/agent.json")
-"""RFC 8615 paths: the one of A2A since v0.3, and the previous one."""
+"""The paths of the card (RFC 8615): since A2A 0.3, and in earlier versions."""
 _ENTITY_TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]{1,200}"', re.ASCII)
 """An entity tag (RFC 9110), limited to ASCII and 200 characters: a foreign server chooses it, and it is sent back."""
 
@@ -40,9 +40,9 @@ class _CachedCard:
     source: Mapping[str, Any]
     """The card as it was received, with the members that the SDK's type lacks."""
     url: str
-    """The address that it was read from."""
+    """The address from which the card was read."""
     entity_tag: str | None
-    """Its ``ETag``; None if there is none that can be sent back."""
+    """The card's ``ETag``; None without one that can be sent back."""
     until: float = 0.0
     """The time (of ``monotonic``) at which the agent is asked again."""
 
@@ -66,7 +66,7 @@ class AgentCards:
         tenant_id: str | None = None,
         signature: CardSignature | None = None,
     ) -> AgentCard:
-        """Return the card at ``address``: that of the card (``.json``), or the base of the well-known paths.
+        """Return the agent's card. ``address`` is that of the card (``.json``), or the base of the well-known paths.
 
         ``client`` sends the headers of the agent's definition, so with ``tenant_id`` the card is cached for that tenant
         only. With ``signature`` the card must be signed by one of its keys. This is checked whenever the card is
@@ -106,7 +106,7 @@ async def _find_card(address: str, client: httpx.AsyncClient, cached_card: _Cach
 
 
 async def _fetch(url: str, client: httpx.AsyncClient, cached_card: _CachedCard | None) -> _CachedCard:
-    """Return the card at ``url``: ``cached_card`` if it is from there and the agent says that it has not changed."""
+    """Return the card at ``url``, which is ``cached_card`` if that was read there and has not changed since."""
     headers = {}
     if cached_card is not None and cached_card.url == url and cached_card.entity_tag is not None:
         headers["If-None-Match"] = cached_card.entity_tag
@@ -128,7 +128,7 @@ async def _fetch(url: str, client: httpx.AsyncClient, cached_card: _CachedCard |
 
 
 def _parse(source: Any) -> AgentCard:
-    """Return the card without members of the wrong form, which may not be needed. Raises ``ParseError``."""
+    """Parse a card. Members of the wrong form are left out, because they may not be needed. Raises ``ParseError``."""
     try:
         return parse_agent_card(copy.deepcopy(source))  # a copy, because the SDK changes its argument
     except ParseError:

@@ -1,4 +1,4 @@
-"""Prepare HTTP clients for remote agents, limited to one origin and in size, and fetch the files of their answers.
+"""Prepare HTTP clients for remote agents, with limits on credentials and sizes, and fetch the files of answers.
 
 Answers are repaired: an optional member of the wrong form is dropped, so that the rest can be used.
 """
@@ -26,17 +26,17 @@ from baton.adapters.egress.stream_limits import (
 from baton.ports.agents.agent_client import AgentFailed, Attachment
 
 LIMITS = StreamLimits(stream_bytes=8 * 1024 * 1024, event_bytes=2 * 1024 * 1024, event_values=10_000)
-"""The limits of one response or stream. Values count because Python code parses events, value by value."""
+"""The limits of one response or stream. JSON values are limited, because each takes Python code time to parse."""
 CONNECT_SECONDS = 5.0
-"""The timeout of a connection, unless the read timeout is shorter."""
+"""The time limit for connecting, unless the read timeout is shorter."""
 
 
 def prepare(client: httpx.AsyncClient, home: str, credentials: Mapping[str, str], silence_seconds: float) -> None:
     """Configure ``client`` for requests to a remote agent.
 
     ``credentials`` (headers) are sent only to the origin of the address ``home``, whatever addresses the agent's card
-    contains. ``silence_seconds`` is the read timeout. Requests raise ``AgentFailed`` for a card's address without
-    encryption if ``home`` has it, and for responses that are compressed or too large.
+    contains. ``silence_seconds`` is the read timeout. If ``home`` is an HTTPS address, requests to addresses without
+    encryption raise ``AgentFailed``. So do responses that are compressed or too large.
     """
     origin = httpx.URL(home)
 
@@ -62,7 +62,7 @@ def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
 
 async def _limit_response(response: httpx.Response) -> None:
     if response.headers.get("Content-Encoding", "identity").lower() != "identity":
-        raise AgentFailed("The agent's answer is compressed although Baton asks for none of it.")
+        raise AgentFailed("The agent's answer is compressed, although Baton asks for an uncompressed one.")
     assert isinstance(response.stream, httpx.AsyncByteStream)  # noqa: S101 - an AsyncClient has no other streams
     limited = _LimitedBody(response.stream, LIMITS)
     response.stream = RepairedBody(limited, response.headers.get("Content-Type", ""))
@@ -174,12 +174,12 @@ def repair(value: Any) -> Any:
 
 
 def _repair_line(line: bytes) -> bytes:
-    """Return a line of an event stream. It is repaired if it holds a complete answer."""
+    """Return a line of an event stream, repaired if it contains a complete answer."""
     return DATA + b" " + _repair_answer(line.removeprefix(DATA).strip()) if line.startswith(DATA) else line
 
 
 def _repair_answer(text: bytes) -> bytes:
-    """Return a JSON-RPC answer with a repaired result. Other text is returned as it is."""
+    """Return a JSON-RPC answer with a repaired result. Other text is returned unchanged."""
     try:
         answer = json.loads(text)
     except (ValueError, RecursionError):
@@ -191,7 +191,7 @@ def _repair_answer(text: bytes) -> bytes:
 
 
 def _is_valid_member(name: str, member: Any) -> bool:
-    """Return whether a member has the form that its name demands. Members of other names are valid."""
+    """Return whether a member has the form that its name requires. Members with unlisted names are valid."""
     if name in LISTS_OF_TEXTS:
         return isinstance(member, list) and all(isinstance(text, str) for text in member)
     if not isinstance(member, MEMBER_TYPES.get(name, object)):

@@ -29,7 +29,7 @@ from baton.ports.agents.agent_client import AgentReport, AgentTask
 MAX_OUTCOME = 200
 """The length to which the outcome in an agent's report is cut, in characters."""
 MAX_NUMBER = 1_000_000
-"""Numbers of pages and passages are below this. Others are ignored."""
+"""The exclusive upper bound of page and passage numbers. Others are ignored."""
 _TEXT_FIELDS = ("id", "title", "section", "chunk", "excerpt")
 
 
@@ -50,7 +50,7 @@ def conversation_metadata(task: AgentTask) -> dict[str, Any]:
 
 
 def read_report(metadata: Struct) -> AgentReport | None:
-    """Return the report with which an agent hands the conversation back; None without a valid one.
+    """Return the report with which an agent hands the conversation back; None without a valid report.
 
     Missing fields of the report are empty.
     """

@@ -24,7 +24,7 @@ class AgentRefused(AgentFailed):
 
 
 class CardRefused(AgentFailed):
-    """The agent's card is not signed as its definition demands. Nothing was sent."""
+    """The agent's card is not signed as the agent's definition requires. Nothing was sent."""
 
 
 def to_agent_failed(error: Exception) -> AgentFailed:

@@ -90,10 +90,10 @@ def _name_and_type(part: Part) -> tuple[str | None, str | None]:
 
 
 def _linkable_address(address: str) -> str | None:
-    """Return an address that clients may link to; None for others.
+    """Return an address that clients may link to; None for other addresses.
 
-    These are addresses without HTTP, which could run a script in the client's page, and addresses with a user name or
-    password, which everybody who reads the answer would learn.
+    Addresses of other schemes than HTTP could run a script in the client's page. Those with a user name or password
+    would reveal it to every reader of the answer.
     """
     is_web = address.casefold().startswith(("https://", "http://")) and not has_credentials(address)
     return address[:MAX_ADDRESS] if is_web else None
@@ -157,9 +157,9 @@ def fit_to_modes(task: AgentTask, modes: Sequence[str]) -> tuple[AgentTask, Sequ
 def make_request(
     task: AgentTask, missing: Sequence[Attachment] = (), *, has_callback: bool = False
 ) -> SendMessageRequest:
-    """Return the request that sends the message of ``task``, in which the last text part is the user's.
+    """Return the request that sends the message of ``task``. The last text part is the user's.
 
-    A note names the files ``missing`` from it. It has the task's callback if it ``has_callback``.
+    A note names the ``missing`` files. With ``has_callback`` the request includes the task's callback.
     """
     message = Message(
         message_id=task.task_id,
@@ -174,7 +174,7 @@ def make_request(
     if has_callback and task.callback is not None:
         push = request.configuration.task_push_notification_config
         push.url, push.token = task.callback.url, task.callback.token
-        # Some agents send only the one, some only the other.
+        # Some agents send back only the token, others only the credentials.
         push.authentication.scheme, push.authentication.credentials = "Bearer", task.callback.token
     return request
 
@@ -199,7 +199,7 @@ def _parts(task: AgentTask, missing: Sequence[Attachment]) -> Iterator[Part]:
 
 
 def _context(handoff: HandedOver, message: str) -> str:
-    """Return the context that the handoff grants as text, because most agents ignore metadata."""
+    """Return the context that the handoff grants, as text, because most agents ignore metadata."""
     if handoff.request.context_mode is ContextMode.SUMMARY:
         summary = handoff.request.context_summary.strip()
         return SUMMARY.format(summary=summary) if summary and summary != message.strip() else ""

@@ -40,7 +40,7 @@ HISTORY_LENGTH = 50
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The agent of a card. It can be called as long as the HTTP client is open."""
+    """A client of the agent that a card describes. It can be used as long as the HTTP client is open."""
 
     client: Client
     streams: bool
@@ -55,7 +55,7 @@ class Peer:
     def connect(cls, card: AgentCard, http: httpx.AsyncClient, *, waits: bool = True) -> Peer:
         """Connect to the agent of ``card``. Raises ``AgentFailed`` if the card has no address for JSON-RPC.
 
-        Without ``waits``, the agent is asked to answer before it has done its work.
+        Without ``waits``, the agent is asked to return a task before it has done its work.
         """
         streams = card.capabilities.streaming and waits
         config = ClientConfig(
@@ -78,9 +78,9 @@ class Peer:
     ) -> AsyncGenerator[AnswerChunk | AgentStarted | NotSent, None]:
         """Send the message and yield the updates until the answer is complete.
 
-        A message that an earlier attempt has sent is not sent again: its task is followed. The task of an agent that
-        does not stream, or stops streaming too early, is polled, first after ``poll_seconds``; one in the background is
-        read once. Raises ``TaskLost``, ``AgentFailed`` and the SDK's errors for answers that are not A2A.
+        A message that an earlier attempt has sent is not sent again: its task is followed. If the agent does not
+        stream, or stops streaming too early, the task is polled, first after ``poll_seconds``. Background tasks are not
+        polled. Raises ``TaskLost``, ``AgentFailed``, and the SDK's errors for answers that are not A2A.
         """
         is_announced = False
         followed = await self._read_followed_task(task, task.follows, answer) if task.follows is not None else None
@@ -136,8 +136,8 @@ class Peer:
     async def _read_followed_task(self, task: AgentTask, follows: RemoteTask, answer: Answer) -> Task | None:
         """Read the task to which an earlier attempt has sent the message; None if the message did not arrive.
 
-        Raises ``TaskLost`` if the agent does not know the task any more, or if it was stopped, which the worker of that
-        attempt may have requested.
+        Raises ``TaskLost`` if the agent does not know the task any more, or if the task was stopped, which the earlier
+        attempt's worker may have requested.
         """
         remote_task = await self._read_task(follows.remote_task_id)
         if remote_task.status.state == TaskState.TASK_STATE_CANCELED:
@@ -168,7 +168,7 @@ class Peer:
             raise TaskLost("The agent does not know the task any more.") from None
 
     async def cancel(self, task_id: str) -> None:
-        """Ask the agent to stop, for ``CANCEL_SECONDS`` at most. Its answer is ignored, and nothing is raised."""
+        """Ask the agent to stop the task, for at most ``CANCEL_SECONDS``. Failures are logged, not raised."""
         try:
             async with asyncio.timeout(CANCEL_SECONDS):
                 await self.client.cancel_task(CancelTaskRequest(id=task_id), context=self.context)

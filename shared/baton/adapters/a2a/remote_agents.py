@@ -112,7 +112,7 @@ class RemoteAgents:
         )
 
     async def check(self, agent: AgentDefinition) -> str | None:
-        """Read the card of ``agent``. Return the reason why it cannot be reached; None if it can."""
+        """Read the card of ``agent``. Return the reason why the agent cannot be reached; None if it can be."""
         remote = agent.remote
         if remote is None:
             return None
@@ -128,7 +128,7 @@ class RemoteAgents:
         return None
 
     async def _card(self, agent: AgentDefinition, remote: RemoteAgent, http: httpx.AsyncClient) -> AgentCard:
-        """Return the agent's card. Raises ``CardRefused`` for one that is not signed as its definition demands."""
+        """Return the agent's card. Raises ``CardRefused`` if it is not signed as the agent's definition requires."""
         try:
             return await self.cards.get(
                 remote.card_url, http, tenant_id=agent.tenant_id, signature=remote.card_signature
@@ -139,7 +139,7 @@ class RemoteAgents:
     async def _credentials(
         self, agent_id: str, headers: Mapping[str, HeaderValue], scope: Scope | None
     ) -> dict[str, str]:
-        """Return the headers with their secrets. Raises ``AgentFailed`` and ``Unauthorized``."""
+        """Return the headers with their secrets. Raises ``Unauthorized``, and ``AgentFailed`` for other errors."""
         try:
             return await self.resolve(headers, scope)
         except Unauthorized:

@@ -30,12 +30,14 @@ from baton.domain.agents.agent_settings import CardSignature
 from baton.domain.tenants.identity import SIGNATURE_ALGORITHMS
 
 KEY_SECONDS = 600.0
-"""Seconds for which keys are used without reading them again."""
+"""Seconds for which keys are used before they are read again."""
 MIN_KEY_SECONDS = 30.0
 """The minimum age, in seconds, at which keys are read again for a card that is signed by another key."""
 MAX_KEY_SETS = 1_000
 """The number of cached key sets."""
 MAX_KEY_SET_BYTES = 128 * 1024
+MAX_KEYS = 100
+"""The number of a set's keys that are read."""
 MAX_SIGNATURES = 10
 """The number of a card's signatures that are checked."""
 MAX_TEXT = 4_096
@@ -100,12 +102,12 @@ def signing_key_id(signature: Any) -> str | None:
 def read_public_keys(key_set: Any) -> list[jwt.PyJWK]:
     """Return the usable keys of a JWK set (RFC 7517): those with an id and an asymmetric algorithm.
 
-    Raises ``ValueError`` unless it is a JWK set.
+    Raises ``ValueError`` if ``key_set`` is not a JWK set.
     """
     if not isinstance(key_set, dict) or not isinstance(key_set.get("keys"), list):
         raise ValueError("it is not a JWK set: a JSON object with a list of keys")
     jwks = []
-    for entry in key_set["keys"][:100]:
+    for entry in key_set["keys"][:MAX_KEYS]:
         try:
             key = jwt.PyJWK(entry)
         except (jwt.PyJWTError, AttributeError, TypeError, ValueError):
@@ -128,7 +130,7 @@ def _is_signed(signature: Mapping[str, Any], payload: bytes, key: jwt.PyJWK) -> 
 
 
 def _signed_forms(card: Mapping[str, Any]) -> tuple[bytes, bytes]:
-    """Return the canonical texts of both forms: that of the types of A2A 1.0, and that of the JSON itself."""
+    """Return the canonical text of both forms: of the types of A2A 1.0, and of the JSON itself."""
     fields = {name: value for name, value in card.items() if name != "signatures"}
     parsed: AgentCard = parse_agent_card(copy.deepcopy(fields))
     return _canonicalize_agent_card(parsed).encode(), canonicalize(fields).encode()
@@ -140,7 +142,7 @@ class TrustedKeys:
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
         self._sets: LRUCache[tuple[str, str | None], tuple[list[jwt.PyJWK], float]] = LRUCache(MAX_KEY_SETS)
-        """The keys at an address, and the time (of ``monotonic``) of reading, by address and tenant."""
+        """The keys and the time (of ``monotonic``) at which they were read, by address and tenant."""
 
     async def verify(
         self, card: Mapping[str, Any], signature: CardSignature, client: httpx.AsyncClient, *, tenant_id: str | None

@@ -29,7 +29,7 @@ FOLDER_VARIABLE = "BATON_AGENTS_DIR"
 LIBRARIES = "libraries"
 """The folder of the project's libraries, beside the agents' folder."""
 LIBRARIES_FILE = "libraries.json"
-"""The file with the libraries' names in a built folder of agents, whose project's folders are not there."""
+"""The file with the libraries' names in a built folder of agents, which lacks the project's other folders."""
 
 
 class AgentFileError(Exception):
@@ -43,7 +43,7 @@ class _AgentSource:
     file: str
     definition: AgentDefinition
     is_described: bool = True
-    """Whether its author has described it, which is optional for agents in Python."""
+    """Whether the agent has a description, which is optional for agents in Python."""
 
 
 class AgentFiles:
@@ -52,13 +52,13 @@ class AgentFiles:
     def __init__(self, definitions: Sequence[AgentDefinition], default_main: str | None = None) -> None:
         """``default_main`` is the id of the default agent; None for the only main agent. Raises ``AgentFileError``."""
         self._by_id = {definition.id: definition for definition in definitions}
-        self._choose_default = _choose_default(definitions, default_main)
+        self._default = _choose_default(definitions, default_main)
         self._sources: dict[str, YamlDocument | CallSite] = {}
         self.libraries: frozenset[str] = frozenset()
 
     def take(self, newer: AgentFiles) -> None:
         """Use the agents of ``newer`` from now on. Definitions that ``get`` has returned do not change."""
-        self._choose_default, self._sources, self._by_id = newer._choose_default, newer._sources, newer._by_id
+        self._default, self._sources, self._by_id = newer._default, newer._sources, newer._by_id
         self.libraries = newer.libraries
 
     @classmethod
@@ -86,7 +86,7 @@ class AgentFiles:
         return files
 
     def find_tool_position(self, tool: ToolDefinition) -> str | None:
-        """Return the position of a tool's definition, as ``file:line: field``; None if it is in no file."""
+        """Return the position of a tool's definition, as ``file:line: field``; None if no file defines the tool."""
         if isinstance(tool, PythonTool) and tool.function is not None:
             return self.find_function_position(tool.function)
         for definition in self._by_id.values():
@@ -101,7 +101,7 @@ class AgentFiles:
         return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else repr(function)
 
     def find_position(self, agent: AgentDefinition, *field: str | int) -> str:
-        """Return the position of a field of an agent, as ``file:line: field``; the agent's id if it is in no file."""
+        """Return the position of an agent's field, as ``file:line: field``; the agent's id if no file defines it."""
         source = self._sources.get(agent.id)
         return source.where(field) if source is not None else agent.id
 
@@ -112,7 +112,7 @@ class AgentFiles:
         return sorted(self._by_id.values(), key=lambda definition: definition.id)
 
     def default_main(self) -> AgentDefinition:
-        return self._choose_default
+        return self._default
 
 
 def _choose_default(definitions: Sequence[AgentDefinition], default_main: str | None) -> AgentDefinition:

@@ -24,7 +24,7 @@ class AgentModuleError(Exception):
 
 
 def read_modules(folder: Path) -> list[Agent]:
-    """Import the modules of a folder, and return the agents that are their variables.
+    """Import the modules of a folder, and return the agents that their variables hold.
 
     Raises ``AgentModuleError`` with the problems of all modules.
     """
@@ -80,7 +80,7 @@ def _describe_problem(path: Path, problem: BaseException) -> Iterator[str]:
 
 
 def _find_position(problem: BaseException) -> str | None:
-    """Return the innermost line that is not a library's, as ``file:line``."""
+    """Return the innermost line that is not a library's, as ``file:line``; None if there is none."""
     for frame in reversed(traceback.extract_tb(problem.__traceback__)):
         file = Path(frame.filename)
         if (
@@ -99,8 +99,8 @@ INSTALLED_PATHS = ("stdlib", "platstdlib", "purelib", "platlib")
 def describe_code_problem(problem: BaseException, folder: Path | None = None) -> str:
     """Return a description on one line of an error that code raised: ``file:line: type: message``.
 
-    The line is the innermost one in ``folder``, or without ``folder`` in code that is neither Baton's nor installed. If
-    there is none, the description has no position.
+    The line is the innermost one in ``folder`` or, without ``folder``, in code that is neither Baton's nor installed.
+    Without such a line the description has no position.
     """
     if isinstance(problem, SyntaxError) and problem.filename:
         return f"{problem.filename}:{problem.lineno}: {type(problem).__name__}: {problem.msg}"

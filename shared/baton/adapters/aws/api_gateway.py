@@ -30,7 +30,7 @@ class ApiGatewayConnections:
         try:
             await operations.call("PostToConnection", {"ConnectionId": connection_id, "Data": frame.encode()})
         except StoreUnavailable:
-            # It was throttled after the SDK's retries, or failed temporarily: the caller repeats it, more slowly.
+            # The SDK's retries were throttled or failed. The caller repeats the call, more slowly.
             raise ConnectionBusy from None
         except ClientError as error:
             raise _to_connection_error(error) from None
@@ -39,7 +39,7 @@ class ApiGatewayConnections:
         try:
             await call(self.client.delete_connection, ConnectionId=connection_id)
         except (ClientError, StoreUnavailable):
-            return  # it is gone, or the gateway closes it after its idle timeout
+            return  # the connection is gone, or the gateway closes it after its idle timeout
 
 
 def _to_connection_error(error: ClientError) -> Exception:

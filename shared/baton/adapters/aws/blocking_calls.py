@@ -44,7 +44,7 @@ _OUTAGES = (
     exceptions.HTTPClientError,
     exceptions.IncompleteReadError,
     exceptions.MetadataRetrievalError,
-    exceptions.NoCredentialsError,  # even if their source does not answer
+    exceptions.NoCredentialsError,  # raised even if the source of the credentials only fails to answer
 )
 _OUTAGE_CODES = frozenset(
     {
@@ -73,7 +73,7 @@ _threads = ThreadPoolExecutor(MAX_CONNECTIONS, thread_name_prefix="aws")
 def client(service: str, endpoint_url: str | None = None, config: Config | None = None, session: Any = None) -> Any:
     """Return a client of ``service`` with Baton's time limits and retries, which ``config`` overrides.
 
-    ``session``, one of boto3, makes the client; None for the process's own.
+    ``session`` is the boto3 session that makes the client; None for the process's own session.
     """
     merged = CONFIG if config is None else CONFIG.merge(config)
     make: Any = make_client if session is None else session.client
@@ -89,9 +89,9 @@ class _DeferredClient:
 
 
 def deferred_client(service: str | Callable[[], Any]) -> Any:
-    """Return a client of a service, or the one that a function returns, which its first use makes.
+    """Return a client that is made at its first use, for a service or by a function.
 
-    Making a client takes ten milliseconds, and few requests need some of the services.
+    Making a client takes ten milliseconds, and some services are needed by few requests.
     """
     return _DeferredClient(partial(client, service) if isinstance(service, str) else service)
 
@@ -107,7 +107,7 @@ async def call(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
 
 
 def start(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> asyncio.Future[T]:
-    """Start the blocking ``fn`` in a thread. The future has its result or error."""
+    """Start the blocking ``fn`` in a thread. Return a future of its result."""
     work = partial(contextvars.copy_context().run, partial(fn, *args, **kwargs))
     return asyncio.get_running_loop().run_in_executor(_threads, work)
 
@@ -158,7 +158,7 @@ class ThreadedOperations:
         try:
             waited = 0.0
             while waited < seconds:
-                # In steps, because after a pause of the process the whole time seems to have passed at once.
+                # In steps, because after the process was frozen the whole time seems to have passed at once.
                 await asyncio.wait([future], timeout=STEP_SECONDS)
                 if future.done():
                     with outages():

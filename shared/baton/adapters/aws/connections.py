@@ -39,7 +39,7 @@ class HttpAnswer:
     """The headers by their names in lower case."""
     body: bytes
     is_last: bool
-    """True if the server closes the connection after it."""
+    """Whether the server closes the connection after this response."""
 
 
 class OriginConnections:
@@ -61,8 +61,8 @@ class OriginConnections:
     async def send(self, request: bytes, *, seconds: float) -> HttpAnswer:
         """Send a request and return its answer.
 
-        ``seconds`` limit connecting, and the wait for each part of the answer. Raises botocore's errors of connections,
-        which its retries handle. If the caller is cancelled, the request may still take effect.
+        ``seconds`` limits connecting, and the wait for each part of the answer. Raises botocore's connection errors,
+        which botocore's retries handle. If the caller is cancelled, the request may still take effect.
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
@@ -99,7 +99,7 @@ class OriginConnections:
         return None
 
     async def _connect(self, seconds: float) -> socket.socket:
-        # In a thread, because looking up an address and a TLS handshake block. The wait for a thread counts too.
+        # In a thread, because DNS and TLS block. ``seconds`` includes the wait for a thread.
         connecting = aws.start(_connect, self._url, self._connect_seconds)
         try:
             async with asyncio.timeout(seconds):
@@ -115,7 +115,7 @@ class OriginConnections:
 
 
 def _connect(url: str, seconds: float) -> socket.socket:
-    """Return a new connection. Blocks for at most ``seconds``. Raises botocore's errors of connections."""
+    """Return a new connection. Blocks for at most ``seconds``. Raises botocore's connection errors."""
     parts = urlsplit(url)
     is_secure = parts.scheme == "https"
     try:
@@ -135,7 +135,7 @@ def _connect(url: str, seconds: float) -> socket.socket:
 
 @cache
 def certificate_context() -> ssl.SSLContext:
-    """Return the context that trusts the certificates which botocore trusts."""
+    """Return a TLS context that trusts the same certificates as botocore."""
     bundle = own_session().get_config_variable("ca_bundle")
     return ssl.create_default_context(cafile=bundle or get_cert_path(verify=True))
 
@@ -212,7 +212,7 @@ class _Exchange:
         if remaining <= 0 and not wait_for_read(self._socket, timeout=0):
             self._fail(TimeoutError("no answer came in time"))
             return
-        # If something can be read, the process was paused, and the server has answered.
+        # If bytes can be read, the server has answered while the process was frozen.
         self._timer = self._loop.call_later(max(0.0, remaining), self._check_time)
 
     def _fail(self, error: Exception) -> None:
@@ -246,7 +246,7 @@ class _AnswerParser:
         return self._make_answer(bytes(self._bytes[self._position : end]), end) if len(self._bytes) >= end else None
 
     def _read_head(self) -> bool:
-        """Parse the status and the headers if they have arrived. Return whether they have."""
+        """Parse the status and the headers. Return False if they have not arrived yet."""
         end = self._bytes.find(b"\r\n\r\n", self._position)
         if end < 0:
             if len(self._bytes) > MAX_HEAD:
@@ -263,7 +263,7 @@ class _AnswerParser:
         return True
 
     def _read_chunks(self) -> HttpAnswer | None:
-        """Parse the chunks that have arrived. Return the answer after the last one."""
+        """Parse the chunks that have arrived. Return the answer after the last chunk; None before."""
         while True:
             line_end = self._bytes.find(b"\r\n", self._position)
             if line_end < 0:

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from botocore.model import OperationModel
 
 Write = Callable[[Mapping[str, Any]], bytes]
-"""Returns the body of a request."""
+"""A function that returns the body of a request."""
 Read = Callable[[str, bytes], dict[str, Any] | None]
-"""Returns the answer of an operation from its body, as boto3 has it; None to leave it to botocore."""
+"""A function that parses the body of an operation's answer as boto3 does. It returns None to leave it to botocore."""
 
 
 def operations(
@@ -46,8 +46,8 @@ def operations(
 ) -> aws.Operations:
     """Return the operations of a boto3 ``client``, sent by the event loop if possible.
 
-    Through a proxy, with a client certificate and on Windows they are sent in threads. ``session`` is the one that made
-    the client; None for the process's own. ``write`` and ``read`` replace botocore's writing and parsing, for a
+    Through a proxy, with a client certificate and on Windows they are sent in threads. ``session`` is the session that
+    made the client; None for the process's own. ``write`` and ``read`` replace botocore's writing and parsing, for a
     service that takes its requests as JSON at the path ``/``.
     """
     config = client.meta.config
@@ -61,7 +61,7 @@ class DirectOperations:
     """``Operations`` that the event loop sends itself."""
 
     def __init__(self, client: Any, credentials: Any, *, write: Write | None = None, read: Read | None = None) -> None:
-        """``credentials`` are botocore's, or None if there are none. See ``operations``."""
+        """``credentials`` are botocore's; None if none are configured. See ``operations``."""
         meta, config = client.meta, client.meta.config
         self._client = client
         self._events = meta.events
@@ -136,7 +136,10 @@ class DirectOperations:
     async def _send_until(
         self, deadline: float, model: OperationModel, request_dict: dict[str, Any]
     ) -> tuple[AWSResponse, dict[str, Any]]:
-        """Send the request, and repeat it as the client's retries decide, until ``deadline``."""
+        """Send the request, and repeat it as the client's retries decide, until ``deadline``.
+
+        Raises ``StoreUnavailable`` if the next attempt would begin after ``deadline``.
+        """
         loop, attempts = asyncio.get_running_loop(), 0
         while True:
             attempts += 1
@@ -174,7 +177,7 @@ class DirectOperations:
         method, url, body = request_dict["method"], request_dict["url"], request_dict["body"]
         path = urlsplit(url).path if self._write is None else "/"
         headers = self._signature.sign(method, path, request_dict["headers"], body, await self._current_credentials())
-        handler_headers: Any = headers  # a mapping, as handlers take it
+        handler_headers: Any = headers  # handlers take any mapping
         handler_request = AWSPreparedRequest(
             method, url, handler_headers, body, stream_output=False, context=request_dict["context"]
         )
@@ -190,7 +193,7 @@ class DirectOperations:
         return http, self._parse(model, http) if size < LARGE else await off_loop(size, self._parse, model, http)
 
     async def _current_credentials(self) -> ReadOnlyCredentials:
-        """Return the credentials. Raises ``NoCredentialsError`` and the errors of renewing them."""
+        """Return the credentials, renewed if necessary. Raises ``NoCredentialsError`` and the errors of renewal."""
         credentials = self._credentials
         if credentials is None:
             raise NoCredentialsError

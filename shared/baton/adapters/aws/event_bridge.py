@@ -39,6 +39,6 @@ class EventBridgeAnnouncements:
         detail_json = json.dumps(detail)
         entry = {"Source": SOURCE, "DetailType": PROCEDURE_PENDING, "Detail": detail_json, "EventBusName": self.bus}
         answer = await call(self.client.put_events, Entries=[entry])
-        if answer["FailedEntryCount"]:  # which a successful answer may report
+        if answer["FailedEntryCount"]:  # a successful answer may report failed entries
             raise StoreUnavailable
         logger.info("procedure pending", extra=detail)

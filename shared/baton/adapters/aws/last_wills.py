@@ -18,19 +18,19 @@ from functools import cache
 from typing import Any, Protocol
 
 FILE_VARIABLE = "LAST_WILLS_FILE"
-"""Names the environment variable with the number of the file descriptor; it is not set without a supervisor.
+"""The environment variable with the number of the file descriptor. It is not set without a supervisor.
 
-It does not begin with ``BATON_``: the local cloud hides such variables from functions if the template has none."""
+It does not begin with ``BATON_``, because the local cloud passes such variables only if the template has them."""
 SLOT_BYTES = 4_096
 MAX_SLOTS = 256
-"""The largest number of wills. Later ones are not written: what they would end is held until its time is over."""
+"""The maximum number of wills. Further ones are not written, so what they would release is held until its timeout."""
 
 
 class Preparing(Protocol):
     """Operations of an AWS service that can prepare a request without sending it."""
 
     def prepare(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a JSON object with what a request consists of, without its signature (``AwsSignature``)."""
+        """Return the parts of a request as a JSON object, without its signature (``AwsSignature``)."""
 
 
 class LastWills:
@@ -45,9 +45,10 @@ class LastWills:
             os.set_inheritable(file, False)  # noqa: FBT003 - programs that this process starts write no wills
 
     def write(self, name: str, operations: object, operation: str, request: Mapping[str, Any]) -> None:
-        """Have the request sent if this process dies before ``revoke(name)``. ``operations`` are those of its service.
+        """Have the request sent if this process dies before ``revoke(name)``.
 
-        Nothing is written without a supervisor, if ``operations`` cannot prepare requests, and if there is no room.
+        ``operations`` are those of the request's service. Nothing is written without a supervisor, if ``operations``
+        cannot prepare requests, if the request is too long, and if no slot is free.
         """
         prepare = getattr(operations, "prepare", None)
         if self._file is None or prepare is None:
@@ -60,7 +61,7 @@ class LastWills:
                 self._fill(slot, line)
 
     def revoke(self, name: str) -> None:
-        """Delete the will with this name, if there is one."""
+        """Delete the will with this name if it exists."""
         with self._lock:
             slot = self._slots.pop(name, None)
             if slot is not None:

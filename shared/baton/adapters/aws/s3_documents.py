@@ -31,7 +31,7 @@ _UNAVAILABLE = "S3 does not answer at the moment."
 
 
 class S3SourceObjects:
-    """``SourceObjects`` by the permissions of the function."""
+    """``SourceObjects`` that are read with the permissions of the function."""
 
     def __init__(self, client: S3Client) -> None:
         self._client = client
@@ -91,7 +91,7 @@ class S3Documents:
             "Key": _key(scope, document, version, ORIGINAL),
             "ContentType": content_type,
             "ContentLength": size,
-            "IfNoneMatch": "*",  # so that there is one upload, whose bytes cannot change while they are read
+            "IfNoneMatch": "*",  # a second upload is refused, so the bytes cannot change while they are read
         }
         if sha256 is not None:
             params["ChecksumSHA256"] = base64.b64encode(bytes.fromhex(sha256)).decode()

@@ -23,8 +23,8 @@ class S3Settings(Generic[T]):
     """The settings document of one bucket. An unchanged document is neither sent nor parsed again.
 
     ``connect`` creates the client for the first read, so that a process that needs no settings never loads boto3.
-    ``parse`` raises ``ValueError`` for an invalid document. ``absent`` is the value without a document, as long as this
-    process has read none. Only one thread at a time may read.
+    ``parse`` raises ``ValueError`` for an invalid document. ``absent`` is the value if there is no document and this
+    process has never read one. Only one thread at a time may read.
     """
 
     def __init__(
@@ -39,7 +39,10 @@ class S3Settings(Generic[T]):
         self._latest: tuple[str, T] | None = None
 
     def read(self) -> T:
-        """Return the parsed document. Raises ``StoreUnavailable``, and ``InternalError`` with the reason."""
+        """Return the parsed document.
+
+        Raises ``StoreUnavailable`` in an outage, and ``InternalError`` if the document cannot be read or is invalid.
+        """
         from botocore.exceptions import ClientError
 
         from baton.adapters.aws import blocking_calls as aws
@@ -57,7 +60,7 @@ class S3Settings(Generic[T]):
                 return self._latest[1]
             # A document that disappears must not reset a running process to the defaults.
             if code == "NoSuchKey" and self._latest is None:
-                _log.info("There is no settings document; the defaults hold. `baton settings` puts one.")
+                _log.info("There is no settings document, so the defaults hold. `baton settings` stores one.")
                 return self._absent
             raise InternalError(f"s3://{self._bucket}/{SETTINGS_KEY} cannot be read: {code}.") from error
         try:

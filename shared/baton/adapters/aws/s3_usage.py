@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 PAGE = 1_000
 """The maximum number of objects that one request lists (a limit of S3)."""
 REQUESTS = 5
-"""Requests of one count."""
+"""The maximum number of requests of one call of ``count``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class S3TenantObjects:
 
     async def count(self, scope: Scope, after: str | None) -> tuple[StoredObjects, str | None]:
         prefix = f"{scope.tenant_id}/"
-        # The position comes from a client. It only ever skips objects, because the prefix is the tenant's.
+        # ``after`` comes from a client. It can only skip objects, because the prefix is the tenant's.
         request: dict[str, Any] = {"Bucket": self.bucket, "Prefix": prefix, "MaxKeys": self.page}
         objects = size = 0
         for _ in range(REQUESTS):

@@ -42,11 +42,11 @@ class CachedSecrets(ABC):
         self._cached: LRUCache[str, CachedValue[str]] = LRUCache(MAX_SECRETS)
 
     def get(self, name: str) -> str:
-        """Return the value, at most 300 s old except in an outage."""
+        """Return the value, at most 300 s old except in an outage. Raises the errors of ``Secrets``."""
         return self._cached_value(name).get()
 
     def renewed(self, name: str) -> str:
-        """Return the value, at most 30 s old except in an outage."""
+        """Return the value, at most 30 s old except in an outage. Raises the errors of ``Secrets``."""
         return self._cached_value(name).renewed()
 
     def _cached_value(self, name: str) -> CachedValue[str]:
@@ -108,7 +108,7 @@ class ParameterStore(CachedSecrets):
 
 
 def quick_client(service: str) -> Any:
-    """Return a client that fails after about six seconds."""
+    """Return a client whose calls fail after about six seconds."""
     from botocore.config import Config
 
     from baton.adapters.aws import blocking_calls as aws

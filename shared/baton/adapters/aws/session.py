@@ -1,7 +1,7 @@
 """The AWS session of this process: its credentials and region, and the clients that it makes.
 
-It is botocore's. boto3's session would load its file transfers and resources, which nothing here uses. It would also
-register them with this session permanently, so that a second session of boto3 could make no client of S3.
+The session is botocore's, not boto3's. boto3 would load its file transfers and resources, which nothing here uses, and
+register them with the session permanently. A second boto3 session could then make no S3 client.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ def own_session() -> Session:
 
 
 def own_region() -> str | None:
-    """Return the function's region; None if nothing names one."""
+    """Return the function's region; None if none is configured."""
     region: str | None = own_session().get_config_variable("region")
     return region
 
 
 def replace_session(session: Session | None) -> Session | None:
-    """Make clients by ``session`` from now on; None for a new one. Return the previous one.
+    """Make clients with ``session`` from now on; None for a new session. Return the previous session, if there was one.
 
-    It is for the local cloud and tests.
+    Only the local cloud and tests call this.
     """
     with _lock:
         previous = _sessions[0] if _sessions else None

@@ -27,9 +27,9 @@ class AwsSignature:
     def __init__(self, region: str, service: str, endpoint: str) -> None:
         """``endpoint`` is a URL; its host is signed."""
         parts = urlsplit(endpoint)
-        is_usual = parts.port in (None, 443 if parts.scheme == "https" else 80)
+        is_default_port = parts.port in (None, 443 if parts.scheme == "https" else 80)
         host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
-        self._host = f"{host}" if is_usual else f"{host}:{parts.port}"
+        self._host = f"{host}" if is_default_port else f"{host}:{parts.port}"
         self._region = region
         self._service = service
         self._key: tuple[str, str, bytes] = ("", "", b"")
@@ -45,7 +45,7 @@ class AwsSignature:
         *,
         now: float | None = None,
     ) -> dict[str, str]:
-        """Return ``headers`` with those that sign the request.
+        """Return ``headers`` and the headers that sign the request.
 
         ``path`` is percent-encoded, as it is sent. ``now`` is in seconds since 1970; None for the system's clock.
         """

@@ -78,7 +78,7 @@ class SqsHeldRecord:
 
     @property
     def is_lost(self) -> bool:
-        """True if another worker has the record."""
+        """Whether another worker has the record."""
         return self._hidden_until == -math.inf
 
     def seconds_left(self) -> float:
@@ -91,7 +91,7 @@ class SqsHeldRecord:
             self._changed.set()
 
     async def keep_hidden(self) -> None:
-        """Extend the visibility timeout until the record is lost or this is cancelled."""
+        """Extend the visibility timeout until the record is lost or the call is cancelled."""
         loop = asyncio.get_running_loop()
         while not self.is_lost:
             began_at = loop.time()
@@ -131,14 +131,15 @@ class SqsHeldRecord:
     def give_back_at_death(self) -> AbstractContextManager[None]:
         """Have the record made visible if this process dies within the block.
 
-        At once the first time, later after ``RETRY_SECONDS``: the run may be what kills its workers.
+        After its first delivery the record becomes visible at once, after later ones ``RETRY_SECONDS`` later, because
+        its run may be the cause of the deaths.
         """
         seconds = 0 if self.delivery.receives == 1 else RETRY_SECONDS
         request = _visibility(self._queue_url, self._receipt_handle, seconds)
         return self._wills.hold(self._receipt_handle, self._operations, "ChangeMessageVisibility", request)
 
     async def hide(self, seconds: float) -> None:
-        """Make the record visible after ``seconds``, rounded up to whole ones.
+        """Make the record visible after ``seconds``, rounded up to whole seconds.
 
         Raises ``ClientError`` if the record is lost, and ``StoreUnavailable`` for throttling and outages.
         """
@@ -186,7 +187,7 @@ class SqsPushQueue:
         request = {
             "QueueUrl": self.queue_url,
             "MessageBody": record.model_dump_json(by_alias=True, exclude_none=True),
-            # Digests, because ids of tasks may be longer than those of groups, and have characters that SQS refuses.
+            # Digests, because ids of tasks may be too long for SQS or contain characters that it refuses.
             "MessageGroupId": _digest(record.group),
             "MessageDeduplicationId": _digest(f"{record.record}\0{record.group}\0{record.name}"),
         }

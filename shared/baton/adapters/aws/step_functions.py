@@ -29,7 +29,7 @@ class StepFunctionsExecutions:
 
     client: SFNClient
     arns: Mapping[Pipeline, Callable[[], str]]
-    """Returns the ARN of each state machine that this function starts."""
+    """Functions that return the ARNs of the state machines that may be started."""
 
     async def start(self, run: PipelineRun) -> bool:
         return await _start(self.client, self.arns[run.pipeline](), run.name, run.described)
@@ -52,7 +52,7 @@ class StepFunctionsForgettings:
 
 
 async def _start(client: SFNClient, arn: str, name: str, input_data: Mapping[str, Any]) -> bool:
-    """Start an execution; return False if its name was used before."""
+    """Start an execution. Return False if its name was used before. Raises ``StoreUnavailable``."""
     try:
         await call(client.start_execution, stateMachineArn=arn, name=name, input=json.dumps(input_data))
     except ClientError as error:

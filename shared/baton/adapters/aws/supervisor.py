@@ -1,10 +1,10 @@
 """A parent of a process that answers turns: ``python -P supervisor.py COMMAND...``. It carries out the last wills.
 
 If the process dies (``kill -9``, out of memory, a crash in native code), AWS notifies nobody before the visibility
-timeout of its queue record and its leases are over. A parent knows at once, and for certain: no living process is
-taken for dead. Nothing outlives a whole execution environment; then those times apply.
+timeout of its queue record and its leases are over. A parent learns of the death at once, and never takes a living
+process for dead. If the whole execution environment ends, the supervisor ends too, and those times apply.
 
-Before the process dies, this loads nothing but the standard library, and does nothing.
+Until the process dies, the supervisor loads only the standard library and does nothing.
 """
 
 from __future__ import annotations
@@ -18,14 +18,18 @@ from types import FrameType
 from typing import Any
 
 FILE_VARIABLE = "LAST_WILLS_FILE"
-"""See ``last_wills.py``, as for the format."""
+"""See ``last_wills.py``, which also describes the format."""
 FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 REQUEST_SECONDS = 2.0
 TRIES = 3
+"""The maximum number of attempts at one request."""
 
 
 def main(command: list[str]) -> int:
-    """Run the command until it ends, send the requests that it has left, and end as it did."""
+    """Run the command until it ends, and carry out its last wills.
+
+    Return its exit code. If a signal ended the command, this process ends by the same signal.
+    """
     file = os.memfd_create("last-wills")
     os.set_inheritable(file, True)  # noqa: FBT003 - it takes no keywords
     child = os.posix_spawnp(command[0], command, {**os.environ, FILE_VARIABLE: str(file)})
@@ -45,7 +49,7 @@ def main(command: list[str]) -> int:
         sent = carry_out(wills)
         line = {"level": "ERROR", "message": "process ended in a turn", "status": code, "sent": sent, "of": len(wills)}
         sys.stderr.write(f"{json.dumps(line)}\n")
-    if code < 0:  # as the process did, so that Lambda reports the signal
+    if code < 0:  # end by the same signal, so that Lambda reports it
         if -code in FORWARDED:
             signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
@@ -53,7 +57,7 @@ def main(command: list[str]) -> int:
 
 
 def _leave_streams() -> None:
-    """Close standard input and output, whose other ends wait for the end of the process and not of this one."""
+    """Close standard input and output, so that their other ends wait only for the end of the command."""
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     os.dup2(null, 1)
@@ -61,7 +65,7 @@ def _leave_streams() -> None:
 
 
 def read_wills(file: int) -> list[dict[str, Any]]:
-    """Return the requests in the memory of last wills, apart from one that was being written."""
+    """Return the requests in the memory of last wills. A request that was only partly written is left out."""
     wills = []
     for line in os.pread(file, os.fstat(file).st_size, 0).split(b"\n"):
         try:
@@ -104,7 +108,7 @@ def carry_out(wills: list[dict[str, Any]]) -> int:
                 response.read()
             except (HTTPException, OSError):
                 connections.pop(origin).close()
-                status = 599
+                status = 599  # a failure, like an error of the server
             else:
                 status = response.status
             if status < 500:

@@ -30,7 +30,7 @@ ATTACHMENTS = ProcessLimits(memory_bytes=512 * MIB, seconds=30, answer_bytes=4 *
 MAX_AT_ONCE = 4
 """The maximum number of ingested documents that are read at the same time. Each may take ``INGESTION.memory_bytes``."""
 SITEMAP_SECONDS = 30.0
-"""The time limit of reading a sitemap. The largest honest ones take a tenth of it."""
+"""The time limit of reading a sitemap. The largest valid sitemaps take a tenth of this time."""
 
 logger = Logger(child=True)
 
@@ -69,7 +69,7 @@ class ChildProcessExtractor:
 def _as_baton_errors(work: str, size: int, metric: Metric) -> Iterator[None]:
     """Raise the reader's errors as ``DocumentUnreadable`` or ``ExtractionUnavailable``, and log them.
 
-    ``metric`` counts failures that are not the document's refusal.
+    ``metric`` counts failures other than refused documents.
     """
     try:
         yield
@@ -99,11 +99,11 @@ def _log_end(work: str, size: int, status: int, reason: str) -> None:
 
 
 MAX_OUTCOMES = 32
-"""The number of cached outcomes. They are used again, because requests hold the earlier attachments too."""
+"""The number of cached outcomes. They are used again, because each request contains the earlier attachments too."""
 REFUSAL_SECONDS = 600.0
 """Seconds until a document that could not be read is tried again."""
 MAX_ATTACHMENTS_AT_ONCE = 1
-"""The number of attached documents read at the same time, for which functions that run turns have enough memory."""
+"""The number of attached documents that are read at the same time. Functions that run turns have memory for one."""
 
 
 class ChildProcessReader:
