@@ -99,7 +99,7 @@ class DynamoPushConfigs(TimedTableStore):
         config = self._read_config(scope, item) if item is not None else None
         if item is None or config is None:
             return None
-        if "sealed" not in item:  # it has no secrets, or an earlier version stored them unsealed
+        if "sealed" not in item:  # there are no secrets, or an earlier version stored them unsealed
             return replace(config, token=item.get("token"), credentials=item.get("credentials"))
         secrets = await asyncio.to_thread(self._secrets.open, _make_binding(item), item["sealed"])
         if secrets is None:  # the key has changed, and the receiver would refuse a request without them
@@ -126,5 +126,5 @@ class DynamoPushConfigs(TimedTableStore):
 
 
 def _make_binding(item: Item) -> str:
-    """Return the text to which the sealed secrets of an item are bound, so that they open in no other one."""
+    """Return the text to which an item's sealed secrets are bound, so that they cannot be opened in another item."""
     return f"{item['PK']} {item['SK']} {item['user_id']} {item['url']}"

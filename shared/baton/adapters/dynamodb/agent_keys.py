@@ -22,20 +22,20 @@ evaluations = TenantPartition("EVALUATIONS")
 procedures = Partition("PROCEDURES")
 """The partition of an agent's procedures, or of the tenant's, whose owner is empty."""
 documents = Partition("DOCUMENTS")
-"""The partition of an agent's documents. It is also the one of the ``listing`` index with them."""
+"""The partition of an agent's documents, in the table and in the ``listing`` index."""
 sources = Partition("SOURCES")
 """The partition of the sources of an agent's documents."""
 source_shards = Shards("SOURCES", 2)
-"""The partitions of the ``idle`` index for sources. It is written a few times a refresh."""
+"""The partitions of the ``idle`` index for sources. A refresh writes to them a few times."""
 ingestion_shards = Shards("INGESTING", 2)
-"""The partitions of the ``idle`` index for documents in a pipeline. It is written a few times a document."""
+"""The partitions of the ``idle`` index for documents in a pipeline. A document is written to them a few times."""
 
 document = MemberKey(documents, DOCUMENT)
 source = MemberKey(sources, SOURCE)
 approved_procedure = MemberKey(procedures, APPROVED)
 """The copy of a procedure's approved version, by its slug."""
 evaluation = ListedKey(evaluations, EVALUATION)
-"""An evaluation in the list, whose ids are in the order of time."""
+"""An evaluation in the list. Ids of evaluations sort by time."""
 evaluation_details = ListedKey(evaluations, "DETAILS#")
 """An evaluation's metrics and cases, which lists do not read."""
 
@@ -71,7 +71,7 @@ def procedure_versions(slug: str) -> str:
 
 
 def procedure_source(scope: Scope, owner: str, source: str) -> Key:
-    """Return the key of the note that names the version made of a source."""
+    """Return the key of the note that names the version that was made from a source."""
     return {"PK": procedures(scope, owner), "SK": f"SOURCE#{hashlib.sha256(source.encode()).hexdigest()}"}
 
 

@@ -25,7 +25,7 @@ _NUMBERS = Context(Emin=-128, Emax=126, prec=38, traps=[Clamped, Inexact, Overfl
 (https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_AttributeValue.html)."""
 
 _ITEM_IN = {"GetItem": "Item", "PutItem": "Attributes", "UpdateItem": "Attributes", "DeleteItem": "Attributes"}
-"""Operations whose response is read here, and the member with their item. The response to a Query is read too."""
+"""The members of responses that hold the item, by operation. Responses to Query are read here too."""
 
 
 def serialize(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def unpack_id(stored: str | bytes) -> str:
 
 
 def read_items(client: DynamoDBClient) -> None:
-    """Let ``client`` read the items of its responses by this module. What its operations return does not change."""
+    """Let ``client`` parse the items of its responses with this module. Its operations return the same as before."""
     client.meta.events.register("before-parse.dynamodb", _read, unique_id="baton-items")
 
 
@@ -122,7 +122,7 @@ def _read(
 
 
 def write_request(request: Mapping[str, Any]) -> bytes:
-    """Return the body of a request: what boto3's client takes, as JSON, with bytes in base64."""
+    """Return a request, in the form that boto3's client takes, as JSON with bytes in base64."""
     return _to_json(request).encode()
 
 

@@ -43,9 +43,9 @@ def unpack(packed: bytes) -> Any:
 
 
 def unpack_sized(packed: bytes) -> tuple[Any, int]:
-    """Return what ``pack`` wrote, and its size as JSON in bytes.
+    """Return the value that ``pack`` packed, and the size of its JSON in bytes.
 
-    Raises ``ValueError`` for a format this version does not know, ``StoreUnavailable`` for damaged bytes.
+    Raises ``ValueError`` for a format that this version does not know, and ``StoreUnavailable`` for damaged bytes.
     """
     dictionary = _DICTIONARIES.get(packed[:1])
     if dictionary is None:
@@ -56,15 +56,15 @@ def unpack_sized(packed: bytes) -> tuple[Any, int]:
         try:
             return from_json(raw), len(raw)
         except ValueError:
-            return json.loads(raw), len(raw)  # slower, but takes what is nested more than 200 deep
+            return json.loads(raw), len(raw)  # slower, but takes values that are nested more than 200 deep
     except (zlib.error, ValueError) as error:
         raise StoreUnavailable(DAMAGED) from error
 
 
 def _to_plain(value: Any) -> Any:
-    """Return the JSON form of what ``json`` cannot encode.
+    """Return the JSON form of a value that ``json`` cannot encode.
 
-    Times become whole milliseconds, days ISO 8601, durations seconds to the millisecond.
+    Times become whole milliseconds, days ISO 8601 texts, and durations seconds to the millisecond.
     """
     match value:
         case datetime():
@@ -79,7 +79,7 @@ def _to_plain(value: Any) -> Any:
 
 
 MAX_INLINE = 300 * 1024
-"""Bytes of packed bodies in an item. DynamoDB's limit of a whole item is 400 KB."""
+"""The maximum size of packed bodies in an item, in bytes. DynamoDB limits a whole item to 400 KB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class ItemBodies:
         return {name: packed}
 
     def is_inline(self, item: Item, *, name: str = "body") -> bool:
-        """Return whether the item itself has the body, and not S3."""
+        """Return whether the body is in the item itself, and not in S3."""
         return name in item
 
     async def read(self, scope: Scope, thread_id: str, item: Item, *, name: str = "body") -> bytes:
@@ -109,7 +109,7 @@ class ItemBodies:
 
 
 class BodyStore(TableStore):
-    """Records on a table whose bodies may be large."""
+    """Records on a table, with bodies that may be large."""
 
     def __init__(self, table: Table, bodies: S3Bodies) -> None:
         super().__init__(table)

@@ -38,14 +38,14 @@ def retry_on_conflict(
 
 
 def make_revision_condition(revision: int) -> dict[str, Any]:
-    """Return ``condition`` and ``values`` of a write that replaces a revision. Revision 0: there is no item yet."""
+    """Return the options of ``Table.put`` that replace a revision. Revision 0 means that there is no item yet."""
     if revision:
         return {"condition": "revision = :read", "values": {":read": revision}}
     return {"condition": IS_NEW}
 
 
 async def create_revised(table: Table, item: Item) -> Item:
-    """Store a record unless there is one with its key. Return the record that is stored then."""
+    """Store a record unless its key is in use. Return the record that is stored under the key."""
     try:
         await table.put(item, condition=IS_NEW)
     except ConditionFailed as failure:
@@ -58,7 +58,8 @@ async def create_revised(table: Table, item: Item) -> Item:
 async def save_revised(table: Table, item: Item, *, compared: Collection[str] | None = None) -> bool:
     """Replace the item's previous revision, or create the item at revision 1. Return whether the item was written.
 
-    If the response to a write is lost, equal ``compared`` attributes show that it was made; the default is all.
+    If the response to an earlier attempt was lost, equal ``compared`` attributes show that it succeeded. By default all
+    attributes are compared.
     """
     try:
         await table.put(item, **make_revision_condition(item["revision"] - 1))
@@ -71,14 +72,14 @@ async def save_revised(table: Table, item: Item, *, compared: Collection[str] | 
 FENCE_HOLDS = f"{IS_NEW} OR fence <= :fence"
 """The condition that no higher fence has written the item, with the value ``:fence``."""
 FENCE_IS_HIGHEST = f"{IS_NEW} OR fence < :fence"
-"""The same for an optimistic lease, whose fence others may have too."""
+"""The condition under an optimistic lease, whose fence another worker may have too."""
 
 
 async def put_fenced(table: Table, lease: Lease, item: Item) -> None:
-    """Write an item under the lease's fence. Raises ``LeaseLost`` if a higher fence has written.
+    """Write an item under the lease's fence. Raises ``LeaseLost`` if the stored item has a higher fence.
 
-    Repeating the write is harmless, because the existing item then has the same fence. Under an optimistic lease an
-    equal fence raises too: then the worker begins again, with a lease.
+    Repeating the write is harmless, because the stored item then has the same fence. Under an optimistic lease an equal
+    fence raises ``LeaseLost`` too, and the worker begins again with a usual lease.
     """
     condition = FENCE_IS_HIGHEST if lease.is_optimistic else FENCE_HOLDS
     try:
@@ -88,9 +89,9 @@ async def put_fenced(table: Table, lease: Lease, item: Item) -> None:
 
 
 async def put_all_fenced(table: Table, lease: Lease, items: Sequence[Item]) -> None:
-    """Write up to 100 items, as ``put_fenced`` writes one, in one transaction.
+    """Write up to 100 items in one transaction, each as ``put_fenced`` does.
 
-    If others write the same items at the same time, they are written one by one.
+    If the transaction fails, because others write the same items, the items are written one by one.
     """
     values: Item = {":fence": lease.fence}
     writes = [Write.put({**item, "fence": lease.fence}, condition=FENCE_HOLDS, values=values) for item in items]

@@ -1,6 +1,7 @@
-"""Byte sequences that packed values hold often, for zlib (``bodies``).
+"""Byte sequences that are frequent in packed values: dictionaries for zlib (``bodies``).
 
-The most frequent ones come last, as zlib recommends. Stored values need them: never change one, add another.
+The most frequent sequences are last, as zlib recommends. Stored values can only be unpacked with the dictionary that
+packed them, so never change a dictionary; add another one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Documents, and the sources that they are read from."""
+"""Documents and their sources on DynamoDB."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ from baton.domain.times import from_millis, to_millis
 from baton.ports.documents.sources import DueSource
 
 KEYS_PAGE = 500
-"""Entries of a page of one partition that are due. They hold keys only."""
+"""The number of due entries on a page of one partition. Entries hold only keys."""
 MAX_DUE = 100_000
-"""The most due sources that are sorted in memory (about 40 MB): as many as twenty tenants may have."""
+"""The maximum number of due sources that are sorted in memory (about 40 MB). Twenty tenants may have this many."""
 LOADED_AT_ONCE = 25
+"""The number of due sources that are read together."""
 _REVISED = ("revision", "body")
-"""The attributes that only saves write. Notes of progress change others."""
+"""The attributes that only ``save`` writes. ``note_progress`` writes other ones."""
 
 
 class DynamoSources(TableStore):
@@ -100,7 +101,7 @@ class DynamoSources(TableStore):
             "seen": page.seen,
             "body": SOURCE_PAGE.pack(page),
         }
-        with contextlib.suppress(ConditionFailed):  # a later refresh has dealt with it
+        with contextlib.suppress(ConditionFailed):  # a later refresh has written the page
             await self._table.put(
                 item, condition="attribute_not_exists(PK) OR seen <= :seen", values={":seen": page.seen}
             )
@@ -109,7 +110,7 @@ class DynamoSources(TableStore):
         await self._table.delete(agent_keys.source_page(scope, source.agent_id, source.id, page.document_id))
 
     async def _load(self, entries: Sequence[Item], before: datetime) -> list[DueSource]:
-        """Return the sources in the order of their entries, read consistently, because the index may be behind."""
+        """Return the due sources, in the order of their entries. Read consistently, because the index may be behind."""
         items = await self._table.items_of(entries, consistent=True)
         by_key = {
             (item["PK"], item["SK"]): DueSource(agent_keys.source.place(item)[0], _to_source(item)) for item in items
@@ -136,8 +137,8 @@ def _to_source(item: Item) -> Source:
 class DynamoDocuments(TableStore):
     """``DocumentStore`` on the conversation table.
 
-    Progress is in separate attributes, so that steps that run at the same time do not repeat each other's writes. No
-    index has them, so a note of progress writes to none.
+    Progress is in separate attributes, so that steps that run at the same time need not retry each other's writes. No
+    index contains these attributes, so noting progress writes to no index.
     """
 
     async def create(self, scope: Scope, document: Document) -> Document:
@@ -200,7 +201,7 @@ class DynamoDocuments(TableStore):
                         yield DocumentRef(tenant_id, agent_id, document_id, document.latest.number)
 
     async def _load(self, item_keys: Sequence[Key]) -> list[Document]:
-        """Return the documents that exist, as they are now: one that was deleted must not be used any more."""
+        """Return the documents that exist. Read consistently, because a deleted document must not be used any more."""
         return [_to_document(item) for item in await self._table.get_many(item_keys, consistent=True)]
 
 

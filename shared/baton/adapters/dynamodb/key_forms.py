@@ -1,4 +1,4 @@
-"""The forms of the table's partitions and keys. ``keys`` and ``agent_keys`` are the tables of those in use."""
+"""The forms of the table's partitions and keys. ``keys`` and ``agent_keys`` list the partitions and keys in use."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class Shards:
     count: int
 
     def __call__(self) -> list[str]:
-        """Return all of them."""
+        """Return all partitions of the list."""
         return [f"~{self.name}#{number}" for number in range(self.count)]
 
     def of(self, member: str) -> str:
-        """Return the one for a member's id."""
+        """Return the partition for a member's id."""
         return self()[_compute_shard(member, self.count)]
 
 
@@ -56,17 +56,17 @@ class TenantShards:
     count: int = 8
 
     def __call__(self, scope: Scope) -> list[str]:
-        """Return all of them."""
+        """Return all partitions of the list."""
         return [f"{scope.tenant_id}#~{self.name}#{number}" for number in range(self.count)]
 
     def of(self, scope: Scope, member: str) -> str:
-        """Return the one for a member's id."""
+        """Return the partition for a member's id."""
         return self(scope)[_compute_shard(member, self.count)]
 
 
 @dataclass(frozen=True, slots=True)
 class ListedKey:
-    """Keys by an id, in a partition of the caller."""
+    """Keys by an id, in a partition of the caller's tenant or user."""
 
     partition: Callable[[Scope], str]
     prefix: str
@@ -86,13 +86,13 @@ class MemberKey:
         return {"PK": self.partition(scope, of), "SK": f"{self.prefix}{member}"}
 
     def place(self, key: Key) -> tuple[str, str, str]:
-        """Return the tenant, the agent and the id that the key of an agent's record contains."""
+        """Return the ids of the tenant, agent and member in the key of an agent's record."""
         tenant_id, _, agent_id = key["PK"].split("#")
         return tenant_id, agent_id, key["SK"].removeprefix(self.prefix)
 
 
 LAST_NUMBER = 10**12 - 1
-"""The largest number that a key holds in 12 digits. No message, event or record has it."""
+"""The largest number of 12 digits. No message, event or record has this number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,5 +131,5 @@ class UnderNumber:
 
 
 def _compute_shard(name: str, shards: int) -> int:
-    """Return the shard of a name. It never changes. The whole name counts, because ids may begin with the time."""
+    """Return the shard of a name, which never changes. It depends on the whole name: ids may begin with the time."""
     return zlib.crc32(name.encode()) % shards

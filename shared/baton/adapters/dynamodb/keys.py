@@ -80,7 +80,7 @@ activity = forms.MemberKey(forms.Partition("ACTIVITY"), "")
 spending = forms.MemberKey(forms.Partition("SPENDING"), "")
 """The spending of the tenant, or of an agent or user of it, by the kind of account."""
 
-# Lists that many items join at a time: one partition of an index takes 1,000 writes a second.
+# Lists to which many items are added at the same time. One partition of an index takes 1,000 writes a second.
 tenant_listings = forms.TenantShards("THREADS")
 """The partitions of the ``listing`` index with threads, by activity."""
 tenant_episodes = forms.TenantShards("ALLEPISODES")
@@ -88,14 +88,14 @@ tenant_episodes = forms.TenantShards("ALLEPISODES")
 completion_listings = forms.TenantShards("ALLCOMPLETED")
 """The partitions of the ``listing`` index with completed workflows, by their ends."""
 dead_delivery_listings = forms.TenantShards("DEADWEBHOOKS")
-"""The partitions of the ``listing`` index with deliveries to webhooks that were given up, by the time of that."""
+"""The partitions of the ``listing`` index with deliveries to webhooks that were given up, by the time of giving up."""
 audit_listings = forms.TenantShards("AUDIT")
 """The partitions of the ``listing`` index with audit records. Records of no thread are there too."""
 idle_shards = forms.Shards("IDLE", 8)
-"""The partitions of the ``idle`` index for threads. It is written once per session: 8,000 new ones a second."""
+"""The partitions of the ``idle`` index for threads. Each session is written once, so 8,000 can begin per second."""
 
 due_shards = forms.Shards("DUE", 8)
-"""The partitions of the ``idle`` index for what begins a run by itself. It is written twice for each such run."""
+"""The partitions of the ``idle`` index for records that begin runs by themselves. Each such run writes twice."""
 schedulers = forms.TenantPartition("SCHEDULERS")
 """The partition that names the users of a tenant who have schedules."""
 
@@ -183,12 +183,12 @@ def context(scope: Scope, thread_id: str, run_id: str) -> Key:
 
 
 def episode_place(scope: Scope, episode_id: str, thread_id: str, number: int) -> Key:
-    """Return the key of the item of ``episode_places``. Thread and number are in it, so that lists need not read it."""
+    """Return the key of the item of ``episode_places``. It contains thread and number, so lists need not read items."""
     return {"PK": episode_places(scope, episode_id), "SK": f"AT#{thread_id}#{number:06d}"}
 
 
 def desk_place(scope: Scope, desk_id: str, arrived_at: int, thread_id: str) -> Key:
-    """Return the key of a conversation's place at a desk, where it came ``arrived_at`` a time in milliseconds."""
+    """Return the key of a conversation's place at a desk. ``arrived_at`` is in milliseconds since 1970."""
     return {"PK": desk(scope, desk_id), "SK": f"{AT}{arrived_at:015d}#{thread_id}"}
 
 
@@ -198,7 +198,7 @@ def scheduler(scope: Scope) -> Key:
 
 
 def user_time_zone(scope: Scope) -> Key:
-    """Return the key of the time zone that a user was in last."""
+    """Return the key of a user's last time zone."""
     return {"PK": user_listing(scope), "SK": "ZONE"}
 
 
@@ -209,7 +209,7 @@ def mcp_call(scope: Scope, session_id: str, request_id: str) -> Key:
 
 
 def thread_procedure(scope: Scope, thread_id: str, owner: str, slug: str, version: int) -> Key:
-    """Return the key of the note in a thread that a version was made of it. It is how forgetting finds the version."""
+    """Return the key of a thread's note about a version made from it. Forgetting finds the version by the note."""
     return {"PK": partition(scope, thread_id), "SK": f"{THREAD_PROCEDURE}{owner}#{slug}#{version:06d}"}
 
 
@@ -245,7 +245,7 @@ def tenant_limits(scope: Scope) -> Key:
 
 
 def removal(tenant_id: str) -> Key:
-    """Return the key of a tenant's removal. It is outside of the tenant's partitions, because it stays."""
+    """Return the key of a tenant's removal. It is outside of the tenant's partitions, because it outlasts them."""
     return {"PK": f"~REMOVAL#{tenant_id}", "SK": "REMOVAL"}
 
 
@@ -272,7 +272,7 @@ def running_runs(name: str) -> Key:
 
 
 def waiting_run(name: str, tenant_id: str, since: int, subject: str) -> Key:
-    """Return the key of a run that waits ``since`` a time in milliseconds. A tenant's runs are in their order."""
+    """Return the key of a waiting run. ``since``, in milliseconds since 1970, is the order of a tenant's runs."""
     return {"PK": pipeline(name), "SK": f"{waiting_runs(tenant_id)}{since:015d}#{subject}"}
 
 

@@ -14,7 +14,7 @@ from baton.domain.documents.pipelines import Pipeline, PipelineRun, RunsInProgre
 from baton.domain.times import from_millis, to_millis
 
 _LAST = "\uffff"
-"""A character that follows every one of a tenant's sort keys."""
+"""A character that sorts after all characters of a tenant's sort keys."""
 
 
 class DynamoPipelineQueue(TableStore):
@@ -81,7 +81,7 @@ class DynamoPipelineQueue(TableStore):
         return list(oldest.values())
 
     async def _find_first_after(self, pipeline: Pipeline, tenant_id: str) -> WaitingRun | None:
-        """Return the first run of the next tenant behind ``tenant_id``."""
+        """Return the oldest waiting run of the tenant after ``tenant_id``; None after the last tenant."""
         first = keys.waiting_runs(tenant_id) + _LAST if tenant_id else keys.WAITING
         last = keys.WAITING + _LAST
         items = await self._table.read_all(keys.pipeline(pipeline.value), first=first, last=last, limit=1, enough=1)

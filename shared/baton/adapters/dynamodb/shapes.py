@@ -49,11 +49,11 @@ class Shape(Generic[T]):
         self._excluded = {0: set(elsewhere)}
 
     def load(self) -> None:
-        """Build the adapter now, and not with the first value."""
+        """Build the adapter now instead of with the first value."""
         self._adapter.rebuild(raise_errors=True)
 
     def as_json(self, value: T) -> dict[str, Any]:
-        """Return the value as ``bodies.pack`` takes it."""
+        """Return the value's fields in the form that ``bodies.pack`` takes."""
         dumped = self._adapter.dump_python((value,), exclude=self._excluded, exclude_defaults=True)
         body: dict[str, Any] = dumped[0]
         return body
@@ -67,7 +67,7 @@ class Shape(Generic[T]):
         return self.of_json(unpack(packed), **elsewhere)
 
     def of_json(self, body: object, **elsewhere: Any) -> T:
-        """Return the value of a result of ``as_json`` or of an item's attributes. Raises as ``unpack`` does."""
+        """Return the value from a result of ``as_json``, or from an item's attributes. Raises as ``unpack`` does."""
         if not isinstance(body, dict):
             raise StoreUnavailable(DAMAGED)
         try:

@@ -18,17 +18,17 @@ from baton.domain.times import to_millis
 LISTING = ("listing", "listing", "listed_at")
 """The index of lists: its name, its hash and its range key."""
 SMALLEST_PAGE = 10
-"""The fewest entries to ask a partition for."""
+"""The minimum number of entries that are requested from a partition."""
 IDLE = ("idle", "idle_shard", "idle_check_at")
 """The index of records that are due for a check: its name, its hash and its range key."""
 DUE_PAGE = 25
-"""Entries of a page of one partition that are due."""
+"""The number of due entries on a page of one partition."""
 
 T = TypeVar("T")
 
 
 def make_page(items: list[T], limit: int, cursor_of: Callable[[T], str]) -> tuple[list[T], str | None]:
-    """Return the first ``limit`` items, and the cursor of the last of them if there are more."""
+    """Return the first ``limit`` items, and the cursor of the last returned item if there are more."""
     return items[:limit], cursor_of(items[limit - 1]) if len(items) > limit else None
 
 
@@ -40,7 +40,7 @@ class _Shard:
     entries: deque[Item] = field(default_factory=deque)
 
     async def fill(self) -> None:
-        """Read until there is an entry or the partition ends."""
+        """Read pages until there is an entry or the partition ends."""
         while not self.entries and (page := await anext(self.pages, None)) is not None:
             self.entries.extend(page)
 
@@ -76,7 +76,7 @@ async def read_newest_first(
 async def read_page(
     table: Table, partitions: Sequence[str], *, limit: int, cursor: str | None
 ) -> tuple[list[Item], str | None]:
-    """Return a page of ``read_newest_first``, after the one that ended at ``cursor``, and the next cursor."""
+    """Return the page of ``read_newest_first`` after ``cursor``, and the next cursor; None on the last page."""
     before = decode_text(cursor) if cursor else None
     entries: list[Item] = []
     if partitions:
@@ -102,7 +102,7 @@ async def read_batches(entries: AsyncGenerator[Item], size: int, oldest: str) ->
 async def read_due_entries(
     table: Table, partitions: Sequence[str], before: datetime, *, page_size: int = DUE_PAGE
 ) -> AsyncGenerator[list[Item], None]:
-    """Yield the entries that are due ``before`` a time. Each list has a page of every partition, so that none waits."""
+    """Yield lists of the entries that are due ``before`` a time. Each list has a page of every partition."""
     async with AsyncExitStack() as reading:
         shards = []
         for partition in partitions:

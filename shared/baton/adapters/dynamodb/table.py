@@ -25,22 +25,22 @@ if TYPE_CHECKING:
 
 FIRST_PAUSE_SECONDS = 0.05
 MAX_IN_VAIN = 6
-"""Answers without any item after which the keys of a request are given up."""
+"""The number of responses in a row without any item after which ``get_many`` fails."""
 AT_ONCE = 100
-"""Keys of one request, as DynamoDB allows."""
+"""The maximum number of keys in one request (a limit of DynamoDB)."""
 MAX_SECONDS = 8.0
 """The time limit of one request with all its retries.
 
 A lease (30 s, renewed every 10 s) must outlast a request in progress and the renewal after it."""
 MAX_ATTEMPTS = 24
-"""Attempts at a change of an item that others change too. At each moment one of the writers succeeds."""
+"""The maximum number of attempts to change an item that others change too. Each time one of the writers succeeds."""
 MAX_PAUSE_SECONDS = 0.3
 MAX_CONFLICTS = 6
-"""Attempts at a transaction that conflicts with others or exceeds its partition's throughput."""
+"""The maximum number of attempts at a transaction that conflicts with others or exceeds its partition's throughput."""
 CONFLICT_PAUSE_SECONDS = 0.02
-"""The longest pause after the first conflict of a transaction. It doubles with each further one."""
+"""The longest pause after the first conflict of a transaction. It doubles with each further conflict."""
 IS_NEW = "attribute_not_exists(PK)"
-"""The condition that the item is not there yet."""
+"""The condition that the item does not exist yet."""
 _CONFLICT = frozenset({"TransactionConflict"})
 _THROTTLED = frozenset({"ProvisionedThroughputExceeded", "ThrottlingError"})
 
@@ -56,7 +56,7 @@ class ConditionFailed(Exception):
 
 
 class TransactionFailed(Exception):
-    """A transaction wrote nothing: the condition of one of its writes failed, or another one wrote the same items."""
+    """A transaction wrote nothing, because a condition failed or another transaction wrote the same items."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +95,11 @@ class Table:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     """Waits between the retries of a request, in seconds."""
     seconds: float = MAX_SECONDS
-    """The time limit of one request, including the wait for a thread. It may still take effect later."""
+    """The time limit of one request, including the wait for a thread. The request may still take effect later."""
     operations: Operations | None = None
-    """DynamoDB's operations; None: ``client`` has them, in threads."""
+    """DynamoDB's operations; None to call ``client`` in threads."""
     fence: Callable[[str], Awaitable[None]] | None = None
-    """Called with the partition of every item before it is written. Raises if nothing may be written there."""
+    """Called with an item's partition before the item is written. Raises if nothing may be written there."""
     wills: LastWills = NO_WILLS
     """Updates that are made if this process dies."""
 
@@ -115,7 +115,7 @@ class Table:
     ) -> Table:
         """Return the table, whose requests the event loop sends itself if it can.
 
-        ``session`` is the one that made the client; None for the process's own.
+        ``session`` is the session that made the client; None for the process's own.
         """
         direct = operations(client, session, write=write_request, read=read_response)
         return replace(cls.of(client, name), operations=direct, wills=wills)
@@ -125,7 +125,7 @@ class Table:
         return deserialize(response["Item"]) if "Item" in response else None
 
     async def read(self, key: Mapping[str, str], convert: Callable[[Item], T]) -> T | None:
-        """Return what ``convert`` makes of an item, read consistently; None if there is none."""
+        """Read an item consistently, and return its value by ``convert``; None if there is no item."""
         item = await self.get(key)
         return convert(item) if item is not None else None
 
@@ -188,7 +188,7 @@ class Table:
     def update_at_death(
         self, name: str, key: Mapping[str, str], expression: str, values: Item, *, condition: str
     ) -> None:
-        """Have an item updated if this process dies before ``wills.revoke(name)``, where a supervisor outlives it."""
+        """Let a supervisor update an item if this process dies before ``wills.revoke(name)``."""
         request = {
             "TableName": self.name,
             "Key": serialize(key),
@@ -216,7 +216,7 @@ class Table:
         return False
 
     async def add(self, *items: Item) -> bool:
-        """Write all of up to 100 items, or none if one of them is there. Return whether they were written."""
+        """Write all of up to 100 items, or none if one of them exists. Return whether they were written."""
         try:
             await self.transact(*map(Write.put, items))
         except TransactionFailed:
@@ -331,10 +331,10 @@ class Table:
         limit: int | None = None,
         consistent: bool = False,
     ) -> AsyncGenerator[tuple[list[Item], Mapping[str, str] | None], None]:
-        """Yield pages of the keys of all items, and the key behind which the next page begins; None after the last.
+        """Yield pages of the keys of all items, each with the key after which the next page begins; None on the last.
 
-        ``prefix`` selects partitions, or ``where``, a condition with its values, selects items; the whole table is read
-        all the same. ``after`` continues an earlier scan.
+        ``prefix`` selects partitions, or ``where``, a condition with its values, selects items. The whole table is read
+        in any case. ``after`` continues an earlier scan.
         """
         request: dict[str, Any] = {"ProjectionExpression": "PK, SK"}
         if prefix is not None:
@@ -387,7 +387,7 @@ class Table:
         return items
 
     async def items_of(self, entries: Sequence[Item], *, consistent: bool = False) -> list[Item]:
-        """Return the items of an index's entries as ``get_many`` does. The index may be behind them."""
+        """Return the items of an index's entries as ``get_many`` does. The index may be behind the items."""
         return await self.get_many([get_key(entry) for entry in entries], consistent=consistent)
 
     async def _check_fence(self, target: Mapping[str, Any]) -> None:
@@ -431,7 +431,7 @@ class TimedTableStore(TableStore):
 
 
 def get_key(item: Item) -> dict[str, str]:
-    """Return the key of an item, or that in an entry of an index."""
+    """Return the key of an item, from the item itself or from its entry in an index."""
     return {"PK": item["PK"], "SK": item["SK"]}
 
 

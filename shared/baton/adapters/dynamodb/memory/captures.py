@@ -12,7 +12,9 @@ from baton.domain.memory.capture import Capture, CaptureRef, CaptureStatus, Capt
 from baton.domain.tenants.identity import Scope
 
 KEPT = timedelta(days=90)
-"""The time that a record is kept, which is the time for which the name of its execution is reserved."""
+"""The time for which a record is kept. Step Functions reserves the name of its execution for the same time."""
+ALLOWANCE_KEPT = timedelta(days=3)
+"""The time for which the count of a day's captures is kept."""
 _STEPS = list(CaptureStep)
 
 
@@ -50,7 +52,7 @@ class DynamoCaptures(TimedTableStore):
     async def take_allowance(self, scope: Scope, agent_id: str, day: date, limit: int) -> bool:
         if limit <= 0:
             return False
-        expires = self._clock.now() + timedelta(days=3)
+        expires = self._clock.now() + ALLOWANCE_KEPT
         return await self._table.change(
             agent_keys.capture_allowance(scope, agent_id, day.isoformat()),
             "SET expires_at = :expires ADD taken :one",

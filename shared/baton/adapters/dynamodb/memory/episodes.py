@@ -201,7 +201,7 @@ class DynamoEpisodes(BodyStore):
     async def _change(
         self, scope: Scope, ref: EpisodeRef, expression: str, values: Item, *, condition: str = ""
     ) -> Episode | None:
-        """Update the record unless it is gone or ``condition`` refuses it, and return its episode."""
+        """Update the record if it exists and ``condition`` holds. Return its episode, if there is one."""
         try:
             item = await self._table.update(
                 keys.episode(scope, ref.thread_id, ref.number),
@@ -224,7 +224,7 @@ def is_settled(item: Item) -> bool:
 
 
 def _to_episode_or_none(item: Item) -> Episode | None:
-    """Return the episode of a record; None if it has none yet."""
+    """Return the episode of a record; None if the record has no episode yet."""
     return _to_episode(item) if "started_at" in item else None
 
 

@@ -1,4 +1,4 @@
-"""Private skills on DynamoDB: one item each in their maker's partition, where nothing reads them for anybody else.
+"""Private skills on DynamoDB: one item each in the partition of their maker, which is never read for other users.
 
 Only a skill that is offered is in an index of the tenant. Forgetting removes a user's partition, and so the skills.
 """
@@ -30,7 +30,7 @@ from baton.ports.clock import Clock
 from baton.ports.memory.procedures import SharedSkill
 
 MAX_MADE_OF = 20
-"""The most workflows that a skill remembers as its makers, so that a repetition changes nothing."""
+"""The maximum number of workflows in ``made_of``. Saving a skill of one of them again changes nothing."""
 
 
 class DynamoPrivateSkills(TimedTableStore):
@@ -172,7 +172,7 @@ class DynamoPrivateSkills(TimedTableStore):
             **make_version_attributes(skill),
             "made_of": made_of,
             "revision": former["revision"] + 1 if former is not None else 1,
-            # Erasure judges what is kept for a user by it.
+            # Erasure decides by this time what to keep for a user.
             "changed_at": to_millis(self._clock.now()),
         }
         if skill.status is ProcedureStatus.OFFERED:

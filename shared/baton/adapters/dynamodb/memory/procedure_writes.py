@@ -15,7 +15,7 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.times import from_millis, to_millis
 
 _IN_ANY_CASE = "attribute_not_exists(PK) OR attribute_exists(PK)"
-"""A condition that always holds, for writes that need none: ``Write`` has one."""
+"""A condition that always holds, for writes that need none, because ``Write`` requires one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class ProcedureAddress:
 
     @classmethod
     def of(cls, scope: Scope, agent_id: str, procedure_id: str) -> ProcedureAddress:
-        """Return the address of the procedure with this id. An agent and its tenant have different ones."""
+        """Return the address of the procedure with this id, which belongs to the agent or to its tenant."""
         return cls(scope, find_owner(agent_id, procedure_id), procedure_id.removeprefix(TENANT_PREFIX))
 
     @property
@@ -39,7 +39,7 @@ class ProcedureAddress:
 
 
 def find_owner(agent_id: str, procedure_id: str) -> str:
-    """Return the agent, or an empty text for a procedure of all agents of the tenant."""
+    """Return the agent's id, or an empty text for a procedure of all agents of the tenant."""
     return "" if procedure_id.startswith(TENANT_PREFIX) else agent_id
 
 
@@ -52,7 +52,7 @@ def make_version_writes(
     if new_version.source is not None:
         note = agent_keys.procedure_source(address.scope, address.owner, new_version.source.key)
         writes.append(Write.put({**note, "slug": new_version.slug, "version": new_version.version}))
-        # It is in the version's transaction, so that forgetting the thread finds every version that was made of it.
+        # In the version's transaction, so that forgetting the thread finds every version that was made of it.
         thread_note = keys.thread_procedure(
             address.scope, new_version.source.thread_id, address.owner, new_version.slug, new_version.version
         )
@@ -67,7 +67,10 @@ def make_version_writes(
 def make_forgetting_writes(
     address: ProcedureAddress, item: Item, procedure: Procedure, approved: Procedure | None
 ) -> list[Write]:
-    """Return the writes that remove a pending version, or the source of another one."""
+    """Return the writes that remove a pending version, or only the source of a version with another status.
+
+    ``procedure`` is the version of ``item``, and must have a source.
+    """
     assert procedure.source is not None  # noqa: S101 - the caller has checked
     scope, owner = address.scope, address.owner
     writes = [
@@ -91,10 +94,10 @@ def make_forgetting_writes(
 def make_decision_writes(
     address: ProcedureAddress, procedure: Procedure, decided: Procedure, approved: Procedure | None
 ) -> list[Write]:
-    """Return the writes of a decision."""
+    """Return the writes of a decision: ``procedure`` becomes ``decided``. ``approved`` is the version now in use."""
     if decided.status is ProcedureStatus.APPROVED:
-        return [_change(address, procedure, decided), *_make_approval_writes(address, decided, approved)]
-    writes = [_change(address, procedure, decided)]
+        return [_make_change(address, procedure, decided), *_make_approval_writes(address, decided, approved)]
+    writes = [_make_change(address, procedure, decided)]
     if procedure.status is ProcedureStatus.APPROVED:
         copy = agent_keys.approved_procedure(address.scope, address.owner, address.slug)
         writes.append(Write(copy, "version = :version", values={":version": procedure.version}))
@@ -137,10 +140,10 @@ def _make_approval_writes(address: ProcedureAddress, new_version: Procedure, app
 
 def _make_retirement_write(address: ProcedureAddress, former: Procedure, by: str, at: datetime) -> Write:
     decided = replace(former, status=ProcedureStatus.RETIRED, decided_by=by, decided_at=at)
-    return _change(address, former, decided)
+    return _make_change(address, former, decided)
 
 
-def _change(address: ProcedureAddress, procedure: Procedure, decided: Procedure) -> Write:
+def _make_change(address: ProcedureAddress, procedure: Procedure, decided: Procedure) -> Write:
     item = _make_item(address, decided)
     names = [name for name in ("decided_by", "decided_at", "reason", "listing", "listed_at") if item[name] is not None]
     return Write(

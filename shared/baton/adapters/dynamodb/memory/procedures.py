@@ -38,7 +38,7 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.times import to_millis
 
 USE_KEPT = timedelta(days=30)
-"""The time that a run's use is remembered, so that it is counted once. A queue repeats for days at most."""
+"""The time for which a run's use is remembered, so that it is counted once. Queues repeat records for days at most."""
 
 _IN_USE = (ProcedureStatus.PENDING, ProcedureStatus.APPROVED)
 
@@ -78,12 +78,12 @@ class DynamoProcedures(TimedTableStore):
     ) -> Procedure | None:
         address = ProcedureAddress.of(scope, agent_id, procedure_id)
         procedure = await self._read_newest(address) if version is None else await self._read_version(address, version)
-        return (await self._count_uses(address, [procedure]))[0] if procedure is not None else None
+        return (await self._add_use_counts(address, [procedure]))[0] if procedure is not None else None
 
     async def get_approved(self, scope: Scope, agent_id: str, procedure_id: str) -> Procedure | None:
         address = ProcedureAddress.of(scope, agent_id, procedure_id)
         procedure = await self._read_approved(address)
-        return (await self._count_uses(address, [procedure]))[0] if procedure is not None else None
+        return (await self._add_use_counts(address, [procedure]))[0] if procedure is not None else None
 
     async def versions(
         self, scope: Scope, agent_id: str, procedure_id: str, *, limit: int, before: int | None = None
@@ -94,7 +94,7 @@ class DynamoProcedures(TimedTableStore):
         items = await self._table.read_all(
             address.partition, first=prefix, last=last, newest_first=True, limit=limit, enough=limit
         )
-        return await self._count_uses(address, [procedure_from_item(scope, item) for item in items[:limit]])
+        return await self._add_use_counts(address, [procedure_from_item(scope, item) for item in items[:limit]])
 
     @retry_on_conflict
     async def decide(
@@ -118,7 +118,7 @@ class DynamoProcedures(TimedTableStore):
             approved = await self._read_approved(address) if decision.action is ProcedureAction.APPROVE else None
             await self._table.transact(*make_decision_writes(address, procedure, decided, approved))
             procedure = decided
-        return (await self._count_uses(address, [procedure]))[0]
+        return (await self._add_use_counts(address, [procedure]))[0]
 
     async def approved(
         self, scope: Scope, agent_id: str, *, of: ProcedureScope = ProcedureScope.AGENT
@@ -148,7 +148,7 @@ class DynamoProcedures(TimedTableStore):
             for procedure in (procedure_from_item(scope, item) for item in items)
             if procedure.status in statuses
         ]
-        counted = await self._count_uses(ProcedureAddress.of(scope, "", ""), procedures)
+        counted = await self._add_use_counts(ProcedureAddress.of(scope, "", ""), procedures)
         return counted, next_cursor
 
     @retry_on_conflict
@@ -188,7 +188,7 @@ class DynamoProcedures(TimedTableStore):
         key = agent_keys.approved_procedure(address.scope, address.owner, address.slug)
         return await self._table.read(key, partial(procedure_from_item, address.scope))
 
-    async def _count_uses(self, address: ProcedureAddress, procedures: Sequence[Procedure]) -> list[Procedure]:
+    async def _add_use_counts(self, address: ProcedureAddress, procedures: Sequence[Procedure]) -> list[Procedure]:
         """Return the versions with the numbers of their uses."""
         use_keys = [
             agent_keys.procedure_uses(

@@ -17,7 +17,7 @@ from baton.domain.times import from_millis, to_millis
 from baton.ports.agents.agents import AgentsChanged
 
 AT_ONCE = 10
-"""Versions that are read at the same time. Each takes a thread of the AWS client's pool."""
+"""The number of versions that are read at the same time. Each takes a thread of the AWS client's pool."""
 
 
 class DynamoAgentDefinitions(TableStore):
@@ -28,7 +28,7 @@ class DynamoAgentDefinitions(TableStore):
         if item is None:
             return AgentList()
         sizes: dict[str, list[int]] = unpack(item["body"])
-        # Apart from the sizes, so that an earlier release reads those.
+        # Apart from the sizes, because an earlier release reads only the sizes.
         rollouts: dict[str, Item] = unpack(item["rollouts"]) if "rollouts" in item else {}
         entries = {
             agent_id: _to_entry(number, size, rollouts.get(agent_id, {})) for agent_id, (number, size) in sizes.items()
@@ -95,7 +95,7 @@ def _to_entry(number: int, size: int, rollout: Item) -> AgentEntry:
 
 
 def _pack_rollout(entry: AgentEntry) -> Item:
-    """Return what an entry has besides number and size; empty for most."""
+    """Return the fields of an entry besides number and size; empty for most entries."""
     rollout: Item = {
         "candidate": list(astuple(entry.candidate)) if entry.candidate is not None else None,
         "last": entry.last,

@@ -25,9 +25,9 @@ from baton.ports.tenants.audit import AuditRecord, Once
 logger = Logger(use_rfc3339=True)
 
 PAGE = 50
-"""Records that are read at once."""
+"""The number of records that are read at once."""
 MAX_PAGES = 20
-"""Pages that one call searches for matching records."""
+"""The maximum number of pages that one call searches for matching records."""
 
 
 class DynamoAuditLog(TimedTableStore):
@@ -71,8 +71,8 @@ class DynamoAuditLog(TimedTableStore):
         async for page in self._table.query(
             keys.partition(scope, thread_id), first=keys.AUDIT, last=before, newest_first=True, limit=limit + 2
         ):
-            # Cleaned records are those of a forgotten conversation, whose id may be in use again. The tenant's list has
-            # them.
+            # Cleaned records belong to a forgotten conversation, whose id may be in use again. They stay in the
+            # tenant's list.
             audit_records += [_to_record(item) for item in page if item["SK"] != before and "cleaned" not in item]
             if len(audit_records) > limit:
                 break
@@ -90,7 +90,7 @@ class DynamoAuditLog(TimedTableStore):
     ) -> tuple[Sequence[AuditRecord], str | None]:
         before = decode_text(cursor) if cursor else None
         if until is not None:
-            # This is after every id of that moment, which `#` follows: `~` sorts after `#`.
+            # This sorts after every id of that moment: ids continue with `#`, and `~` sorts after `#`.
             before = min(filter(None, (before, f"{to_millis(until):015d}~")))
         oldest = f"{to_millis(since):015d}" if since is not None else ""
         audit_records: list[AuditRecord] = []

@@ -50,7 +50,10 @@ _KINDS = {
 
 
 def make_tombstone(scope: Scope, item: Item | None, clock: Clock) -> Item:
-    """Return the rest of a thread's item: fence, sequence numbers, tokens, and the attributes of lists."""
+    """Return the item that replaces a thread's: fence, sequence numbers, tokens, and the attributes of lists.
+
+    ``item`` is None if the thread has no item.
+    """
     values = item or {}
     names = (
         "next_seq",
@@ -77,7 +80,7 @@ def make_tombstone(scope: Scope, item: Item | None, clock: Clock) -> Item:
 
 
 def find_desk_place(scope: Scope, item: Item) -> Key | None:
-    """Return the key of the place that a thread's item, or its tombstone, has at a desk; None if it has none."""
+    """Return the key of a thread's place at a desk, from its item or tombstone; None if it has no place."""
     if "desk_place" in item:
         return cast("Key", item["desk_place"])
     if "conversation" not in item or "active_agent_id" not in item:

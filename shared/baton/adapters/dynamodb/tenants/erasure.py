@@ -27,9 +27,9 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.times import to_millis
 
 ANYBODY = "-"
-"""A user for keys that name the tenant only."""
+"""The user id for keys that contain only the tenant."""
 AT_ONCE = 32
-"""Deletions under way at the same time. Each takes a thread of the AWS client's pool."""
+"""The number of deletions at the same time. Each takes a thread of the AWS client's pool."""
 _TRACE = Shape(ThreadTrace)
 
 
@@ -66,7 +66,7 @@ class DynamoErasure(TimedTableStore):
         key = keys.thread(scope, thread.id)
         item = await self._table.get(key)
         if item is None and thread.user_id is not None:
-            return False  # it was never begun, or has been forgotten completely
+            return False  # the thread was never begun, or has been forgotten completely
         if item is not None and item.get("user_id", scope.user_id) != scope.user_id:
             return False
         if item is not None and item.get("thread_status") == TOMBSTONE:
@@ -177,7 +177,7 @@ class DynamoErasure(TimedTableStore):
                 yield [EpisodeTrace(thread_id, int(number), user_id) for (_, thread_id, number), user_id in old]
 
     async def sweep_episode(self, scope: Scope, episode: EpisodeTrace, *, before: datetime) -> None:
-        # The condition fails if its session has ended again.
+        # The condition fails if the session has ended again.
         await self._table.delete(
             keys.episode(scope, episode.thread_id, episode.number),
             condition=f"{IS_NEW} OR ended_at < :before",
@@ -192,7 +192,10 @@ class DynamoErasure(TimedTableStore):
         )
 
     async def _read_traces(self, scope: Scope, partitions: Sequence[str], user_id: str | None) -> list[ThreadTrace]:
-        """Return the traces of threads. With ``user_id``, a partition without a thread's item counts as that user's."""
+        """Return the traces of threads; with ``user_id``, only of that user's threads.
+
+        With ``user_id``, a partition without a thread's item counts as the user's. Without, it is left out.
+        """
         prefix = f"{scope.tenant_id}#"
         own_partitions = [
             key for key in dict.fromkeys(partitions) if key.startswith(prefix) and key[len(prefix)] != "~"
@@ -214,7 +217,7 @@ class DynamoErasure(TimedTableStore):
         else:
             tenant_id, _, thread_id = item["PK"].partition("#")
             if item["SK"].startswith(keys.live_connection.prefix):
-                # The connection's side first: the thread's side is what finds it.
+                # The connection's item first, because the thread's item leads to it.
                 connection_id = item["SK"].removeprefix(keys.live_connection.prefix)
                 await self._table.delete(keys.connection(connection_id, item["PK"]))
             if item["SK"].startswith(keys.THREAD_PROCEDURE):
@@ -233,6 +236,7 @@ class DynamoErasure(TimedTableStore):
             await self._table.delete(keys.episode_place(scope, *episode))
 
     async def _unlink(self, item: Item, thread_id: str) -> int:
+        """Remove the workflows of ``thread_id`` from another thread's item. Return 1 if the item changed, else 0."""
         if "conversation" not in item or "active_agent_id" not in item:
             return 0
         state = unpack_conversation(item["active_agent_id"], item["conversation"])
@@ -244,7 +248,7 @@ class DynamoErasure(TimedTableStore):
         expression = "REMOVE conversation"
         if packed is not None:
             expression, values[":new"] = "SET conversation = :new", packed
-        # If a turn has changed it, the next sweep looks again.
+        # If a turn has changed the conversation, the next sweep looks again.
         return int(await self._table.change(get_key(item), expression, values, condition="conversation = :old"))
 
     async def _remove_all(self, items: Sequence[Item], tombstone: Item, counts: Counter[str]) -> None:

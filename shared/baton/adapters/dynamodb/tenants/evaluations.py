@@ -18,7 +18,7 @@ from baton.domain.times import from_millis, to_millis
 
 _TIMES = ("began_at", "published_at")
 _ATTRIBUTES = ("agent_id", "agent_version")
-"""Fields outside the body, of which an earlier release reads every field."""
+"""Fields that are stored outside the body, because an earlier release fails for unknown fields in the body."""
 
 
 class DynamoEvaluations(TimedTableStore):

@@ -1,4 +1,4 @@
-"""Requests to forget, and how long tenants keep things."""
+"""Requests to forget, and the retention of tenants' data."""
 
 from __future__ import annotations
 
@@ -81,11 +81,11 @@ class DynamoForgetRequests(TimedTableStore):
     """``ForgetRequests`` on the conversation table."""
 
     async def open(self, scope: Scope, request: ForgetRequest) -> ForgetRequest:
-        # The request first: a reader that finds its mark then finds the request.
+        # The request first, so that a reader that finds the mark also finds the request.
         await self._table.put(_make_item(scope, request))
         try:
             await self._table.update(
-                _mark(scope, request.subject, request.thread_id),
+                _make_mark_key(scope, request.subject, request.thread_id),
                 "SET request_id = :id, request_status = :running, requested_at = :at, cutoff_at = :at, "
                 "expires_at = :expires",
                 {
@@ -115,13 +115,13 @@ class DynamoForgetRequests(TimedTableStore):
         return await self._find_marked(scope, ForgetSubject.RETENTION, None)
 
     async def _find_marked(self, scope: Scope, subject: ForgetSubject, thread_id: str | None) -> ForgetRequest | None:
-        mark = await self._table.get(_mark(scope, subject, thread_id))
+        mark = await self._table.get(_make_mark_key(scope, subject, thread_id))
         return await self.get(scope, mark["request_id"]) if mark is not None else None
 
     async def save(self, scope: Scope, request: ForgetRequest) -> None:
         await self._table.put(_make_item(scope, request))
         await self._table.change(
-            _mark(scope, request.subject, request.thread_id),
+            _make_mark_key(scope, request.subject, request.thread_id),
             "SET request_status = :status, cutoff_at = :cutoff, expires_at = :expires",
             {
                 ":id": request.id,
@@ -134,14 +134,14 @@ class DynamoForgetRequests(TimedTableStore):
 
     async def cutoff(self, scope: Scope, thread_id: str) -> datetime | None:
         user, thread = await gather_all(
-            self._table.get(_mark(scope, ForgetSubject.USER, None)),
-            self._table.get(_mark(scope, ForgetSubject.THREAD, thread_id)),
+            self._table.get(_make_mark_key(scope, ForgetSubject.USER, None)),
+            self._table.get(_make_mark_key(scope, ForgetSubject.THREAD, thread_id)),
         )
         marks = [mark["cutoff_at"] for mark in (user, thread) if mark is not None]
         return from_millis(max(marks)) if marks else None
 
 
-def _mark(scope: Scope, subject: ForgetSubject, thread_id: str | None) -> Key:
+def _make_mark_key(scope: Scope, subject: ForgetSubject, thread_id: str | None) -> Key:
     if subject is ForgetSubject.RETENTION:
         return {"PK": keys.forgetting(scope), "SK": "RETENTION"}
     return keys.forgotten_user(scope) if thread_id is None else keys.forgotten_thread(scope, thread_id)

@@ -1,4 +1,4 @@
-"""The tenants that have something to search, found in the ``listing`` index."""
+"""The tenants that have documents or episodes to search, found in the ``listing`` index."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Spending on DynamoDB: one small item for each account, changed by single updates under conditions.
 
-An update is decided by the table, in one step, so calls at once do not have to repeat theirs. DynamoDB takes a thousand
-write units a second for one item, and an item grows by about 30 bytes for each call in progress.
+The table decides each update in one step, so that calls at the same time need not repeat theirs. DynamoDB takes a
+thousand write units a second for one item, and an item grows by about 30 bytes for each call in progress.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from baton.domain.tenants.spending import PERIODS, Account, Hold, SpendingCounts
 from baton.ports.tenants.spending import Reservation
 
 KEPT_SECONDS = 400 * 86_400
-"""Seconds after its last change until an item expires: it has the money of earlier months."""
+"""Seconds from its last change until an item expires. It contains the spending of earlier months."""
 _MONTH = SpendingPeriod.MONTH
 
 
@@ -26,29 +26,29 @@ class DynamoSpending(TimedTableStore):
     """``SpendingStore`` on the conversation table."""
 
     async def get(self, scope: Scope, account: Account) -> SpendingCounts:
-        item = await self._table.get(_key(scope, account), consistent=False)
-        return _counts(item) if item is not None else SpendingCounts()
+        item = await self._table.get(_make_key(scope, account), consistent=False)
+        return _to_counts(item) if item is not None else SpendingCounts()
 
     async def reserve(
         self, scope: Scope, account: Account, name: str, hold: Hold, limits: Mapping[SpendingPeriod, int]
     ) -> Reservation:
-        key = _key(scope, account)
-        before: SpendingCounts | None = SpendingCounts(day=hold.day)  # as it is, except for the first call of a day
+        key = _make_key(scope, account)
+        before: SpendingCounts | None = SpendingCounts(day=hold.day)  # right except for the first call of a day
         async for _ in self._table.attempts():
             try:
                 if before is None:
                     return await self._create(key, name, hold, limits)
-                counts = _counts(await self._add(key, name, hold, before, limits))
+                counts = _to_counts(await self._add(key, name, hold, before, limits))
                 return Reservation(counts, counts.holds[name])
             except ConditionFailed as failure:
-                before = _counts(failure.item) if failure.item is not None else None
+                before = _to_counts(failure.item) if failure.item is not None else None
             if before is None:
                 continue
-            if name in before.holds:  # it is stored; the store's answer was lost
+            if name in before.holds:  # an earlier attempt stored the hold, and its response was lost
                 return Reservation(before, before.holds[name])
             expired = before.find_expired(self._clock.now())
-            for dead, its_hold in expired.items():
-                await self.settle(scope, account, dead, its_hold, its_hold.least)
+            for expired_name, expired_hold in expired.items():
+                await self.settle(scope, account, expired_name, expired_hold, expired_hold.least)
             counts = before.at(hold.day)
             if not expired and counts.find_full(limits) is not None:
                 return Reservation(counts, None)
@@ -58,26 +58,27 @@ class DynamoSpending(TimedTableStore):
         day, was_kept = hold.day, False
         async for _ in self._table.attempts():
             periods = [period for period in PERIODS if period.number(day) == period.number(hold.day)]
-            counts = [_taken(period) for period in periods] + ([_month(_MONTH.number(hold.day))] if was_kept else [])
-            sums = ", ".join(f"{name} = {name} + :change" for name in counts)
+            attributes = [_name_sum(period) for period in periods]
+            attributes += [_name_month(_MONTH.number(hold.day))] if was_kept else []
+            sums = ", ".join(f"{attribute} = {attribute} + :change" for attribute in attributes)
             values: Item = {":day": day} | ({":change": cost - hold.amount} if sums else {})
             expression = f"SET {sums} REMOVE holds.{name}" if sums else f"REMOVE holds.{name}"
             condition = f"counted_day = :day AND attribute_exists(holds.{name})"
             try:
-                item = await self._table.update(_key(scope, account), expression, values, condition=condition)
+                item = await self._table.update(_make_key(scope, account), expression, values, condition=condition)
             except ConditionFailed as failure:
                 if failure.item is None or name not in failure.item["holds"]:
                     return None
                 day = failure.item["counted_day"]  # another day has begun
-                was_kept = _MONTH.number(hold.day) in _counts(failure.item).months
+                was_kept = _MONTH.number(hold.day) in _to_counts(failure.item).months
             else:
-                return _counts(item)
+                return _to_counts(item)
         raise StoreUnavailable
 
     async def note_warning(self, scope: Scope, account: Account, period: SpendingPeriod, number: int) -> bool:
         warned = f"warned_{period}"
         return await self._table.change(
-            _key(scope, account),
+            _make_key(scope, account),
             f"SET {warned} = :number",
             {":number": number},
             condition=f"attribute_exists(PK) AND (attribute_not_exists({warned}) OR {warned} < :number)",
@@ -91,8 +92,8 @@ class DynamoSpending(TimedTableStore):
         counts = counts.reserve(name, hold)
         item: Item = {
             "counted_day": counts.day,
-            **{_taken(period): counts.taken[period] for period in PERIODS},
-            "holds": {name: _packed(hold)},
+            **{_name_sum(period): counts.taken[period] for period in PERIODS},
+            "holds": {name: _pack(hold)},
             "months": {},
             "expires_at": self._expires_at(),
         }
@@ -102,27 +103,30 @@ class DynamoSpending(TimedTableStore):
     async def _add(
         self, key: Key, name: str, hold: Hold, before: SpendingCounts, limits: Mapping[SpendingPeriod, int]
     ) -> Item:
-        """Add a reservation to an item of the day of ``before``. Raises ``ConditionFailed``."""
+        """Add a reservation to an item that has the day of ``before``.
+
+        Raises ``ConditionFailed`` if the item has another day, already has the reservation, or has reached a limit.
+        """
         day = max(before.day, hold.day)
         sums, conditions = [], ["counted_day = :before", f"attribute_not_exists(holds.{name})"]
         values: Item = {
             ":before": before.day,
             ":day": day,
             ":amount": hold.amount,
-            ":hold": _packed(hold, day),
+            ":hold": _pack(hold, day),
             ":expires": self._expires_at(),
         }
         for period in PERIODS:
-            taken, most = _taken(period), limits.get(period)
+            total, limit = _name_sum(period), limits.get(period)
             if period.number(day) != period.number(before.day):
-                sums.append(f"{taken} = :amount")
+                sums.append(f"{total} = :amount")
                 if period is _MONTH:
-                    sums.append(f"{_month(period.number(before.day))} = {taken}")
+                    sums.append(f"{_name_month(period.number(before.day))} = {total}")
                 continue
-            sums.append(f"{taken} = {taken} + :amount")
-            if most is not None:
-                conditions.append(f"{taken} < :most_{period}")
-                values[f":most_{period}"] = most
+            sums.append(f"{total} = {total} + :amount")
+            if limit is not None:
+                conditions.append(f"{total} < :limit_{period}")
+                values[f":limit_{period}"] = limit
         fields = [*sums, "counted_day = :day", f"holds.{name} = :hold", "expires_at = :expires"]
         return await self._table.update(key, f"SET {', '.join(fields)}", values, condition=" AND ".join(conditions))
 
@@ -130,26 +134,26 @@ class DynamoSpending(TimedTableStore):
         return int(self._clock.now().timestamp()) + KEPT_SECONDS
 
 
-def _key(scope: Scope, account: Account) -> Key:
+def _make_key(scope: Scope, account: Account) -> Key:
     return keys.spending(scope, account.name, account.kind)
 
 
-def _taken(period: SpendingPeriod) -> str:
+def _name_sum(period: SpendingPeriod) -> str:
     return f"taken_{period}"
 
 
-def _month(number: int) -> str:
+def _name_month(number: int) -> str:
     return f"months.m{number}"
 
 
-def _packed(hold: Hold, day: int | None = None) -> list[int]:
+def _pack(hold: Hold, day: int | None = None) -> list[int]:
     return [hold.amount, hold.least, hold.until, hold.day if day is None else day]
 
 
-def _counts(item: Item) -> SpendingCounts:
+def _to_counts(item: Item) -> SpendingCounts:
     return SpendingCounts(
         day=item["counted_day"],
-        taken={period: item[_taken(period)] for period in PERIODS},
+        taken={period: item[_name_sum(period)] for period in PERIODS},
         holds={name: Hold(*map(int, packed)) for name, packed in item["holds"].items()},
         months={int(name[1:]): nano for name, nano in item["months"].items()},
         warned={period: item[f"warned_{period}"] for period in PERIODS if f"warned_{period}" in item},

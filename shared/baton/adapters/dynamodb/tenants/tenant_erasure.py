@@ -21,9 +21,9 @@ from baton.domain.errors import StoreUnavailable
 from baton.domain.tenants.identity import Scope
 
 AT_ONCE = 32
-"""Items that are removed at the same time."""
+"""The number of items that are removed at the same time."""
 MAX_ATTEMPTS = 10
-"""Attempts to write the runs in progress of a pipeline while others write them."""
+"""The maximum number of attempts to write a pipeline's runs in progress while others write them."""
 _KINDS = {
     "A2A": "a2aTasks",
     "MCPCALL": "mcpCalls",
@@ -51,7 +51,7 @@ _KINDS = {
     "~SPENDING": "spendingCounts",
     "~THREAD": "threadOwners",
 }
-"""The counts' names by partitions, or in those of threads and users by sort keys. See ``erased_items`` for others."""
+"""The names of counts, by partition or, within threads and users, by sort key. ``erased_items`` has further names."""
 _OWN = (
     "begins_with(PK, :own) OR (begins_with(PK, :global) AND (tenant_id = :tenant"
     " OR begins_with(SK, :attached) OR begins_with(SK, :waiting) OR (PK = :retentions AND SK = :tenant)))"
@@ -100,7 +100,7 @@ class DynamoTenantErasure(TableStore):
         return +counts, position
 
     async def _read_page(self, scope: Scope, position: str | None) -> tuple[list[Item], str | None]:
-        """Return the keys of the tenant's items of a page, and the position of the next one."""
+        """Return the keys of the tenant's items on a page, and the position of the next page; None on the last page."""
         own = f"{scope.tenant_id}#"
         values: Item = {
             ":own": own,
@@ -119,7 +119,10 @@ class DynamoTenantErasure(TableStore):
         return items, json.dumps(dict(following)) if following is not None else None
 
     async def _end_running(self, scope: Scope, pipeline: Pipeline) -> int:
-        """Give the tenant's slots of a pipeline to others. Raises ``StoreUnavailable`` if others always write them."""
+        """Free the tenant's slots of a pipeline. Return their number.
+
+        Raises ``StoreUnavailable`` if other writers were faster in all attempts.
+        """
         queue = DynamoPipelineQueue(self._table)
         for _ in range(MAX_ATTEMPTS):
             running = await queue.running(pipeline)

@@ -1,4 +1,4 @@
-"""Small records of users: the time zone that each was in last, and ratings of answers."""
+"""Small records of users: their last time zones, and their ratings of answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class DynamoTimeZones(TimedTableStore):
         )
 
     async def put(self, scope: Scope, name: str) -> None:
-        # Erasure judges what is kept for a user by ``changed_at``.
+        # Erasure decides by ``changed_at`` what to keep for a user.
         item = {**keys.user_time_zone(scope), "time_zone": name, "changed_at": to_millis(self._clock.now())}
         await self._table.put(item)
 
@@ -34,8 +34,8 @@ class DynamoFeedback(TableStore):
     """``FeedbackStore`` on the conversation table."""
 
     async def put(self, scope: Scope, thread: Thread, feedback: Feedback) -> None:
-        # The mark first: readers of a thread without it do not look for feedback. It is also the check that the thread
-        # is still there. Items written after a deletion are removed by its second sweep.
+        # The mark first: readers of a thread without the mark do not look for feedback. The update also checks that the
+        # thread still exists. Items that are written after a deletion are removed by its second sweep.
         await update_own(self._table, scope, thread.id, "SET has_feedback = :true", {":true": True})
         await self._table.put(
             {

@@ -16,7 +16,7 @@ from baton.domain.times import from_millis
 from baton.ports.tenants.tenants import Change, CountsTooLarge
 
 KEPT_SECONDS = 2 * 86_400
-"""Seconds until an item expires: longer than a day of tokens and than every place."""
+"""Seconds until an item expires: longer than the day whose tokens are counted, and than any place lasts."""
 
 
 class DynamoActivityCounts(TimedTableStore):
@@ -29,7 +29,7 @@ class DynamoActivityCounts(TimedTableStore):
         key = keys.activity(scope, counter.user, counter.kind)
         activity = known if known is not None else await self.get(scope, counter)
         async for attempt in self._table.attempts():
-            if attempt:  # others have changed them again during the pause
+            if attempt:  # others have changed the counts again during the pause
                 activity = _to_activity(await self._table.get(key))
             changed = await change(activity)
             if changed is activity:

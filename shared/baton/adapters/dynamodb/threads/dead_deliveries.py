@@ -21,7 +21,7 @@ class DynamoDeadDeliveries(TimedTableStore):
         delivery, died_at = dead.delivery, to_millis(dead.died_at)
         key = _make_key(delivery.scope, delivery.id)
         if key is None:
-            raise ValueError("the delivery's thread has no id of a thread")
+            raise ValueError("the delivery's id contains no id of a thread")
         item: Item = {
             **key,
             "body": delivery.model_dump_json(by_alias=True, exclude_none=True),

@@ -22,9 +22,9 @@ from baton.ports.threads.desks import DeskPlace
 KEPT = timedelta(days=60)
 """The time after which TTL removes a place that nobody has read since its conversation was forgotten."""
 AT_ONCE = 100
-"""Threads that are read with one request."""
+"""The number of threads that are read with one request."""
 UNCOMMITTED = timedelta(minutes=16)
-"""The age of a place from which on no worker can commit the run that has written it."""
+"""The age of a place after which no worker can commit the run that wrote it."""
 
 
 class DynamoDeskPlaces(TimedTableStore):
@@ -51,10 +51,10 @@ class DynamoDeskPlaces(TimedTableStore):
         return threads[:limit]
 
     async def _select_at_desk(self, scope: Scope, desk_id: str, entries: Sequence[Item]) -> list[Thread]:
-        """Return the threads of entries that are at the desk, and remove the entries of the others."""
+        """Return the threads that are at the desk, and remove the old entries of threads that are not."""
         now = self._clock.now()
         thread_ids = [entry["SK"].rpartition("#")[2] for entry in entries]
-        # A copy that is behind shows a state of seconds ago: entries that are removed are minutes old.
+        # An inconsistent read may be seconds behind, but only entries that are minutes old are removed.
         items = await self._table.get_many([keys.thread(scope, thread_id) for thread_id in dict.fromkeys(thread_ids)])
         present = [item for item in items if item.get("thread_status") != "deleted"]
         stored_items = {keys.thread_id_of(scope, item): item for item in present}

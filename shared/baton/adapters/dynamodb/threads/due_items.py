@@ -1,4 +1,4 @@
-"""Schedules in the partitions of their users, tasks in those of their threads, and what is due in an index by time."""
+"""Schedules in the partitions of their users, tasks in those of their threads, and due items in an index by time."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class DynamoSchedules(TimedTableStore):
             "owner_id": scope.user_id,
             "body": SCHEDULE.pack(schedule),
             "revision": schedule.revision,
-            # Erasure judges what is kept for a user by it.
+            # Erasure decides by this time what to keep for a user.
             "changed_at": to_millis(self._clock.now()),
             **(_make_due_attributes(schedule.id, schedule.next_at) if schedule.next_at is not None else {}),
             **self._make_lifetime(schedule),

@@ -1,4 +1,4 @@
-"""Handoffs and workflows."""
+"""Handoffs and workflows on DynamoDB."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from baton.ports.threads.handoffs import CompletedQuery, CompletedWorkflow, Unfi
 from baton.ports.threads.leases import Lease
 
 KEPT_AFTER_ITS_END = timedelta(days=1)
-"""The time that a finished workflow stays in the user's list, so that late writes of dead workers fail."""
+"""The time for which a finished workflow stays in the user's list, so that late writes of dead workers fail."""
 PAGE = 50
-"""Entries of a listing that are read at once."""
+"""The number of entries of a listing that are read at once."""
 MAX_PAGES = 10
-"""Pages that one call searches for matching workflows."""
+"""The maximum number of pages that one call searches for matching workflows."""
 _MINE = "attribute_not_exists(PK) OR (thread_id = :thread AND fence <= :fence)"
 
 
@@ -134,7 +134,7 @@ def _to_workflow(item: Item) -> Workflow:
 
 
 def _explain_loss(lease: Lease, item: Item | None) -> Exception:
-    """Return why a workflow cannot be written: its thread has another worker, or it belongs to another thread."""
+    """Return the error of a refused write: the thread has another worker, or the workflow is in another thread."""
     holder = (item or {}).get("thread_id", lease.thread_id)
     return LeaseLost() if holder == lease.thread_id else WorkflowElsewhere(holder)
 
@@ -157,7 +157,7 @@ AUDITED = "handoff"
 class DynamoHandoffs(BodyStore):
     """``HandoffStore`` on the conversation table, with large bodies in S3.
 
-    A handoff is stored in its audit record, because a separate one would cost every handoff a third write unit.
+    A handoff is stored in its audit record, because a separate item would cost every handoff a third write unit.
     """
 
     async def put(self, lease: Lease, request: HandoffRequest) -> None:

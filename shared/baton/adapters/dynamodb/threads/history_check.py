@@ -1,9 +1,9 @@
 """Checks of a history that was read without consistency, at half the price.
 
-Such a read may miss the newest writes, and may return what a dead worker wrote before it was written again. Each item
-bears the fence of its writer. The thread knows the fence of its newest messages, and the first message of each run the
-one of the message before it. So a history without gaps, in which these agree, is the committed one. A history that does
-not pass is read again consistently.
+Such a read may miss the newest writes, and may return a dead worker's item that was written again since. Each item has
+the fence of its writer. The thread has the fence of its newest messages, and the first message of each run has the
+fence of the previous message. A history without gaps in which the fences agree is therefore the committed one. Any
+other history is read again consistently.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ BEFORE = "before_fence"
 
 
 def mark_before(lease: Lease, message: StoredMessage) -> Item:
-    """Return the attribute that connects the first message of a lease with the message before it."""
+    """Return the attribute that connects a lease's first message with the previous one; empty for other messages."""
     fence = lease.thread.messages_fence
     return {BEFORE: fence} if fence is not None and message.ordinal == lease.thread.next_ordinal else {}
 
@@ -30,7 +30,8 @@ def mark_before(lease: Lease, message: StoredMessage) -> Item:
 def may_be_checked(thread: Thread) -> bool:
     """Return whether the newest messages of a thread without branches can be checked.
 
-    After a run that replaces its question they cannot: a later version of a message shows nowhere else.
+    They cannot be checked after a run that replaces its question, because nothing else shows that a message has a later
+    version.
     """
     return thread.messages_fence is not None and not thread.messages_may_change
 
@@ -46,7 +47,7 @@ def is_current(items: Sequence[Item], thread: Thread) -> bool:
 
 
 def has_summary(items: Sequence[Item], thread: Thread) -> bool:
-    """Return whether the message among the items that waits for a summary has one, if any of them does."""
+    """Return whether no message among the items still waits for its summary."""
     waiting = [item for item in items if keys.message.number(item) == thread.summary_at]
     return all(any(name.startswith(SUMMARY) for name in item) for item in waiting)
 
@@ -55,7 +56,7 @@ def ends_plainly(messages: Sequence[StoredMessage], items: Sequence[Item]) -> bo
     """Return whether the last run among the messages is a question with its answer.
 
     In other runs the first message is written twice under one fence: a placeholder is replaced, or a question gets the
-    end of a run without an answer. ``items`` are those of the messages.
+    end of a run without an answer. ``items`` are the items of ``messages``.
     """
     openings = [index for index, item in enumerate(items) if BEFORE in item or keys.message.number(item) == 0]
     return bool(openings) and openings[-1] < len(items) - 1 and messages[openings[-1]].role is Role.USER

@@ -43,7 +43,7 @@ class DynamoIdleThreads(TimedTableStore):
         found_keys = dict.fromkeys((entry["PK"], entry["SK"]) for entry in entries)
         item_keys = [{"PK": partition, "SK": sort} for partition, sort in found_keys]
         items = {item["PK"]: item for item in await self._table.get_many(item_keys, consistent=True)}
-        stored = await self._with_last_episode(items.values())
+        settled = await self._find_settled(items.values())
         now = self._clock.now()
         threads = []
         for entry in entries:
@@ -58,13 +58,13 @@ class DynamoIdleThreads(TimedTableStore):
                     check_at=from_millis(item["idle_check_at"]),
                     failures=item.get("idle_failures", 0),
                     read=partial(
-                        _to_idle_thread, tenant_id, thread_id, item, now, has_last_episode=entry["PK"] in stored
+                        _to_idle_thread, tenant_id, thread_id, item, now, has_last_episode=entry["PK"] in settled
                     ),
                 )
             )
         return threads
 
-    async def _with_last_episode(self, items: Iterable[Item]) -> set[str]:
+    async def _find_settled(self, items: Iterable[Item]) -> set[str]:
         """Return the partitions of the threads whose previous session needs no more work on its episode."""
         numbers = {item["PK"]: item["episode"] - 1 for item in items if isinstance(item.get("episode"), int)}
         episode_keys = [{"PK": key, "SK": keys.episode.sort(number)} for key, number in numbers.items() if number > 0]

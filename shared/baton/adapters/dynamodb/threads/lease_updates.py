@@ -1,4 +1,4 @@
-"""Updates of a thread's item that take a lease and that end it."""
+"""Updates of a thread's item that take, use and end a lease."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from baton.domain.times import to_millis
 from baton.ports.threads.leases import FENCE_STEP, OPTIMISTIC_STEP, Commit, Lease, LeaseRequest
 
 RESERVED_SEQS = 10_000
-"""Sequence numbers that a lease reserves for its events."""
+"""The number of sequence numbers that a lease reserves for its events."""
 CLOSING_MS = 5 * 60 * 1000
 """Milliseconds after which the sweeper restarts an incomplete closing."""
 
@@ -63,7 +63,7 @@ class ThreadUpdate:
 
 
 def during_lease(lease: Lease, expression: str, values: Item) -> ThreadUpdate:
-    """Return an update under a lease that goes on. Raises ``LeaseLost`` for an optimistic one, which only commits."""
+    """Return an update that keeps the lease. Raises ``LeaseLost`` for an optimistic lease, which can only commit."""
     if lease.is_optimistic:
         raise LeaseLost
     return ThreadUpdate(expression, {**values, ":fence": lease.fence, ":owner": pack_id(lease.owner)}, _MINE)
@@ -148,7 +148,7 @@ def commit_run(lease: Lease, commit: Commit, now: datetime) -> ThreadUpdate:
     if commit.conversation is not None:
         attributes |= _make_conversation_attributes(commit.conversation)
     attributes |= {
-        # One attribute for both, because an earlier release asks only whether it is there.
+        # One attribute for both, because an earlier release only checks whether it exists.
         "messages_may_change": True if commit.messages_may_change else commit.summary_at,
         "watchers": watchers_as_item(commit.watchers) if commit.watchers is not None else None,
         "pending": PENDING.pack(commit.pending) if commit.pending is not None else None,
@@ -179,7 +179,7 @@ def _plan_next_check(lease: Lease, commit: Commit, now: datetime) -> tuple[str, 
     if commit.check_at is not None:
         return "", {"idle_shard": shard, "idle_check_at": to_millis(commit.check_at)}
     if lease.thread.status is ThreadStatus.CLOSED or (lease.thread.awaits_user and commit.reading.is_read):
-        # There is no check, or a late one: the thread was left open for the user.
+        # The thread has no check, or a late one because it was left open for the user.
         return ", idle_check_at = :now + idle_ms", {"idle_shard": shard}
     return "", {}
 
@@ -213,9 +213,9 @@ def select(
 
 
 def _make_final_update(lease: Lease, last_seq: int, expression: str, values: Item, attributes: Item) -> ThreadUpdate:
-    """Return the update that releases the lease: ``expression``, and ``attributes``, of which None removes one.
+    """Return the update that releases the lease, with ``expression`` and ``attributes``. None removes an attribute.
 
-    A usual lease must still hold. Of an optimistic one nothing is stored: the thread must be free, and as it was read.
+    A usual lease must still hold. An optimistic lease is not stored, so the thread must be free and unchanged.
     """
     attributes = {**attributes, "next_seq": last_seq + 1, "last_seq": last_seq}
     assigned = {name: value for name, value in attributes.items() if value is not None}

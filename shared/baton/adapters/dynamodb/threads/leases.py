@@ -39,7 +39,7 @@ from baton.ports.threads.leases import (
 from baton.ports.threads.messages import EntryPoint, TurnRecord
 
 END_NOW = "SET lease_until = :zero"
-"""Ends a lease with its run unfinished."""
+"""The expression that ends a lease and leaves its run unfinished."""
 LOW_SEQS = 5_000
 """A renewal reserves more sequence numbers if fewer than this are left."""
 
@@ -61,7 +61,7 @@ class DynamoLeases(TimedTableStore):
         now = self._clock.now()
         owner = self._clock.new_id()
         until = _compute_end_of_lease(now, self._lease_seconds)
-        # The update of a thread that is there needs none of the values of a new one, which take a sixth of its time.
+        # An existing thread needs none of the values of a new one, which take a sixth of the update's time.
         is_known = request.parent_thread_id is None and self._histories.has(scope, request.thread_id)
         lease_request = replace(request, may_create=False) if is_known else request
         update = lease_updates.acquire(scope, lease_request, owner=owner, until=until, now=now)
@@ -137,7 +137,7 @@ class DynamoLeases(TimedTableStore):
         self._table.wills.revoke(lease.owner)
 
     async def begin_run(self, lease: Lease, *, run_id: str, message_id: str) -> Lease:
-        # Not a first attempt: the dropped run may have used numbers, and clients accept the jump for later attempts.
+        # Attempt 2, because the dropped run may have used sequence numbers, and clients accept a jump in such attempts.
         values: Item = {":run": pack_id(run_id), ":message": pack_id(message_id), ":two": 2}
         expression = "SET run_id = :run, run_message_id = :message, run_attempt = :two"
         await self._update_mine(lease, expression, values)
@@ -147,9 +147,9 @@ class DynamoLeases(TimedTableStore):
         run = lease.thread.run
         if run is None:
             raise LeaseLost
-        again = replace(run, attempt=run.attempt + 1)
-        await self._update_mine(lease, "SET run_attempt = :attempt", {":attempt": again.attempt})
-        return replace(lease, thread=replace(lease.thread, run=again))
+        next_attempt = replace(run, attempt=run.attempt + 1)
+        await self._update_mine(lease, "SET run_attempt = :attempt", {":attempt": next_attempt.attempt})
+        return replace(lease, thread=replace(lease.thread, run=next_attempt))
 
     async def commit(self, lease: Lease, commit: Commit) -> CommittedThread:
         now = self._clock.now()
@@ -235,7 +235,7 @@ class DynamoLeases(TimedTableStore):
         return None
 
     async def _update_mine(self, lease: Lease, expression: str, values: Item) -> None:
-        """Update the thread under a lease that goes on. Raises ``LeaseLost``."""
+        """Update the thread and keep the lease. Raises ``LeaseLost``."""
         try:
             await self._update(lease, lease_updates.during_lease(lease, expression, values))
         except ConditionFailed:
@@ -264,8 +264,8 @@ class DynamoLeases(TimedTableStore):
     async def _list_for_tenant(self, scope: Scope, thread_id: str, now: datetime) -> None:
         """Move the thread up in its tenant's list.
 
-        The list is in the order of hours, so that most turns do not pay for it. Failures are ignored: the thread is
-        moved with its first activity of another hour.
+        The list is ordered by hours, so that most turns need not write to it. Failures are ignored, because the first
+        activity of another hour moves the thread.
         """
         sort = f"{make_tenant_listing_time(now)}#{thread_id}"
         with contextlib.suppress(StoreUnavailable):
@@ -298,7 +298,7 @@ class DynamoLeases(TimedTableStore):
 
 
 def _accept_own_retry(item: Item, scope: Scope, owner: str, now: datetime) -> Item:
-    """Return the item if an earlier try of this request took the lease. Otherwise raise the reason of the refusal."""
+    """Return the item if an earlier try of this request took the lease. Raises ``ThreadUnavailable``, ``LeaseBusy``."""
     if unpack_id(item.get("lease_owner", "")) == owner:
         return item
     if item["user_id"] != scope.user_id or item["thread_status"] == "deleted":

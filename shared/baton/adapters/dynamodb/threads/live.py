@@ -27,6 +27,7 @@ from baton.ports.threads.leases import Lease
 from baton.ports.threads.stream_log import LogPiece, LogRead, is_full
 
 LOG_KEPT_SECONDS = 24 * 3600
+"""Seconds until a piece of the log expires."""
 
 
 class DynamoStreamLog(TimedTableStore):
@@ -83,10 +84,10 @@ ASK_KEPT_SECONDS = 60
 """Seconds until a question to a silent worker expires: longer than any lease."""
 
 WAITING_KEPT_SECONDS = 4 * 24 * 3600
-"""Seconds until a waiting message expires: those for which the queue keeps its record."""
+"""Seconds until a waiting message expires. The queue keeps the message's record for the same time."""
 
 UNTIL_KEPT_SECONDS = 3600
-"""Seconds for which a message whose sender has given up is kept, for a worker that takes over a run that has it."""
+"""Seconds for which a message is kept after its sender has given up, for a worker that takes over its run."""
 
 TYPING_KEPT_SECONDS = 60
 """Seconds until the table deletes the note that a user is typing."""
@@ -114,9 +115,9 @@ class DynamoLiveRegistry(TimedTableStore):
         await self._count_change(scope, thread_id)
 
     async def _count_change(self, scope: Scope, thread_id: str) -> None:
-        """Count a change in the thread's item once it is written, so that the thread's workers look for it.
+        """Count a stored change in the thread's item, so that the thread's workers look for it.
 
-        A thread that does not exist yet has no worker. Its first one looks in any case.
+        A thread that does not exist yet has no worker, and its first worker looks in any case.
         """
         await self._table.change(
             keys.thread(scope, thread_id), "ADD live_changes :one", {":one": 1}, condition="attribute_exists(user_id)"

@@ -15,7 +15,7 @@ from baton.adapters.dynamodb.shapes import MESSAGE
 from baton.domain.threads.message import StoredMessage
 
 SUMMARY = "summary#"
-"""The beginning of the attributes with the summaries of what came before a message; the agent's id follows."""
+"""The prefix of the attributes with summaries of the messages before this one. The agent's id follows."""
 _CONTENT = "TEXT_MESSAGE_CONTENT"
 _OWN = 0
 """The value in an event that stands for an id or the usage in other attributes. Neither is ever a number."""
@@ -36,7 +36,7 @@ def pack_message(message: StoredMessage, thread_id: str) -> bytes:
 
 
 def unpack_message(packed: bytes, item: Item, thread_id: str) -> StoredMessage:
-    """Return the message of an item with this body. Raises ``StoreUnavailable`` if it is damaged."""
+    """Return the message of an item with this body. Raises ``StoreUnavailable`` if the body is damaged."""
     body = unpack(packed)
     message_id, run_id = unpack_id(item["id"]), unpack_id(item["run_id"])
     if isinstance(body, dict) and isinstance(end := body.get("end"), dict) and isinstance(end.get("tail"), list):
@@ -94,7 +94,7 @@ def _compact_tail(tail: Sequence[Event], facts: Mapping[str, Any]) -> list[Any]:
 
 
 def _expand_tail(compact: Sequence[Any], facts: Mapping[str, Any]) -> list[Event]:
-    """Return what ``_compact_tail`` was given. Events that were stored whole stay as they are."""
+    """Return the events that ``_compact_tail`` has shortened. Damaged entries stay as they are."""
     tail: list[Event] = []
     for entry in compact:
         if isinstance(entry, list):
@@ -108,5 +108,5 @@ def _expand_tail(compact: Sequence[Any], facts: Mapping[str, Any]) -> list[Event
                 {name: facts[name] if name in facts and value == _OWN else value for name, value in entry.items()}
             )
         else:
-            tail.append(entry)  # it is damaged, which ``MESSAGE`` notices
+            tail.append(entry)  # a damaged entry, which ``MESSAGE`` refuses
     return tail

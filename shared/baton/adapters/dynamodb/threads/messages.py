@@ -27,19 +27,21 @@ from baton.ports.threads.leases import Lease
 from baton.ports.threads.messages import Page
 
 MAX_GROUP = 50
-"""Messages that are written together. A transaction has up to 100 items."""
+"""The maximum number of messages that are written together. DynamoDB allows 100 items in a transaction."""
 MAX_GROUP_SIZE = 2 * 1024 * 1024
-"""Bytes of the bodies that are written together. A transaction has up to 4 MB."""
+"""The maximum size of the bodies that are written together, in bytes. DynamoDB allows 4 MB in a transaction."""
 MAX_QUERY = 200
-"""The most items that a query for a history asks for."""
+"""The maximum number of items that a query for a history requests."""
 NEWEST = 100
-"""The newest messages, in which a message is searched for first: users rate and quote what they have just read."""
+"""The number of newest messages that are searched first, because users rate and quote what they have just read."""
 MAX_SEARCHES = 20
-"""Requests that search the older messages, a megabyte each."""
+"""The maximum number of requests that search the older messages. Each reads a megabyte."""
 MAX_SKIPPED = 20
-"""Messages of other branches that are read and dropped, because another request costs more."""
+"""The maximum number of messages of other branches that are read and dropped, because another request costs more."""
+RUN_PAGE = 8
+"""The number of messages that one request for a run reads. Most runs have fewer."""
 PAGE_SIZE = 1024 * 1024
-"""Characters, or stored bytes, after which a page of messages ends, whatever its limit."""
+"""The size after which a page of messages ends, whatever its limit, in characters or stored bytes."""
 
 
 class DynamoMessages(DynamoLeases):
@@ -57,7 +59,7 @@ class DynamoMessages(DynamoLeases):
         if self._bodies.is_inline(item):
             [stored] = await self._to_messages(lease.scope, lease.thread_id, [{**item, "fence": lease.fence}])
             self._histories.note_written(lease, stored, _estimate_memory(stored))
-        else:  # an earlier version of it may have been noted
+        else:  # an earlier version of the message may have been noted
             self._histories.forget(lease.scope, lease.thread_id)
 
     async def put_messages(self, lease: Lease, messages: Sequence[StoredMessage]) -> None:
@@ -179,7 +181,7 @@ class DynamoMessages(DynamoLeases):
             keys.partition(scope, thread_id),
             first=keys.message.sort(first_ordinal),
             last=keys.message.sort(last),
-            limit=8,
+            limit=RUN_PAGE,
         ):
             for item in page:
                 is_next = not items or keys.message.number(item) == keys.message.number(items[-1]) + 1
@@ -234,7 +236,7 @@ def _cut_path(thread: Thread, before: int | None) -> MessagePath:
 
 
 def _divide_path(path: MessagePath) -> list[MessagePath]:
-    """Return the path in parts that one query each reads. Such a query also reads what lies between near ranges."""
+    """Return the parts of the path that one query each reads. The query also reads the messages between near ranges."""
     spans: list[list[tuple[int, int]]] = []
     for span in path.ranges:
         if spans and span[0] - spans[-1][-1][1] <= MAX_SKIPPED:
@@ -252,8 +254,8 @@ def _measure(message: StoredMessage) -> int:
 
 
 def _estimate_memory(message: StoredMessage) -> int:
-    """Return the most bytes of memory that a message takes, besides its small fields."""
-    return 4 * _measure(message)
+    """Return the maximum number of bytes in memory that a message takes, besides its small fields."""
+    return 4 * _measure(message)  # a character takes at most four bytes
 
 
 def _select_one_run(messages: list[StoredMessage]) -> list[StoredMessage]:

@@ -1,9 +1,9 @@
 """The newest messages of threads whose turns this process has run, so that the next turn need not read them again.
 
-Committed messages never change, and every commit moves the thread's pointer and its ``committed_fence``. So messages
-that were read, or written and committed here, are current as long as both are unchanged. The update that takes the next
-lease returns both, so the check costs nothing. Summaries are added to messages without a lease, so a run that has asked
-for one keeps nothing.
+Committed messages never change, and every commit moves the thread's pointer and its ``committed_fence``. Messages that
+this process has read, or written and committed, are therefore current as long as both are unchanged. The update that
+takes the next lease returns both, so the check costs nothing. Summaries are added to messages without a lease, so
+nothing is kept after a run that has requested a summary.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from baton.domain.times import to_millis
 from baton.ports.threads.leases import Commit, Lease
 
 KEPT_SECONDS = 300.0
-"""The longest time for which a process holds words of a thread that it does not work on."""
+"""Seconds for which a process keeps the messages of a thread that it does not work on."""
 MAX_SIZE = 64 * 1024 * 1024
-"""Bytes of messages in memory, at most."""
+"""The maximum size of all messages that are kept, in bytes."""
 MAX_MESSAGES = 400
-"""Messages of a thread that are kept, the newest ones."""
+"""The maximum number of messages that are kept for a thread: the newest."""
 MESSAGE_SIZE = 1024
-"""The size of a message besides its content and calls, roughly."""
+"""The approximate size of a message besides its content and calls, in bytes."""
 
 Key = tuple[str, str]
 
@@ -38,18 +38,18 @@ class _History:
     """The newest messages of one thread at one commit."""
 
     created_at: int
-    """Milliseconds; another thread may get the id of a deleted one."""
+    """Milliseconds since 1970. They distinguish the thread from a later one with the same id."""
     committed_fence: int | None
     next_ordinal: int
     messages: tuple[StoredMessage, ...] = ()
-    """The newest ones, in order and without a gap, up to ``next_ordinal``."""
+    """The newest messages, in order and without a gap, up to ``next_ordinal``."""
     size: int = 0
     written: dict[int, tuple[StoredMessage, int]] = field(default_factory=dict)
     """The messages of the run in progress, as a read returns them, and their sizes, by ordinal."""
 
 
 class RecentHistories:
-    """Histories of conversations, kept for some minutes. Threads and event loops may share it."""
+    """A cache of the histories of conversations. Threads and event loops may share it."""
 
     def __init__(self) -> None:
         self._known: TTLCache[Key, _History] = TTLCache(MAX_SIZE, KEPT_SECONDS, getsizeof=_measure)
@@ -65,7 +65,7 @@ class RecentHistories:
             self._keep(_make_key(scope, thread_id), history)
 
     def has(self, scope: Scope, thread_id: str) -> bool:
-        """Return whether the thread was there within the last minutes."""
+        """Return whether this process has used the thread within ``KEPT_SECONDS``."""
         with self._lock:
             return _make_key(scope, thread_id) in self._known
 
@@ -74,11 +74,11 @@ class RecentHistories:
     ) -> Sequence[StoredMessage] | None:
         """Return the newest messages from ``first_ordinal`` on, up to the one that exceeds the budget.
 
-        Returns None if they are not known.
+        Return None if they are not all cached.
         """
         with self._lock:
             history = self._known.get(_make_key(scope, thread.id))
-        if history is None or not _is_of(history, thread):
+        if history is None or not _is_current(history, thread):
             return None
         messages: list[StoredMessage] = []
         tokens = 0
@@ -91,20 +91,20 @@ class RecentHistories:
         return messages[::-1] if is_whole else None
 
     def keep(self, scope: Scope, thread: Thread, messages: Sequence[StoredMessage], size: int) -> None:
-        """Keep the newest messages of the thread, as they were read now; ``size`` is that of their contents."""
+        """Keep the newest messages of the thread, which were just read. ``size`` is the bytes of their contents."""
         key = _make_key(scope, thread.id)
         with self._lock:
             history = self._known.get(key)
-            if history is None or not _is_of(history, thread) or not _reaches(messages, thread.next_ordinal):
+            if history is None or not _is_current(history, thread) or not _reaches(messages, thread.next_ordinal):
                 return
             self._keep(key, replace(history, messages=tuple(messages), size=size + MESSAGE_SIZE * len(messages)))
 
     def note_written(self, lease: Lease, message: StoredMessage, size: int) -> None:
-        """Note a message of the run in progress, as a read returns it; ``size`` is that of its content."""
+        """Note a message of the run in progress, as a read returns it. ``size`` is that of its content, in bytes."""
         key = _make_key(lease.scope, lease.thread_id)
         with self._lock:
             history = self._known.get(key)
-            if history is not None and _is_of(history, lease.thread):
+            if history is not None and _is_current(history, lease.thread):
                 self._keep(key, replace(history, written={**history.written, message.ordinal: (message, size)}))
 
     def extend(self, lease: Lease, commit: Commit) -> None:
@@ -112,13 +112,14 @@ class RecentHistories:
         key = _make_key(lease.scope, lease.thread_id)
         with self._lock:
             history = self._known.pop(key, None)
-            if history is None or not _is_of(history, lease.thread) or commit.may_change:
+            if history is None or not _is_current(history, lease.thread) or commit.may_change:
                 return
             ordinals = range(history.next_ordinal, commit.next_ordinal)
-            if any(ordinal not in history.written for ordinal in ordinals):  # an earlier attempt wrote it
+            if any(ordinal not in history.written for ordinal in ordinals):  # an earlier attempt wrote the message
                 return
             added = [history.written[ordinal] for ordinal in ordinals]
-            if any(message.fence != lease.fence for message, _ in added):  # a worker that lost the lease wrote it later
+            # A worker that lost the lease may have written a message later.
+            if any(message.fence != lease.fence for message, _ in added):
                 return
             size = history.size + sum(size + MESSAGE_SIZE for _, size in added)
             messages = (*history.messages, *(message for message, _ in added))[-MAX_MESSAGES:]
@@ -143,7 +144,7 @@ def _get_state(history: _History) -> tuple[int, int | None, int]:
     return history.created_at, history.committed_fence, history.next_ordinal
 
 
-def _is_of(history: _History, thread: Thread) -> bool:
+def _is_current(history: _History, thread: Thread) -> bool:
     return history.created_at == to_millis(thread.created_at) and history.next_ordinal == thread.next_ordinal
 
 

@@ -31,9 +31,9 @@ from baton.ports.threads.run_records import MAX_BETWEEN, PAGE_SIZE, ContextRecor
 T = TypeVar("T")
 
 MAX_INLINE_CONTEXT = 8 * 1024
-"""Bytes of a record in an item. A larger one costs more write units than an object in S3 does."""
+"""The maximum size of a context record in an item, in bytes. A larger record costs less in S3."""
 MAX_KNOWN_PROMPTS = 10_000
-"""Prompts that this process remembers as stored."""
+"""The number of prompts that this process remembers as stored."""
 
 KEPT_SECONDS = 3600
 """Seconds until a call of an MCP client expires: longer than any run."""
@@ -165,7 +165,7 @@ class DynamoRunRecords(BodyStore):
 
     async def steps(self, scope: Scope, thread_id: str, message_id: str, *, first_ordinal: int) -> Sequence[RunStep]:
         items = await self._read_items_under(scope, thread_id, keys.step, first_ordinal)
-        # A run that came to nothing may have left steps at the ordinal that another one has used since.
+        # A run that was not committed may have left steps at an ordinal that another run has used since.
         items = [item for item in items if item["message_id"] == message_id]
         return await self._unpack(scope, thread_id, items, _to_step, lambda step: step.size)
 
@@ -182,10 +182,9 @@ class DynamoRunRecords(BodyStore):
         convert: Callable[[Item, bytes], T],
         size_of: Callable[[T], int],
     ) -> list[T]:
-        """Return the records of the first items, until their texts fill a page: there may be fewer than items.
+        """Return the records of the first items, up to the record whose text fills the page.
 
-        Bodies are read one at a time, since those after the end of the page would be read for nothing: one of them may
-        fill a page.
+        Bodies are read one at a time, because a single one may fill the page.
         """
         records: list[T] = []
         size = 0
@@ -218,7 +217,7 @@ class DynamoRunRecords(BodyStore):
     ) -> tuple[list[Item], str | None]:
         """Return a page of items, newest first, and the next cursor. Reading stops with the run that fills the page.
 
-        Raises ``InvalidRequest``.
+        Raises ``InvalidRequest`` for an invalid cursor.
         """
         below = _decode(cursor) if cursor else None
         items: list[Item] = []
@@ -297,7 +296,7 @@ class DynamoContextRecords(BodyStore):
     def __init__(self, table: Table, bodies: S3Bodies) -> None:
         super().__init__(table, bodies)
         self._known: LRUCache[tuple[str, str], bool] = LRUCache(MAX_KNOWN_PROMPTS)
-        """Tenants' prompts that are stored, by their digests."""
+        """The prompts that are stored, by tenant and digest."""
 
     async def put(self, scope: Scope, thread_id: str, run_id: str, record: ContextRecord) -> None:
         unknown = [digest for digest in record.prompts if not self._known.get((scope.tenant_id, digest))]

@@ -16,16 +16,16 @@ from baton.domain.threads.thread import LeaseMark, Run, RunStatus, SessionVersio
 from baton.domain.times import from_millis, to_millis
 
 MAX_WATCHERS = 4
-"""The most connections that the thread's item holds. If there are more, each turn reads them."""
+"""The maximum number of connections in the thread's item. If a thread has more, each turn reads them."""
 
 
 def make_listing_time(moment: datetime) -> str:
-    """Return the hour a thread is listed under."""
+    """Return the hour, in UTC, under which a thread is listed."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H")
 
 
 def make_tenant_listing_time(moment: datetime) -> str:
-    """Return the beginning of a thread's place in its tenant's list. Its id follows, after ``#``."""
+    """Return the beginning of a thread's sort key in its tenant's list. ``#`` and the thread's id follow."""
     return f"{to_millis(moment):015d}"
 
 
@@ -33,12 +33,12 @@ def thread_from_item(thread_id: str, item: Item, now: datetime) -> Thread:
     """Return the thread of an item. A run whose lease has expired is interrupted."""
     run = None
     if "run_id" in item:
-        alive = item.get("lease_until", 0) >= to_millis(now)
+        is_alive = item.get("lease_until", 0) >= to_millis(now)
         run = Run(
             run_id=unpack_id(item["run_id"]),
             message_id=unpack_id(item["run_message_id"]),
             attempt=item["run_attempt"],
-            status=RunStatus.RUNNING if alive else RunStatus.INTERRUPTED,
+            status=RunStatus.RUNNING if is_alive else RunStatus.INTERRUPTED,
         )
     may_change: bool | int | None = item.get("messages_may_change")  # True, or the message that waits for a summary
     return Thread(
@@ -112,7 +112,7 @@ def segments_from_item(stored: str) -> Segments:
 
 
 def watchers_as_item(watchers: Watchers) -> str | None:
-    """Return the attribute of watchers, None if they would make the item too long. Each turn writes the item twice."""
+    """Return the attribute of watchers; None if it would be too long, because each turn writes the item twice."""
     if len(watchers.connections) > MAX_WATCHERS:
         return None
     ends = (f"{name},{to_millis(end):x}" for name, end in watchers.connections.items())

@@ -21,7 +21,7 @@ from baton.domain.threads.thread_search import MAX_SEARCHED, ThreadQuery
 from baton.domain.times import from_millis, to_millis
 
 SEARCHED_AT_ONCE = 100
-"""Threads that a search loads with one request; more if they are listed under one hour."""
+"""The number of threads that a search loads with one request. All threads of one hour are loaded together."""
 
 
 class DynamoThreadStore(DynamoMessages):
@@ -34,7 +34,8 @@ class DynamoThreadStore(DynamoMessages):
             thread_item["user_id"] == scope.user_id or scope.has(Permission.THREAD_READ_ALL)
         )
         if thread_item is None or not may_read or thread_item["thread_status"] == "deleted":
-            # Every refusal reads it, so that the response time does not show whether another tenant has the thread.
+            # Every refusal reads the owner, so that the response time does not show whether another tenant has the
+            # thread.
             owner = await self._table.get(keys.owner(thread_id))
             is_foreign = not may_read if thread_item is not None else owner is not None
             raise ThreadUnavailable(is_unused=not is_foreign)
@@ -141,13 +142,13 @@ class DynamoThreadStore(DynamoMessages):
                 listed += sorted(matching, key=lambda entry: entry[0], reverse=True)
                 looked_at += len(batch)
                 if len(listed) > limit:
-                    return _sort_by_age(listed[:limit]), encode_text(listed[limit - 1][0])
+                    return _sort_by_activity(listed[:limit]), encode_text(listed[limit - 1][0])
                 if looked_at >= MAX_SEARCHED:
-                    return _sort_by_age(listed), encode_text(batch[-1]["listed_at"])
-        return _sort_by_age(listed), None
+                    return _sort_by_activity(listed), encode_text(batch[-1]["listed_at"])
+        return _sort_by_activity(listed), None
 
     async def _load(self, scope: Scope, thread_ids: list[str], below: tuple[int, str] | None) -> list[Thread]:
-        """Return the threads after the cursor, newest activity first."""
+        """Return the threads after the cursor that the caller may read, newest activity first."""
         now = self._clock.now()
         items = await self._table.get_many([keys.thread(scope, thread_id) for thread_id in thread_ids])
         threads = [
@@ -165,8 +166,8 @@ def _get_thread_id(entry: Item) -> str:
     return str(entry["PK"]).removeprefix("~THREAD#")
 
 
-def _sort_by_age(listed: list[tuple[str, Thread]]) -> list[Thread]:
-    """Return the threads of a page by their last activity, which the index has by the hour only."""
+def _sort_by_activity(listed: list[tuple[str, Thread]]) -> list[Thread]:
+    """Return the threads of a page, newest activity first. The index has only the hour."""
     return sorted((thread for _, thread in listed), key=_get_last_activity, reverse=True)
 
 
