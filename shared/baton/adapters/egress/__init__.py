@@ -52,7 +52,7 @@ def http_client(
 
     Make one client per call: that takes about a millisecond, and a frozen Lambda environment loses open connections.
     """
-    async_client: httpx.AsyncClient = _client("httpx", policy, timeout_seconds, max_response_bytes, tls, resolve)
+    async_client: httpx.AsyncClient = _make_client("httpx", policy, timeout_seconds, max_response_bytes, tls, resolve)
     return async_client
 
 
@@ -65,11 +65,11 @@ def http2_client(
     resolve: Resolver = resolve_addresses,
 ) -> httpx2.AsyncClient:
     """Return a client like that of ``http_client``, with httpx2's classes and errors."""
-    async_client: httpx2.AsyncClient = _client("httpx2", policy, timeout_seconds, max_response_bytes, tls, resolve)
+    async_client: httpx2.AsyncClient = _make_client("httpx2", policy, timeout_seconds, max_response_bytes, tls, resolve)
     return async_client
 
 
-def _client(
+def _make_client(
     name: str,
     policy: EgressPolicy,
     timeout_seconds: float,

@@ -1,6 +1,6 @@
-"""The connection pool under both client libraries, which connects only to what the policy allows and limits reads.
+"""The connection pool under both client libraries. It connects only to allowed addresses, and limits responses.
 
-A connection goes to exactly the address that was checked.
+A connection is made to exactly the address that was checked.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ _JSON = re.compile(r"application/(?:json|[\w.+-]+\+json)|text/json", re.IGNORECA
 _EVENTS = "text/event-stream"
 
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
-"""Returns all addresses of a host for a port, best first. Raises ``OSError``."""
+"""A function that returns all addresses of a host for a port, best first. It may raise ``OSError``."""
 
 MAX_ADDRESSES = 8
-"""The number of a host's addresses that are used."""
+"""The maximum number of a host's addresses that are used."""
 ATTEMPT_SECONDS = 3.0
-"""Seconds to wait for an address that is not the last one."""
+"""Seconds for connecting to an address before the next one is tried."""
 
 S = TypeVar("S")
 
@@ -57,7 +57,7 @@ S = TypeVar("S")
 async def limit_bytes(
     parts: AsyncIterable[bytes], limit: int, too_large: type[ResponseTooLarge] = ResponseTooLarge
 ) -> AsyncGenerator[bytes, None]:
-    """Yield ``parts`` as they come. Raises ``too_large`` once they have more than ``limit`` bytes in total."""
+    """Yield ``parts`` as they arrive. Raises ``too_large`` once they have more than ``limit`` bytes in total."""
     read = 0
     async for part in parts:
         read += len(part)
@@ -69,7 +69,7 @@ async def limit_bytes(
 async def limit_json_values(
     parts: AsyncIterable[bytes], headers: Iterable[tuple[bytes, bytes]], too_large: type[ResponseTooLarge]
 ) -> AsyncGenerator[bytes, None]:
-    """Yield ``parts`` as they come. Raises ``too_large`` after ``MAX_RESPONSE_VALUES`` in an answer or an event.
+    """Yield ``parts`` as they arrive. Raises ``too_large`` after ``MAX_RESPONSE_VALUES`` in an answer or an event.
 
     Only content that ``headers`` declare as JSON or as an event stream is counted.
     """
@@ -154,7 +154,7 @@ class GuardedPool:
         """
         url = call.url
         headers = [pair for pair in call.headers if pair[0].lower() != b"accept-encoding"]
-        with _errors_of_library(self._errors):
+        with _raise_errors_of(self._errors):
             if url.userinfo:
                 # Otherwise the author of a card, a document or a redirect would choose Baton's credentials.
                 raise EgressRefused(f"{url.host} must be called without a user name or password in its address.")
@@ -193,7 +193,7 @@ class GuardedBody:
     errors: Errors
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        with _errors_of_library(self.errors):
+        with _raise_errors_of(self.errors):
             within = limit_bytes(self.parts, self.limit, self.errors.too_large)
             async for part in limit_json_values(within, self.headers, self.errors.too_large):
                 yield part
@@ -244,7 +244,7 @@ async def connect(
 
 
 def _limit_seconds(seconds: float | None, deadline: float | None) -> float | None:
-    """Return the smaller one of ``seconds`` and the seconds until ``deadline``; None if both are None."""
+    """Return ``seconds``, or the seconds until ``deadline`` if they are fewer; None if both are None."""
     seconds_left = None if deadline is None else max(0.0, deadline - time.monotonic())
     return min((limit for limit in (seconds, seconds_left) if limit is not None), default=None)
 
@@ -281,7 +281,7 @@ class _Backend(httpcore2.AsyncNetworkBackend):
 
 
 @contextmanager
-def _errors_of_library(errors: Errors) -> Iterator[None]:
+def _raise_errors_of(errors: Errors) -> Iterator[None]:
     """Raise httpcore2's errors and refusals as the classes of a client library."""
     try:
         yield

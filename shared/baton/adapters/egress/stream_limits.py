@@ -14,7 +14,7 @@ MAX_PIECE = 2 * 1024
 """The number of bytes passed on at once. Parsing them blocks the event loop for some milliseconds at most."""
 
 IDLE_LINE_BYTES = 1024
-"""The bytes that an empty line which ends no event counts as. It costs CPU time, and no server needs many."""
+"""The number of bytes that are counted for an empty line that ends no event. Such lines cost CPU time."""
 
 _END_OF_LINE = b"\n"
 """The mark between lines in ``StreamMeter._uncounted``."""
@@ -35,7 +35,7 @@ class StreamLimits:
     event_values: int
     """The number of JSON values in one event."""
     are_per_line: bool = False
-    """True if the limits of an event are those of a line. Parsers that join lines then have to bound the result."""
+    """Whether the limits of an event apply to each line instead. Parsers that join lines must then limit the result."""
 
 
 @runtime_checkable
@@ -61,7 +61,7 @@ class ClosableIterator(AsyncIterator[bytes]):
         return await anext(self._source)
 
     async def aclose(self) -> None:
-        """Close the parts, and the generator that reads them if there is one. It may be called twice."""
+        """Close the parts, and the generator that reads them, if there is one. May be called twice."""
         try:
             if isinstance(self._source, AsyncGenerator):
                 await self._source.aclose()

@@ -33,7 +33,7 @@ PAGE_SECONDS = 60.0
 SILENCE_SECONDS = 15.0
 """The longest silence while connecting, sending or reading."""
 MAX_PAUSE_SECONDS = 10.0
-"""The maximum pause between two requests. A longer ``Crawl-delay`` is cut to it."""
+"""The maximum pause between two requests. A longer ``Crawl-delay`` is shortened to this."""
 ROBOTS_SECONDS = 600.0
 """Seconds for which a ``robots.txt``, or the failure to read it, is cached."""
 MAX_HOSTS = 500
@@ -48,13 +48,13 @@ class _Host:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held during a request, so that the host gets one at a time."""
     robots: RobotFileParser | None = None
-    """Its rules; None if it has none."""
+    """The rules for this robot; None if the host has none."""
     failure: str | None = None
     """The reason why ``robots.txt`` cannot be read; None if it can."""
     robots_until: float = 0.0
     """The time at which ``robots.txt`` is read again."""
     free_at: float = 0.0
-    """The time from which it may be asked again."""
+    """The time from which the host may be asked again."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class HttpPages:
                 response = await self._pace(host, url, headers, limit)
             if not response.has_redirect_location:
                 return response
-            url = _redirect_address(url, response)
+            url = _resolve_redirect(url, response)
         raise PageUnavailable(f"The server redirects more than {MAX_REDIRECTS} times.")
 
     def _find_host(self, url: str) -> _Host:
@@ -129,7 +129,7 @@ class HttpPages:
             raise PageUnavailable("The host's robots.txt does not allow this page.")
 
     async def _read_robots(self, host: _Host, url: str) -> RobotFileParser | None:
-        """Return the rules of a host; None if it has none. Raises ``PageUnavailable``."""
+        """Return the rules of a host; None if it has none. Raises ``PageUnavailable`` if they cannot be read."""
         robots_url = str(
             httpx.URL(url).copy_with(path="/robots.txt", query=None, fragment=None, username="", password="")
         )
@@ -137,7 +137,7 @@ class HttpPages:
             response = await self._pace(host, robots_url, {}, MAX_ROBOTS_BYTES)
             if not response.has_redirect_location:
                 break
-            robots_url = _redirect_address(robots_url, response)
+            robots_url = _resolve_redirect(robots_url, response)
         if 400 <= response.status_code < 500:
             return None
         if response.status_code != 200:
@@ -174,7 +174,7 @@ class HttpPages:
             raise PageUnavailable("The address, or one that it redirects to, cannot be requested.") from error
 
 
-def _redirect_address(url: str, response: httpx.Response) -> str:
+def _resolve_redirect(url: str, response: httpx.Response) -> str:
     try:
         return str(httpx.URL(url).join(response.headers["location"]))
     except (httpx.InvalidURL, UnicodeError, ValueError) as error:

@@ -28,7 +28,7 @@ class HttpWebhooks:
     make_client: Callable[[float], httpx.AsyncClient]
     """Returns a guarded client. Its argument is the timeout in seconds."""
     hosts_field: str = "pushHosts"
-    """The field of the settings with these hosts."""
+    """The field of the settings with these hosts, which errors name."""
     breakers: CircuitBreakers | None = None
     """Circuits by address, so that no delivery waits for an address that does not answer; None for none."""
 
