@@ -23,7 +23,7 @@ from baton.ports.agents.chat_model import TokenCounter
 from baton.ports.documents.search import EmbeddingPurpose
 
 MAX_CUTS = 4
-"""The most halvings of a batch's texts if the endpoint says that they are too long."""
+"""The maximum number of times that the texts of a batch are halved if the endpoint says that they are too long."""
 PATIENCE_SECONDS = 240.0
 """Seconds for which a request in the background is repeated if the endpoint is overloaded. Functions live for 300 s."""
 NOTHING = "."
@@ -48,17 +48,17 @@ def make_embeddable(text: str) -> str:
 
 
 class NoEmbeddings(Exception):
-    """The endpoint's answer is not what was asked for. The message says why."""
+    """The endpoint's answer does not hold the requested embeddings. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingLimits:
-    """The limits of an API."""
+    """The limits of an embedding API."""
 
     batch_texts: int
     """Texts of one request."""
     batch_tokens: int
-    """Tokens of all of them."""
+    """Tokens of all texts of one request."""
     text_tokens: int
     """Tokens of a text that are embedded."""
     text_characters: int | None
@@ -105,7 +105,7 @@ class ApiEmbedder(ABC):
         paces: EmbeddingPaces,
         secret: Callable[[], str] = str,
     ) -> None:
-        """``endpoint`` and ``model`` name the circuit; ``limits`` are the API's. Logs leave the ``secret`` out."""
+        """``endpoint`` and ``model`` name the circuit. Logs leave out the text that ``secret`` returns."""
         self.name = name
         self.dimensions = dimensions
         self._model = model
@@ -153,7 +153,7 @@ class ApiEmbedder(ABC):
                 for batch in batches:
                     group.create_task(fill(batch))
         except* EmbedderUnavailable as failed:
-            # An error that no retry helps goes first, because it names the cause of the others too.
+            # An error that no retry can fix is preferred, because it names the cause of the others too.
             errors = [error for error in failed.exceptions if isinstance(error, EmbedderUnavailable)]
             raise min(errors, key=lambda error: error.retryable) from None
         return vectors
@@ -245,29 +245,29 @@ class ApiEmbedder(ABC):
             if pace is not None and failure.kind is FailureKind.TIMEOUT:
                 pace.note_timeout(len(texts), began)
                 if len(texts) > 1:
-                    self._log(failure, attempt, last=False)
+                    self._log(failure, attempt, is_last=False)
                     return []
                 await pace.pause()
                 delay = 0.0  # during the pause the endpoint may have finished the requests that were given up
             elif pace is not None and _is_overload(failure):
                 pace.note_refusal(began, failure.retry_after or self._backoff.delay(1))
                 if loop.time() < patient_until:
-                    self._log(failure, attempt, last=False)
+                    self._log(failure, attempt, is_last=False)
                     await pace.pause()
                     continue
                 delay = None
-            last = attempt == self._max_retries or delay is None
+            is_last = attempt == self._max_retries or delay is None
             if pace is None and delay is not None and loop.time() + delay >= last_try_at:
-                last = True
-            self._log(failure, attempt, last)
-            if last or delay is None:
+                is_last = True
+            self._log(failure, attempt, is_last=is_last)
+            if is_last or delay is None:
                 # The cause is logged only, because its text may quote the request.
                 raise (_RefusedTexts if failure.is_refusal else EmbedderUnavailable) from None
             await asyncio.sleep(delay)
             attempt += 1
 
-    def _log(self, failure: ProviderFailure, attempt: int, last: bool) -> None:
-        message = "The embedder failed" if last else "The embedder failed; trying again"
+    def _log(self, failure: ProviderFailure, attempt: int, *, is_last: bool) -> None:
+        message = "The embedder failed" if is_last else "The embedder failed; trying again"
         details = failure.log_fields(self._secret())
         self._logger.warning(message, extra={"model": self._model, "attempt": attempt + 1, **details})
         count(Metric.MODEL_CALLS_FAILED)

@@ -12,16 +12,16 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 SLOW_SECONDS = 2.0
-"""A request that takes longer is too large, or one too many. Questions of users may have to wait behind it."""
+"""The longest time that a request should take. Slower ones slow the pace: users' questions may wait for them."""
 GROWTH = 0.25
-"""The growth of the requests at once with each round of answers, once the endpoint has slowed down: with 1, every other
-round would be refused. Before that, each answer adds a request."""
+"""The growth of the number of parallel requests with each round of answers, once the endpoint has slowed down. With 1,
+every other round would be refused. Before the endpoint slows down, each answer adds a request."""
 MAX_PAUSE_SECONDS = 60.0
 """The longest pause that an endpoint may ask for."""
 
 
 class EmbeddingPace:
-    """A limit on background requests of one event loop, which begin in the order in which they come."""
+    """A limit on the background requests of one event loop, which begin in the order of their calls of ``turn``."""
 
     def __init__(self, most_requests: int, most_texts: int) -> None:
         """``most_requests`` at once, and ``most_texts`` in each, are the limits of the API."""
@@ -38,7 +38,7 @@ class EmbeddingPace:
 
     @property
     def requests(self) -> int:
-        """The number of requests at once now."""
+        """The number of requests that may run at the same time now."""
         return int(self._requests)
 
     @asynccontextmanager
@@ -118,5 +118,5 @@ class EmbeddingPaces:
         self._paces: dict[str, EmbeddingPace] = {}
 
     def of(self, circuit: str, most_requests: int, most_texts: int) -> EmbeddingPace:
-        """Return the pace of an endpoint and model. The operator's settings bound their number."""
+        """Return the pace of an endpoint and model. The operator's settings bound the number of paces."""
         return self._paces.setdefault(circuit, EmbeddingPace(most_requests, most_texts))

@@ -33,11 +33,11 @@ from baton.ports.documents.files import ThreadFiles
 logger = Logger(child=True)
 
 MAX_REPEATED_BYTES = 64 * 1024
-"""The most bytes of an unusable answer after which the model is asked again. A longer one would cost too much twice."""
+"""The maximum size of an unusable answer after which the model is asked again, in bytes. Longer ones cost too much."""
 USAGE_GRACE_SECONDS = 5.0
 """The longest wait for the token counts after a complete answer."""
 PATIENT_SECONDS = 20.0
-"""The least time limit after which silence is a sign of an outage. Agents choose their limits."""
+"""The minimum time limit, in seconds, at which a time-out is a sign of an outage. Agents choose their limits."""
 
 
 class ModelApi(Protocol):
@@ -70,7 +70,7 @@ class ApiChatModel:
         reader: DocumentReader | None,
         secret: Callable[[], str] = str,
     ) -> None:
-        """``api_of`` returns the API that a model is asked over. What ``secret`` returns is left out of logs.
+        """``api_of`` returns the API over which a model is called. Logs leave out the text that ``secret`` returns.
 
         ``reader`` reads documents that a model does not take.
         """
@@ -83,7 +83,7 @@ class ApiChatModel:
         self._reader = reader
         self._secret = secret
         self._insistent_models: LRUCache[tuple[ModelCaller | None, str], bool] = LRUCache(MAX_PROFILES)
-        """Callers and models for which the model called tools, instead of answering, where it may call none."""
+        """Callers and models with which the model called tools instead of answering, although it might call none."""
 
     async def stream(
         self,
@@ -178,20 +178,20 @@ class _Attempt:
     """The current attempt at a call, and the form of its request."""
 
     def __init__(self, question: ModelQuestion, profile: ModelProfile) -> None:
-        """``profile`` is what is known of the model. All attempts begin within the time limit of the question."""
+        """``profile`` has the known facts of the model. All attempts begin within the time limit of the question."""
         self.profile = profile
         self.form = RequestForm(profile)
         self.deadline = asyncio.get_running_loop().time() + question.settings.timeout_seconds
         self.question = question
         self.number = 0
         self.size = 0
-        """Bytes of the answer that is read."""
+        """The bytes of the answer that were read so far."""
         self.is_answering = False
-        """True if a part of the answer was yielded. Then there is no other attempt."""
+        """Whether a part of the answer was yielded. Then there is no other attempt."""
         self._adaptations = 0
 
     async def adapt(self, refused: RefusedQuestion, now: float) -> bool:
-        """Take the form that the refusal asks for. Returns False if there is none, or no time for it."""
+        """Take the form that the refusal asks for. Return False if there is none, or no time for it."""
         if self.is_answering or self._adaptations >= MAX_ADAPTATIONS or now >= self.deadline:
             return False
         sent, settings = refused.sent, self.question.settings
@@ -213,7 +213,7 @@ class _AnswerReader:
         self._answer = answer
         self._deadline = attempt.deadline
         self._extension: float | None = None
-        """Seconds that the answer has from the next read on; None: until the deadline."""
+        """The seconds that the answer has from the next read on; None to keep the deadline."""
         self._is_empty = True
 
     async def next(self) -> Sequence[ModelChunk] | None:
@@ -261,13 +261,13 @@ class _AnswerReader:
     def end(self) -> Sequence[ModelChunk]:
         """Return the last chunks. Raises ``ModelUnavailable`` for an answer without its end."""
         chunks = list(self._answer.end())
-        for at, chunk in enumerate(chunks):
+        for index, chunk in enumerate(chunks):
             if isinstance(chunk, Finished):
                 self._accept()
                 profile = self._attempt.form.profile
                 # The fact holds for this user only, who may have asked for such words.
                 self._learn(self._answer.learned(profile), profile, is_for_user=True)
-                chunks[at] = replace(
+                chunks[index] = replace(
                     chunk, dropped=tuple(sorted({*chunk.dropped, *find_lost_parts(self._question, profile)}))
                 )
         return chunks

@@ -1,4 +1,4 @@
-"""Lay the prompts of a request out as the model's profile asks: places of system messages, roles, ids, parts."""
+"""Lay out the prompts of a request as the model's profile asks: places of system messages, roles, ids, parts."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from baton.domain.threads.message import Role, text_of
 from baton.ports.agents.chat_model import QUOTED_CONTEXT, Prompt
 
 NOTE = "<system-note>\n{text}\n</system-note>"
-"""A system message for a model that takes it only as text of the user."""
+"""The form of a system message for a model that takes it only as text of the user."""
 BEGINNING = "[The conversation begins before this message.]"
 BETWEEN = "Noted."
-"""The assistant's message between a tool's result and the user's text, for templates that want one."""
+"""The assistant's message between a tool's result and the user's text, for templates that need one."""
 _FRAME_TAG = re.compile(r"<(/?)(system-note|quoted-context)", re.IGNORECASE)
 _SPECIAL = re.compile(r"<(?=\|[a-zA-Z0-9_]{1,40}\|>)|<(?=(?:start|end)_of_turn>)|\[(?=/?INST\])|<(?=<SYS>>)|<(?=/?s>)")
 _JOINER = "\u200d"
@@ -32,14 +32,14 @@ class PromptLayout:
 
     profile: ModelProfile
     origin: str
-    """The provider and model that the request goes to: only their own parts go back."""
+    """The provider and model of the request. Only the parts of answers by this model are sent back."""
     sends_parts: bool = True
     calls_as_text: bool = False
-    """True if calls and their results are text, because the request declares no tools."""
+    """Whether calls and their results are written as text, because the request declares no tools."""
 
 
 def lay_out(prompts: Sequence[Prompt], pieces: Sequence[tuple[Piece, ...]], layout: PromptLayout) -> list[LaidMessage]:
-    """Return the messages of a request. ``pieces`` has the content of each prompt, attachments read."""
+    """Return the messages of a request. ``pieces`` has the content of each prompt, with its attachments."""
     profile = layout.profile
     last_question = max((at for at, prompt in enumerate(prompts) if prompt.role is Role.USER), default=-1)
     head = next((at for at, prompt in enumerate(prompts) if prompt.role is not Role.SYSTEM), len(prompts))
@@ -76,9 +76,9 @@ def _lay_message(
             return LaidMessage(Role.SYSTEM, (text,))
         return LaidMessage(Role.USER, (NOTE.format(text=text),))
     if prompt.role is Role.ASSISTANT:
-        # Malformed arguments go back as an object, for which no signature is valid.
+        # Malformed arguments are sent back as an object, for which no signature is valid.
         is_changed = any(call.parsed() is None for call in prompt.tool_calls)
-        parts = None if is_changed else _own_parts(prompt.provider_parts, layout, is_current=is_current)
+        parts = None if is_changed else _select_own_parts(prompt.provider_parts, layout, is_current=is_current)
         return LaidMessage(
             Role.ASSISTANT,
             (replace_surrogates(text_of(prompt.content)),),
@@ -92,18 +92,18 @@ def _lay_message(
     if prompt.role is Role.TOOL and prompt.tool_call_id:
         is_error = text.startswith("Error:")
         return LaidMessage(Role.TOOL, (text or "(no output)",), call_id=prompt.tool_call_id, is_error=is_error)
-    return LaidMessage(Role.USER, neutral_pieces)  # also a result without its call
+    return LaidMessage(Role.USER, neutral_pieces)  # a message of the user, or a result without its call
 
 
-def _own_parts(parts: ProviderParts | None, layout: PromptLayout, *, is_current: bool) -> ProviderParts | None:
-    """Return the opaque parts of an earlier answer that go back to this model now."""
+def _select_own_parts(parts: ProviderParts | None, layout: PromptLayout, *, is_current: bool) -> ProviderParts | None:
+    """Return the opaque parts of an earlier answer that this request sends back to the model."""
     if parts is None or not layout.sends_parts or parts.origin != layout.origin:
         return None
     names = layout.profile.replayed_fields
     own = tuple({"fields": part["withheld"]} if "withheld" in part else part for part in parts.parts)
     own = tuple(part for part in own if "call" in part or "fields" not in part or part["fields"].keys() & names)
     if layout.profile.replay is not Replay.ALWAYS and not is_current:
-        # Of earlier turns, what belongs to calls only: their signatures are valid wherever the call stands.
+        # Of earlier turns, only the parts of calls are sent: their signatures are valid at any position.
         own = tuple(part for part in own if "call" in part or "text" in part)
     return replace(parts, parts=own) if any(part.keys() - {"text", "call"} for part in own) else None
 
@@ -191,7 +191,7 @@ def _join_neighbours(laid: Sequence[LaidMessage], *, joins_answers: bool) -> lis
     joined: list[LaidMessage] = []
     for message in laid:
         last = joined[-1] if joined else None
-        # Between an answer with calls and the next one are results, or they are missing.
+        # An answer with calls is not joined with the next one, even if the results between them are missing.
         if last is None or last.role is not message.role or message.role not in roles or last.calls:
             joined.append(message)
             continue

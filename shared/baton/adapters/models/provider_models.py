@@ -27,28 +27,28 @@ from baton.ports.agents.chat_model import (
 from baton.ports.documents.files import ThreadFiles
 
 FALLBACK_ERRORS = (errors.ModelUnavailable, errors.ModelRateLimited, errors.ModelTimeout, errors.OutOfCredit)
-"""Failures after which another model is asked: this one cannot answer, whatever the question is.
+"""Failures after which another model is asked, because this one cannot answer any question.
 
-An account without credit is one of them, because its users cannot change that. Refusals, filters and overflows are not,
-because they are about the question. Wrong names and keys are not, because a fallback would hide them.
+They include an account without credit, because its users cannot change that. They do not include refusals, filters and
+overflows, which are about the question, and wrong names and keys, which a fallback would hide.
 """
 
 logger = Logger(child=True)
 
 
 class ProviderModels:
-    """``ports.agents.chat_model.ChatModel`` that passes each call to the provider that its model's name begins with.
+    """``ports.agents.chat_model.ChatModel`` that passes each call to the provider at the beginning of the model's name.
 
     A provider's client is made when the first call needs it, outside the event loop, so that a deployment loads only
-    what it uses. If a model cannot answer, those of ``ModelSettings.fallback`` are asked in their order with the same
-    settings, unless a part of an answer has been yielded.
+    the libraries that it uses. If a model cannot answer, the models of ``ModelSettings.fallback`` are asked in order,
+    with the same settings, unless a part of an answer has been yielded.
     """
 
     def __init__(self, make: Mapping[str, Callable[[], ChatModel]], *, shows_reasons: bool = False) -> None:
         """``make`` creates the client of each provider, by the provider's name, or raises ``ValueError``.
 
-        ``shows_reasons`` adds the endpoint's words to errors for users, for a developer's machine: they may quote
-        requests.
+        ``shows_reasons`` adds the endpoint's words to errors for users. It is for a developer's machine, because the
+        words may quote requests.
         """
         self._providers = {name: _Client(make_client) for name, make_client in make.items()}
         self._shows_reasons = shows_reasons
@@ -68,7 +68,7 @@ class ProviderModels:
         thread_files: ThreadFiles,
         tools: Sequence[ToolSpec] = (),
     ) -> AsyncGenerator[ModelChunk, None]:
-        """See ``ChatModel``. If the fallbacks fail too, the error of the last one is raised."""
+        """See ``ChatModel``. If the fallbacks fail too, the error of the last fallback is raised."""
         models = list(dict.fromkeys((settings.model, *settings.fallback)))
         for model, fallback in zip(models, (*models[1:], None), strict=True):
             is_answering = False
@@ -147,7 +147,7 @@ def _make_misconfigured(reason: str) -> errors.ModelMisconfigured:
 
 
 class _Client:
-    """The client of one provider, made by its first use, because loading its library takes half a second."""
+    """The client of one provider, made at its first use, because loading its library takes half a second."""
 
     def __init__(self, make: Callable[[], ChatModel]) -> None:
         self._make = make

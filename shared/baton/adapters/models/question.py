@@ -35,14 +35,14 @@ class ModelQuestion:
     tools: Sequence[ToolSpec]
     attachments: Attachments
     hides_tools: bool = False
-    """True if the request declares no tools and earlier calls are text, because the model has called tools where it may
-    call none."""
+    """Whether the request declares no tools and earlier calls are text, because the model has called tools although it
+    might call none."""
 
 
 def choose_output_limit(settings: ModelSettings, profile: ModelProfile) -> int | None:
-    """Return the most tokens of an answer; None leaves it to the endpoint.
+    """Return the limit of an answer's tokens; None leaves it to the endpoint.
 
-    An agent's limit gets room for the thinking that counts against it. A model's default gets none.
+    An agent's limit is raised by the thinking that counts against it. A model's default limit is not.
     """
     if settings.max_output_tokens is None:
         return profile.default_max_output
@@ -62,8 +62,8 @@ def _list_refused_settings(settings: ModelSettings, profile: ModelProfile) -> se
 def find_lost_parts(question: ModelQuestion, profile: ModelProfile) -> set[str]:
     """Return the names of the parts of a question that the model does not get as they are.
 
-    These are settings whose values it refuses, ``images``, ``documents`` if it gets only the text of one, and
-    ``answer_schema`` if only the prompt contains it.
+    These are settings whose values the model refuses, ``images``, ``documents`` if the model gets only the text of a
+    document, and ``answer_schema`` if only the prompt contains the schema.
     """
     names = _list_refused_settings(question.settings, profile)
     media_types = question.attachments.media_types  # of the attachments that were read
@@ -96,17 +96,17 @@ class PreparedQuestion:
     settings: ModelSettings
     profile: ModelProfile
     origin: str
-    """The provider and model that the request goes to."""
+    """The provider and model of the request."""
     messages: list[LaidMessage]
     tools: ModelTools
 
     @property
     def characters(self) -> int:
-        """The length of all messages."""
+        """The number of characters in all messages."""
         return sum(len(message.text) for message in self.messages)
 
     def features(self, *fields: str) -> SentFeatures:
-        """Return what the request holds, with the names of its optional ``fields``."""
+        """Return the optional parts of the request, with the names of its optional ``fields``."""
         media_kinds = frozenset(media.kind for message in self.messages for media in message.media)
         return SentFeatures(
             fields=fields,
@@ -136,7 +136,7 @@ async def prepare_question(
     layout = PromptLayout(profile, origin, sends_parts=form.sends_parts, calls_as_text=calls_as_text)
     messages = lay_out(question.prompts, pieces, layout)
     schema = question.settings.answer_schema
-    if schema is not None and profile.answer_form is not AnswerForm.SCHEMA:  # the API itself does not enforce it
+    if schema is not None and profile.answer_form is not AnswerForm.SCHEMA:  # the API does not enforce the schema
         note = SCHEMA_NOTE.format(schema=json.dumps(schema, ensure_ascii=False, sort_keys=True))
         messages = _with_note(messages, note, profile)
     called = [call.name for message in messages for call in message.calls]

@@ -38,7 +38,7 @@ class Found:
 
 async def signed(signer: Signer, model: str = MODELS[0], body: bytes = b"{}") -> dict[str, str]:
     url = make_model_url(ENDPOINT, model, "converse-stream")
-    return await signer.headers(url, {"Content-Type": "application/json"}, body)
+    return await signer.sign(url, {"Content-Type": "application/json"}, body)
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -27,11 +27,11 @@ from baton.ports.agents.chat_model import (
 )
 
 FORBIDDEN_CALLS = "ForbiddenCalls"
-"""The name of the failure of an answer with calls instead of text where no tool may be called."""
+"""The name of the failure of an answer that calls a tool although none may be called."""
 
 
 class AnswerEvents(Protocol):
-    """The events of an answer. Raises ``ProviderFailure`` and ``StreamTooLong``."""
+    """The events of an answer. Reading them may raise ``ProviderFailure`` and ``StreamTooLong``."""
 
     async def __anext__(self) -> Any: ...
 
@@ -46,7 +46,7 @@ class AnswerSoFar(ABC):
         self.reason: FinishReason | None = None
         """The reason for which the model stopped; None until it has."""
         self.is_cut = False
-        """True if the answer was cut at its length limit. The rest is not read."""
+        """Whether the answer was cut at its length limit. The rest is not read."""
         self.sent = sent
         """The optional parts of the request."""
         self._events = events
@@ -58,9 +58,9 @@ class AnswerSoFar(ABC):
         self._text_size = 0
         """Bytes of text and thinking."""
         self._has_text = False
-        """True if the answer has words, even if they were taken back."""
+        """Whether the answer has had words, even if they were taken back."""
         self._thought_first = False
-        """True if the answer began with thinking that no tag opened."""
+        """Whether the answer began with thinking that no tag opened."""
         self._usage: Usage | None = None
         self._tags = ThinkingTags(thinks_first=question.profile.thinks_first)
         # An answer with a schema is JSON itself.
@@ -77,7 +77,7 @@ class AnswerSoFar(ABC):
         return self._text_size + self._calls_size
 
     async def next(self) -> Sequence[ModelChunk] | None:
-        """Return what the next event of the stream holds; None at its end.
+        """Return the chunks of the stream's next event; None at the end of the stream.
 
         Raises ``ProviderFailure``, ``ModelError`` and ``StreamTooLong``.
         """
@@ -95,10 +95,10 @@ class AnswerSoFar(ABC):
 
     @abstractmethod
     def _take(self, event: Any) -> Sequence[ModelChunk]:
-        """Return what an event holds. Raises ``TooManyParts``, ``ProviderFailure`` and ``ModelError``."""
+        """Return the chunks of an event. Raises ``TooManyParts``, ``ProviderFailure`` and ``ModelError``."""
 
     def cut(self) -> None:
-        """End the answer here, as one that is too long."""
+        """End the answer here, because it is too long."""
         self.is_cut, self.reason = True, FinishReason.LENGTH
 
     @abstractmethod
@@ -113,7 +113,7 @@ class AnswerSoFar(ABC):
         await self._events.aclose()
 
     def learned(self, profile: ModelProfile) -> ModelProfile:
-        """Return the profile with what this answer has shown of its model."""
+        """Return ``profile`` with the properties that this answer has shown of its model."""
         return replace(profile, thinks_first=profile.thinks_first or self._thought_first)
 
     def _cut_to_room(self, text: str) -> str:
@@ -126,7 +126,7 @@ class AnswerSoFar(ABC):
         return fitting
 
     def _as_chunks(self, separated: SeparatedText) -> list[ModelChunk]:
-        """Return what clients get of text in which tags were looked for."""
+        """Return the chunks of text whose thinking was separated."""
         self._thought_first = self._thought_first or self._tags.closed_unopened
         chunks: list[ModelChunk] = []
         if separated.takes_back:
@@ -150,23 +150,23 @@ class AnswerSoFar(ABC):
 
     @abstractmethod
     def _forget_text(self) -> None:
-        """Forget what is known of the text so far: it was thinking."""
+        """Forget the text so far, because it was thinking."""
 
     def _add_text(self, text: str) -> str:
-        """Note text of the answer, and return it as clients get it."""
+        """Note text of the answer, and return the form of it that clients get."""
         return text
 
     def _to_reasoning(self, thinking: str) -> list[ModelChunk]:
         return [ReasoningDelta(thinking)] if thinking and self._settings.shows_reasoning else []
 
     def _require_reason(self) -> FinishReason:
-        """Return the reason for which the answer has ended. Raises ``ProviderFailure`` if it has no end."""
+        """Return the reason for which the answer has ended. Raises ``ProviderFailure`` if it broke off."""
         if self.reason is None:
             raise ProviderFailure("BrokenOff", FailureKind.PROTOCOL, text="The answer broke off before its end.")
         return self.reason
 
     def _find_unsent(self, dropped: Collection[str]) -> tuple[str, ...]:
-        """Return the settings of the agent that were not sent."""
+        """Return the names of the agent's settings that were ``dropped`` and not sent."""
         return tuple(name for name in sorted(dropped) if getattr(self._settings, name, None) is not None)
 
     def _refuse_calls(self) -> None:

@@ -1,4 +1,4 @@
-"""Read tool calls that a model has written as text, in the notations of the models that servers leave unread."""
+"""Read tool calls that a model has written as text, in notations that some servers pass on unread."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ BARE = (
 )
 """The beginnings of calls without marks, as lines without blanks, in lower case."""
 MAX_CALLS = 1_000
-"""Calls of one answer. Further ones are left out."""
+"""The maximum number of calls in one answer. Further calls are left out."""
 MAX_PYTHON = 50_000
-"""Characters of calls that are written as in Python. Its parser takes seconds for a megabyte."""
+"""The maximum number of characters of calls in Python's notation. Python's parser takes seconds for a megabyte."""
 MAX_RAW = 4_000
-"""The most characters of an unreadable call that the model is shown."""
+"""The maximum number of characters of an unreadable call that are shown to the model."""
 
 _NOISE = re.compile(
     r"""\s+ | [,;]
@@ -66,7 +66,7 @@ _PARAMETER = re.compile(
 )
 _PAIR = re.compile(r"\s*<arg_key>(?P<name>[^<>]*)</arg_key>\s*<arg_value>(?P<value>[\s\S]*?)</arg_value>")
 _NAMED = re.compile(r"(?:(?:commentary|analysis)\s+)?(?:call:|to=)?(?P<name>[A-Za-z_][\w.:/-]*)")
-# What stands before the name of a tool in a call.
+# The text before the name of a tool in a call.
 _BEFORE_NAME = (
     r"(?:[\"'](?:name|tool_name|function|tool)[\"']\s*:\s*[\"']|(?:function|invoke name|to)=\"?|call:)(?:functions?\.)?"
 )
@@ -77,7 +77,7 @@ _ARGUMENTS = ("arguments", "parameters", "args", "input", "tool_input")
 _OTHERS = frozenset({"type", "id", "tool_call_id", "call_id", "index"})
 _JSON = json.JSONDecoder()
 WrittenCall = tuple[str, str]
-"""A call that was written as text: its name, and its arguments as JSON, or as written if they cannot be read."""
+"""A call that was written as text: the tool's name, and the arguments as JSON, or unchanged if they are unreadable."""
 
 
 class Unreadable(Exception):
@@ -87,8 +87,8 @@ class Unreadable(Exception):
 def read_calls(text: str, tools: ModelTools, *, is_bare: bool) -> list[WrittenCall]:
     """Return the calls in ``text``, which reaches from the first mark to the end of the answer.
 
-    A text that is no call, or names no offered tool, has none. The arguments of an unreadable call that names an
-    offered tool after a mark are the text itself. ``is_bare`` means that the text has no mark.
+    The list is empty if the text is not a call or names no offered tool. An unreadable call that names an offered tool
+    after a mark gets the text itself as its arguments. ``is_bare`` means that the text has no mark.
     """
     reader = _Reader(text, tools, is_bare=is_bare)
     calls: list[WrittenCall] = []
@@ -103,7 +103,7 @@ def read_calls(text: str, tools: ModelTools, *, is_bare: bool) -> list[WrittenCa
 
 
 def _keep_unread(text: str, tools: ModelTools) -> list[WrittenCall]:
-    """Return a call of the first offered tool that the text names, with the text as its arguments; otherwise none."""
+    """Return a call of the first offered tool that the text names, with the text as its arguments; empty without."""
     names = "|".join(re.escape(tool.name) for tool in tools.tools)
     start = 0
     while (noise := _NOISE.match(text, start)) is not None and noise.end() > start:
@@ -122,39 +122,39 @@ class _Reader:
 
     def __init__(self, text: str, tools: ModelTools, *, is_bare: bool) -> None:
         self._text = text
-        self._at = 0
+        self._position = 0
         self._tools = tools
         self._is_bare = is_bare
 
     @property
     def rest(self) -> str:
         """The text that is not read yet."""
-        return self._text[self._at :]
+        return self._text[self._position :]
 
     def calls(self) -> Iterator[WrittenCall]:
         """Yield the calls. Raises ``Unreadable``, and the errors of parsers."""
         while True:
             self._skip()
-            if self._at >= len(self._text):
+            if self._position >= len(self._text):
                 return
-            if self._text[self._at] in "{[":
+            if self._text[self._position] in "{[":
                 yield from self._read_value()
-            elif (element := _ELEMENT.match(self._text, self._at)) is not None:
-                self._at = element.end()
+            elif (element := _ELEMENT.match(self._text, self._position)) is not None:
+                self._position = element.end()
                 yield element["name"], self._read_parameters(element["name"], element["body"])
             else:
                 yield from self._read_named()
 
     def _skip(self) -> None:
-        while (noise := _NOISE.match(self._text, self._at)) is not None and noise.end() > self._at:
-            self._at = noise.end()
+        while (noise := _NOISE.match(self._text, self._position)) is not None and noise.end() > self._position:
+            self._position = noise.end()
 
     def _read_value(self) -> Iterator[WrittenCall]:
         """Read a JSON object or list of calls, or a list of calls as Python writes them."""
         try:
-            value, self._at = _JSON.raw_decode(self._text, self._at)
+            value, self._position = _JSON.raw_decode(self._text, self._position)
         except ValueError:
-            if self._text[self._at] != "[":
+            if self._text[self._position] != "[":
                 raise
             yield from self._read_python()
             return
@@ -186,40 +186,40 @@ class _Reader:
         return name, json.dumps(arguments, ensure_ascii=False)
 
     def _read_named(self) -> Iterator[WrittenCall]:
-        """Read a name with arguments after it: an object, pairs of tags, or those of a call in Python."""
-        named = _NAMED.match(self._text, self._at)
+        """Read a name and the arguments after it: an object, pairs of tags, or arguments in Python's notation."""
+        named = _NAMED.match(self._text, self._position)
         if named is None:
             raise Unreadable
-        name, begin, self._at = named["name"], named.start("name"), named.end()
-        if self._text.startswith("(", self._at):
-            self._at = begin
+        name, begin, self._position = named["name"], named.start("name"), named.end()
+        if self._text.startswith("(", self._position):
+            self._position = begin
             yield from self._read_python()
             return
-        if (pair := _PAIR.match(self._text, self._at)) is not None:
+        if (pair := _PAIR.match(self._text, self._position)) is not None:
             pairs: list[tuple[str, str]] = []
             while pair is not None:
                 pairs.append((pair["name"], pair["value"]))
-                self._at = pair.end()
-                pair = _PAIR.match(self._text, self._at)
+                self._position = pair.end()
+                pair = _PAIR.match(self._text, self._position)
             yield name, self._to_typed_json(name, pairs)
             return
         self._skip()
-        if self._text.startswith("{", self._at):
+        if self._text.startswith("{", self._position):
             yield name, self._read_object()
-        elif self._tools.offered_name(name) is not None and self._at >= len(self._text):
+        elif self._tools.offered_name(name) is not None and self._position >= len(self._text):
             yield name, "{}"
         else:
             raise Unreadable
 
     def _read_object(self) -> str:
-        """Return an object of arguments in JSON, even if it is written as Gemma does, without quotes around names."""
+        """Return the arguments as a JSON object, even if they are in Gemma's notation, without quotes around names."""
         with suppress(ValueError):
-            value, end = _JSON.raw_decode(self._text, self._at)
-            self._at = end
+            value, end = _JSON.raw_decode(self._text, self._position)
+            self._position = end
             return json.dumps(value, ensure_ascii=False)
-        mended = _STRING.sub(lambda match: json.dumps(match[1] or match[2] or ""), self._text[self._at :])
+        mended = _STRING.sub(lambda match: json.dumps(match[1] or match[2] or ""), self._text[self._position :])
         self._text = _KEY.sub(r'\1"\2":', mended)
-        value, self._at = _JSON.raw_decode(self._text)
+        value, self._position = _JSON.raw_decode(self._text)
         if not isinstance(value, dict):
             raise Unreadable
         return json.dumps(value, ensure_ascii=False)
@@ -230,7 +230,7 @@ class _Reader:
         return self._to_typed_json(name, [(match["name"], match["value"]) for match in _PARAMETER.finditer(body)])
 
     def _to_typed_json(self, name: str, pairs: list[tuple[str, str]]) -> str:
-        """Return arguments that were written as text, with the types that the tool's schema gives them."""
+        """Return the arguments as JSON. Their texts are converted to the types in the tool's schema."""
         offered = self._tools.offered_name(name)
         schema: Mapping[str, Any] = next((t.parameters for t in self._tools.tools if t.name == offered), {})
         properties = schema.get("properties") or {}
@@ -238,20 +238,20 @@ class _Reader:
 
     def _read_python(self) -> Iterator[WrittenCall]:
         """Read calls as Python writes them, up to the next special token."""
-        end = re.compile(r"<[|\uff5c/]|```").search(self._text, self._at)
-        part = self._text[self._at : end.start() if end is not None else len(self._text)]
-        self._at += len(part)
+        end = re.compile(r"<[|\uff5c/]|```").search(self._text, self._position)
+        part = self._text[self._position : end.start() if end is not None else len(self._text)]
+        self._position += len(part)
         if len(part) > MAX_PYTHON:
             raise Unreadable
         for statement in ast.parse(part.strip()).body:
             if not isinstance(statement, ast.Expr):
                 raise Unreadable
             value = statement.value
-            for elt in value.elts if isinstance(value, ast.List | ast.Tuple) else [value]:
-                if not isinstance(elt, ast.Call) or elt.args:
+            for node in value.elts if isinstance(value, ast.List | ast.Tuple) else [value]:
+                if not isinstance(node, ast.Call) or node.args:
                     raise Unreadable
-                arguments = {word.arg: ast.literal_eval(word.value) for word in elt.keywords if word.arg is not None}
-                yield ast.unparse(elt.func), json.dumps(arguments, ensure_ascii=False, allow_nan=False)
+                arguments = {word.arg: ast.literal_eval(word.value) for word in node.keywords if word.arg is not None}
+                yield ast.unparse(node.func), json.dumps(arguments, ensure_ascii=False, allow_nan=False)
 
 
 def _convert_value(text: str, schema: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The messages of gpt-oss in one text, as servers pass them on that do not read its format (``harmony``)."""
+"""The messages of gpt-oss in one text, as servers that do not read its format (``harmony``) pass them on."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from baton.adapters.models.answers.quoted_text import Beginnings
 NAMES = ("start", "channel", "message", "end", "return", "call", "constrain")
 TOKENS = tuple(f"<|{name}|>" for name in NAMES)
 CALL = "<|channel|>commentary to={name}<|message|>"
-"""The form in which the head of a call stays in the text, for the reader of calls that are written in it."""
+"""The form in which the head of a call stays in the text, for ``call_markup``."""
 MAX_HEADER = 300
-"""The most characters of a message's head. A longer text is no head."""
+"""The maximum length of a message's head, in characters. Longer text belongs to the message."""
 _TOKEN = re.compile(r"<\|(" + "|".join(NAMES) + r")\|>")
 _BEGINNINGS = Beginnings(*TOKENS)
 _RECIPIENT = re.compile(r"\bto=([\w.\-]+)")
@@ -45,12 +45,12 @@ class Harmony:
         return [passage for passage in (*passages, *self._read_content(text[start:end])) if passage[0]]
 
     def end(self) -> list[Passage]:
-        """Return the rest at the end of the answer. A head without its message is nothing."""
+        """Return the rest at the end of the answer. A head without its message is dropped."""
         held, self._held = self._held, ""
         return [passage for passage in self._read_content(held) if passage[0]]
 
     def _read_content(self, text: str) -> list[Passage]:
-        """Return text of the current message. Within a head, add to it; one that is too long is text after all."""
+        """Return text of the current message. Within a head, add to the head; if it is too long, return it as text."""
         if self._header is None:
             return [(text, self._kind is _THINKING)]
         self._header += text

@@ -1,4 +1,4 @@
-"""Parts of answers, which nothing has validated: their values may have any type, and their calls any id."""
+"""Parts of answers that are not validated: their values may have any type, and their calls any id."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def make_call_id() -> str:
 
 
 def make_unique_calls(drafts: Iterable[tuple[str, str, str]]) -> list[ToolCall]:
-    """Return the calls of ids, names and arguments. Raises ``ModelUnavailable`` if one has no name.
+    """Return the calls for ids, names and arguments. Raises ``ModelUnavailable`` if a call has no name.
 
     Results are matched by unique ids, but some endpoints send none or the same one for every call.
     """

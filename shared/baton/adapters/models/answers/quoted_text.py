@@ -1,19 +1,19 @@
-"""Marks that an answer only speaks of: in code, in quotation marks or in a quoted line."""
+"""Marks that an answer only mentions: in code, in quotation marks or in a quoted line."""
 
 from __future__ import annotations
 
 import re
 
 MAX_MARKS = 100
-"""Marks of an answer that are read. After them none is looked for, as each costs a look at all text before it."""
+"""The maximum number of marks that are read in an answer. Each costs a search of all text before it."""
 _FENCE = re.compile(r"^[ \t>*+\-\d.)]*(?:```|~~~)[^`\n]*$", re.MULTILINE)
 _QUOTES = "\"'`\u2018\u201a\u201c\u201e\u00ab\u2039\u300c\u300e("
-"""Characters directly before a mark that is spoken of."""
+"""Characters directly before a mark that is only mentioned."""
 _CODE_TAGS = ("code", "pre")
 
 
 def is_quoted(before: str) -> bool:
-    """Return whether a mark is only spoken of. ``before`` is the answer up to it."""
+    """Return whether a mark is only mentioned. ``before`` is the answer's text before the mark."""
     if len(_FENCE.findall(before)) % 2:
         return True
     line = before[before.rfind("\n") + 1 :]
@@ -25,7 +25,7 @@ def is_quoted(before: str) -> bool:
 
 
 def stands_apart(before: str) -> bool:
-    """Return whether a mark after ``before`` is no word of a sentence: it begins a line, or follows without a space."""
+    """Return whether a mark after ``before`` is outside a sentence: it begins a line, or follows without a space."""
     return not before or before[-1] == "\n" or not before[-1].isspace()
 
 

@@ -1,4 +1,4 @@
-"""Separate a model's thinking from its answer, by marks such as ``<think>``, also where one is split across chunks."""
+"""Separate a model's thinking from its answer, by marks such as ``<think>``, which may be split across chunks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SURE_TAGS: Mapping[str, str] = {
 }
 """Tags of thinking, in lower case, that never mean anything else in an answer.
 
-The closing ones count alone, because a model's template may put the opening ones into the prompt.
+A closing tag counts alone, because a model's template may put the opening tag into the prompt.
 """
 TAGS: Mapping[str, str] = {
     **SURE_TAGS,
@@ -44,7 +44,7 @@ ANSWERS: Mapping[str, str] = {
 }
 """Tags around the answer that follows thinking, which some models write."""
 MAX_BLANKS = 1_000
-"""Blanks to hold back, at the start and after a tag, until the next words show whether they are thinking."""
+"""The maximum number of blanks that are held back, at the start and after a tag, until the next words arrive."""
 _CLOSINGS = tuple(SURE_TAGS.values())
 _MARKS = (*TAGS, *TOKENS, *_CLOSINGS, *ANSWERS.values())
 _MARK = re.compile("|".join(map(re.escape, sorted(_MARKS, key=len, reverse=True))), re.IGNORECASE)
@@ -65,15 +65,15 @@ class SeparatedText:
     text: str = ""
     thinking: str = ""
     takes_back: bool = False
-    """True if all text so far was thinking, since only a closing tag has shown that."""
+    """Whether all text so far was thinking, which only a closing tag has shown."""
 
 
 class ThinkingTags:
     """A filter that separates the thinking of one answer from its text.
 
-    A template may put the tag that opens a thought into the prompt, so a closing tag without it ends thinking too; if
-    ``thinks_first``, the text is held back until then. Marks that the answer speaks of stay: in code, in quotation
-    marks or between its words. A thought that begins after words of the answer is one only if it is closed.
+    A template may put the opening tag into the prompt, so a closing tag alone ends thinking too. With ``thinks_first``
+    the text is held back until a closing tag. Marks that the answer only mentions, in code, in quotation marks or
+    between its words, stay in the text. A thought after words of the answer counts only if it is closed.
     """
 
     def __init__(self, *, thinks_first: bool = False) -> None:
@@ -90,22 +90,24 @@ class ThinkingTags:
         """The tag that ends the answer, if one has begun it."""
         self._harmony: Harmony | None = None
         self._is_before_harmony = False
-        """True if there are words before the first message with a head. The head decides what they are."""
+        """Whether there are words before the first message with a head. The head decides whether they are thinking."""
         self._waits_for_close = thinks_first
         self._waiting: list[str] = []
+        """Text that is held back until a closing tag."""
         self._said: list[str] = []
+        """The answer's text that was returned so far."""
         self._has_said_words = False
-        """True if any text so far is more than blank. Looking through it for each piece is quadratic in its length."""
+        """Whether the text so far has words. Searching it again for each piece would take quadratic time."""
         self._has_thought = False
         self._marks = 0
         self._answer: list[str] = []
         self._thinking: list[str] = []
         self._takes_back = False
         self.closed_unopened = False
-        """True if a closing tag without an opening one has ended thinking."""
+        """Whether a closing tag without an opening one has ended thinking."""
 
     def take(self, text: str) -> SeparatedText:
-        """Add ``text``. Return what is now certain to be answer or thinking; the rest stays held back."""
+        """Add ``text``. Return the text that is now certain to be answer or thinking. The rest is held back."""
         if self._is_plain and not self._held and _FIRST.search(text) is None:
             self._said.append(text)
             return SeparatedText(text)
@@ -137,11 +139,11 @@ class ThinkingTags:
 
     @property
     def _is_plain(self) -> bool:
-        """True within the answer's words, where only a mark changes anything."""
+        """Whether the text is within the answer's words, where only a mark changes anything."""
         return self._has_said_words and not (self._close or self._waits_for_close) and self._harmony is None
 
     def _waits_for_words(self, blanks: str) -> bool:
-        """Return whether ``blanks`` follow an undecided tag and decide nothing. Holds up to ``MAX_BLANKS`` of them."""
+        """Return whether ``blanks`` follow an undecided tag and decide nothing. Hold at most ``MAX_BLANKS`` of them."""
         if not self._undecided or ("\n" in blanks and self._undecided.lower() not in ANSWERS.values()):
             return False
         if len(self._held) < len(self._undecided) + MAX_BLANKS:
@@ -149,7 +151,7 @@ class ThinkingTags:
         return True
 
     def _take_separated(self) -> SeparatedText:
-        """Return and forget what has been separated since the last call."""
+        """Return and forget the text that was separated since the last call."""
         text, thinking, takes_back = "".join(self._answer), "".join(self._thinking), self._takes_back
         self._answer, self._thinking, self._takes_back = [], [], False
         if text:
@@ -157,7 +159,7 @@ class ThinkingTags:
         return SeparatedText(text, thinking, takes_back)
 
     def _step(self) -> bool:
-        """Read the held text up to its next mark. Returns False if more text is needed."""
+        """Read the held text up to its next mark. Return False if more text is needed."""
         if self._harmony is not None:
             held, self._held = self._held, ""
             self._add_passages(self._harmony.take(held))
@@ -176,7 +178,7 @@ class ThinkingTags:
         return self._read_mark(mark.start(), mark[0])
 
     def _read_thought(self) -> bool:
-        """Read the held text up to the mark that ends the thought. Returns False if more text is needed."""
+        """Read the held text up to the mark that ends the thought. Return False if more text is needed."""
         thought = self._thinking if self._unsure is None else self._unsure
         match = re.search(re.escape(self._close), self._held, re.IGNORECASE)
         if match is None:
@@ -191,9 +193,9 @@ class ThinkingTags:
         return True
 
     def _read_beginning(self) -> bool:
-        """Read up to the first word: blanks, and a mark of a thought or the answer. False if more text is needed."""
+        """Read blanks and a first mark of a thought or of the answer. Return False if more text is needed."""
         stripped = self._held.lstrip()
-        if len(self._held) - len(stripped) > MAX_BLANKS:  # each piece of the answer looks at all that is held
+        if len(self._held) - len(stripped) > MAX_BLANKS:  # each piece of the answer searches all held text
             self._say(len(self._held) - len(stripped))
         if self._has_thought:
             self._held = stripped  # the blank lines between thinking and answer belong to neither
@@ -212,7 +214,7 @@ class ThinkingTags:
         return bool(stripped) and not may_go_on
 
     def _read_mark(self, position: int, mark: str) -> bool:
-        """Take a mark at ``position`` of the held text. Returns False if more text is needed."""
+        """Take a mark at ``position`` of the held text. Return False if more text is needed."""
         before, tag = "".join([*self._said, *self._answer, *self._waiting, self._held[:position]]), mark.lower()
         after, self._undecided = self._held[position + len(mark) :], ""
         if tag in ANSWERS.values():
@@ -237,13 +239,13 @@ class ThinkingTags:
         return True
 
     def _say_mark(self, position: int, mark: str) -> bool:
-        """Take the held text up to the end of a mark as the answer's. Returns True: the rest can be read."""
+        """Take the held text up to the end of a mark as the answer's. Return True, because the rest can be read."""
         self._marks += 1
         self._say(position + len(mark))
         return True
 
     def _hold_mark(self, position: int, mark: str) -> bool:
-        """Take the text before a mark as the answer's, and hold the mark. Returns False: more text decides about it."""
+        """Take the text before a mark as the answer's, and hold the mark. Return False, because more text is needed."""
         self._say(position)
         self._undecided = mark
         return False
@@ -274,7 +276,7 @@ class ThinkingTags:
         return False if after.strip() else None
 
     def _take_back(self, position: int) -> None:
-        """Take all text up to ``position`` of the held text as thinking."""
+        """Take all text so far, and the held text up to ``position``, as thinking."""
         self._takes_back |= bool(self._said)  # clients have seen it
         self._thinking += [*self._answer, *self._waiting, self._held[:position]]
         self._held = self._held[position:]
@@ -288,7 +290,7 @@ class ThinkingTags:
         self._has_said_words = self._has_said_words or bool(text.strip())
 
     def _add_passages(self, passages: Sequence[Passage]) -> None:
-        """Add the parts of messages. Words before the first head are thinking if that head begins the answer."""
+        """Add the passages of messages. Words before the first head are thinking if this head begins the answer."""
         channel = self._harmony.first_channel if self._harmony is not None else None
         if channel is not None and self._is_before_harmony:
             self._is_before_harmony = False

@@ -12,9 +12,9 @@ from baton.adapters.models.tool_schemas import ModelTools
 from baton.domain.runs.tool_call import ToolCall, as_object
 
 MAX_UNNAMED = 2_000
-"""Characters after a mark within which a call must name its tool. Text without such a name is shown."""
+"""The number of characters after a mark within which a call must name its tool. Otherwise the mark is text."""
 MAX_LINE_ENDS = 100
-"""Line ends that are held back because a call may follow. All held text is searched at each piece of an answer."""
+"""The number of line ends that are held back because a call may follow. Each piece searches all held text."""
 _OPENING = re.compile("|".join(map(re.escape, sorted(OPENINGS, key=len, reverse=True))), re.IGNORECASE)
 _BEGINNINGS = Beginnings(*OPENINGS)
 _FIRST = re.compile(r"[<\[\n]")
@@ -22,7 +22,7 @@ _FIRST = re.compile(r"[<\[\n]")
 _BARE = re.compile(r"^[ \t]*(?=[{\[f])", re.MULTILINE)
 _BLANKS = re.compile(r"\s+")
 MAX_BARE = 200
-"""Characters of a line, with its blanks, within which a call without a mark must be recognisable."""
+"""The number of characters of a line, with blanks, within which a call without a mark must be recognisable."""
 
 
 class _CallStart(NamedTuple):
@@ -30,11 +30,11 @@ class _CallStart(NamedTuple):
 
     start: int
     length: int
-    """Characters of the mark, and of the line ends before it; 0 for a call without a mark."""
+    """The characters of the mark and of the line ends before it; of a call without a mark, only the line ends."""
     is_sure: bool
-    """False if more text is needed to see a mark."""
+    """Whether a call may begin here for certain; False if more text is needed."""
     is_bare: bool = False
-    """True if the call has no mark."""
+    """Whether the call has no mark."""
 
 
 class WrittenCalls:
@@ -45,26 +45,26 @@ class WrittenCalls:
     """
 
     def __init__(self, tools: ModelTools, *, reads_bare: bool) -> None:
-        """``reads_bare``: calls without a mark are read too. An answer in JSON may look like one."""
+        """With ``reads_bare``, calls without a mark are read too. An answer in JSON may look like such a call."""
         self._tools = tools
         self._reads_bare = reads_bare
         names = "|".join(re.escape(tool.name) for tool in tools.tools)
         self._name = re.compile(rf"(?<![\w-])(?:{names})(?![\w-])") if names else None
         self._held = ""
         self._open: _CallStart | None = None
-        """The mark that the held text begins with."""
+        """The mark at the beginning of the held text."""
         self._call: list[str] | None = None
-        """The text from a mark on that names a tool."""
+        """The text from a mark on, once it names a tool."""
         self._said: list[str] = []
         self._marks = 0
 
     @property
     def holds_call(self) -> bool:
-        """True if text is held back that names a tool."""
+        """Whether text that names a tool is held back."""
         return self._call is not None
 
     def take(self, text: str) -> str:
-        """Return what of ``text``, and of text held back before, is the answer's."""
+        """Add ``text``. Return the answer's text in it and in the text held back before."""
         if self._name is None or not text:
             return text
         if self._call is not None:
@@ -97,12 +97,12 @@ class WrittenCalls:
         self._held, self._open, self._call, self._said = "", None, None, []
 
     def _step(self) -> bool:
-        """Read the held text up to its next mark. Returns False if more text is needed."""
+        """Read the held text up to its next mark. Return False if more text is needed."""
         if self._open is not None:
             return self._look_for_name(self._open)
         span = self._find() if self._marks < MAX_MARKS else None
         if span is None:
-            self._pass_on(self._free_length() if self._marks < MAX_MARKS else len(self._held))
+            self._pass_on(self._count_free() if self._marks < MAX_MARKS else len(self._held))
             return False
         before = self._held[: span.start]
         start = len(before.rstrip("\n"))
@@ -117,8 +117,8 @@ class WrittenCalls:
             self._skip(span)
         return True
 
-    def _free_length(self) -> int:
-        """Return how many characters of the held text begin no mark. Line ends before a call are no text either."""
+    def _count_free(self) -> int:
+        """Return how many characters of the held text are certain to be text. Line ends before a call are not."""
         free = len(self._held) - _BEGINNINGS.length_at_end(self._held)
         return max(len(self._held[:free].rstrip("\n")), free - MAX_LINE_ENDS)
 

@@ -22,14 +22,14 @@ _TEXT_TYPES = re.compile(
 _CONTROLS = re.compile("[\x00-\x07\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f\ufffd]")
 """Characters that are rare in text, and the replacement character."""
 _SAMPLE = 256 * 1024
-"""Characters that decide whether a file is text."""
+"""The number of characters that decide whether a file is text."""
 _PDF_MARK = b"%PDF-"
 _PDF_WITHIN = 1024
-"""Readers accept the mark of a PDF within so many bytes (ISO 32000-1, annex H)."""
+"""The number of bytes within which readers accept the mark of a PDF (ISO 32000-1, annex H)."""
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ENTRY = b"PK\x01\x02"
 _MAX_ENTRIES = 20_000
-"""Entries of an archive that are listed. More would take seconds."""
+"""The maximum number of entries of an archive that is listed. Listing more would take seconds."""
 
 
 class FileKind(StrEnum):
@@ -49,7 +49,7 @@ class FileType:
     kind: FileKind
     mime_type: str
     label: str
-    """The words for it in a sentence, after "it is"."""
+    """The words for the type in a sentence, after "it is"."""
     text: str = ""
     """The content of a text, cut at ``MAX_CHARACTERS``."""
     characters: int = 0
@@ -101,10 +101,10 @@ _IS_OLDER = FileType(FileKind.OTHER, "application/x-ole-storage", "an older Offi
 
 
 def detect_file_type(data: bytes, name: str | None, announced: str | None) -> FileType:
-    """Return what ``data`` is. ``announced`` is a media type, perhaps a wrong one.
+    """Return the type of ``data``. ``announced`` is its media type as announced, which may be wrong.
 
-    It and ``name`` decide the kind of a text, whether an unreadable archive is a damaged Office file, and whether data
-    with the mark of a PDF after its first bytes is one.
+    ``announced`` and ``name`` decide the kind of a text, whether an unreadable archive is a damaged Office file, and
+    whether data with the mark of a PDF after its first bytes is a PDF.
     """
     media_type = MediaType.parse(announced)
     by_mark = _find_by_mark(data)
@@ -112,7 +112,7 @@ def detect_file_type(data: bytes, name: str | None, announced: str | None) -> Fi
         by_mark = _ARCHIVE
     is_late_pdf = by_mark is None and _PDF_MARK in data[:_PDF_WITHIN]
     if is_late_pdf and PDF in (media_type.essence, type_by_name(name or "")):
-        return _IS_PDF  # though all of it may be ASCII
+        return _IS_PDF  # even if all bytes are ASCII
     if by_mark is None:
         by_mark = _detect_text_type(data, media_type, name or "")
     if by_mark is None and is_late_pdf:
@@ -121,7 +121,7 @@ def detect_file_type(data: bytes, name: str | None, announced: str | None) -> Fi
 
 
 def _find_by_mark(data: bytes) -> FileType | None:
-    """Return the type that the first bytes of a file show."""
+    """Return the type that the first bytes of a file show; None if they show none."""
     for mark, marked_type in _MARKS:
         if re.match(mark, data, re.DOTALL):
             return marked_type

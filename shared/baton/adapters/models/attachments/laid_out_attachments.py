@@ -1,4 +1,4 @@
-"""Attachments of messages in the form that a model reads: text, images and documents, or a sentence that names them."""
+"""Attachments of messages in the form that a model gets: text, an image, a document, or a sentence in their place."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from baton_documents.media_types import DOCX, PDF, PPTX, XLSX
 from baton_documents.results import DocumentText
 
 MAX_HELD_BYTES = 32 * 1024 * 1024
-"""Bytes of the images and documents of one request, which are in memory together. Earlier ones are named only."""
+"""The maximum size of one request's images and documents in memory, in bytes. Earlier ones are only named."""
 MAX_READING_SECONDS = 30.0
-"""Time limit of reading the documents of one request. Those left unread are only named."""
+"""The time limit of reading the documents of one request. Unread documents are only named."""
 MAX_TEXT_CHARACTERS = 400_000
 """The largest number of characters of all attachments of a request (about 100,000 tokens)."""
 LEAST_CHARACTERS = 500
 """The least room for the beginning of a longer text. With less room, the text is only named."""
 _CHARACTERS_A_TOKEN = 4
 _AT_ONCE = 4
-"""Uploads that are read at the same time."""
+"""The number of uploads that are read at the same time."""
 _FORMATS = {PDF: DocumentFormat.PDF, DOCX: DocumentFormat.DOCX, PPTX: DocumentFormat.PPTX, XLSX: DocumentFormat.XLSX}
 _ENDINGS = {PDF: ".pdf", DOCX: ".docx", PPTX: ".pptx", XLSX: ".xlsx", "image/jpeg": ".jpg"} | {
     f"image/{suffix}": f".{suffix}" for suffix in ("png", "gif", "webp")
@@ -53,7 +53,7 @@ class TextRoom:
         self._left = min(MAX_TEXT_CHARACTERS, of_model)
 
     def cut(self, text: str) -> str | None:
-        """Return as much of a text as there is room for, or None if there is too little."""
+        """Return as much of a text as there is room for; None if there is too little room."""
         if self._left < min(len(text), LEAST_CHARACTERS):
             return None
         cut = text[: self._left]
@@ -90,7 +90,7 @@ class AttachedFile:
         return Media(kind, self.name, self.type.mime_type, self.data)
 
     def is_document_for(self, profile: ModelProfile, sent: Sequence[Media]) -> bool:
-        """Return whether the model reads this document itself beside what it is ``sent`` of the message already."""
+        """Return whether the model gets this document itself, beside the media of the message that are ``sent``."""
         return (
             self.type.mime_type in profile.documents
             and (profile.max_document_bytes is None or self.size <= profile.max_document_bytes)
@@ -144,10 +144,10 @@ class Attachments:
         return frozenset(file.type.mime_type for file in self._read.values() if isinstance(file, AttachedFile))
 
     async def pieces_of_all(self, contents: Sequence[Content], profile: ModelProfile) -> list[tuple[Piece, ...]]:
-        """Return what the model of ``profile`` gets of each content, in its order. Blank text is left out.
+        """Return the pieces of each content that the model of ``profile`` gets, in order. Blank text is left out.
 
-        An attachment that it cannot get becomes a sentence that names it and the reason. All bounds favour the last
-        contents. Raises the errors of the uploads' store except ``NotFound``.
+        An attachment that the model cannot get becomes a sentence with its name and the reason. All limits favour the
+        last contents. Raises the errors of the uploads' store except ``NotFound``.
         """
         latest_first = contents[::-1]
         async with self._lock:
@@ -182,7 +182,7 @@ class Attachments:
         return AttachedFile.of(part, data, kind)
 
     def _check_bounds(self, file: AttachedFile | str) -> AttachedFile | str:
-        """Return the file, or a sentence if no model gets it or the request holds too many bytes already."""
+        """Return the file, or a sentence in its place if no model gets it or the request would be too large."""
         if isinstance(file, str):
             return file
         if file.type.kind is FileKind.OTHER:
@@ -276,7 +276,7 @@ def explain_omission(word: str, name: str, reason: str) -> str:
 
 
 def _find_image_refusal(profile: ModelProfile, sent: Sequence[Media], size: int = 0) -> str | None:
-    """Return why the model does not get an image beside what it is ``sent`` of the message already."""
+    """Return why the model gets no image beside the media of the message that are ``sent``; None if it gets it."""
     if profile.max_image_bytes is not None and size > profile.max_image_bytes:
         return f"it reads images of at most {profile.max_image_bytes} bytes"
     if not profile.images:

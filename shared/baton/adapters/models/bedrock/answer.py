@@ -38,11 +38,11 @@ class ConverseAnswer(AnswerSoFar):
         self._dropped = request.dropped
         self._blocks = AnswerBlocks()
         self._tagged = -1
-        """The block in whose text tags are looked for; -1 for none."""
+        """The index of the block whose text is searched for tags; -1 for none."""
         self._text_block = 0
-        """The newest block with text."""
+        """The index of the newest block with text."""
         self._held: list[ModelChunk] = []
-        """The newest text. A guardrail may have put it in the place of the answer; only the stream's end says so."""
+        """The newest text. A guardrail may have put it in place of the answer, which only the stream's end shows."""
         self._has_guardrail = "guardrailConfig" in request.body
 
     @property
@@ -51,7 +51,7 @@ class ConverseAnswer(AnswerSoFar):
 
     def end(self) -> Sequence[ModelChunk]:
         """See ``AnswerSoFar``."""
-        chunks = [*self._held, *self._end_of_text()]
+        chunks = [*self._held, *self._end_block()]
         reason = self._require_reason()
         rest, written = self._end_text()
         chunks += rest
@@ -76,7 +76,7 @@ class ConverseAnswer(AnswerSoFar):
         return released
 
     def _read(self, event: StreamEvent) -> list[ModelChunk]:
-        """Return what an event holds. Raises ``TooManyParts``, and the errors of the answer's end."""
+        """Return the chunks of an event. Raises ``TooManyParts``, and the errors of the answer's end."""
         fields = event.fields
         match event.name:
             case "contentBlockStart":
@@ -86,7 +86,7 @@ class ConverseAnswer(AnswerSoFar):
             case "contentBlockDelta" if isinstance(fields.get("delta"), Mapping):
                 return self._take_delta(_read_index(fields), fields["delta"])
             case "contentBlockStop" if _read_index(fields) == self._tagged:
-                return self._end_of_text()
+                return self._end_block()
             case "messageStop":
                 self._stop(fields.get("stopReason"))
             case "metadata":
@@ -101,13 +101,13 @@ class ConverseAnswer(AnswerSoFar):
         if isinstance(reasoning, Mapping):
             thinking = self._to_reasoning(self._blocks.add_reasoning(index, reasoning))
         if isinstance(text, str):
-            chunks = self._end_of_text() if index != self._tagged else []
+            chunks = self._end_block() if index != self._tagged else []
             self._tagged = self._text_block = index
             return [*thinking, *chunks, *self._as_chunks(self._tags.take(self._cut_to_room(text)))]
         return thinking
 
-    def _end_of_text(self) -> list[ModelChunk]:
-        """Return what is left of a block of text. Tags do not span blocks."""
+    def _end_block(self) -> list[ModelChunk]:
+        """Return the rest of a block of text. Tags do not span blocks."""
         chunks = self._as_chunks(self._tags.end()) if self._tagged >= 0 else []
         self._tags, self._tagged = ThinkingTags(), -1
         return chunks
@@ -137,7 +137,7 @@ def _read_index(fields: Mapping[str, Any]) -> int:
 
 
 def _read_usage(reported: object) -> Usage | None:
-    """Return the token counts. What the service calls input leaves out the cached tokens, so they are added."""
+    """Return the token counts. The service's input tokens leave out the cached ones, so these are added."""
     if not isinstance(reported, Mapping):
         return None
     sent, answered = _read_count(reported, "inputTokens"), _read_count(reported, "outputTokens")

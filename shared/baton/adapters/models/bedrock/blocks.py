@@ -1,4 +1,4 @@
-"""The content blocks of an answer, put together from the pieces of a stream."""
+"""The content blocks of an answer, assembled from the pieces of a stream."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from baton.domain.runs.tool_call import ToolCall, as_object
 from baton.domain.text import utf8_size
 
 MAX_BLOCKS = 2_000
-"""Blocks of one answer."""
+"""The maximum number of blocks in one answer."""
 
 
 @dataclass(slots=True)
 class _Block:
-    """A block of one kind: the kind of its first piece."""
+    """A block of text, of reasoning or of a call."""
 
     length: int = 0
     """Characters of text that have been shown."""
@@ -52,7 +52,7 @@ class AnswerBlocks:
     def __init__(self) -> None:
         self._blocks: dict[int, _Block] = {}
         self._calls: dict[int, int] = {}
-        """The place of the newest call under each index. Gateways send all calls under one index."""
+        """The keys of the newest calls' blocks, by index in the stream. Gateways send all calls under one index."""
         self.size = 0
         """Bytes of all pieces but text."""
 
@@ -61,7 +61,7 @@ class AnswerBlocks:
         newest = self._blocks.get(self._calls.get(index, index))
         if newest is not None and (newest.name or newest.length):
             self._calls[index] = max(self._blocks) + 1
-        block = self._block(self._calls.get(index, index))
+        block = self._get_block(self._calls.get(index, index))
         block.is_call = True
         block.call_id, block.name = get_text(call.get("toolUseId")), get_text(call.get("name"))
         self.size += len(block.call_id) + len(block.name)
@@ -70,7 +70,7 @@ class AnswerBlocks:
 
     def add_arguments(self, index: int, piece: Any) -> None:
         """Add a piece of a call's JSON text, or a whole object. Raises ``TooManyParts``."""
-        block = self._block(self._calls.get(index, index))
+        block = self._get_block(self._calls.get(index, index))
         block.is_call = True
         text = piece if isinstance(piece, str) else json.dumps(piece, ensure_ascii=False) if piece is not None else ""
         block.arguments.append(text)
@@ -78,7 +78,7 @@ class AnswerBlocks:
 
     def add_reasoning(self, index: int, piece: Mapping[str, Any]) -> str:
         """Add a piece of reasoning, and return its text. Raises ``TooManyParts``."""
-        block = self._block(index)
+        block = self._get_block(index)
         for pieces, name in ((block.reasoning, "text"), (block.signature, "signature")):
             if isinstance(piece.get(name), str):
                 pieces.append(piece[name])
@@ -90,7 +90,7 @@ class AnswerBlocks:
 
     def note_text(self, index: int, length: int) -> None:
         """Note that a block has shown this many more characters. Raises ``TooManyParts``."""
-        self._block(index).length += length
+        self._get_block(index).length += length
 
     def forget_text(self) -> None:
         """Note that no text so far belongs to the answer."""
@@ -123,7 +123,7 @@ class AnswerBlocks:
                 parts.append(select_reasoning(block.whole_reasoning, profile) or {})
         return [part for part in parts if part]
 
-    def _block(self, index: int) -> _Block:
+    def _get_block(self, index: int) -> _Block:
         block = self._blocks.get(index)
         if block is None:
             if len(self._blocks) >= MAX_BLOCKS:

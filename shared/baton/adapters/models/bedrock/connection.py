@@ -26,7 +26,7 @@ from baton.concurrency.tasks import off_loop
 SERVICE = "bedrock"
 """The service's name in the signature. In the host's name it is ``bedrock-runtime``."""
 MAX_ERROR_BYTES = 64 * 1024
-"""Bytes of an error's body that are read."""
+"""The maximum number of bytes of an error's body that are read."""
 CONNECT_SECONDS = 5.0
 _CONNECTIONS = httpx.Limits(max_connections=1000, max_keepalive_connections=100)
 
@@ -63,7 +63,7 @@ def make_model_url(endpoint: str, model: str, action: str) -> str:
 
 
 class Signer:
-    """A signer of requests to an endpoint. ``make_session`` is called with the first one, and after ``forget``."""
+    """A signer of requests to an endpoint. ``make_session`` is called for the first request, and after ``forget``."""
 
     def __init__(self, region: str, endpoint: str, make_session: Callable[[], CredentialSource]) -> None:
         self._signature = AwsSignature(region, SERVICE, endpoint)
@@ -71,10 +71,10 @@ class Signer:
         self._credentials: Credentials | None = None
         self._lock = threading.Lock()
 
-    async def headers(self, url: str, headers: dict[str, str], body: bytes) -> dict[str, str]:
-        """Return ``headers`` with those that sign a POST of ``body``. Raises ``NoCredentials``.
+    async def sign(self, url: str, headers: dict[str, str], body: bytes) -> dict[str, str]:
+        """Return ``headers`` and the headers that sign a POST of ``body``. Raises ``NoCredentials``.
 
-        ``url`` is exactly the one that is requested: the signature encodes its path a second time.
+        ``url`` is exactly the requested URL. The signature encodes its path a second time.
         """
         credentials = await self._get_credentials()
         return await off_loop(len(body), self._signature.sign, "POST", urlsplit(url).path, headers, body, credentials)
@@ -129,7 +129,7 @@ class BedrockConnection:
         """Return the answer of ``action``, such as ``converse-stream``. Its body is not read: read and close it.
 
         Only connecting has a timeout. Raises ``ProviderFailure`` for everything but an answer with status 200. If the
-        credentials have expired, they are looked for once more.
+        credentials have expired, they are read again and the request is repeated once.
         """
         try:
             return await self._post(model, action, body, accept)
@@ -150,7 +150,7 @@ class BedrockConnection:
         # A compressed answer may be a thousand times larger than its counted bytes.
         plain = {"Accept": accept, "Accept-Encoding": "identity", "Content-Type": "application/json"}
         try:
-            headers = await self._signer.headers(url, plain, body)
+            headers = await self._signer.sign(url, plain, body)
             client = self._get_client()
             request = client.build_request("POST", url, headers=headers, content=body)
             response = await client.send(request, stream=True)
@@ -180,7 +180,7 @@ class BedrockConnection:
 
 
 async def _read_beginning(response: httpx.Response) -> bytes:
-    """Return the first bytes of a body, as far as they come."""
+    """Return the first ``MAX_ERROR_BYTES`` of a body, or fewer if the connection breaks."""
     read = bytearray()
     try:
         async for piece in response.aiter_raw():

@@ -12,11 +12,11 @@ from baton.domain.documents.search import Vector
 from baton.ports.documents.search import EmbeddingPurpose
 
 PARALLEL = 5
-"""Requests at the same time. Models of one text a request are rate limited sooner than others."""
+"""The number of requests at the same time. Models that take one text a request reach rate limits sooner than others."""
 MAX_TEXT_TOKENS = 4_000
-"""Tokens of a text that are embedded, in OpenAI's vocabulary. The models take 8,192 in their own vocabulary."""
+"""The number of tokens of a text that are embedded, in OpenAI's vocabulary. The models' limit is 8,192 of theirs."""
 MAX_CHARACTERS = 50_000
-"""Characters of a text that Amazon's models take."""
+"""The number of characters of a text that Amazon's models take."""
 
 _COHERE_PURPOSES = {EmbeddingPurpose.DOCUMENT: "search_document", EmbeddingPurpose.QUERY: "search_query"}
 _NOVA_PURPOSES = {EmbeddingPurpose.DOCUMENT: "GENERIC_INDEX", EmbeddingPurpose.QUERY: "GENERIC_RETRIEVAL"}
@@ -28,11 +28,11 @@ class BedrockEmbeddingModel:
 
     limits: EmbeddingLimits
     dimensions: tuple[int, ...]
-    """The lengths of vectors that it makes."""
+    """The lengths of vectors that the models return."""
     body: Callable[[Sequence[str], EmbeddingPurpose, int], dict[str, Any]]
     """Returns the request for texts, their purpose, and the length of their vectors."""
     numbers: Callable[[Mapping[str, Any]], Any]
-    """Returns the vectors of an answer unchanged: a list of lists of numbers, if the answer is one."""
+    """Returns the vectors of an answer, which are not validated: a list of lists of numbers if the answer is valid."""
 
 
 def find_embedding_model(name: str) -> BedrockEmbeddingModel | None:
@@ -75,7 +75,7 @@ def _make_cohere_4_body(texts: Sequence[str], purpose: EmbeddingPurpose, dimensi
 
 def _read_cohere_numbers(response: Mapping[str, Any]) -> Any:
     embeddings = response.get("embeddings")
-    # They are an object if the request names types.
+    # The embeddings are an object if the request names types.
     return embeddings.get("float") if isinstance(embeddings, Mapping) else embeddings
 
 
@@ -114,7 +114,7 @@ _FAMILIES = {
         _make_cohere_4_body,
         _read_cohere_numbers,
     ),
-    # It takes 512 tokens. A text of this length may have more; the service cuts it.
+    # The model takes 512 tokens. A text of 2,048 characters may have more; the service cuts it.
     "cohere.embed": BedrockEmbeddingModel(
         EmbeddingLimits(96, 100_000, MAX_TEXT_TOKENS, 2_048, PARALLEL),
         (1024,),

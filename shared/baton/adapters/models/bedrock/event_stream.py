@@ -79,7 +79,7 @@ class EventStream(AsyncIterator[StreamEvent]):
         await self._body.aclose()
 
     async def _read_next_piece(self) -> bytes:
-        """Return the next bytes of the body; none at its end."""
+        """Return the next bytes of the body; empty at its end."""
         while self._position >= len(self._part):
             part = await anext(self._body, None)
             if part is None:
@@ -92,7 +92,7 @@ class EventStream(AsyncIterator[StreamEvent]):
         return piece
 
     async def _read_whole(self, beginning: bytes) -> bytes:
-        """Return a body that is no stream, cut at the longest event."""
+        """Return a body that is not a stream, up to the maximum size of an event."""
         body = bytearray(beginning)
         while len(body) < self._limits.event_bytes and (piece := await self._read_next_piece()):
             body += piece

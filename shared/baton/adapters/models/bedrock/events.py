@@ -1,4 +1,4 @@
-"""The events of an answer: streamed, or made of an answer that came whole."""
+"""The events of an answer, from a stream or from an answer that arrived whole."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ JSON_TYPE = "application/json"
 
 
 async def read_json(response: httpx.Response, limits: StreamLimits) -> Any:
-    """Return the value of a body. Raises ``StreamTooLong``, ``BrokenStream`` and the errors of the connection."""
+    """Return the JSON value of a body. Raises ``StreamTooLong``, ``BrokenStream`` and the errors of the connection."""
     read = bytearray()
     values = ValueCount()
     async for piece in response.aiter_raw():
@@ -34,13 +34,13 @@ async def read_json(response: httpx.Response, limits: StreamLimits) -> Any:
 
 
 WHOLE_LIMITS = StreamLimits(stream_bytes=4 * 1024 * 1024, event_bytes=4 * 1024 * 1024, event_values=100_000)
-"""An answer that is not streamed may be four times the longest one that is passed on."""
+"""The limits of an answer that is not streamed: four times the longest answer that is passed on."""
 
 
 class Events(AsyncIterator[StreamEvent]):
     """The events of a response. Closing them closes its connection.
 
-    Raises ``ProviderFailure`` for an event that is an exception and for a body that is no answer, ``StreamTooLong``.
+    Raises ``StreamTooLong``, and ``ProviderFailure`` for an exception in the stream and a body that is not an answer.
     """
 
     def __init__(self, response: httpx.Response, *, streams: bool) -> None:
@@ -65,7 +65,7 @@ class Events(AsyncIterator[StreamEvent]):
         if self._stream is not None and self._whole is None:
             try:
                 return await anext(self._stream, None)
-            except NoEventStream as other:  # a gateway answers whole
+            except NoEventStream as other:  # a gateway sent the answer whole
                 self._whole = iter(_list_events(_read_whole_answer(other)))
         if self._whole is None:
             self._whole = iter(_list_events(await self._read_answer()))
@@ -87,7 +87,7 @@ class Events(AsyncIterator[StreamEvent]):
 
 
 def _read_whole_answer(other: NoEventStream) -> Mapping[str, Any]:
-    """Return the answer that came in place of an event stream. Raises ``NoEventStream`` if it is none."""
+    """Return the answer that arrived in place of an event stream. Raises ``NoEventStream`` if it is not an answer."""
     answer = load_json(other.body)
     if not isinstance(answer, Mapping) or "output" not in answer:
         raise other

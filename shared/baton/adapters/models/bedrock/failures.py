@@ -34,9 +34,9 @@ _STATUS = {
 """The statuses of errors by their names, in lower case. AWS sends an exceeded quota with status 400."""
 _EXPIRED = ("expiredtoken", "expiredtokenexception")
 _ACCOUNT = ("on-demand throughput", "data retention mode", "not authorized to perform", "access to the model")
-"""Texts of refusals with status 400 or 403 whose cause only an operator can mend."""
+"""Texts of refusals with status 400 or 403 whose cause only an operator can fix."""
 _AGREEMENT = "mpagreementbeingcreated"
-"""The first use of a model subscribes to it, which takes up to 15 minutes."""
+"""A word of the error while AWS subscribes to a model after its first use, for up to 15 minutes."""
 
 _FIELD = (
     re.compile(r"extraneous key \[([\w.]+)\]"),
@@ -100,7 +100,7 @@ def read_streamed_failure(event: StreamEvent) -> ProviderFailure:
 
 
 def make_broken_failure(error: httpx.HTTPError | BrokenStream | NoCredentials) -> ProviderFailure:
-    """Return the failure of a request without an answer, or with something that is not one."""
+    """Return the failure of a request that got no answer, or none that can be read."""
     name = type(error).__name__
     if isinstance(error, NoCredentials):
         return ProviderFailure(name, status=403, text=str(error))
@@ -127,7 +127,7 @@ def _make_failure(name: str, fields: Mapping[str, Any], status: int | None) -> P
 
 
 def _find_setting_name(text: str) -> str:
-    """Return the profile's name for the field that the text is about; empty if it names none."""
+    """Return the profile's name for the field that the text is about; empty if the text names no field."""
     if "prompt caching" in text:
         return "cache_point"
     for pattern in _FIELD:

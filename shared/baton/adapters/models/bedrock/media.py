@@ -13,10 +13,10 @@ Block = dict[str, Any]
 """A content block in its JSON form."""
 
 MAX_IMAGES = 20
-"""Images of one message. This limit and the next ones are AWS's, for all models."""
+"""The maximum number of images in one message. AWS sets this limit and the next ones for all models."""
 MAX_IMAGE_BYTES = 3_750_000
 MAX_IMAGE_PIXELS = 8_000
-"""The longest width or height."""
+"""The maximum width and height, in pixels."""
 MAX_DOCUMENTS = 5
 MAX_DOCUMENT_BYTES = 4_500_000
 
@@ -54,7 +54,7 @@ class MessageMedia:
         self._sent = Counter[MediaKind]()
 
     def blocks(self, media: Media) -> list[Block]:
-        """Return the blocks of an attachment: itself, or a sentence that says why it is left out."""
+        """Return the blocks of an attachment, or of a sentence that says why it is left out."""
         if media.data is None:
             return [{"text": f"[Image {media.name} at {media.url}]"}]  # Converse fetches nothing from the web
         refusal = self._find_refusal(media, media.data)
@@ -71,18 +71,18 @@ class MessageMedia:
 
     def _find_refusal(self, media: Media, data: bytes) -> str | None:
         """Return why the service does not take an attachment; None if it does."""
-        formats, most, most_bytes = _LIMITS[media.kind]
+        formats, max_count, max_bytes = _LIMITS[media.kind]
         if media.mime_type not in formats:
             return f"the model does not read {media.mime_type or 'its format'}"
         if not data:
             return "it is empty"
-        if len(data) > most_bytes:
-            return f"it is larger than {most_bytes / 1_000_000:g} MB"
+        if len(data) > max_bytes:
+            return f"it is larger than {max_bytes / 1_000_000:g} MB"
         size = read_image_size(data) if media.kind is MediaKind.IMAGE else None
         if size is not None and max(size) > MAX_IMAGE_PIXELS:
             return f"it has more than {MAX_IMAGE_PIXELS} pixels in one direction"
-        if self._sent[media.kind] == most:
-            return f"the model takes {most} {media.kind}s in a message"
+        if self._sent[media.kind] == max_count:
+            return f"the model takes {max_count} {media.kind}s in a message"
         return None
 
 

@@ -23,14 +23,14 @@ def is_allowed_after(block: Block, profile: ModelProfile) -> bool:
     if "cachePoint" in block or "reasoningContent" in block:
         return False
     if "document" in block:
-        return bool(block["document"]["format"] == "pdf")  # others are moved to the front of the message
+        return bool(block["document"]["format"] == "pdf")  # other documents are moved to the front of the message
     return "toolResult" not in block or profile.further.get("cache_after_results") != "no"
 
 
 def remove_excess_cache_points(contents: Sequence[list[Block]], limit: int) -> bool:
     """Remove cache points from the lists of blocks until ``limit`` are left. Return whether any are left.
 
-    Half of those that stay are the oldest, whose prefixes change least, and the other half the newest.
+    Half of the remaining cache points are the oldest, whose prefixes change least, and half are the newest.
     """
     points = [(content, block) for content in contents for block in content if "cachePoint" in block]
     if len(points) > limit:
@@ -41,7 +41,7 @@ def remove_excess_cache_points(contents: Sequence[list[Block]], limit: int) -> b
 
 
 GO_ON = "[Please go on.]"
-"""The user's message after an answer of the model, which models refuse as the last message."""
+"""The user's message after a last answer of the model, because models refuse an answer as the last message."""
 NO_RESULT = "(The tool gave no result.)"
 CACHE_POINT: Block = {"cachePoint": {"type": "default"}}
 
@@ -55,7 +55,7 @@ class ConverseMessages:
         """Roles alternate, and the first and the last message are the user's."""
         self._tools = tools
         self._profile = profile
-        self._marks = profile.cache is CacheHints.POINTS and "cache_point" not in profile.dropped
+        self._adds_cache_points = profile.cache is CacheHints.POINTS and "cache_point" not in profile.dropped
         self._media = MessageMedia(1)
         self._call_ids: set[str] = set()
         self._unanswered: dict[str, str] = {}
@@ -101,7 +101,7 @@ class ConverseMessages:
         return self._extend("user", blocks)
 
     def _extend(self, role: str, blocks: Sequence[Block]) -> bool:
-        """Add the blocks to the last message if it is of that role, otherwise to a new one."""
+        """Add the blocks to the last message of this role, or to a new one. Return whether there are any."""
         if blocks and self._last_role != role:
             self.messages.append({"role": role, "content": []})
         if blocks:
@@ -109,7 +109,7 @@ class ConverseMessages:
         return bool(blocks)
 
     def _make_unique(self, call_id: str) -> str:
-        """Return an id that no earlier call of the request has: some models count from the start in each answer."""
+        """Return an id that no earlier call of the request has, because some models use the same ids in each answer."""
         unique, number = call_id, 2
         while unique in self._call_ids:
             unique, number = f"{call_id[:56]}.{number}", number + 1
@@ -117,7 +117,7 @@ class ConverseMessages:
         return unique
 
     def _answer_all(self) -> None:
-        """Give each call without a result one that says so: the service refuses a call alone."""
+        """Add a result to each call that has none, because the service refuses a call without a result."""
         for call_id in self._unanswered.values():
             self._extend(
                 "user", [self._make_result_block(LaidMessage(Role.TOOL, (NO_RESULT,), is_error=True), call_id)]
@@ -132,7 +132,7 @@ class ConverseMessages:
         return {"toolResult": result}
 
     def _mark(self, content: list[Block], message: LaidMessage) -> None:
-        if self._marks and message.ends_prefix and content and is_allowed_after(content[-1], self._profile):
+        if self._adds_cache_points and message.ends_prefix and content and is_allowed_after(content[-1], self._profile):
             content.append(dict(CACHE_POINT))
 
 
@@ -163,9 +163,9 @@ def _make_answer_blocks(message: LaidMessage, tools: ModelTools) -> list[Block]:
 
 
 def select_reasoning(reasoning: Mapping[str, Any], profile: ModelProfile) -> Block | None:
-    """Return a block of reasoning as it goes back; None if the model would refuse it.
+    """Return the block of reasoning that is sent back; None if the model would refuse it.
 
-    Anthropic's models refuse a text without its signature, and all others a text with one.
+    Anthropic's models refuse a text without its signature. All other models refuse a text with a signature.
     """
     if "redactedContent" in reasoning:
         return {REASONING: {"redactedContent": reasoning["redactedContent"]}}

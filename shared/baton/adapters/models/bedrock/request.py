@@ -17,9 +17,9 @@ from baton.ports.agents.chat_model import ModelSettings
 
 MAX_METADATA_PAIRS = 16
 MAX_METADATA = 256
-"""Characters of a name and of a value. AWS refuses a request that exceeds one of the two limits."""
+"""The maximum length of a name and of a value, in characters. AWS refuses requests that exceed one of both limits."""
 OWN_FIELDS = frozenset({"performanceConfig", "promptVariables", "serviceTier", "additionalModelResponseFieldPaths"})
-"""Fields of a request that an agent's settings may set. Their other fields are passed on to the model."""
+"""Fields of a request that an agent's settings may set. Other fields in settings are passed on to the model."""
 KEPT_FIELDS = frozenset(
     {"guardrailConfig", "inferenceConfig", "messages", "modelId", "outputConfig", "requestMetadata", "system"}
     | {"toolConfig"}
@@ -47,19 +47,19 @@ class BedrockGuardrail:
 
 @dataclass(frozen=True, slots=True)
 class ConverseRequest:
-    """A request, and what it holds and lacks."""
+    """A request, its optional parts, and the settings that it leaves out."""
 
     body: dict[str, Any]
     sent: SentFeatures
     dropped: tuple[str, ...]
     """Settings of the agent that the model does not take."""
     streams: bool
-    """True if the answer is streamed. Some models do not stream answers to requests with tools."""
+    """Whether the answer is streamed. Some models do not stream answers to requests with tools."""
 
 
 @dataclass(slots=True)
 class _Draft:
-    """The sources of a request's parts. Whatever makes a part adds to ``dropped``."""
+    """The sources of a request's parts. Functions that make a part add the settings that they drop to ``dropped``."""
 
     settings: ModelSettings
     profile: ModelProfile
@@ -118,7 +118,7 @@ def _make_draft(settings: ModelSettings, tools: ModelTools, profile: ModelProfil
     if thinking is None:
         draft.dropped.add("reasoning_effort")
     if max_tokens is None and most is not None:
-        # What Bedrock assumes for Anthropic's models is less than they can say, and thinking counts against it.
+        # Bedrock's default for Anthropic's models is less than they can write, and thinking counts against it.
         draft.max_output = max(most, draft.thinking.budget + ROOM_FOR_ANSWER) if draft.thinking.budget else most
     return draft
 
@@ -240,9 +240,9 @@ def _make_strict(schema: Any) -> Any:
 
 LEVELS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 BUDGETS = {"minimal": 1_024, "low": 2_048, "medium": 10_000, "high": 16_384, "xhigh": 32_768, "max": 32_768}
-"""Tokens of thinking by effort, for models that take a number. 1,024 is the least."""
+"""Tokens of thinking by effort, for models that take a number. The minimum is 1,024."""
 ROOM_FOR_ANSWER = 4_096
-"""Tokens that an answer has besides a budget, which counts against its limit."""
+"""Tokens for an answer besides the budget of thinking, which counts against the answer's limit."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from baton.domain.runs.provider_parts import Replay
 from baton.ports.agents.chat_model import ModelSettings
 
 MAX_ADAPTATIONS = 8
-"""The most changes of one request. Each costs a refused request."""
+"""The maximum number of changes of one request. Each costs a refused request."""
 _LIMITS = ("max_completion_tokens", "max_tokens")
 _THINKING = ("reasoning_content",)
 """Fields that some endpoints want in every earlier answer, even if no answer had them."""
@@ -39,7 +39,7 @@ def adapt_form(
     quotes from the ``sent`` request ask for a change, the change holds for this request only and is not learned.
     """
     if failure.status == 413 and sent.has_media:
-        return _without_media(form, sent.media_kinds, for_now=True)
+        return _without_media(form, sent.media_kinds, is_temporary=True)
     if not failure.is_refusal and not failure.may_be_refusal:
         return None
     if failure.status in (401, 403) and isinstance(failure.error, ModelMisconfigured):
@@ -60,7 +60,7 @@ def adapt_form(
     if sent.has_parts and form.sends_parts and not was_guess:
         return replace(form, sends_parts=False)
     is_file_at_fault = bool(rules.BAD_MEDIA.search(refusal.words))
-    return _without_media(form, sent.media_kinds, for_now=is_file_at_fault) if sent.has_media else None
+    return _without_media(form, sent.media_kinds, is_temporary=is_file_at_fault) if sent.has_media else None
 
 
 def _change(form: RequestForm, refusal: RefusalText, sent: SentFeatures, settings: ModelSettings | None) -> Change:
@@ -76,7 +76,7 @@ def _change(form: RequestForm, refusal: RefusalText, sent: SentFeatures, setting
 
 
 def _limit_to_request(form: RequestForm, changed: Change) -> Change:
-    """Return the changed form, whose new facts hold for this request only."""
+    """Return the changed form with its new facts limited to this request."""
     if changed is None:
         return None
     names = (field.name for field in fields(ModelProfile))
@@ -136,7 +136,7 @@ def _adapt_parts(form: RequestForm, refusal: RefusalText, sent: SentFeatures, se
 
 
 def _list_member_names(name: str, value: Any) -> Iterator[str]:
-    """Yield the name of a field, and those of its members at any depth."""
+    """Yield the name of a field, and the names of its members at any depth."""
     yield name
     members = value.items() if isinstance(value, Mapping) else ()
     for member, inner in members:
@@ -173,8 +173,8 @@ def _adapt_field(form: RequestForm, refusal: RefusalText, sent: SentFeatures, se
     if not names and "reasoning_effort" in candidates and rules.EFFORT_REFUSED.search(words):
         names = ["reasoning_effort"]
     if names:
-        # The first name is the refused field's: later ones may be a cause or a remedy. If several names begin there,
-        # the longest is meant.
+        # The first name is that of the refused field. Later names may be a cause or a remedy. If several names begin at
+        # the same position, the longest is meant.
         return _refuse(form, refusal, [min(names, key=lambda name: (refusal.position_of(name), -len(name)))], settings)
     return None
 
@@ -226,15 +226,16 @@ def _drop_media(form: RequestForm, refusal: RefusalText, sent: SentFeatures, set
     kinds = set(sent.media_kinds)
     if names_images != names_files:
         kinds &= {MediaKind.IMAGE if names_images else MediaKind.DOCUMENT}
-    for_now = rules.BAD_MEDIA.search(words) is not None
+    is_file_at_fault = rules.BAD_MEDIA.search(words) is not None
     # The named kind may not be in the request, or be left out already: then the other kind is at fault.
-    return _without_media(form, kinds, for_now=for_now) or _without_media(form, sent.media_kinds, for_now=for_now)
+    changed = _without_media(form, kinds, is_temporary=is_file_at_fault)
+    return changed or _without_media(form, sent.media_kinds, is_temporary=is_file_at_fault)
 
 
-def _without_media(form: RequestForm, kinds: Collection[MediaKind], *, for_now: bool) -> Change:
-    """Return the form without these kinds of media; None if it sends none of them already.
+def _without_media(form: RequestForm, kinds: Collection[MediaKind], *, is_temporary: bool) -> Change:
+    """Return the form without these kinds of media; None if the form sends none of them already.
 
-    If ``for_now``, the change holds for this request only.
+    If ``is_temporary``, the change holds for this request only.
     """
     facts: dict[str, Any] = {}
     if MediaKind.IMAGE in kinds and form.profile.images:
@@ -244,6 +245,5 @@ def _without_media(form: RequestForm, kinds: Collection[MediaKind], *, for_now: 
     changed = form.with_facts(**facts)
     if changed is None:
         return None
-    return replace(
-        changed, temporary_facts=form.temporary_facts | facts.keys() if for_now else form.temporary_facts - facts.keys()
-    )
+    temporary = form.temporary_facts
+    return replace(changed, temporary_facts=temporary | facts.keys() if is_temporary else temporary - facts.keys())

@@ -18,10 +18,11 @@ from baton.domain import errors
 MAX_BACKOFF_SECONDS = 8.0
 MAX_RETRY_AFTER_SECONDS = 20.0
 MAX_TEXT = 2_000
-"""Characters of a provider's text that are read."""
+"""The maximum number of characters of a provider's text that are read."""
 MAX_LOGGED = 500
-"""Characters of it that are logged."""
+"""The maximum number of characters of a provider's text that are logged."""
 MAX_NESTING = 6
+"""The maximum depth at which an error is searched for in a body."""
 _STATUSES = ("code", "status", "statusCode", "status_code")
 """Fields of an error with an HTTP status."""
 
@@ -58,7 +59,7 @@ class ProviderFailure(Exception):
     retry_after: float | None = None
     """Seconds that the endpoint asks to wait before a retry."""
     is_final: bool = False
-    """True if the endpoint says that a retry is useless."""
+    """Whether the endpoint says that a retry is useless."""
     request_id: str | None = None
 
     @classmethod
@@ -104,12 +105,12 @@ class ProviderFailure(Exception):
 
     @property
     def is_refusal(self) -> bool:
-        """True if the endpoint refused this request, so that another form of it may be taken."""
+        """Whether the endpoint refused this request, but may accept another form of it."""
         return self.kind is FailureKind.ANSWER and isinstance(self.error, errors.ModelRefused)
 
     @property
     def may_be_refusal(self) -> bool:
-        """True if its status means an outage but its text may be about the request (llama.cpp, vLLM).
+        """Whether the status means an outage, but the text may be about the request (llama.cpp, vLLM).
 
         An error of a gateway, or one that asks to try again, counts as an outage even if it quotes the request.
         """
@@ -151,12 +152,12 @@ class ProviderFailure(Exception):
         """Return the log fields, without ``secret``."""
         fields: dict[str, object] = {"failure": self.name}
         if self.kind is FailureKind.ANSWER:
-            code, kind = (_without(secret, text)[:MAX_LOGGED] or None for text in (self.code, self.type))
+            code, kind = (_redact(secret, text)[:MAX_LOGGED] or None for text in (self.code, self.type))
             fields |= {"provider_code": code, "provider_type": kind}
         if self.status is not None:
             fields |= {"http_status": self.status, "provider_request_id": self.request_id}
-        # Before it is cut: a part of a key is a secret too.
-        return fields | {"text": _without(secret, self.text)[:MAX_LOGGED]}
+        # The secret is removed before the text is cut, because a part of a key is a secret too.
+        return fields | {"text": _redact(secret, self.text)[:MAX_LOGGED]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +217,7 @@ def _is_misconfigured(words: str) -> bool:
 
 
 def _read_wait_seconds(text: str) -> float | None:
-    """Return the seconds that a text says to wait."""
+    """Return the seconds that a text says to wait; None if it names none."""
     match = wordings.WAIT.search(text.lower())
     if match is None:
         return None
@@ -226,7 +227,7 @@ def _read_wait_seconds(text: str) -> float | None:
     return 3600 * float(match["hours"] or 0) + 60 * float(match["minutes"] or 0) + seconds
 
 
-def _without(secret: str, text: str) -> str:
+def _redact(secret: str, text: str) -> str:
     return text.replace(secret, "***") if secret else text
 
 
@@ -237,7 +238,7 @@ def _to_text(value: object) -> str:
 
 
 def write_json_text(value: Any) -> str:
-    """Return a value as JSON, cut at ``MAX_TEXT``; empty if it has no such text."""
+    """Return a value as JSON, cut at ``MAX_TEXT``; empty if it has no JSON form."""
     try:
         return json.dumps(value, ensure_ascii=False, default=str)[:MAX_TEXT]
     except (ValueError, RecursionError):
@@ -262,7 +263,7 @@ def read_retry_after(headers: Mapping[str, str]) -> float | None:
         return seconds
     try:
         return max(0.0, (parsedate_to_datetime(header).astimezone(UTC) - datetime.now(UTC)).total_seconds())
-    except (ValueError, OverflowError):  # no date, or one beyond the last year
+    except (ValueError, OverflowError):  # not a date, or a date beyond the last year
         return None
 
 

@@ -1,7 +1,7 @@
-"""A refusal as rules read it: without the words of the request that it quotes.
+"""A refusal as rules read it: without its quotations from the request.
 
-Endpoints quote what they refuse: names of tools and of their properties, values, texts. Users and tenants write these,
-so that they could otherwise write what is learned about the model.
+Endpoints quote what they refuse: names of tools and of their properties, values, texts. Users and tenants write these
+words, and could otherwise decide what is learned about the model.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _PLACES = {
 _IN_SCHEMA = re.compile(r"schema for function|function_declarations|input_schema|tools[.\[]\d")
 """Signs that a refusal is about a schema, in which properties may have the names of fields."""
 RUN = 3
-"""Successive words that count as a quotation if a refusal and its request have them in common."""
+"""The number of successive words that count as a quotation if a refusal and its request have them in common."""
 _NAMING = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 """Keywords of JSON Schema whose members have names that the author chose."""
 _VOCABULARY = KEYWORDS | _NAMING | {"$id", "$ref", "description", "enum", "items", "required", "type"}
 _WORD = re.compile(r"\w+")
 _QUOTED = re.compile(r"(['\"`])(.{2,200}?)\1")
 _EDGE = r"['\"`()\[\]{}.,:=/]"
-"""A mark that stands beside a quoted word."""
+"""A mark beside a quoted word."""
 
 
 class _Part(Enum):
@@ -57,11 +57,11 @@ class RequestWords:
 
     @classmethod
     def of(cls, body: Any) -> RequestWords:
-        """Return the texts of a request's body that are no words of its API."""
+        """Return the texts of a request's body that are not words of its API."""
         return cls(frozenset(_list_texts(body)))
 
     def cut_out_of(self, text: str) -> str:
-        """Return ``text``, which is in lower case, without what it quotes of the request."""
+        """Return ``text``, which is in lower case, without its quotations from the request."""
         for quoted in sorted(
             (words for words in self.texts if len(words) > 1 and words in text), key=len, reverse=True
         ):
@@ -114,13 +114,13 @@ def _list_texts(body: Any) -> Iterable[str]:
 
 
 def measure_content(sent: SentFeatures) -> int:
-    """Return about how many characters ``RequestWords`` looks at in a request."""
+    """Return the approximate number of characters in a request that ``RequestWords`` reads."""
     return sum(map(len, _list_texts(sent.body)))
 
 
 @dataclass(frozen=True, slots=True)
 class RefusalText:
-    """A refusal in lower case, without what it quotes of the request."""
+    """A refusal in lower case, without its quotations from the request."""
 
     status: int | None
     code: str
@@ -130,7 +130,7 @@ class RefusalText:
 
     @classmethod
     def of(cls, failure: ProviderFailure, words: RequestWords) -> RefusalText:
-        """Read a failure, and cut the ``words`` of its request out."""
+        """Return the refusal of a failure, without the ``words`` of its request."""
         code = f"{failure.code} {failure.type}".lower()
         return cls(failure.status, code, failure.param.lower(), words.cut_out_of(failure.text.lower()))
 
@@ -141,21 +141,21 @@ class RefusalText:
 
     @property
     def topic(self) -> Topic | None:
-        """The place that it names; None if it names none, or an optional field."""
+        """The place of the request that ``param`` names; None without one, or if it is an optional field."""
         return _PLACES.get(self._root)
 
     def is_about(self, topic: Topic) -> bool:
-        """Return whether it may be about this place of the request."""
+        """Return whether the refusal may be about this place of the request."""
         return self.topic in (None, topic)
 
     def marks(self, name: str) -> bool:
-        """Return whether its ``param`` is a field, or a member of it."""
+        """Return whether ``param`` is a field, or a member of the field."""
         if not self.param or self.topic is not None:
             return False
         return re.fullmatch(rf"(.*\.)?{_make_field_pattern(name)}", self.param) is not None or self._root == name
 
     def names(self, name: str) -> bool:
-        """Return whether it names a field: by ``param``, or in its text as code does."""
+        """Return whether the refusal names a field: by ``param``, or in its text as code does."""
         if self.marks(name):
             return True
         return self.topic is None and not _IN_SCHEMA.search(self.text) and self.mentions(name)
@@ -168,11 +168,11 @@ class RefusalText:
         return is_quoted or "_" in name or COMPLAINT.search(self.words) is not None
 
     def refers_to(self, name: str) -> bool:
-        """Return whether it names a field of the messages."""
+        """Return whether the refusal names a field of the messages."""
         return self.mentions(name) or re.search(rf"(^|\W){_make_field_pattern(name)}($|\W)", self.param) is not None
 
     def position_of(self, name: str) -> int:
-        """Return the position at which its text names a field: -1 if ``param`` does, the end if neither does."""
+        """Return the position at which the text names a field; -1 if ``param`` does, the end if neither does."""
         if re.search(rf"(^|\.){_make_field_pattern(name)}($|[.\[])", self.param):
             return -1
         match = re.search(rf"(?<![\w.]){_make_field_pattern(name)}(?!\w)", self.text)

@@ -1,4 +1,4 @@
-"""The form in which a request is sent, and what it holds."""
+"""The form in which a request is sent, and its optional parts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class RequestForm:
 
     profile: ModelProfile
     sends_parts: bool = True
-    """True if opaque parts go back. They are left out for one request whose parts the endpoint does not accept."""
+    """Whether opaque parts are sent back. They are left out of a request whose parts the endpoint does not accept."""
     refused_apis: frozenset[Api] = frozenset()
     """The APIs over which the endpoint has refused this request."""
     refused_limits: frozenset[str] = frozenset()
@@ -46,15 +46,15 @@ class SentFeatures:
     """The optional parts of a request, which an endpoint may refuse."""
 
     fields: Collection[str] = ()
-    """The names of its optional fields."""
+    """The names of the request's optional fields."""
     has_tools: bool = False
     has_media: bool = False
     media_kinds: Collection[MediaKind] = tuple(MediaKind)
-    """The kinds that its media may have."""
+    """The kinds that the request's media may have."""
     has_parts: bool = False
     withheld: Mapping[str, Any] = field(default_factory=dict)
-    """Fields that the endpoint has sent in its answers, and that not all of these have in the request."""
+    """Fields that the endpoint has sent in its answers, but that not all of its answers have in the request."""
     has_schema: bool = False
-    """True if the agent declares an answer schema."""
+    """Whether the agent declares an answer schema."""
     body: Any = field(default=None, repr=False)
     """The whole request as JSON values."""

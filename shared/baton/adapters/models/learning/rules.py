@@ -2,7 +2,7 @@
 
 A refusal that names a field of the request needs no row: ``adaptation`` reads it by structure. Rows are for facts
 without a name in a request: the order of roles, the ids of calls, kinds of files. Each has facts of the profile and the
-words that ask for them; rows apply in their order, and one whose facts are known already is passed over.
+words that ask for them. Rows apply in order. A row whose facts are known already is passed over.
 
 Sources: see ``profile_table`` and ``wordings``.
 """
@@ -37,7 +37,7 @@ class RefusalRule:
     """Facts that the profile must have already, because the words may also ask for these."""
     topic: Topic = Topic.MESSAGES
     is_met: Callable[[SentFeatures], bool] = lambda sent: True
-    """Whether the request holds what the facts are about."""
+    """Returns whether the request has the parts that the facts are about."""
 
 
 _NO_SYSTEM = {"system": SystemPlace.USER, "alternates": True, "user_first": True}
@@ -141,7 +141,7 @@ propertyNames readOnly then title unevaluatedItems unevaluatedProperties uniqueI
 KEYWORDS = frozenset(_KEYWORDS.split())
 """Keywords of JSON Schema that endpoints refuse in the schemas of tools."""
 ENGLISH = frozenset({"contains", "default", "deprecated", "else", "examples", "if", "not", "then", "title"})
-"""Keywords that are words of sentences too, so that they count between quotation marks only."""
+"""Keywords that are also words of English. They count only between quotation marks."""
 
 VALUE_CODES = join_patterns(
     r"invalid_value", r"literal_error", r"\benum\b", r"(?:less|greater)_than", r"(?:above_max|below_min)imum?_value"
@@ -152,9 +152,9 @@ VALUES = join_patterns(
     r"(?:must be|expected|should be|valid|allowed|one of).{0,20}(?:one of|values|options|between|less|greater|at most)",
     r"too large|at most \d|too high|maximum|exceed|out of range|(?:less|greater) than|[<>≤≥]=? ?\d",
 )
-"""An endpoint refuses a value, and says which ones it takes."""
+"""An endpoint refuses a value, and names the values that it takes."""
 ONLY_DEFAULT = join_patterns(r"only the default", r"only \S*1 is (?:supported|allowed)", r"only \S+=1\b")
-"""It takes the field with one value only, that of a request without it."""
+"""An endpoint takes only the default value of a field."""
 
 LIMIT_TOO_LARGE = join_patterns(
     r"max_(?:completion_|output_)?tokens.{0,60}(?:too large|at most|exceed|maximum|less than|> \d)",

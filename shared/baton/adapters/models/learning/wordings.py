@@ -10,7 +10,7 @@ import re
 
 
 def join_patterns(*expressions: str) -> re.Pattern[str]:
-    """Return the pattern of what any of the expressions matches."""
+    """Return a pattern that matches where any of the expressions does."""
     return re.compile("|".join(f"(?:{expression})" for expression in expressions))
 
 

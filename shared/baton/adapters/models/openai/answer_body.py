@@ -32,28 +32,28 @@ class AnswerValue:
     """A JSON value of an answer."""
 
     value: Any
-    """A value with content: none is null or empty."""
+    """The value, which is never null or empty."""
     name: str = ""
     """The event's name, which few endpoints send."""
     is_streamed: bool = True
-    """False if the body is no event stream, but a JSON text or lines of JSON."""
+    """Whether the body is an event stream, and not a JSON text or lines of JSON."""
 
 
 class AnswerBody(AsyncIterator[AnswerValue]):
     """The values in the body of ``response``.
 
-    The content decides how it is read, because gateways put any content type on it. Besides event streams
-    (https://html.spec.whatwg.org/multipage/server-sent-events.html) it takes streams that begin with a byte order mark,
-    that have no empty lines between their events or none at the end, a JSON text, and lines of JSON.
+    The content decides how the body is read, because gateways send any content type. It may be an event stream
+    (https://html.spec.whatwg.org/multipage/server-sent-events.html), even one that begins with a byte order mark or
+    lacks empty lines between its events or at its end. It may also be a JSON text, or lines of JSON.
 
-    Raises ``ProviderFailure`` for a broken connection, for a body that is no answer and for events that are no JSON,
-    and ``StreamTooLong`` for an event of many lines beyond ``limits``. An event that the end of the body cuts is left
-    out.
+    Raises ``ProviderFailure`` for a broken connection, for a body that is not an answer and for events that are not
+    JSON, and ``StreamTooLong`` for an event of many lines beyond ``limits``. An event that the end of the body cuts is
+    left out.
     """
 
     def __init__(self, response: httpx.Response, limits: StreamLimits) -> None:
         self.has_end_mark = False
-        """True once the mark ``[DONE]`` has arrived."""
+        """Whether the mark ``[DONE]`` has arrived."""
         self._response = response
         self._limits = limits
         self._meter: StreamMeter | None = None
@@ -64,12 +64,12 @@ class AnswerBody(AsyncIterator[AnswerValue]):
         self._problem: Exception | None = None
         """The error to raise after the ready events."""
         self._is_stream: bool | None = None
-        """None until a line shows whether the body is an event stream."""
+        """Whether the body is an event stream; None until a line shows it."""
         self._name = ""
         self._data: list[str] = []
         """The lines of data of the current event, or all lines of a JSON text."""
         self._first: AnswerValue | None = None
-        """The event in the first of these lines, if that line alone is one."""
+        """The event in the first of these lines, if this line alone is a complete event."""
 
     async def __anext__(self) -> AnswerValue:
         while not self._ready:
@@ -132,7 +132,7 @@ class AnswerBody(AsyncIterator[AnswerValue]):
 
     def _take_field(self, line: bytes) -> None:
         field = _FIELD.match(line)
-        if field is None and line.startswith(b"{"):  # some servers send an error as it is
+        if field is None and line.startswith(b"{"):  # some servers send an error without ``data:``
             self._dispatch()
             self._data, self._name = [line.decode("utf-8", "replace")], ""
             self._dispatch()
@@ -141,7 +141,7 @@ class AnswerBody(AsyncIterator[AnswerValue]):
             return
         value = line[field.end() :].removeprefix(b" ").decode("utf-8", "replace")
         is_mark = field[1] == b"data" and value.strip(' "').lower().startswith("[done]")
-        # Some servers put no empty line between the events, so data that is complete ends where more begins.
+        # Some servers put no empty line between events, so the next data or event ends data that is complete.
         if self._data and (is_mark or field[1] == b"event" or self._is_complete()):
             self._dispatch()
         if field[1] == b"event":
@@ -161,7 +161,7 @@ class AnswerBody(AsyncIterator[AnswerValue]):
         self._data.append(text)
 
     def _is_complete(self) -> bool:
-        """Return whether the first line of data is an event by itself. More lines are read as one event."""
+        """Return whether the first line of data is an event by itself. Several lines are read as one event."""
         if len(self._data) > 1:
             return False
         with suppress(ValueError, RecursionError):
@@ -169,7 +169,7 @@ class AnswerBody(AsyncIterator[AnswerValue]):
         return self._first is not None
 
     def _dispatch(self) -> None:
-        """End the current event."""
+        """End the current event, and add its value to the ready ones."""
         data, name, first = self._data, self._name, self._first
         self._data, self._name, self._first, self._meter = [], "", None, None
         if first is None or name:
@@ -215,7 +215,7 @@ class AnswerBody(AsyncIterator[AnswerValue]):
 
 
 def _read_error_text(text: str) -> Any:
-    """Return the value of an event that is called an error, which is often no JSON."""
+    """Return the value of an event with the name ``error``, whose data is often not JSON."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

@@ -24,11 +24,11 @@ from baton.domain.text import utf8_size
 from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk
 
 MAX_TOKEN_CHARACTERS = 8
-"""Characters of a token: more than any vocabulary has on average."""
+"""An upper bound of the average number of characters in a token."""
 MAX_REASON = 100
-"""Characters of a reason to stop that are read."""
+"""The maximum number of characters of a reason to stop that are read."""
 OVERFLOW_CHARACTERS = 6_000
-"""Characters of a request from which an empty answer means that it was too long: some servers send no error."""
+"""The characters of a request above which an empty answer means that it was too long. Some servers send no error."""
 
 _REASONS = {
     "length": FinishReason.LENGTH,
@@ -54,7 +54,7 @@ class ChatAnswer(AnswerSoFar):
         super().__init__(body, question, sent)
         self._body = body
         self._is_whole = False
-        """True once a complete answer has arrived, which needs no reason to stop."""
+        """Whether the answer arrived as a complete message, which needs no reason to stop."""
         self._asked_characters = question.characters
         self._fragments = ToolCallFragments([tool.name for tool in question.tools.tools])
         self._fields = ReplayedFields(question.profile.replayed_fields)
@@ -90,7 +90,7 @@ class ChatAnswer(AnswerSoFar):
 
     @property
     def _is_complete(self) -> bool:
-        """True if an answer without a reason to stop is complete: it came whole, or its calls or its server show it."""
+        """Whether an answer without a reason to stop is complete, as its form, its calls or its server show."""
         if self._is_whole or not self._body.has_end_mark:
             return self._is_whole
         if self._fragments.are_whole:
@@ -100,12 +100,12 @@ class ChatAnswer(AnswerSoFar):
 
     @property
     def _has_read_all(self) -> bool:
-        """True if the token counts show that the model has read the prompt, and had nothing to answer."""
+        """Whether the token counts show that the model has read the prompt, and had nothing to answer."""
         counted = self._usage.input_tokens if self._usage is not None else 0
         return self.reason is not None and counted * MAX_TOKEN_CHARACTERS >= self._asked_characters
 
     def _make_parts(self, calls: Sequence[ToolCall]) -> ProviderParts | None:
-        """Return the fields of the message and of its calls that go back with the answer."""
+        """Return the fields of the message and of its calls that later requests send back."""
         fields = self._fields.replayed
         parts: list[dict[str, Any]] = [{"fields": fields}] if fields else []
         of_calls = [
@@ -183,15 +183,15 @@ def _read_count(holder: object, name: str) -> int | None:
 _WITH_TEXT = frozenset({"content", "role"})
 _MESSAGES = ("delta", "message")
 _SHOWN_FIELDS = (*THINKING_FIELDS, "reasoning_text", "thinking", "thought", "reasoning_details", "thinking_blocks")
-"""Fields of a delta with thinking. Some endpoints send the same under several names, so the first one counts."""
+"""Fields of a delta with thinking. Some endpoints send the same text in several fields, so only the first is read."""
 _THOUGHTS = ("thinking", "text", "content", "summary")
-"""Members with thinking of an entry of such a field."""
+"""The members of an entry in such a field that hold thinking."""
 _NESTING = 4
-"""Levels of entries within entries that are read."""
+"""The maximum depth of entries within entries that is read."""
 
 
 def read_text_alone(chunk: dict[str, Any]) -> str | None:
-    """Return the text of a chunk with nothing else to read; None for others. It is called for each token."""
+    """Return the text of a chunk that has nothing else to read; None for others. This is called for each token."""
     choices = chunk.get("choices")
     if not isinstance(choices, list) or len(choices) != 1 or chunk.get("usage"):
         return None
@@ -215,7 +215,7 @@ def is_error(fields: Mapping[str, Any]) -> bool:
 
 
 def select_first_choice(choices: object) -> dict[str, Any] | None:
-    """Return the choice to read; None if there is none. Requests ask for one only."""
+    """Return the choice to read; None if there is none. Requests ask for one choice only."""
     filled = [
         choice
         for choice in (choices if isinstance(choices, list) else [choices])
@@ -266,7 +266,7 @@ def _read_text(part: object) -> str:
 
 
 def _list_thoughts(value: object, depth: int = 0) -> list[str]:
-    """Return the thinking in a text, in an entry that has it under one of its names, or in a list of such."""
+    """Return the thinking in a text, in an entry's first member of ``_THOUGHTS``, or in a list of texts and entries."""
     if isinstance(value, str):
         return [value] if value else []
     if depth > _NESTING:

@@ -25,7 +25,7 @@ from baton.domain.runs.provider_parts import ProviderParts
 from baton.ports.agents.chat_model import Prompt
 
 MAX_BREAKPOINTS = 4
-"""Marks of one request; Anthropic and Amazon Bedrock refuse more."""
+"""The maximum number of marks in one request. Anthropic and Amazon Bedrock refuse more."""
 
 
 class ChatCompletions:
@@ -88,7 +88,7 @@ def _find_withheld(prompts: Sequence[Prompt], origin: str, messages: Sequence[Wi
 
 
 def _list_fields(parts: ProviderParts) -> dict[str, Any]:
-    """Return all fields of an answer's message, whether they go back or not."""
+    """Return all fields of an answer's message, whether they are sent back or not."""
     fields: dict[str, Any] = {}
     for part in parts.parts:
         fields |= part.get("withheld", {})
@@ -97,7 +97,7 @@ def _list_fields(parts: ProviderParts) -> dict[str, Any]:
 
 
 def _nest(value: Any) -> Any:
-    """Return an object of Responses as Chat Completions takes it, with its members in a field named after its type."""
+    """Return an object of Responses in the form of Chat Completions: its members under the name of its type."""
     if not isinstance(value, dict) or len(value) == 1:
         return value
     members = {name: member for name, member in value.items() if name != "type"}

@@ -31,11 +31,11 @@ the whole answer in the last one."""
 EMBEDDING_LIMITS = StreamLimits(stream_bytes=16 * 1024 * 1024, event_bytes=16 * 1024 * 1024, event_values=300_000)
 """64 vectors of 4,096 numbers are one event. Endpoints that do not know base64 write each number as text."""
 MAX_ERROR_BYTES = 64 * 1024
-"""Bytes of an error's body that are read. The log keeps 500 characters."""
+"""The maximum number of bytes of an error's body that are read. The log keeps 500 characters."""
 
 
 class AwsSigning:
-    """The signature of requests to one region, Version 4, with credentials that are renewed as AWS renews them."""
+    """The signature (Version 4) of requests to one region, with credentials that are renewed before they expire."""
 
     def __init__(self, session: CredentialSource, region: str) -> None:
         self._session = session
@@ -107,7 +107,7 @@ class OpenAIClients:
 
     @property
     def key(self) -> str:
-        """The key of this event loop's last request, which logs must not show; empty before the first one."""
+        """The key of this event loop's last request, which logs must not show; empty before the first request."""
         client = self._clients.get(asyncio.get_running_loop())
         return client.api_key if client and self._signing is None else ""
 
@@ -135,7 +135,7 @@ def _load_trusted_authorities() -> ssl.SSLContext:
 
 
 async def limit_answer(response: httpx.Response) -> None:
-    """Apply the limits of the API that was asked to a response. This is an event hook of the client."""
+    """Apply the limits of the requested API to a response. This is an event hook of the client."""
     is_responses = response.request.url.path.endswith("/responses")
     await limit_response(response, RESPONSES_LIMITS if is_responses else LIMITS)
 
@@ -155,7 +155,7 @@ class _Metered(MeteredIterator, httpx.AsyncByteStream):
 
 
 class _Beginning(ClosableIterator, httpx.AsyncByteStream):
-    """The first ``MAX_ERROR_BYTES`` of a body, and no more."""
+    """The first ``MAX_ERROR_BYTES`` of a body."""
 
     _room = MAX_ERROR_BYTES
 

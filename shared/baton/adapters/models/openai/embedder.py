@@ -23,8 +23,8 @@ from baton.ports.agents.chat_model import TokenCounter
 from baton.ports.documents.search import EmbeddingPurpose
 
 MAX_TEXT_TOKENS = 4_000
-"""Tokens of a text that are embedded. OpenAI's models take 8,192 tokens of an older vocabulary, which needs up to twice
-as many of them for some scripts."""
+"""The number of tokens of a text that are embedded. OpenAI's models take 8,192 tokens of an older vocabulary, which
+needs up to twice as many tokens for some scripts."""
 MAX_BATCH_TEXTS = 64
 MAX_BATCH_TOKENS = 100_000
 """OpenAI takes 2,048 texts of 300,000 tokens together."""
@@ -70,12 +70,12 @@ class OpenAIEmbedder(ApiEmbedder):
         )
 
     async def ask(self, texts: Sequence[str], purpose: EmbeddingPurpose) -> list[Vector]:
-        """See ``ApiEmbedder``. This API knows no purposes."""
+        """See ``ApiEmbedder``. This API ignores the purpose."""
         try:
             body: dict[str, object] = {"model": self._model, "input": list(texts), "encoding_format": "base64"}
             if "text-embedding-3" in self._model:  # Only these shorten their vectors. Most others refuse the field.
                 body["dimensions"] = self.dimensions
-            # The method of the SDK for this path would make models of the answer.
+            # The SDK's method for this path would make pydantic models of the answer.
             answer = await self._clients.get().post(
                 "/embeddings", body=body, cast_to=object, options={"security": {"bearer_auth": True}}
             )

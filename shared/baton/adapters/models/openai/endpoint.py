@@ -1,4 +1,4 @@
-"""An endpoint with OpenAI's APIs, and what its requests have in common."""
+"""An endpoint with OpenAI's APIs, and the parts that the requests to both have in common."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from baton.ports.agents.chat_model import ToolSpec
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An endpoint that requests go to."""
+    """An endpoint with OpenAI's APIs."""
 
     client: Callable[[], AsyncOpenAI]
     """Returns the client of the running event loop."""
     host: str
     sends_metadata: bool = False
-    """True if requests have the field ``metadata``, which some endpoints refuse."""
+    """Whether requests have the field ``metadata``, which some endpoints refuse."""
     cache_hints: CacheHints | None = None
-    """The operator's choice, instead of the one of profiles."""
+    """The operator's choice; None for the choice of the model's profile."""
 
     def hints_for(self, profile: ModelProfile) -> CacheHints:
         """Return the hints for the prompt cache that the model takes."""
@@ -36,7 +36,7 @@ class Endpoint:
         return CacheHints.NONE if "cache_control" in profile.dropped else hints
 
     def optional_fields(self, question: PreparedQuestion, **own: Any) -> dict[str, Any]:
-        """Return the fields of one API and those of both that have a value and that the model takes."""
+        """Return the ``own`` fields of one API and those of both, if they have a value and the model takes them."""
         settings, profile = question.settings, question.profile
         takes_key = self.hints_for(profile) is CacheHints.KEY
         fields: dict[str, Any] = {
@@ -52,8 +52,8 @@ class Endpoint:
     def post(self, path: str, body: dict[str, Any]) -> Awaitable[AsyncStream[object]]:
         """Send a request and return the stream of its answer.
 
-        The fields depend on the profile, so only the endpoint can check them. The SDK's methods for these paths load
-        for half a second, copy every message, and make models of every event.
+        The fields depend on the profile, so only the endpoint can check them. The SDK's methods for these paths take
+        half a second to load, copy every message, and make pydantic models of every event.
         """
         return self.client().post(
             path,
@@ -67,7 +67,7 @@ class Endpoint:
 
 @contextmanager
 def note_refusal(sent: SentFeatures) -> Iterator[None]:
-    """Raise ``RefusedQuestion`` for the SDK's errors in a request that holds ``sent``."""
+    """Raise ``RefusedQuestion`` for the SDK's errors inside the block. ``sent`` are the request's features."""
     try:
         yield
     except (OpenAIError, ValueError, RecursionError) as error:
@@ -75,7 +75,7 @@ def note_refusal(sent: SentFeatures) -> Iterator[None]:
 
 
 def choose_tools(question: ModelQuestion, profile: ModelProfile) -> Sequence[ToolSpec]:
-    """Return the tools to declare: none if the model may call none, unless the history needs them."""
+    """Return the tools to declare. If the model may call none, return none, unless the history needs them."""
     if question.hides_tools:
         return ()
     is_needed = profile.tools_with_history or not any(prompt.tool_calls for prompt in question.prompts)

@@ -41,8 +41,8 @@ def make_provider_failure(error: Failure) -> ProviderFailure:
     if isinstance(error, APIStatusError):
         failure.status = error.status_code
         failure.request_id = error.request_id
-        headers_say = read_retry_after(error.response.headers)
-        failure.retry_after = headers_say if headers_say is not None else failure.retry_after
+        retry_after = read_retry_after(error.response.headers)
+        failure.retry_after = retry_after if retry_after is not None else failure.retry_after
         failure.is_final = error.response.headers.get("x-should-retry") == "false"
         if error.response.has_redirect_location:
             failure.text = explain_redirect(error.response.headers["location"])
@@ -50,7 +50,7 @@ def make_provider_failure(error: Failure) -> ProviderFailure:
 
 
 def _with_address(error: TimeoutError | APIConnectionError) -> str:
-    """Return the text of a failed connection with the server that was asked, without a user's name and password."""
+    """Return the text of a failed connection with the server's address, without a user's name and password."""
     if not isinstance(error, APIConnectionError):
         return str(error)
     url = error.request.url
@@ -58,7 +58,7 @@ def _with_address(error: TimeoutError | APIConnectionError) -> str:
 
 
 def explain_redirect(location: str) -> str:
-    """Return what operators can do about an endpoint that redirects, without secrets that its address may contain."""
+    """Return what operators can do about an endpoint that redirects, without secrets from the address."""
     scheme, _, rest = location[:MAX_TEXT].partition("//")
     address = f"{scheme}//{re.split('[?#]', rest.rpartition('@')[2])[0]}" if rest else re.split("[?#]", location)[0]
     return f"The endpoint redirects to {address}, which is not followed: set the address of the endpoint itself."
@@ -71,7 +71,7 @@ def read_streamed_failure(error_body: Mapping[str, Any]) -> ProviderFailure:
 
 
 def with_status(failure: ProviderFailure) -> ProviderFailure:
-    """Return a failure with the status that the code of an error in a stream stands for."""
+    """Set the status of an error in a stream by its code, if it has none. Return the failure."""
     if failure.kind is FailureKind.ANSWER and failure.status is None:
         code = failure.code.lower()
         failure.status = _STATUSES.get(code) or (400 if any(word in code for word in _REFUSED) else None)

@@ -18,7 +18,7 @@ from baton.ports.documents.files import ThreadFiles
 
 MAX_METADATA_PAIRS = 16
 MAX_METADATA_NAME = 64
-"""Characters, as for ``MAX_METADATA_VALUE``. OpenAI refuses a request that exceeds one of the three limits."""
+"""Characters, like ``MAX_METADATA_VALUE``. OpenAI refuses a request that exceeds one of the three limits."""
 MAX_METADATA_VALUE = 512
 
 Wire = dict[str, Any]
@@ -26,7 +26,7 @@ Wire = dict[str, Any]
 
 
 async def make_wire_messages(prompts: Sequence[Prompt], files: ThreadFiles) -> list[Wire]:
-    """Return the messages of a request to an endpoint of which nothing is known.
+    """Return the messages of a request to an unknown endpoint.
 
     A missing upload becomes a sentence that says so, because it must not fail every later turn. Raises the errors of
     ``files`` except ``NotFound``.
@@ -37,7 +37,7 @@ async def make_wire_messages(prompts: Sequence[Prompt], files: ThreadFiles) -> l
 
 
 def make_wire_tools(tools: Sequence[ToolSpec]) -> list[Wire]:
-    """Return the tools of a request to an endpoint of which nothing is known."""
+    """Return the tools of a request to an unknown endpoint."""
     return make_chat_tools(make_model_tools(tools, ModelProfile()))
 
 

@@ -19,8 +19,8 @@ from typing import Any
 def defer(*packages: str) -> None:
     """Defer the imports in the ``__init__`` of these packages: each name is imported when it is first used.
 
-    Parents come before their children. Packages that are loaded already, that are not installed, or whose ``__init__``
-    does more than to re-export names of modules below it, stay as they are.
+    List parents before their children. Packages that are loaded already, that are not installed, or whose ``__init__``
+    does more than re-export names of its modules, do not change.
     """
     for name in packages:
         spec = None if name in sys.modules else _find(name)

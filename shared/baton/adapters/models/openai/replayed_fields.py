@@ -1,4 +1,4 @@
-"""Fields of a message that its endpoint wants back, joined from the pieces of a stream."""
+"""Fields of a message that later requests send back to its endpoint, joined from the pieces of a stream."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from baton.domain.text import replace_surrogates
 _JOINED = ("text", "thinking", "summary", "data", "signature")
 """Texts of entries that arrive in pieces."""
 MAX_ENTRIES = 2_000
+"""The maximum number of entries of a list that are kept."""
 OF_THE_API = frozenset({"annotations", "audio", "content", "function_call", "name", "refusal", "role", "tool_calls"})
 """Fields of a message that OpenAI's API knows."""
 THINKING_FIELDS = ("reasoning_content", "reasoning")
@@ -22,16 +23,16 @@ class ReplayedFields:
     """The unknown fields of one message. Texts are joined, entries of lists by their index."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        """``names`` are the fields that go back to the endpoint. Others are kept in case it asks for them."""
+        """``names`` are the fields that are sent back to the endpoint. Others are kept in case it asks for them."""
         self._names = names
         self._texts: dict[str, list[str]] = {}
         self._lists: dict[str, _Entries] = {}
         self._others: dict[str, Any] = {}
         self._room = MAX_WITHHELD_BYTES
-        """Characters that the fields which do not go back may still have. Below 0 they are not kept at all."""
+        """The characters left for fields that are not sent back. Below 0, none of these fields is kept."""
 
     def take(self, delta: Mapping[str, Any]) -> int:
-        """Take the fields of a delta. Return about how many characters of them go back.
+        """Take the fields of a delta. Return the approximate number of their characters that are sent back.
 
         Thinking that is text is left out, because the answer's reader counts it.
         """
@@ -56,12 +57,12 @@ class ReplayedFields:
 
     @property
     def replayed(self) -> dict[str, Any]:
-        """The fields that go back."""
+        """The fields that are sent back."""
         return {name: value for name, value in self.joined.items() if name in self._names}
 
     @property
     def withheld(self) -> dict[str, Any]:
-        """The fields that do not go back unless the endpoint asks for them."""
+        """The fields that are not sent back unless the endpoint asks for them."""
         return {name: value for name, value in self.joined.items() if name not in self._names and self._room >= 0}
 
     @property
@@ -79,7 +80,7 @@ class _Entries:
     def __init__(self) -> None:
         self._entries: list[dict[str, Any]] = []
         self._pieces: list[dict[str, list[str]]] = []
-        """The unjoined texts of each entry. Joining them piece by piece is quadratic in their length."""
+        """The unjoined texts of each entry. Joining them piece by piece would take quadratic time."""
         self._places: dict[tuple[str, str], int] = {}
         """The place of the newest entry of a type and index."""
 
@@ -117,7 +118,7 @@ class _Entries:
         return size
 
     def _find_continued_place(self, entry: Mapping[str, Any]) -> int | None:
-        """Return the place of the entry that this one continues."""
+        """Return the place of the entry that ``entry`` continues; None if it is a new one."""
         position = self._places.get(_get_kind(entry))
         if position is None or entry.get("index") is not None:
             return position

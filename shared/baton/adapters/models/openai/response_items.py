@@ -33,7 +33,7 @@ class OutputItem:
     arrived_length: int = 0
     """Characters of a message that have arrived."""
     length: int = 0
-    """Characters of the answer's text that are this message, the gap before it included."""
+    """Characters of this message in the answer's text, with the gap before it."""
     gap: int = 0
     """Characters before the message that separate it from an earlier one."""
     has_summary: bool = False
@@ -70,7 +70,7 @@ class OutputItems:
         return [item for item in self.all if item.kind is ItemKind.CALL]
 
     def begin_item(self, event: Mapping[str, Any]) -> OutputItem | None:
-        """Return the item that an event begins; None for one of another kind. Raises ``TooManyParts``."""
+        """Return the item that an event begins; None for an item of another kind. Raises ``TooManyParts``."""
         kind = _read_kind(event)
         if kind is None:
             return None
@@ -87,7 +87,7 @@ class OutputItems:
         return item
 
     def end_item(self, event: Mapping[str, Any]) -> OutputItem | None:
-        """Return the item that an event completes; None for one of another kind. Raises ``TooManyParts``."""
+        """Return the item that an event completes; None for an item of another kind. Raises ``TooManyParts``."""
         kind, whole = _read_kind(event), get_mapping(event.get("item"))
         if kind is None:
             return None

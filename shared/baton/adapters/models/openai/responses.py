@@ -27,7 +27,7 @@ from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.message import Role
 
 MIN_OUTPUT_TOKENS = 16
-"""OpenAI refuses lower limits."""
+"""The minimum limit of an answer's tokens. OpenAI refuses lower limits."""
 
 
 class Responses:
@@ -145,7 +145,7 @@ def _make_items(message: LaidMessage, tools: ModelTools) -> list[Wire]:
 def _replay(message: LaidMessage, tools: ModelTools) -> list[Wire]:
     """Return the items of an answer in the model's order, with reasoning; none if its parts do not fit the message.
 
-    Ids go back with reasoning only: OpenAI refuses an item with an id if the reasoning that belongs to it is missing.
+    Ids are sent back only with reasoning: OpenAI refuses an item with an id if the item's reasoning is missing.
     """
     parts = message.parts.parts if message.parts is not None else ()
     if not _fits(parts, message):
@@ -167,7 +167,7 @@ def _replay(message: LaidMessage, tools: ModelTools) -> list[Wire]:
 
 
 def _fits(parts: Sequence[Mapping[str, Any]], message: LaidMessage) -> bool:
-    """Return whether the parts stand for the whole message, which something may have shortened since."""
+    """Return whether the parts cover the whole message, which may have been shortened since."""
     length = sum(part["text"] for part in parts if "text" in part)
     calls = [part["call"] for part in parts if "call" in part]
     return bool(parts) and length == len(message.text) and calls == list(range(len(message.calls)))

@@ -30,11 +30,11 @@ _ENDS = {
     "response.incomplete": "incomplete",
     "response.cancelled": "cancelled",
 }
-"""Events that end an answer, and the status of each that names none itself."""
+"""The events that end an answer, and the status of an event that names none itself."""
 
 
 class ResponsesAnswer(AnswerSoFar):
-    """An answer of the Responses API. Its events are JSON objects as they came."""
+    """An answer of the Responses API. Its events are JSON objects that are not validated."""
 
     def __init__(self, body: AnswerBody, question: PreparedQuestion, sent: SentFeatures) -> None:
         super().__init__(body, question, sent)
@@ -155,7 +155,7 @@ class ResponsesAnswer(AnswerSoFar):
         return []
 
     def _finish(self, status: str, response: Mapping[str, Any]) -> list[ModelChunk]:
-        """Take the event that ends the answer."""
+        """Take the event that ends the answer, and return the text that earlier events have left out."""
         response_status = response.get("status")
         status = response_status if response_status in ("completed", "failed", "incomplete", "cancelled") else status
         if status in ("failed", "cancelled"):
@@ -184,17 +184,19 @@ class ResponsesAnswer(AnswerSoFar):
         return chunks
 
     def _make_parts(self, calls: Sequence[OutputItem]) -> list[dict[str, Any]]:
-        """Return the items that go back to the model, with all reasoning or none."""
+        """Return the items that later requests send back to the model, with all reasoning or none."""
         items = self._items.all
         reasoning = [item.whole or {} for item in items if item.kind is ItemKind.REASONING]
         is_complete = self.reason is not FinishReason.LENGTH and len(calls) == len(self._items.calls)
-        keeps = is_complete and all(value.get("encrypted_content") or value.get("content") for value in reasoning)
+        keeps_reasoning = is_complete and all(
+            value.get("encrypted_content") or value.get("content") for value in reasoning
+        )
         parts: list[dict[str, Any]] = []
         for item in items:
             if item.kind is ItemKind.REASONING:
-                parts += [{"item": item.whole}] if keeps else []
+                parts += [{"item": item.whole}] if keeps_reasoning else []
                 continue
-            named: dict[str, Any] = {"id": item.id} if keeps and reasoning and item.id else {}
+            named: dict[str, Any] = {"id": item.id} if keeps_reasoning and reasoning and item.id else {}
             if item.kind is ItemKind.MESSAGE and item.length:
                 further = {"gap": item.gap, "phase": item.phase}
                 parts.append(

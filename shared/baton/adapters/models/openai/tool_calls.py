@@ -13,10 +13,10 @@ from baton.domain.runs.tool_call import ToolCall, as_object
 from baton.domain.text import utf8_size
 
 MAX_CALLS = 1000
-"""Calls of one answer."""
+"""The maximum number of calls in one answer."""
 _MARK = re.compile(r'\\.?|["{}]', re.DOTALL)
 MIN_FRAGMENT = 4
-"""The least number of bytes that a fragment counts for, so that the size bounds empty ones too."""
+"""The minimum number of bytes that are counted for a fragment, so that empty fragments are limited too."""
 _OF_FRAGMENTS = frozenset({"index", "id", "type", "function"})
 _OF_FUNCTIONS = frozenset({"name", "arguments"})
 """The members that OpenAI's API knows."""
@@ -24,7 +24,7 @@ _OF_FUNCTIONS = frozenset({"name", "arguments"})
 
 @dataclass(slots=True)
 class _Draft:
-    """A call of which some fragments have arrived."""
+    """A call that arrives in fragments."""
 
     id: str
     name: str
@@ -44,7 +44,7 @@ class _Draft:
 
     @property
     def is_closed(self) -> bool:
-        """True if the arguments are an object that has ended. Each piece is read only once."""
+        """Whether the arguments are an object that has ended. Each piece is read only once."""
         for piece in self.pieces[self._read :]:
             text, self._is_escaped = piece[1:] if self._is_escaped else piece, False
             for mark in _MARK.findall(text):
@@ -91,7 +91,7 @@ class ToolCallFragments:
 
     @property
     def are_whole(self) -> bool:
-        """True if there are calls, and each has a name and complete arguments."""
+        """Whether there are calls, and each has a name and complete arguments."""
         return bool(self._drafts) and all(draft.name and is_object(draft.arguments) for draft in self._drafts)
 
     def take(self, *, cut: bool) -> list[ToolCall]:
@@ -107,7 +107,7 @@ class ToolCallFragments:
 
     def _add(self, fragment: object) -> None:
         """Take a fragment, which continues a call or begins another one."""
-        # Nothing has validated it: any member may be missing or of another type.
+        # The fragment is not validated: any member may be missing or of another type.
         whole = get_mapping(fragment)
         function = get_mapping(whole.get("function"))
         index, identity = whole.get("index"), get_text(whole.get("id"))
@@ -135,7 +135,7 @@ class ToolCallFragments:
             self.size += max(0, utf8_size(piece) - MIN_FRAGMENT)
 
     def _find_draft(self, index: object, identity: str, name: str) -> _Draft | None:
-        """Return the newest call that the fragment may belong to."""
+        """Return the newest call that the fragment may belong to; None if there is none."""
         if index is not None:
             return self._newest.get(("index", index))
         if identity:

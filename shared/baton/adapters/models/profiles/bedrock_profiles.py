@@ -70,7 +70,7 @@ ALL = _rules(
     dropped=frozenset({"verbosity", "parallel_tool_calls"}),
 )
 
-# Claude 4.6 and later think as long as they see fit; earlier ones get a budget.
+# Claude 4.6 and later decide how long they think. Earlier models get a budget.
 _ADAPTIVE = ("*claude-sonnet-4-6*", "*claude-opus-4-[6-9]*")
 _NEWEST = ("*claude-sonnet-5*", "*claude-opus-5*", "*claude-haiku-5*", "*claude-fable-5*", "*claude-mythos-5*")
 _WITHOUT_SAMPLING = ("*claude-opus-4-[7-9]*", *_NEWEST)
@@ -153,7 +153,7 @@ OPEN_MODELS = (
     *_rules("meta.llama*", "writer.*", "deepseek.*", further={"streams_tools": "no"}),
     *_rules("mistral.*", call_ids=NINE_CHARACTERS, further={"results": "json", "forced_calls": "yes"}),
     *_rules("writer.*", dropped=frozenset({"result_status"})),
-    # They think in the open, and read their thinking again while they call tools.
+    # These models send their thinking, and get it back while they call tools.
     *_rules("openai.gpt-oss*", "zai.*", "moonshot*", "minimax.*", replay=Replay.TURN),
     *_rules("qwen.*", "zai.*", "moonshot*", user_first=False),
     *_rules("zai.*", "moonshot*", further={"forced_calls": "yes"}),
@@ -166,7 +166,7 @@ OPEN_MODELS = (
         "deepseek.v3*",
         "zai.*",
         effort=EffortForm.REASONING_EFFORT,
-        further={"efforts": "none,high"},  # they take others, but think with this one only
+        further={"efforts": "none,high"},  # they take other levels, but think only with "high"
     ),
     *_rules("zai.glm-5.3*", further={"efforts": "low,medium,high,xhigh,max"}),
 )

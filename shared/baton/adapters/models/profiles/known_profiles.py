@@ -23,12 +23,12 @@ from baton.domain.metrics import Metric, count
 from baton.ports.agents.chat_model import ModelCaller
 
 MAX_PROFILES = 1_000
-"""Models of an endpoint that are kept. Tenants name models, so their number has no other bound."""
+"""The number of an endpoint's models that are cached. Tenants name models, so their number has no other bound."""
 
 MAX_LEARNED = 5_000
-"""Models and tenants whose learned facts are kept."""
+"""The number of models and tenants whose learned facts are cached."""
 NEVER_SHARED = frozenset({"refused_values"})
-"""Facts about what a tenant asks for, and not about the model."""
+"""Facts about a tenant's requests, and not about the model."""
 Facts = dict[str, Any]
 """Facts of a profile by their names."""
 _GEO = re.compile(r"^(us|eu|apac|jp|au|ca|in|sa|us-gov|global)\.")
@@ -65,7 +65,7 @@ class Profiles:
         self._overrides = overrides or {}
         self._declared: LRUCache[str, ModelProfile] = LRUCache(MAX_PROFILES)
         self._learned: LRUCache[tuple[str, str], Facts] = LRUCache(MAX_LEARNED)
-        """Facts by model, and the tenant or user that they hold for."""
+        """Facts by model, and by the tenant or user for which they hold."""
         self._witnesses: LRUCache[tuple[str, str, Any], str] = LRUCache(MAX_LEARNED)
         """The first tenant that was taught a fact of a model."""
         self._logger = Logger(child=True)
@@ -140,7 +140,7 @@ def _list_holders(caller: ModelCaller | None) -> tuple[str, ...]:
 
 
 def _find_difference(profile: ModelProfile, since: ModelProfile) -> Facts:
-    """Return the facts that are new in a profile."""
+    """Return the facts in which ``profile`` differs from ``since``."""
     facts: Facts = {}
     for field in fields(ModelProfile):
         before, now = getattr(since, field.name), getattr(profile, field.name)
@@ -187,21 +187,21 @@ def make_context_lengths(
 ) -> Callable[[str], int | None]:
     """Return a function from a model's name to its context length in Baton's tokens; None if none is declared."""
 
-    def length(model: str) -> int | None:
-        route_ = route(model, providers)
-        provider = providers.get(route_.provider)
+    def find_length(model: str) -> int | None:
+        selected = route(model, providers)
+        provider = providers.get(selected.provider)
         is_bedrock = provider is not None and provider.kind is ProviderKind.BEDROCK
         host = BEDROCK_HOST if is_bedrock else find_host(provider.base_url if provider is not None else None)
-        profile = find_declared_profile(host, route_.model, overrides)
+        profile = find_declared_profile(host, selected.model, overrides)
         return int(profile.context_tokens / profile.token_ratio) if profile.context_tokens is not None else None
 
-    return length
+    return find_length
 
 
 def list_learned_facts(declared: ModelProfile, learned: ModelProfile) -> dict[str, JsonValue]:
     """Return the facts in which a model's profile differs from what is declared, by their names in the setting.
 
-    Declaring them gives the model the profile ``learned``, but for facts that cannot be declared. Those are left out.
+    Declaring them gives the model the profile ``learned``. Facts that cannot be declared are left out.
     """
     facts = _find_difference(learned, declared)
     return {to_camel(name): _to_json(value) for name, value in facts.items() if name not in UNDECLARED}

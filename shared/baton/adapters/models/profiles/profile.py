@@ -1,4 +1,4 @@
-"""The profile of a model at an endpoint: the requests that it takes, their form, and what operators declare of it."""
+"""The profile of a model at an endpoint: the requests that it takes, their form, and the operators' declarations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NINE_CHARACTERS = r"[a-zA-Z0-9]{9}"
 ADDED = ("dropped", "dropped_keywords", "refused_values")
 """Facts whose values accumulate: a later rule adds to what earlier ones name."""
 OBFUSCATION = "obfuscation"
-"""The further fact of endpoints that pad the events of a Responses stream, and leave it if asked to: ``optional``."""
+"""The further fact of endpoints that pad the events of a Responses stream unless asked not to: ``optional``."""
 
 
 class Api(StrEnum):
@@ -38,7 +38,7 @@ class Api(StrEnum):
 
 
 class SystemPlace(StrEnum):
-    """Places where system messages may stand."""
+    """The places of system messages in a request."""
 
     ANYWHERE = "anywhere"
     HEAD = "head"
@@ -100,37 +100,37 @@ class ModelProfile:
     """The requests that a model takes. The defaults fit an unknown endpoint of Chat Completions."""
 
     family: str | None = None
-    """The name of a known model that this one is, for names such as that of a deployment, which do not show it."""
+    """The name of the known model behind a name that does not show it, such as the name of a deployment."""
     api: Api = Api.CHAT
     dropped: frozenset[str] = frozenset()
     """Settings and optional fields that are not sent, by the names of ``ModelSettings`` or of the request."""
     refused_values: frozenset[tuple[str, str]] = frozenset()
-    """Settings and values that are not sent, though others are. Learned, never declared."""
+    """Values of settings that are not sent, although other values are. Learned, never declared."""
     limit_field: str = "max_tokens"
-    """The field of Chat Completions with the most tokens of an answer."""
+    """The field of Chat Completions with the limit of an answer's tokens."""
     thinking_tokens: int = 0
     """Tokens that are added to an answer's limit, because the model's thinking counts against it."""
     default_max_output: int | None = None
-    """The most tokens of an answer where the agent sets none; None leaves it to the endpoint."""
+    """The limit of an answer's tokens if the agent sets none; None leaves it to the endpoint."""
     system: SystemPlace = SystemPlace.ANYWHERE
     alternates: bool = False
-    """True if messages of the user and of the assistant must alternate."""
+    """Whether messages of the user and of the assistant must alternate."""
     user_first: bool = False
-    """True if the first message besides the system's must be the user's."""
+    """Whether the first message besides the system's must be the user's."""
     user_after_tool: bool = True
-    """True if a message of the user may follow a tool's result directly."""
+    """Whether a message of the user may follow a tool's result directly."""
     tools_with_history: bool = True
-    """True if tools must be declared as long as the history holds calls, also in the last round.
+    """Whether tools must be declared as long as the history has calls, even in the last round.
 
     Without any tool to declare, the calls of the history are written as text."""
     replay: Replay = Replay.TURN
-    """Conditions for sending parts of an answer back. Unknown fields of calls always go back."""
+    """Conditions for sending parts of an answer back. Unknown fields of calls are always sent back."""
     replayed_fields: tuple[str, ...] = ("reasoning_details", "thinking_blocks", "extra_content")
-    """Fields of a message of Chat Completions that go back."""
+    """Fields of a message of Chat Completions that are sent back."""
     required_field: str | None = None
-    """The one of them that every message of the assistant must have, empty if there is nothing to send."""
+    """The replayed field that every message of the assistant must have, empty if there is nothing to send."""
     calls_need_parts: bool = False
-    """True if a call without its signature is refused. Such calls are sent as text."""
+    """Whether a call without its signature is refused. Such calls are sent as text."""
     call_ids: str | None = None
     """A regular expression that the ids of calls must match in full. Others are replaced on the way out."""
     max_tools: int = 128
@@ -139,12 +139,12 @@ class ModelProfile:
     dropped_keywords: frozenset[str] = frozenset({"$schema", "$id", "$comment"})
     """Keywords that are left out of the schemas of tools."""
     inlines_refs: bool = False
-    """True if ``$ref`` must be replaced by what it refers to."""
+    """Whether ``$ref`` must be replaced by what it refers to."""
     answer_form: AnswerForm = AnswerForm.SCHEMA
     effort: EffortForm = EffortForm.REASONING_EFFORT
     images: bool = True
     image_urls: bool = True
-    """True if the provider fetches images by their address."""
+    """Whether the provider fetches images by their address."""
     max_images: int | None = None
     """Images of one message; None has no limit."""
     max_image_bytes: int | None = None
@@ -154,13 +154,13 @@ class ModelProfile:
     """Documents of one message that the model reads itself; None has no limit. The text of others is extracted."""
     max_document_bytes: int | None = None
     breaks_special_tokens: bool = False
-    """True if special tokens of chat templates in the text of users and tools would become turns."""
+    """Whether special tokens of chat templates in the text of users and tools would become turns."""
     ends_without_reason: bool = False
-    """True if an answer may end without a reason to stop. Otherwise such an answer counts as broken off."""
+    """Whether an answer may end without a reason to stop. Otherwise such an answer counts as broken off."""
     thinks_first: bool = False
-    """True if answers begin with thinking that only a closing tag ends. Learned, never declared."""
+    """Whether answers begin with thinking that only a closing tag ends. Learned, never declared."""
     context_tokens: int | None = None
-    """Tokens that the model reads at once, if they are few enough to matter."""
+    """The length of the model's context in its own tokens, if it is short enough to matter."""
     cache: CacheHints = CacheHints.NONE
     max_cache_marks: int = 4
     token_ratio: float = 1.0
@@ -170,7 +170,7 @@ class ModelProfile:
 
 
 def with_facts(profile: ModelProfile, facts: Mapping[str, Any]) -> ModelProfile:
-    """Return the profile with other facts. Dropped settings accumulate, as do facts of one adapter."""
+    """Return the profile with ``facts``. Those of ``ADDED`` and ``further`` are added to the profile's."""
     added: dict[str, Any] = {name: frozenset(facts[name]) | getattr(profile, name) for name in ADDED if name in facts}
     if "further" in facts:
         added["further"] = {**profile.further, **facts["further"]}
@@ -193,7 +193,7 @@ def make_rules(*models: str, host: str = "*", **facts: Any) -> tuple[ProfileRule
 
 SETTING = "modelProfiles"
 UNDECLARED = frozenset({"refused_values", "thinks_first"})
-"""Facts that only answers and refusals show, so that nobody declares them."""
+"""Facts that only answers and refusals show, so they cannot be declared."""
 _EXPRESSIONS = frozenset({"call_ids", "tool_names"})
 """Facts that are regular expressions."""
 
