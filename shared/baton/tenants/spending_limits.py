@@ -159,6 +159,8 @@ class SpendingLimits:
         known_prices = [price for price in prices if price is not None]
         if len(known_prices) < len(prices):
             if rules.refuses_unknown_prices:
+                unpriced = [model for model, price in zip(call.models, prices, strict=True) if price is None]
+                logger.warning("a model without a price was not asked", models=unpriced, tenant_id=scope.tenant_id)
                 raise PriceUnknown
             if not known_prices:
                 return None
