@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 Schema = Mapping[str, Any]
 
-EXACT = ("type", "const", "format", "maxLength", "maximum", "maxItems", "pattern")
+EXACT = ("type", "format", "pattern", "multipleOf")
 """Keywords that a reader checks: a writer with another value may write what it refuses."""
+LOWER_BOUNDS = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties")
+UPPER_BOUNDS = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
+BODY = "body of "
+"""The beginning of names of items' bodies. A release does not look for items that it does not know."""
 
 
 def find_breaks(older: Mapping[str, Schema], newer: Mapping[str, Schema]) -> list[str]:
     """Return a line for each value that ``newer`` may write and ``older`` cannot read. Both are by name."""
     breaks = [f"{name}: it is no longer written" for name in older.keys() - newer.keys()]
+    breaks += [f"{name}: it is new" for name in newer.keys() - older.keys() if not name.startswith(BODY)]
     for name in older.keys() & newer.keys():
         breaks += _compare(name, older[name], newer[name], older[name], newer[name], frozenset())
     return sorted(set(breaks))
@@ -28,13 +34,15 @@ def _compare(
             return
         seen |= {pair}
     older, newer = _resolve(older, older_root), _resolve(newer, newer_root)
+    values, later_values = _list_values(older), _list_values(newer)
     for keyword in EXACT:
-        if keyword in older and older[keyword] != newer.get(keyword) and "enum" not in newer:
+        if keyword in older and older[keyword] != newer.get(keyword) and later_values is None:
             yield f"{path}: {keyword} was {older[keyword]} and is {newer.get(keyword)}"
-    if "enum" in older:
-        for value in newer.get("enum", [newer.get("const")]):
-            if value not in older["enum"]:
-                yield f"{path}: the value {value!r} is new"
+    yield from _compare_bounds(path, older, newer)
+    if values is not None and "anyOf" not in newer and "oneOf" not in newer:
+        if later_values is None:
+            yield f"{path}: it may have any value"
+        yield from (f"{path}: the value {value!r} is new" for value in later_values or () if value not in values)
     branches = newer.get("anyOf", newer.get("oneOf", [newer]))
     choices = older.get("anyOf", older.get("oneOf"))
     if choices is not None:
@@ -56,6 +64,23 @@ def _compare(
     for keyword in ("items", "additionalProperties"):
         if isinstance(older.get(keyword), Mapping) and isinstance(newer.get(keyword), Mapping):
             yield from _compare(f"{path}[]", older[keyword], newer[keyword], older_root, newer_root, seen)
+
+
+def _list_values(schema: Schema) -> list[Any] | None:
+    """Return the only values that a schema allows; None if it allows others."""
+    if "const" in schema:
+        return [schema["const"]]
+    values: list[Any] | None = schema.get("enum")
+    return values
+
+
+def _compare_bounds(path: str, older: Schema, newer: Schema) -> Iterator[str]:
+    for keyword in LOWER_BOUNDS:
+        if keyword in older and newer.get(keyword, -math.inf) < older[keyword] and _list_values(newer) is None:
+            yield f"{path}: {keyword} was {older[keyword]} and is {newer.get(keyword)}"
+    for keyword in UPPER_BOUNDS:
+        if keyword in older and newer.get(keyword, math.inf) > older[keyword] and _list_values(newer) is None:
+            yield f"{path}: {keyword} was {older[keyword]} and is {newer.get(keyword)}"
 
 
 def _resolve(schema: Schema, root: Schema) -> Schema:

@@ -43,6 +43,31 @@ def test_values_that_an_older_reader_refuses_are_found(newer: dict[str, Any], br
     assert [line for line in found if line in breaks or not breaks] == breaks
 
 
+NUMBER = {"type": "integer", "minimum": 1, "maximum": 9}
+KIND = {"type": "string", "const": "x"}
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "line"),
+    [
+        (NUMBER, NUMBER | {"minimum": 2, "maximum": 8}, None),
+        (NUMBER, NUMBER | {"minimum": 0}, "minimum was 1 and is 0"),
+        (NUMBER, {"type": "integer", "minimum": 1}, "maximum was 9 and is None"),
+        (TEXT | {"maxLength": 5}, TEXT | {"maxLength": 6}, "maxLength was 5 and is 6"),
+        (KIND, {"type": "string", "enum": ["x", "y"]}, "the value 'y' is new"),
+        (KIND, TEXT, "it may have any value"),
+        ({"type": "string", "enum": ["x", "y"]}, KIND, None),
+    ],
+)
+def test_looser_bounds_and_more_values_are_breaks(older: Any, newer: Any, line: str | None) -> None:
+    assert find_breaks(write(a=older), write(a=newer)) == ([f"Item.a: {line}"] if line else [])
+
+
+def test_a_new_kind_of_record_is_a_break_and_a_new_kind_of_item_is_none() -> None:
+    record: dict[str, Any] = {"QueuedNovelty": {"type": "object"}, "body of NOVELTY": {"type": "object"}}
+    assert find_breaks({}, record) == ["QueuedNovelty: it is new"]
+
+
 def test_a_new_field_is_a_break_for_a_reader_that_forbids_it() -> None:
     older = {"Item": {"type": "object", "properties": {}, "additionalProperties": False}}
     assert find_breaks(older, write(a=TEXT)) == ["Item.a: it is new"]
