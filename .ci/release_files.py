@@ -61,7 +61,10 @@ def find_faults(folder: Path, signers: Path) -> Iterator[str]:
     if named.returncode or _run(verify, checksums).returncode:
         yield f"{CHECKSUMS} is not signed by a key of {signers} for {NAMESPACE}: do not use these files."
         return
-    for digest, name in (line.split("  ", 1) for line in checksums.read_text().splitlines()):
+    signed = {name: digest for digest, name in (line.split("  ", 1) for line in checksums.read_text().splitlines())}
+    present = {path.name for path in folder.iterdir()} - {CHECKSUMS, SIGNATURE, ".gitignore"}
+    yield from (f"{name} was not signed: do not use it." for name in sorted(present - signed.keys()))
+    for name, digest in signed.items():
         if not (folder / name).is_file():
             yield f"{name} is missing: download it again."
         elif _digest(folder / name) != digest:

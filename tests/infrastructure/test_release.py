@@ -121,7 +121,9 @@ def test_files_are_verified_by_the_key_that_signed_them(packed: Packed) -> None:
     assert packed.faults() == []
     (packed.folder / "baton_slack-7.8.9.tar.gz").write_text("something else")
     (packed.folder / "baton_client-7.8.9.tar.gz").unlink()
+    (packed.folder / "baton_other-7.8.9.tar.gz").touch()
     assert packed.faults() == [
+        "baton_other-7.8.9.tar.gz was not signed: do not use it.",
         "baton_client-7.8.9.tar.gz is missing: download it again.",
         "baton_slack-7.8.9.tar.gz is not the file that was signed: do not use it.",
     ]
