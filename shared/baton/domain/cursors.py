@@ -31,7 +31,7 @@ def encode_text(after: str) -> str:
 
 
 def decode_text(cursor: str) -> str:
-    """Return the sort key of ``encode_text``. Raises ``InvalidRequest``."""
+    """Return the sort key that ``encode_text`` was given. Raises ``InvalidRequest``."""
     match decode(cursor):
         case {"after": str(after)} if 0 < len(after) <= 100 and after.isascii():
             return after
@@ -44,7 +44,7 @@ def encode_ordinal(ordinal: int) -> str:
 
 
 def decode_ordinal(cursor: str) -> int:
-    """Return the ordinal of ``encode_ordinal``. Raises ``InvalidRequest``."""
+    """Return the ordinal that ``encode_ordinal`` was given. Raises ``InvalidRequest``."""
     match decode(cursor):
         case {"before": int(ordinal)} if 0 <= ordinal < 10**12 and not isinstance(ordinal, bool):
             return ordinal

@@ -18,7 +18,7 @@ AGENT_ID = r"[a-z][a-z0-9_-]{0,40}"
 EVENT_TYPE = r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}"
 
 RESERVED_AGENT_ID = "v1"
-"""A word in the addresses of A2A, where ids of agents stand too."""
+"""A path segment of A2A addresses, at the same position as the ids of agents."""
 
 
 def _unreserved(agent_id: str) -> str:
@@ -34,7 +34,7 @@ Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 
 
 class Definition(BaseModel):
-    """Unknown fields are errors, so that a misspelt one is noticed.
+    """A part of an agent's file. Unknown fields are errors, so that a misspelt field is noticed.
 
     Files have the fields' names; ``model_dump(by_alias=True)`` is the wire shape of ``/v1/agents``, which
     ``model_validate(..., by_alias=True)`` takes back.
@@ -61,11 +61,11 @@ KINDS = {
     "model_attributes_type": "must be a mapping of fields",
     "string_type": "must be text",
 }
-"""Kinds of pydantic's errors whose messages name types of Python."""
+"""Messages in place of those of pydantic that name types of Python, by the kind of the error."""
 
 
 def in_plain_words(error: ErrorDetails) -> str:
-    """Return what is wrong with a field. Other messages of pydantic stay, without the prefix "Value error, "."""
+    """Return what is wrong with a field: a message of ``KINDS``, or pydantic's without the prefix "Value error, "."""
     if error["type"] == "value_error":
         return str(error["ctx"]["error"])
     if error["type"] == "string_type" and isinstance(error["input"], bool | int | float | date):
@@ -74,7 +74,7 @@ def in_plain_words(error: ErrorDetails) -> str:
 
 
 def unknown_field(name: object, names: Iterable[str]) -> str:
-    """Return what is wrong about a field that does not exist, with the existing one that it resembles."""
+    """Return the problem of a field that does not exist, with the most similar of ``names`` if there is one."""
     similar = similar_name(str(name), names)
     return f"there is no such field (did you mean {similar}?)" if similar else "there is no such field"
 
@@ -92,7 +92,7 @@ def similar_name(name: str, names: Iterable[str]) -> str | None:
 
 
 def suggest_name(name: str, names: Collection[str]) -> str:
-    """Return what to write in place of ``name``, which does not exist: the most similar of ``names``, or the first."""
+    """Return advice about ``name``, which does not exist: the most similar of ``names``, or the first of them."""
     similar = similar_name(name, names)
     listed = ", ".join(list(names)[:MAX_LISTED]) or "none"
     return f"did you mean {similar}?" if similar else f"available: {listed}"

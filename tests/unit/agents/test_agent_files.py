@@ -187,7 +187,7 @@ def test_two_agents_that_one_hands_over_to_share_no_trigger(folder: Path, first:
     (folder / "assistant.yaml").write_text(GOOD + "handoffs:\n  - rail\n  - agent: travel\n")
     assert problems_of(folder) == [
         f"assistant.yaml:8: handoffs.1: 'travel' has the trigger '{second}', and so has 'rail', "
-        "which would always be taken"
+        "which would always be chosen"
     ]
 
 

@@ -165,7 +165,7 @@ async def test_a_host_that_may_not_be_called_is_a_failure() -> None:
         ({"url": "http://policy.example.com"}, "https"),
         ({"url": "https://policy.example.com/{text}"}, "no placeholders"),
         ({"url": "https://policy.example.com/{"}, "no placeholders"),
-        ({"name": "ask_policy"}, "a tool of Baton's own"),
+        ({"name": "ask_policy"}, "one of Baton's own tools"),
         ({"headers": {"Authorization": "Bearer s3cret"}}, "Authorization"),
         ({"timeout_seconds": 61}, "60"),
         ({"checks": []}, "at least 1"),

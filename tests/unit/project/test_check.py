@@ -123,7 +123,7 @@ def test_a_tool_in_the_background_that_acts_for_the_user_is_reported(project: Pr
     edited(project.agents / "orders.yaml", TOOLS, http)
     _, [problem] = examined(project)
     assert (problem.file, problem.field) == ("agents/orders.yaml", "tools.0")
-    assert problem.message.startswith("background cannot be had with token_exchange")
+    assert problem.message.startswith("background does not work with token_exchange")
 
 
 def test_a_function_that_cannot_be_a_tool_is_reported_with_its_line(coded: Project) -> None:

@@ -73,9 +73,9 @@ class VersionPolicy(StrEnum):
     """The version of a tenant's agent that a running session uses."""
 
     PINNED = "pinned"
-    """The one that it has begun with."""
+    """The version with which the session began."""
     LATEST = "latest"
-    """The newest one in each turn."""
+    """The newest version in each turn."""
 
 
 class AgentDefinition(Definition):
@@ -115,13 +115,13 @@ class AgentDefinition(Definition):
     guardrails: tuple[Guardrail, ...] = Field(default=(), max_length=8)
     """Endpoints that judge what users and the agent say."""
     libraries: tuple[LibraryName, ...] = Field(default=(), max_length=MAX_LIBRARIES)
-    """The project's libraries of documents that it finds besides its own documents."""
+    """The project's libraries of documents that the agent searches besides its own documents."""
     sub_agents: tuple[AgentId, ...] = ()
     """Agents that it may ask. An entry in a file may be ``{agent: <id>, background: true}``."""
     background_agents: tuple[AgentId, ...] = ()
     """The sub-agents that work in the background: the conversation continues, and the result starts a run."""
     background: BackgroundSettings = BackgroundSettings()
-    """The time of that work, and the treatment of results in closed conversations."""
+    """The time limit of background work, and the treatment of its results in closed conversations."""
     handoffs: tuple[HandoffDefinition, ...] = ()
     """Agents it may hand the conversation over to."""
     triggers: tuple[Trigger, ...] = Field(default=(), max_length=50)
@@ -141,12 +141,12 @@ class AgentDefinition(Definition):
     events: tuple[EventRule, ...] = Field(default=(), max_length=MAX_EVENT_TYPES)
     """The types of events that begin a run of it."""
     while_busy: WhileBusy = WhileBusy.QUEUE
-    """The treatment of messages that come while the agent works: ``queue``, ``steer`` or ``interrupt``."""
+    """The treatment of messages that arrive while the agent works: ``queue``, ``steer`` or ``interrupt``."""
     while_busy_allowed: tuple[WhileBusy, ...] | None = Field(default=None, min_length=1, max_length=3)
     """The treatments that a message may choose; without the field, all of them."""
     version_policy: VersionPolicy = VersionPolicy.PINNED
-    """The version of a tenant's agent that a running session uses: ``pinned``, the one that it has begun with, or
-    ``latest``, the newest one in each turn."""
+    """The version of a tenant's agent that a running session uses: ``pinned``, the version with which it began, or
+    ``latest``, the newest version in each turn."""
     _tenant_id: str | None = PrivateAttr(default=None)
     _version: int | None = PrivateAttr(default=None)
     _code: AgentCode = PrivateAttr(default_factory=AgentCode)
@@ -167,7 +167,7 @@ class AgentDefinition(Definition):
         return self._code
 
     def allows(self, treatment: WhileBusy) -> bool:
-        """Return whether a message that comes while the agent works may ask for ``treatment``."""
+        """Return whether a message that arrives while the agent works may ask for ``treatment``."""
         return self.while_busy_allowed is None or treatment in self.while_busy_allowed
 
     def event_rule(self, event_type: str) -> EventRule | None:
@@ -193,7 +193,7 @@ class AgentDefinition(Definition):
 
     @property
     def _model_fields_of_desk(self) -> list[str]:
-        """The fields that a desk may not set, but this one sets."""
+        """The names of the fields for models that this desk sets; empty for other kinds of agents."""
         if self.kind is not AgentKind.DESK:
             return []
         fields = type(self).model_fields
@@ -305,12 +305,15 @@ class AgentDefinition(Definition):
         return self
 
     def sentence(self, name: str, locale: str | None = None) -> str | None:
-        """Return the sentence ``name`` in ``locale``, its language, or the default locale; None if there is none."""
+        """Return the agent's sentence ``name``; None if it has none.
+
+        The sentence is in ``locale``, or else in its language, or else in the default locale.
+        """
         chosen = self.locale_of_sentence(name, locale)
         return self.sentences[chosen][name] if chosen is not None else None
 
     def locale_of_sentence(self, name: str, locale: str | None = None) -> str | None:
-        """Return the locale whose sentence ``name`` is said to a user of ``locale``; None if there is none."""
+        """Return the locale whose sentence ``name`` is shown to a user of ``locale``; None if it has none."""
         candidates = (locale, locale.split("-")[0] if locale else None, self.default_locale)
         return next(
             (candidate for candidate in candidates if candidate and name in self.sentences.get(candidate, {})), None
@@ -318,5 +321,5 @@ class AgentDefinition(Definition):
 
 
 def is_desk(agent: AgentDefinition | None) -> bool:
-    """Return whether there is such an agent and people answer for it."""
+    """Return whether the agent is a desk, where people answer; False for None."""
     return agent is not None and agent.desk is not None

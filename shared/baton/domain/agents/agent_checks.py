@@ -41,12 +41,13 @@ class Problem:
     """A flaw of a definition, and its place."""
 
     place: tuple[str | int, ...]
-    """Names of fields and places in lists, from the outside in; empty: the definition as a whole."""
+    """Names of fields and indices in lists, from the outside in; empty: the definition as a whole."""
     what: str
+    """The problem, in words for the author."""
 
 
 def check_agent(values: Mapping[Any, Any], *, as_served: bool = False) -> tuple[AgentDefinition | None, list[Problem]]:
-    """Return the definition with these fields, or None if it cannot be made, and its problems.
+    """Return the definition made from these fields, or None if they are invalid, and all problems.
 
     ``as_served``: fields may also have the names that ``GET /v1/agents`` serves.
     """
@@ -61,12 +62,12 @@ def check_agent(values: Mapping[Any, Any], *, as_served: bool = False) -> tuple[
 
 
 def describe_validation_problems(values: Mapping[Any, Any], error: ValidationError) -> list[Problem]:
-    """Return what pydantic has found in ``values``, with the places in the author's words."""
+    """Return the problems that pydantic has found in ``values``, located by the author's field names."""
     return [Problem(_locate(values, detail["loc"]), _write_message(detail)) for detail in error.errors()]
 
 
 def find_library_problems(definition: AgentDefinition, libraries: Collection[str]) -> Iterator[Problem]:
-    """Yield the libraries of an agent that are none of the project's ``libraries``."""
+    """Yield a problem for each library of an agent that is not one of the project's ``libraries``."""
     for index, name in enumerate(definition.libraries):
         if name not in libraries:
             advice = suggest_name(name, sorted(libraries))
@@ -74,7 +75,7 @@ def find_library_problems(definition: AgentDefinition, libraries: Collection[str
 
 
 def find_sentence_problems(definition: AgentDefinition) -> Iterator[Problem]:
-    """Yield the placeholders in an agent's sentences that nothing fills: users would read them as they are."""
+    """Yield a problem for each placeholder in an agent's sentences that nothing fills. Users would see it as it is."""
     for locale, texts in definition.sentences.items():
         for name, text in texts.items():
             for what in placeholder_problems(definition, name, text):
@@ -99,7 +100,7 @@ def find_reference_problems(definition: AgentDefinition, agents: Mapping[str, Ag
 
 
 def find_model_problems(definition: AgentDefinition, offered: OfferedModels) -> Iterator[Problem]:
-    """Yield the models of a tenant's agent that are not ``offered``, because the deployment pays for them."""
+    """Yield a problem for each model of a tenant's agent that the deployment, which pays for it, does not offer."""
     choice = definition.model
     what = f"this deployment offers: {offered}; or leave it out"
     if choice.name is not None and choice.name not in offered:
@@ -110,7 +111,7 @@ def find_model_problems(definition: AgentDefinition, offered: OfferedModels) -> 
 
 
 def find_tenant_problems(definition: AgentDefinition) -> Iterator[Problem]:
-    """Yield what an agent that a tenant has made may not have, as its author is not an operator of the deployment."""
+    """Yield a problem for each part of a tenant's agent that only an operator of the deployment may write."""
     if definition.model.extra:
         yield Problem(
             ("model", "extra"), "fields of requests are for the agents that ship with the deployment: leave it out"
@@ -140,9 +141,9 @@ def find_tenant_problems(definition: AgentDefinition) -> Iterator[Problem]:
 def _find_trigger_problems(field: str, triggers: Sequence[str]) -> Iterator[Problem]:
     for index, trigger in enumerate(triggers):
         if pattern_size(trigger) > MAX_PATTERN_SIZE:
-            yield Problem((field, index), "the pattern stands for too much: write smaller numbers of repetitions")
+            yield Problem((field, index), "the pattern is too large: write smaller numbers of repetitions")
     if sum(not is_phrase(trigger) for trigger in triggers) > MAX_PATTERNS:
-        yield Problem((field,), f"a tenant's agent has at most {MAX_PATTERNS} patterns; phrases are not limited so")
+        yield Problem((field,), f"a tenant's agent has at most {MAX_PATTERNS} patterns; phrases are not limited")
 
 
 def _find_tool_problems(definition: AgentDefinition) -> Iterator[Problem]:
@@ -157,7 +158,7 @@ def _find_tool_problems(definition: AgentDefinition) -> Iterator[Problem]:
 
 
 def _find_plain_http(location: tuple[str | int, ...], tool: ToolDefinition | Guardrail) -> Iterator[Problem]:
-    """Yield addresses without TLS. Those of this machine are left to the egress policy, as in agents' files."""
+    """Yield a problem for each address without TLS. The egress policy decides about loopback addresses."""
     for field in ("url", "base_url", "spec"):
         address = urlsplit(getattr(tool, field, None) or "")
         if address.scheme == "http" and address.hostname not in LOOPBACK_HOSTS:
@@ -165,7 +166,7 @@ def _find_plain_http(location: tuple[str | int, ...], tool: ToolDefinition | Gua
 
 
 def _find_secret_headers(location: tuple[str | int, ...], headers: Mapping[str, object]) -> Iterator[Problem]:
-    """Yield the headers whose values are references to secrets."""
+    """Yield a problem for each header whose value is a reference to a secret."""
     for name, value in headers.items():
         if not isinstance(value, str):
             yield Problem((*location, name), _REFUSED_HEADER)
@@ -187,10 +188,10 @@ def _write_message(detail: ErrorDetails) -> str:
 
 
 def _locate(values: Any, location: Sequence[str | int]) -> tuple[str | int, ...]:
-    """Return the place of an error as the author knows it.
+    """Return the location of an error in the author's terms.
 
-    Pydantic adds the ``type`` of a tool (``mcp``, ``http``) to its place: it is left out. Fields have the names under
-    which the author has written them.
+    The ``type`` of a tool (``mcp``, ``http``), which pydantic adds to the location, is left out. Fields have the names
+    that the author has written.
     """
     steps: list[str | int] = []
     for part in location:
@@ -258,5 +259,5 @@ def _find_shared_triggers(targets: Sequence[str], agents: Mapping[str, AgentDefi
         for trigger in agents[target_id].triggers if target_id in agents else ():
             owner = owners.setdefault(normalise_trigger(trigger), target_id)
             if owner != target_id:
-                what = f"{target_id!r} has the trigger {trigger!r}, and so has {owner!r}, which would always be taken"
+                what = f"{target_id!r} has the trigger {trigger!r}, and so has {owner!r}, which would always be chosen"
                 yield Problem(("handoffs", index), what)

@@ -35,7 +35,7 @@ HOOK_ARGUMENTS: dict[HookPoint, tuple[str, ...]] = {
     HookPoint.AFTER_TOOL: ("name", "arguments", "result"),
     HookPoint.ON_HANDOFF: ("agent", "reason", "summary"),
 }
-"""The parameters that a function may have, besides the context and resources."""
+"""The parameters that a hook may have at each point, besides the context and resources."""
 
 RUN_ARGUMENTS = ("message",)
 """The parameters that ``run`` may have, besides the context and resources."""
@@ -52,7 +52,7 @@ class Hook:
 
     @property
     def name(self) -> str:
-        """Its name for records and metadata."""
+        """The function's name, for records and metadata."""
         return getattr(self.function, "__name__", "hook")
 
 
@@ -81,12 +81,12 @@ class AgentCode:
 
     @property
     def names(self) -> list[str]:
-        """The functions for readers: ``run``, ``prompt``, and hooks such as ``before_tool check_amount``."""
+        """The functions' names for people: ``run``, ``prompt``, and hooks such as ``before_tool check_amount``."""
         own = [name for name, function in (("run", self.run), ("prompt", self.prompt)) if function is not None]
         return [*own, *(f"{hook.point.value} {hook.name}" for hook in self.hooks)]
 
     def of_model(self, answer_check: TypeCheck | None) -> AgentCode:
-        """Return the prompt and the hooks around the model's requests, with another check of the answer."""
+        """Return a copy with only the prompt, the hooks around the model's requests, and ``answer_check``."""
         around = (HookPoint.BEFORE_MODEL, HookPoint.AFTER_MODEL)
         hooks = [hook for hook in self.hooks if hook.point in around]
         return AgentCode(self.prompt, hooks, answer_check=answer_check)

@@ -19,6 +19,7 @@ OWN_FIELDS = frozenset(
 )
 """Fields of a request that ``ModelChoice.extra`` cannot set, because Baton's own work depends on them."""
 MAX_EXTRA_BYTES = 8 * 1024
+"""Bytes of ``ModelChoice.extra`` as JSON."""
 
 
 class ModelChoice(Definition):
@@ -70,7 +71,7 @@ class RetrievedPlace(StrEnum):
 
 
 class MemorySettings(Definition):
-    """Token budgets of the parts of a prompt, and how the history leaves it."""
+    """Token budgets of the parts of a prompt, and the treatment of history that no longer fits."""
 
     max_working_memory_tokens: int = Field(default=16_000, ge=500, le=1_000_000)
     """Budget of the whole prompt: system prompt, retrieved blocks, history and current message."""
@@ -81,8 +82,8 @@ class MemorySettings(Definition):
     relevance_floor: float = Field(default=0.2, ge=0, le=1)
     """The least cosine similarity of knowledge and snippets to the message."""
     procedural_floor: float = Field(default=0.5, ge=0, le=1)
-    """The least cosine similarity of a procedure to a message that matches no trigger of any."""
-    # It is higher, because a wrong procedure changes what the agent does; a needless snippet only costs tokens.
+    """The least cosine similarity of a procedure to a message that matches no procedure's trigger."""
+    # Higher than ``relevance_floor``: a wrong procedure changes what the agent does, a needless snippet costs tokens.
     retrieved_tokens: int = Field(default=2_000, ge=0, le=100_000)
     """Cap of the knowledge and episode blocks together."""
     retrieved: RetrievedPlace = RetrievedPlace.BEFORE_HISTORY
@@ -95,18 +96,18 @@ class MemorySettings(Definition):
 
 
 class LearningSettings(Definition):
-    """The completed tasks that become procedures, which wait for approval."""
+    """The rules by which completed tasks become procedures that wait for approval."""
 
     enabled: bool = True
     """Whether procedures are captured from the agent's conversations. The deployment may switch all capturing off."""
     min_calls: int = Field(default=3, ge=2, le=100)
     """The least number of successful tool calls of a task."""
     min_tools: int = Field(default=2, ge=1, le=50)
-    """The least number of different tools among them."""
+    """The least number of different tools in these calls."""
     sample_rate: float = Field(default=1, ge=0, le=1)
     """The share of such tasks that the light model is asked about."""
     max_per_day: int = Field(default=50, ge=0, le=10_000)
-    """The most tasks that it is asked about in a day, in a tenant."""
+    """The most tasks that the light model is asked about in a day, in a tenant."""
     duplicate_floor: float = Field(default=0.85, ge=0, le=1)
     """The similarity from which a draft counts as a version of an existing procedure."""
 
@@ -115,7 +116,7 @@ class ScheduleConversation(StrEnum):
     """The conversation that runs of schedules enter."""
 
     SAME = "same"
-    """The one in which the schedule was made."""
+    """The conversation in which the schedule was made."""
     NEWEST = "newest"
     """The user's conversation with the agent in which something has happened last."""
 
@@ -124,7 +125,7 @@ class ScheduleRules(Definition):
     """The schedules and reminders that users may have with an agent."""
 
     allowed: bool = False
-    """Whether the agent may make schedules, and users may have some with it."""
+    """Whether the agent and its users may make schedules."""
     max_per_user: int = Field(default=20, ge=1, le=200)
     """The most schedules of a user that are not finished."""
     min_interval_minutes: int = Field(default=60, ge=1, le=60 * 24 * 366)
@@ -135,16 +136,16 @@ class ScheduleRules(Definition):
 
 
 class AfterClosing(StrEnum):
-    """The treatment of a task's result that comes after its conversation was closed."""
+    """The treatment of a task's result that arrives after its conversation was closed."""
 
     REOPENS = "reopens"
-    """It opens the conversation again."""
+    """The result opens the conversation again."""
     WAITS = "waits"
-    """It enters after the user has opened the conversation again."""
+    """The result enters after the user has opened the conversation again."""
 
 
 class BackgroundSettings(Definition):
-    """The tasks in the background of an agent, and their results."""
+    """The settings of an agent's background tasks."""
 
     expires_hours: float = Field(default=24, gt=0, le=24 * 30)
     """The time after which the work of a sub-agent is abandoned."""
@@ -165,18 +166,18 @@ class EventRule(Definition):
 
 
 class WhileBusy(StrEnum):
-    """The treatment of a message that comes while a run is in progress."""
+    """The treatment of a message that arrives while a run is in progress."""
 
     QUEUE = "queue"
-    """It waits, and is answered after the run and the messages before it."""
+    """The message waits, and is answered after the run and the messages before it."""
     STEER = "steer"
-    """It enters the run before the next request to the model. If the run ends first, it is answered next."""
+    """The message enters the run before the next request to the model. If the run ends first, it is answered next."""
     INTERRUPT = "interrupt"
     """The run stops, and the message is answered next."""
 
     @property
     def as_accepted(self) -> str:
-        """The word for it in the acknowledgement of a message."""
+        """The word for the treatment in the acknowledgement of a message."""
         return {WhileBusy.QUEUE: "queued", WhileBusy.STEER: "steered", WhileBusy.INTERRUPT: "interrupts"}[self]
 
 
@@ -186,7 +187,7 @@ class Timeouts(Definition):
     turn_seconds: float = Field(default=300, gt=0, le=840)
     """A turn ends with ``turn_timeout`` after this time. The Lambda's own limit may be shorter."""
     consult_seconds: float = Field(default=60, gt=0, le=600)
-    """The time that the agent may work when another one consults it."""
+    """The time that the agent may work when another agent consults it."""
     idle_minutes: float = Field(default=30, gt=0, le=60 * 24 * 30)
     """A thread without messages for this long is closed."""
 
@@ -244,10 +245,10 @@ class RemoteAgent(Definition):
     """The A2A endpoint of a remote agent."""
 
     card_url: CardUrl
-    """The address of its agent card (``.json``), or the base below which ``/.well-known/agent-card.json`` is."""
+    """The address of its agent card (``.json``), or the base URL of ``/.well-known/agent-card.json``."""
     headers: Headers = Field(default_factory=dict)
-    """Sent with every request to the origin of the card, and to no other origin."""
+    """Headers of every request to the origin of the card. Other origins do not get them."""
     card_signature: CardSignature | None = None
-    """The signature without which the card is not trusted, and the agent not asked."""
+    """The required signature of the card. An agent whose card lacks it is not called."""
     sends_trace: bool = False
     """Whether requests carry the trace context of the turn (``traceparent``), to the origin of the card only."""

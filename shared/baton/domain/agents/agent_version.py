@@ -13,13 +13,13 @@ import yaml
 WIDTH = 120
 """Characters of a line of the YAML."""
 _BREAKS = "\x85\u2028\u2029"
-"""Ends of lines in YAML, which would be read back as spaces: they are written as escapes."""
+"""Line breaks of YAML that would be read back as spaces. They are written as escapes."""
 
 
 def agent_yaml(agent_id: str, values: Mapping[str, Any]) -> str:
     """Return an agent's fields as YAML, which ``read_yaml`` reads back to the same values; the id comes first.
 
-    Texts of several lines stand as blocks, as a person would write them.
+    Texts of several lines are written as blocks.
     """
     fields = {"id": agent_id, **{name: value for name, value in values.items() if name != "id"}}
     return yaml.dump(fields, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=WIDTH)
@@ -52,14 +52,14 @@ class AgentVersion:
 
     agent_id: str
     number: int
-    """From 1. A deletion has a number too, and numbers continue where a deleted agent is made again."""
+    """From 1. A deletion has a number too, and numbers continue when a deleted agent is made again."""
     values: Mapping[str, Any] | None
     """The definition's fields, as an agent's file has them; None: the agent was deleted."""
     created_by: str
     created_at: datetime
     comment: str | None = None
     restores: int | None = None
-    """The older version that this one repeats."""
+    """The number of the older version whose definition this version repeats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +88,11 @@ class AgentEntry:
     """Characters of its definition as JSON; 0 if it is deleted."""
     candidate: Candidate | None = None
     last: int = 0
-    """The highest number of its versions, if that is neither in force nor the candidate; otherwise 0."""
+    """The highest number of its versions, if that version is neither in force nor the candidate; otherwise 0."""
     withdrawn: Ranges = ()
     """Versions that running sessions may no longer use."""
     deleted: int | None = None
-    """The version that the deletion has ended; None if the agent is not deleted."""
+    """The version that was in force before the deletion; None if the agent is not deleted."""
     never_in_force: Ranges = ()
     """Former candidates that were not promoted. Where ranges were joined, versions between them too."""
 
@@ -123,7 +123,7 @@ class AgentEntry:
         return self.number
 
     def is_withdrawn(self, number: int) -> bool:
-        """Return whether sessions that are pinned to a version must leave it. The version in force never is."""
+        """Return whether sessions that are pinned to a version must leave it; False for the version in force."""
         return number != self.number and any(first <= number <= last for first, last in self.withdrawn)
 
     def was_in_force(self, number: int) -> bool:
@@ -151,9 +151,9 @@ class AgentEntry:
         return self.put(self.candidate.number, self.candidate.size)
 
     def withdraw(self, above: int) -> AgentEntry:
-        """Return the entry without a candidate, with every later version than ``above`` withdrawn.
+        """Return the entry without a candidate, with every version later than ``above`` withdrawn.
 
-        The version in force is not: sessions that use it keep it, even if a later one is in force.
+        The version in force is not withdrawn, even if it is later than ``above``.
         """
         newest = self.newest
         withdrawn = self.withdrawn
@@ -163,7 +163,7 @@ class AgentEntry:
         return replace(self._without_candidate(self.number), withdrawn=withdrawn)._with_last(newest)
 
     def _without_candidate(self, next_number: int) -> AgentEntry:
-        """Return the entry whose candidate has ended, unless it is the next version itself."""
+        """Return the entry without its candidate, which was never in force unless it is ``next_number`` itself."""
         if self.candidate is None:
             return self
         number = self.candidate.number
@@ -171,6 +171,7 @@ class AgentEntry:
         return replace(self, candidate=None, never_in_force=ranges)
 
     def _with_last(self, newest: int) -> AgentEntry:
+        """Return the entry with ``newest`` as its highest number, unless it has that number or a higher one."""
         entry = replace(self, last=0)
         return replace(entry, last=newest) if newest > entry.newest else entry
 

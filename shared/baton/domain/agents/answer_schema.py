@@ -47,7 +47,7 @@ def check_answer_schema(schema: dict[str, Any]) -> dict[str, Any]:
     if size > MAX_SCHEMA_BYTES:
         raise ValueError(f"has {size} bytes as JSON, and at most {MAX_SCHEMA_BYTES} are possible")
     plain: dict[str, Any] = json.loads(written)
-    if _depth(plain) > MAX_SCHEMA_DEPTH:
+    if _measure_depth(plain) > MAX_SCHEMA_DEPTH:
         raise ValueError(f"is nested more than {MAX_SCHEMA_DEPTH} levels deep")
     if plain.get("$schema", DRAFT) != DRAFT:
         raise ValueError(f"must be of the draft 2020-12: leave $schema out, or set it to {DRAFT}")
@@ -84,9 +84,9 @@ class AnswerProblems:
     """The problems of an answer, at most ``MAX_VIOLATIONS``."""
 
     sentences: Sequence[str] = ()
-    """For the model and the user. Those of a type may quote the answer."""
+    """The problems for the model and the user. Problems found by the Python type may quote the answer."""
     logged: Sequence[str] = ()
-    """The same for logs, without a word of the answer."""
+    """The same problems for logs, without a word of the answer."""
 
     @classmethod
     def without_details(cls, problem: str) -> AnswerProblems:
@@ -95,7 +95,7 @@ class AnswerProblems:
 
 
 def find_answer_problems(schema: Schema, check: TypeCheck | None, answer: Any) -> AnswerProblems:
-    """Return what is wrong with an answer by its schema or, if it fits that, by its Python type."""
+    """Return the problems of an answer: those of the schema or, if it fits the schema, those of its Python type."""
     if sentences := find_violations(schema, answer):
         return AnswerProblems(sentences, sentences)
     mismatches = check(answer)[:MAX_VIOLATIONS] if check is not None else ()
@@ -103,9 +103,9 @@ def find_answer_problems(schema: Schema, check: TypeCheck | None, answer: Any) -
 
 
 def find_violations(schema: Schema, answer: Any) -> Sequence[str]:
-    """Return where an answer breaks its schema, at most ``MAX_VIOLATIONS`` sentences; empty if it fits.
+    """Return at most ``MAX_VIOLATIONS`` sentences about parts of an answer that break its schema; empty if it fits.
 
-    They quote the schema only, never the answer: names that the schema does not have are ``*``.
+    The sentences never quote the answer: names that the schema does not have are written as ``*``.
     """
     try:
         errors = sort_by_relevance(validation_errors(schema, answer))
@@ -122,14 +122,14 @@ def _check_part(part: Schema, definitions: Schema) -> None:
             raise ValueError(f"must not use {keyword}")
     reference = part.get("$ref")
     if reference is not None and reference != "#":
-        named = _DEFINITION.fullmatch(reference)
-        if named is None or named[1] not in definitions:
+        definition = _DEFINITION.fullmatch(reference)
+        if definition is None or definition[1] not in definitions:
             raise ValueError(f"$ref {reference[:60]!r} must be '#' or '#/$defs/<name>' of the schema itself")
     if "pattern" in part:
         compiled(part["pattern"])
 
 
-def _depth(value: Any) -> int:
+def _measure_depth(value: Any) -> int:
     depth, level = 0, [value]
     while level := [part for part in level if isinstance(part, dict | list)]:
         depth += 1
@@ -138,23 +138,23 @@ def _depth(value: Any) -> int:
 
 
 def _describe(error: Any, names: set[str]) -> str:
-    path = "/".join(_step(step, names) for step in error.absolute_path)
-    return f"{f'`{path}`' if path else 'it'} {_reason(error)}"
+    path = "/".join(_name_step(step, names) for step in error.absolute_path)
+    return f"{f'`{path}`' if path else 'it'} {_describe_reason(error)}"
 
 
-def _step(step: Any, names: set[str]) -> str:
+def _name_step(step: Any, names: set[str]) -> str:
     return str(step) if isinstance(step, int) or step in names else "*"
 
 
-def _reason(error: Any) -> str:
+def _describe_reason(error: Any) -> str:
     """Return what is wrong with a value, as the predicate of a sentence about it."""
     keyword, expected = error.validator, error.validator_value
     if error.context and all(cause.validator == "type" for cause in error.context):
         expected = [kind for cause in error.context for kind in _as_list(cause.validator_value)]
-        return f"must be of type {_or(expected)}"
+        return f"must be of type {_join_alternatives(expected)}"
     match keyword:
         case "type":
-            return f"must be of type {_or(_as_list(expected))}"
+            return f"must be of type {_join_alternatives(_as_list(expected))}"
         case "required":
             return f"lacks {', '.join(f'`{name}`' for name in expected if name not in error.instance)}"
         case "additionalProperties" if expected is False:
@@ -171,5 +171,5 @@ def _as_list(types: str | Sequence[str]) -> Sequence[str]:
     return [types] if isinstance(types, str) else types
 
 
-def _or(words: Sequence[str]) -> str:
+def _join_alternatives(words: Sequence[str]) -> str:
     return " or ".join(dict.fromkeys(words))

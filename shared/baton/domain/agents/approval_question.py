@@ -1,8 +1,8 @@
 """Sentences that ask a person to approve a call, with placeholders for its arguments.
 
 ``Book {days} days[ of {kind}] from {day}?`` A placeholder is the name of an argument, or a path to a value in one:
-``{customer.name}``. Text in square brackets is left out if a placeholder in it has no value. Nothing else is special,
-and no attribute or format of Python is ever looked up.
+``{customer.name}``. Text in square brackets is left out if a placeholder in it has no value. Nothing else
+is special: Python's attribute access and format specifications have no effect.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def placeholders(question: str) -> Iterator[str]:
 
 
 def find_question_problem(question: str, schema: ArgumentSchema) -> str | None:
-    """Return what is wrong with a question for arguments of ``schema``, with a suggestion; None if nothing is."""
+    """Return what is wrong with a question for arguments of ``schema``, with a suggestion; None if it is valid."""
     for name in placeholders(question):
         if problem := schema.find_problem(name):
             return f"asks has {{{name}}}, {problem}"
@@ -73,7 +73,7 @@ def fill_question(question: str, value_of: Callable[[str], str | None]) -> str |
     """
     pieces = []
     for index, phrase in enumerate(_OPTIONAL.split(question)):
-        is_optional = index % 2 == 1  # ``split`` returns the groups of the pattern between the rest
+        is_optional = index % 2 == 1  # ``split`` returns the texts in brackets at odd positions
         parts = enumerate(PLACEHOLDER.split(phrase))
         texts = [value_of(part) if position % 2 == 1 else part for position, part in parts]
         if all(text is not None for text in texts):

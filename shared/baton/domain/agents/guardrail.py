@@ -16,16 +16,16 @@ from baton.domain.tenants.secret import Headers
 MAX_SENTENCE = 1_000
 """Characters of a refusal's sentence."""
 MAX_REPLACEMENT = 20_000
-"""Characters of a text in place of a window of an answer, of an instruction, and of arguments as JSON."""
+"""Characters of a replacement for a window of an answer, for an instruction, or for arguments as JSON."""
 MAX_LONG_REPLACEMENT = 1_000_000
-"""Characters of a text in place of a question or of a tool's result."""
+"""Characters of a replacement for a question or a tool's result."""
 
 
 class Origin(StrEnum):
     """The origin of a text that input guardrails judge. All of them may hold words that a caller has chosen."""
 
     QUESTION = "question"
-    """The user's message, or that of the agent that asks."""
+    """The message of the user, or of the agent that asks."""
     FILE = "file"
     """Names and texts of the files of a question."""
     PAGE = "page"
@@ -33,7 +33,7 @@ class Origin(StrEnum):
     HANDOFF = "handoff"
     """Reason, summary and messages that another agent hands over with a conversation."""
     HISTORY = "history"
-    """Earlier messages that the agent has not judged: of other agents, of a fork's or sandbox's parent, imported."""
+    """Earlier messages that the agent has not judged: by other agents, of a fork's or sandbox's parent, or imported."""
     MEMORY = "memory"
     """Recalled conversations and facts, and private skills."""
 
@@ -58,8 +58,8 @@ class Replace:
 class Refuse:
     """A verdict: do not go on. ``sentence`` is for the user, or for the model if a tool or a handoff is refused.
 
-    Default: a fixed sentence of the agent. A tool may return it, too: nothing was done then. ``state`` is the state
-    that a workflow goes back to if the tool that completes it refuses.
+    Default: a fixed sentence of the agent. A tool that has done nothing may return a refusal too. ``state`` is
+    the state to which a workflow returns if the tool that completes it refuses.
     """
 
     sentence: str = ""
@@ -77,8 +77,8 @@ class HandOver:
 
     ``agent`` is one of the agent's ``handoffs``, or its id. A specialist answers in this turn, the people of a desk
     later. ``reason`` is for records and for these people; default: the name of the function. ``summary`` is what the
-    other agent must know; default: the light model summarises the conversation. It is impossible while another agent
-    consults this one, and for an agent with ``run``, which has ``RunContext.hand_over``.
+    other agent must know; default: the light model summarises the conversation. The verdict is impossible while
+    another agent consults this one, and for an agent with ``run``, which calls ``RunContext.hand_over``.
     """
 
     agent: str | _Identified
@@ -119,9 +119,9 @@ class Guardrail(Definition):
     checks: tuple[GuardrailPoint, ...] = Field(
         default=(GuardrailPoint.INPUT, GuardrailPoint.OUTPUT), min_length=1, max_length=7
     )
-    """The texts that it judges, ``input``, the user's, and ``output``, the agent's, and the points of hooks."""
+    """The judged texts, ``input`` (the user's) and ``output`` (the agent's), and the points of hooks."""
     headers: Headers = Field(default_factory=dict)
-    """Headers of its requests: texts, or where their values are."""
+    """Headers of its requests: texts, or references to their values."""
     timeout_seconds: float = Field(default=5, gt=0, le=60)
     """The time limit of one request."""
     on_failure: OnFailure = OnFailure.CLOSED
@@ -137,9 +137,9 @@ class Guardrail(Definition):
 
     @property
     def as_tool(self) -> HttpTool:
-        """The HTTP operation that asks it: with the same credentials and allowed hosts as tools.
+        """The HTTP operation that asks the guardrail, with the same credentials and allowed hosts as tools.
 
-        One that fails open is asked however often it has failed: a caller that makes it fail must not switch it off.
+        A guardrail that fails open is asked even after many failures, so that a caller cannot switch it off.
         """
         if self._tool is None:
             fields: dict[str, Any] = {"type": "http", "name": self.name, "description": self.name, "method": "POST"}

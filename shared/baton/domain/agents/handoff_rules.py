@@ -81,7 +81,7 @@ def find_handoff_refusal(
 
 
 def needed_permissions(main: AgentDefinition, target: AgentDefinition) -> tuple[str, ...]:
-    """Return the permissions that a user needs to talk to ``target`` in a conversation of the main agent's."""
+    """Return the permissions that a user needs to talk to ``target`` in a conversation of the main agent."""
     handoff = declared_handoff(main, target.id)
     return (*target.required_permissions, *(handoff.required_permissions if handoff is not None else ()))
 
@@ -89,7 +89,7 @@ def needed_permissions(main: AgentDefinition, target: AgentDefinition) -> tuple[
 def find_session_refusal(
     target: AgentDefinition, session: AgentDefinition | None, workflow: Workflow | None
 ) -> Refusal | None:
-    """Return the refusal because of a ``session`` or ``workflow`` that must be finished before ``target``."""
+    """Return a refusal if a ``session`` or ``workflow`` must be finished before a handoff to ``target``; else None."""
     if workflow is not None and workflow.status is WorkflowStatus.ACTIVE and (session is not None or target.workflow):
         name = session.workflow.name if session is not None and session.workflow is not None else workflow.name
         explanation = f"The user is in the middle of another workflow ({name}), which must be finished or left first."

@@ -14,7 +14,7 @@ from pydantic.alias_generators import to_camel
 DEFAULT_PROVIDER = "default"
 """The provider of names that begin with no other provider's name."""
 BEDROCK_PROVIDER = "bedrock"
-"""The provider that every deployment has: Amazon Bedrock, with the role of the function and in its region."""
+"""Amazon Bedrock, which every deployment has as a provider, with the function's role and region."""
 MAX_PROVIDERS = 20
 MAX_TENANT_MODELS = 50
 
@@ -159,7 +159,7 @@ class ModelUse(StrEnum):
 
 
 class Ability(StrEnum):
-    """The abilities of a model that are tried."""
+    """The abilities for which models are tried."""
 
     TEXT = "text"
     TOOL_CALL = "tool_call"
@@ -170,7 +170,7 @@ class Ability(StrEnum):
 
 
 REQUIRED_ABILITIES = frozenset({Ability.TEXT, Ability.TOOL_CALL, Ability.EMBEDDING})
-"""Abilities without which agents do not work. Others are worth a remark."""
+"""Abilities without which agents do not work. The lack of any other ability is only a remark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,13 +192,13 @@ class AbilityCheck:
 
     ability: Ability
     works: bool | None
-    """None if it was not tried, because a trial before it has failed."""
+    """None if it was not tried, because an earlier trial failed."""
     remark: str | None = None
     """A remark, even if the ability works."""
     error: str | None = None
     """The code of the error that ended the trial."""
     reason: str | None = None
-    """The words of the model's endpoint."""
+    """The reason for the failure, in the words of the model's endpoint."""
     advice: str | None = None
     """The change to make."""
     dropped: tuple[str, ...] = ()
@@ -212,9 +212,9 @@ class ModelReport:
     model: ConfiguredModel
     checks: tuple[AbilityCheck, ...]
     learned: Mapping[str, JsonValue] = field(default_factory=dict)
-    """Facts that refusals have taught, as ``modelProfiles`` of the settings takes them."""
+    """Facts learned from the model's refusals, in the form of ``modelProfiles`` in the settings."""
     advice: tuple[str, ...] = ()
-    """The changes after which nothing is dropped or learned again."""
+    """The changes to the settings that avoid dropped parameters and further refusals."""
     tokens: int = 0
     """The tokens that the trials have used."""
 

@@ -88,7 +88,7 @@ def placeholder_problems(agent: AgentDefinition, name: str, text: str) -> Iterat
 def result_placeholder_problems(agent: AgentDefinition, schema: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """Yield locale, name and problem of each sentence with a placeholder that the tool's result never fills.
 
-    ``schema`` is that of the result of the tool that completes the agent's workflow.
+    ``schema`` describes the result of the tool that completes the agent's workflow.
     """
     around = ArgumentSchema({"properties": {RESULT: schema}, "$defs": schema.get("$defs", {})})
     collected = agent.workflow.fields if agent.workflow is not None else ()
@@ -103,7 +103,7 @@ def result_placeholder_problems(agent: AgentDefinition, schema: Mapping[str, Any
 def fill_sentence(
     agent: AgentDefinition, name: str, value_of: Callable[[str], str | None], *, locale: str | None = None
 ) -> str | None:
-    """Return the sentence ``name``, with ``value_of`` each placeholder; None if one has no text."""
+    """Return the sentence ``name`` filled with ``value_of(placeholder)``; None if a placeholder has no value."""
     text = agent.sentence(name, locale) or SENTENCES[name]
     values = {placeholder: value_of(placeholder) for placeholder in PLACEHOLDER.findall(text)}
     if None in values.values():

@@ -31,12 +31,12 @@ TIME_ZONE_KEY = "baton.dev/time-zone"
 """A key in the ``_meta`` of a call over MCP: IANA's name of the user's time zone."""
 
 
-_QUESTION_WITHOUT_APPROVAL = "asks is the question of an approval, which requires_approval must ask for"
+_QUESTION_WITHOUT_APPROVAL = "asks is the question for an approval: set requires_approval too, or leave asks out"
 
 
 def _check_name(name: str) -> str:
     if BUILTIN_TOOLS.fullmatch(name):
-        raise ValueError(f"{name} is the name of a tool of Baton's own")
+        raise ValueError(f"{name} is the name of one of Baton's own tools: choose another")
     return name
 
 
@@ -110,7 +110,7 @@ class McpServer(_Tool):
     url: Url
     headers: Headers = Field(default_factory=dict)
     include: tuple[str, ...] | None = Field(default=None, min_length=1)
-    """The offered tools, by the server's names; absent for all."""
+    """The tools to offer, by the server's names. Default: all."""
     requires_approval: bool | tuple[str, ...] = False
     """Whether each call needs approval: of all tools, or of those listed by the server's names."""
     label: dict[str, Label] = Field(default_factory=dict)
@@ -123,7 +123,7 @@ class McpServer(_Tool):
     @field_validator("headers")
     @classmethod
     def _acts_for_no_user(cls, headers: dict[str, HeaderValue]) -> dict[str, HeaderValue]:
-        # A server's tools are listed once for all users.
+        # A server's tools are listed once for all users, so there is no user to act for.
         if any(isinstance(value, TokenExchange) for value in headers.values()):
             raise ValueError("token_exchange is for http and openapi tools and remote agents, not for MCP servers")
         return headers
@@ -161,12 +161,12 @@ class HttpTool(_OneTool):
 
     @property
     def is_guardrail(self) -> bool:
-        """Whether it asks a guardrail, so that failures of other tools at its host say nothing about it."""
+        """Whether the operation asks a guardrail. Failures of other tools at its host do not count against it."""
         return self._is_guardrail
 
     @property
     def is_always_asked(self) -> bool:
-        """Whether it is called however often it has failed."""
+        """Whether the operation is called even after many failures."""
         return self._is_always_asked
 
     def of_guardrail(self, *, is_always_asked: bool) -> HttpTool:
@@ -189,8 +189,8 @@ class HttpTool(_OneTool):
     def _acts_for_no_user_later(self) -> HttpTool:
         if self.background is not None and any(isinstance(value, TokenExchange) for value in self.headers.values()):
             raise ValueError(
-                "background cannot be had with token_exchange, because nobody is signed in when the work is read: give "
-                "the header a secret instead, or leave background out"
+                "background does not work with token_exchange, because nobody is signed in when the result is read: "
+                "give the header a secret instead, or leave background out"
             )
         return self
 

@@ -80,7 +80,7 @@ def test_labels_of_values_that_do_not_exist_are_refused_with_their_argument() ->
 
 
 def test_a_question_without_an_approval_is_refused() -> None:
-    with pytest.raises(ValidationError, match="which requires_approval must ask for"):
+    with pytest.raises(ValidationError, match="set requires_approval too"):
         tool(asks="Book it?", requires_approval=False)
 
 
