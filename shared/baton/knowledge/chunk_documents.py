@@ -1,7 +1,7 @@
 """The index documents of a document's chunks, and the positions of found chunks in their document.
 
 A chunk may cross a heading or the end of a page. Its citation has the position of the part that answers the question,
-which may be another than that of most of its text.
+which may differ from the position of most of its text.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ CHUNK = "chunk"
 PASSAGES = tuple(f"passage{number}" for number in range(1, MAX_PASSAGES + 1))
 """The views with its passages."""
 TABLE_HEADER = "table_header"
-"""The field with the header of the table whose rows a chunk begins with."""
+"""The field with the header of the table, for a chunk that begins with rows of a table."""
 MAX_TITLE = 200
 """The length of a document's title in front of each text, in characters."""
 MAX_SEARCHED_HEADER = 300
-"""The length of a table's header in front of each text, in characters. A model would embed fewer rows after more."""
+"""The length of a table's header in front of each text, in characters. A longer header would displace rows."""
 
 PLACES = "places"
 """The field of an indexed chunk with the positions of its parts, if it has several."""
@@ -53,7 +53,7 @@ def chunk_documents(
 ) -> list[IndexDocument]:
     """Return the documents of the index for the chunks of a version.
 
-    ``vectors`` are those of ``chunk_texts``, or none at all if texts are not embedded.
+    ``vectors`` belong to the texts of ``chunk_texts``, in order; empty if texts are not embedded.
     """
     source_id = chunk_source_id(document.id, version.number)
     views = [_make_views(document.title, chunk) for chunk in chunks]
@@ -80,10 +80,10 @@ def chunk_documents(
 
 
 def find_table_header(document: IndexDocument, text: str) -> str | None:
-    """Return the header of the table whose rows a found chunk begins with; None without one.
+    """Return the table header of a found chunk that begins with rows of a table; None without one.
 
-    ``text`` is the chunk's. An index of an earlier release has the header only in the searched text: between the line
-    with title and headings and the chunk's text.
+    ``text`` is the chunk's text. An index of an earlier release has the header only in the searched text, between the
+    line with title and headings and the chunk's text.
     """
     header = document.fields.get(TABLE_HEADER)
     if isinstance(header, str):
@@ -140,7 +140,7 @@ def _join_section(title: str, headings: Sequence[str]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class ChunkPosition:
-    """The section and the pages of a text in its document; pages are counted from 1, and None is unknown."""
+    """The section and the pages of a text in its document. Pages are counted from 1; None means unknown."""
 
     section: str | None = None
     first_page: int | None = None
@@ -164,9 +164,8 @@ def _to_places(title: str, parts: Sequence[ChunkPart]) -> list[dict[str, Any]] |
 def find_position(text: str, fields: Mapping[str, Any], passage: int | None, query: str) -> ChunkPosition:
     """Return the position of the part of a found chunk that fits a query best.
 
-    ``passage`` is the number of the passage whose meaning was found, from 0; None chooses the passage with most of the
-    query's words. If the passage has several parts, the one with most of these words is chosen, and among equals the
-    longest.
+    ``passage`` is the index of the passage that was found by its meaning; None chooses the passage with most of the
+    query's words. Of several parts in the passage, the part with most of these words is chosen, or else the longest.
     """
     whole = ChunkPosition(fields.get("section"), fields.get("first_page"), fields.get("last_page"))
     parts = fields.get(PLACES)

@@ -1,4 +1,4 @@
-"""Cleaning: removes the remains of stale versions of documents."""
+"""The step of ingestion that removes the remains of stale versions of documents."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Cleaning:
     search: SearchIndex
     clock: Clock
     wait: timedelta
-    """The longest life of a worker that still writes chunks of a stale version."""
+    """The longest time for which a worker may still write chunks of a stale version."""
 
     async def clean(self, ref: DocumentRef) -> float:
         """Remove the chunks and files of stale versions. Return the seconds after which to repeat this, or 0.
 
-        The repetition begins when every worker has ended that might still have written. Only then the versions are
-        removed from the record, and the record of a deleted document is removed. Raises ``StoreUnavailable``.
+        The repetition comes after every worker that might still write has ended. Only the repetition removes the
+        versions from the record, or the record of a deleted document. Raises ``StoreUnavailable``.
         """
         for _ in range(MAX_TRIES):
             document = await self.records.get(ref)

@@ -26,8 +26,8 @@ class DocumentRecords:
     async def change(self, ref: DocumentRef, change: Callable[[Document], Document | None]) -> Document | None:
         """Apply ``change`` to the current record, store the result and return it.
 
-        Return None if there is no record or ``change`` returns None. Raises ``StoreUnavailable`` in an outage, and
-        if others change the record all the time.
+        Return None if there is no record or ``change`` returns None. Raises ``StoreUnavailable`` in an outage, or
+        after ``MAX_TRIES`` conflicts with other changes.
         """
         for _ in range(MAX_TRIES):
             document = await self.get(ref)
@@ -46,7 +46,7 @@ def pipeline_scope(ref: DocumentRef) -> Scope:
 
 
 def next_version_has_status(document: Document | None, version: int, *statuses: VersionStatus) -> bool:
-    """Return whether ``version`` is the document's next one, has one of the statuses, and the document is in use."""
+    """Return whether ``version`` is the next one of a document that is not deleted, with one of the statuses."""
     return (
         document is not None
         and document.deleted_at is None
@@ -61,7 +61,7 @@ def find_worked_version(
 ) -> DocumentVersion | None:
     """Return the version of ``ref`` if the pipeline still has to work on it; None if not.
 
-    It has one of ``statuses``, or for a rebuild it is in use.
+    The version must have one of ``statuses``; for a rebuild, it must be in use.
     """
     if document is None:
         return None

@@ -19,7 +19,7 @@ MAX_DOCUMENT_URL = 2048
 READABLE = (
     "PDF (.pdf), Word (.docx), PowerPoint (.pptx), Excel (.xlsx), HTML, Markdown (.md), text (.txt) and CSV files"
 )
-"""The documents that agents can look things up in, for people."""
+"""The readable formats of documents, for people."""
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _PERMISSION = re.compile(r"[a-z][a-z0-9_-]*(:[a-z0-9_-]+)*")

@@ -1,7 +1,7 @@
 """Add, list and delete the documents of agents.
 
-A document's record decides which version turns use. A new version is used when its ingestion has ended, and a deleted
-document is unused from the moment its record says so. Its data is removed later.
+A document's record decides which version turns use. A new version is used once its ingestion has ended. A deleted
+document is no longer used from the moment of its deletion, and its data is removed later.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Details(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class DocumentRequest:
-    """A document to add. It has been checked (``check_request``)."""
+    """A document to add, checked by ``check_request``."""
 
     name: str
     content_type: str
@@ -61,7 +61,7 @@ class DocumentRequest:
 
 @dataclass(frozen=True, slots=True)
 class PreparedDocument:
-    """A document, and the upload of its newest version; None if the version's content exists already."""
+    """A document, and the upload of its newest version; None if the version does not wait for an upload."""
 
     document: Document
     upload: Upload | None
@@ -69,7 +69,7 @@ class PreparedDocument:
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """The documents of the agents of all tenants. The caller has checked permissions and that the agent exists."""
+    """The documents of the agents of all tenants. Callers must check permissions and that the agent exists."""
 
     store: DocumentStore
     files: DocumentFiles
@@ -79,10 +79,10 @@ class Documents:
     limits: CurrentLimits
 
     async def prepare(self, scope: Scope, agent_id: str, request: DocumentRequest) -> PreparedDocument:
-        """Create a document or a new version of one, and return the address of its upload.
+        """Create a document or a new version of one, and return it with its upload.
 
-        A request that equals the newest version is a repetition. It gets that version, and an address as long as the
-        version waits for its upload. After that, only a checksum shows that a request is equal. Raises
+        A request that equals the newest version is a repetition. It returns that version, with an upload as long as
+        the version waits for one. After that, only a request with a checksum can be recognised as equal. Raises
         ``DocumentBusy``, ``DocumentOfSource`` and ``LimitReached``.
         """
         document, is_new = await self._store_version(scope, agent_id, request)
@@ -110,7 +110,7 @@ class Documents:
         return document
 
     async def get(self, scope: Scope, agent_id: str, document_id: str) -> Document:
-        """Return a document. Raises ``UnknownDocument``, also for a deleted one."""
+        """Return a document. Raises ``UnknownDocument`` if it does not exist or is deleted."""
         document = await self.store.get(scope, agent_id, document_id)
         if document is None or document.deleted_at is not None:
             raise UnknownDocument
@@ -125,8 +125,9 @@ class Documents:
     async def delete(self, scope: Scope, agent_id: str, document_id: str, *, source_id: str | None = None) -> Document:
         """Delete a document: turns do not use it from now on, and the pipeline removes its data.
 
-        A repetition starts the pipeline again, until the record is gone. ``source_id`` is the source that deletes its
-        own document. Raises ``UnknownDocument``, ``DocumentOfSource`` and ``DocumentBusy``.
+        A repetition starts the pipeline again, until the record is removed. ``source_id`` is the source that deletes
+        its own document; None for a client's request. Raises ``UnknownDocument``, ``DocumentOfSource`` and
+        ``DocumentBusy``.
         """
         document = await self._mark_deleted(scope, agent_id, document_id, source_id)
         ref = DocumentRef(scope.tenant_id, agent_id, document_id, document.latest.number)
@@ -176,7 +177,7 @@ class Documents:
         raise DocumentBusy
 
     async def _check_limit(self, scope: Scope, agent_id: str) -> None:
-        """Raise ``LimitReached`` for a full agent or library. Uploads at the same time may exceed it by a few."""
+        """Raise ``LimitReached`` for a full agent or library. Simultaneous requests may exceed the limit by a few."""
         is_library = isinstance(scope, ProjectScope)
         limit = MAX_IN_LIBRARY if is_library else (await self.limits.current(scope)).documents_per_agent
         if limit is not None and await self.store.count(scope, agent_id, up_to=limit) >= limit:
@@ -237,7 +238,7 @@ def _apply_details(document: Document, request: DocumentRequest) -> Document:
 
 
 def _is_repetition(stored: Document, updated: Document, request: DocumentRequest) -> bool:
-    """Return whether a request equals the newest version. ``updated`` has the details of the request."""
+    """Return whether a request repeats the newest version. ``updated`` is ``stored`` with the request's details."""
     latest = stored.latest
     if updated != stored or latest.status is VersionStatus.FAILED:
         return False

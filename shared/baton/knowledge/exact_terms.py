@@ -1,6 +1,6 @@
 """Exact terms of a question: the codes, numbers and names that an answer must have as they are written.
 
-If only one chunk has such a term, it is the one that the question is about, even if its other words differ.
+If only one chunk has such a term, the question is about this chunk, even if its other words differ.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from baton.domain.documents.search_words import find_words, search_form, split_w
 from baton.domain.text import MAX_CODES, codes_of
 
 MIN_DIGITS = 3
-"""The minimum digits of an exact number without letters. Shorter ones are mostly counts and dates."""
+"""The minimum digits of an exact number without letters. Shorter numbers are mostly counts and dates."""
 MIN_NAME_LETTERS = 3
 """The minimum letters of a name."""
 MIN_LONG_DIGITS = 5
@@ -20,15 +20,15 @@ MIN_LONG_DIGITS = 5
 MAX_BARE_WORDS = 4
 """The maximum words of a query that consists of a code, a number or a name."""
 MAX_HOLDERS = 3
-"""The maximum number of texts that have such a query. Words of more texts say little."""
+"""The maximum number of texts with such a query. If more texts have it, it identifies none."""
 _BEGINNING = re.compile(r"(?:\A|[.!?:]\s)\W*\Z")
 
 
 def find_exact_terms(query: str) -> list[str]:
     """Return the distinct exact terms of a query in ``search_form``, codes first, at most ``MAX_CODES``.
 
-    They are codes of several parts (``PN-173``), words with digits (``B1``, ``12a``), numbers, and words with a capital
-    letter that does not begin a sentence.
+    Exact terms are codes of several parts (``PN-173``), words with digits (``B1``, ``12a``), numbers, and capitalised
+    words that do not begin a sentence.
     """
     codes = codes_of(search_form(query))
     parts = {part for code in codes for part in split_words(code)}
@@ -51,9 +51,9 @@ def find_lone_terms(query: str, texts: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def find_whole_matches(query: str, texts: Sequence[str]) -> frozenset[int]:
-    """Return the indices of the texts that have a short query word for word, in any case.
+    """Return the indices of the texts that contain a short query word for word, in upper or lower case.
 
-    Return none for a query of more than ``MAX_BARE_WORDS``, or if more than ``MAX_HOLDERS`` texts have it.
+    The result is empty for a query of more than ``MAX_BARE_WORDS``, or if more than ``MAX_HOLDERS`` texts contain it.
     """
     words = split_words(search_form(query))
     if not 0 < len(words) <= MAX_BARE_WORDS:
@@ -69,7 +69,7 @@ def is_long_number(term: str) -> bool:
 
 
 def has_term(text: str, terms: Sequence[str]) -> bool:
-    """Return whether a text has one of the terms, even with other marks between its parts, such as a long dash."""
+    """Return whether a text has one of the terms, even with other punctuation in it, such as a long dash."""
     words = _join_words(text)
     return any(_join_words(term) in words for term in terms)
 

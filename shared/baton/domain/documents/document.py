@@ -1,4 +1,4 @@
-"""Documents of agents: what was uploaded or fetched, and how far it has been ingested."""
+"""Documents of agents: their versions, which were uploaded or fetched, and the progress of ingestion."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ MAX_DOCUMENT_BYTES = 50 * 1024 * 1024
 MAX_PAGE_ERRORS = 100
 """Pages whose errors are kept. Further ones are counted."""
 MAX_ATTEMPTS = 5
-"""Starts of the pipeline for a version that does not come to its end."""
+"""Starts of the pipeline for one version. After as many without an end, the version has failed."""
 UPLOAD_WAIT = timedelta(minutes=30)
-"""The time after which a version without an upload is checked. The address to upload to has expired by then."""
+"""The time after which a version without an upload is checked. The upload URL has expired by then."""
 STEP_WAIT = timedelta(hours=1)
 """The time without progress after which a version's pipeline counts as dead. Longer than a step with its retries."""
 DOCUMENT_ID = re.compile(r"doc_[0-9a-f]{32}")
@@ -29,20 +29,20 @@ class VersionStatus(StrEnum):
     """Nothing has been uploaded yet."""
     PROCESSING = "processing"
     READY = "ready"
-    """Turns find it: it is the document's active version."""
+    """It is the document's active version, which turns find."""
     FAILED = "failed"
-    """Nothing of it is in the index."""
+    """The index contains nothing of it."""
 
 
 class IngestionStep(StrEnum):
     """The steps of the state machine ``ingest_document``, in their order."""
 
     CHECK = "check"
-    """Size, checksum and content type are those that were announced; the file is divided into parts."""
+    """Size, checksum and content type are compared with the announced ones; the file is divided into parts."""
     EXTRACT = "extract"
-    """One part's text, by pages."""
+    """The text of one part is extracted, by pages."""
     CHUNK = "chunk"
-    """All parts' text is divided into chunks, in batches."""
+    """The text of all parts is divided into chunks, in batches."""
     INDEX = "index"
     """One batch of chunks is embedded and indexed."""
     ACTIVATE = "activate"
@@ -111,13 +111,13 @@ class Document:
     stale: tuple[int, ...] = ()
     """Versions whose chunks and files are still to be removed."""
     cleaned_at: datetime | None = None
-    """The time of their first removal. They are removed again once no worker can be alive that writes more."""
+    """The time at which stale versions were first removed. They are removed again once no worker can write to them."""
     check_at: datetime | None = None
     """The time at which the sweeper checks that the pipeline still runs; None if nothing is left to do."""
     attempt: int = 0
     """Further starts of the pipeline for the newest version, or for the removal."""
     revision: int = 0
-    """Counted up with every ``DocumentStore.save``."""
+    """A number that grows by 1 with every ``DocumentStore.save``."""
 
     @property
     def in_use(self) -> DocumentVersion | None:
@@ -133,9 +133,9 @@ class Document:
         return version
 
     def replace_with(self, version: DocumentVersion, at: datetime) -> Document:
-        """Return the document with a newer version, which waits for its content. One that was in progress is dropped.
+        """Return the document with a newer version, which waits for its content. A version in progress is dropped.
 
-        The version's number must be that of ``latest`` + 1. The active version stays in use.
+        The new number must be that of ``latest`` plus 1, or ``ValueError`` is raised. The active version stays in use.
         """
         if version.number != self.latest.number + 1:
             raise ValueError("versions are numbered without gaps")

@@ -33,7 +33,7 @@ class Citation:
     last_page: int | None = None
     url: str | None = None
     library: str | None = None
-    """The project's library that has it; None: it is a document of the agent."""
+    """The project's library that contains the document; None: it is a document of the agent."""
     page_unit: str = "page"
     """The kind of its pages: ``page``, or ``sheet`` of a workbook."""
 
@@ -46,7 +46,7 @@ class Citation:
         return f"{self.first_page}-{last}" if last not in (None, self.first_page) else str(self.first_page)
 
     def as_source(self, score: float | None) -> dict[str, Any]:
-        """Return it as an entry of a message's ``metadata.sources``."""
+        """Return the citation as an entry of a message's ``metadata.sources``, with its search's ``score`` if known."""
         return {
             "kind": DOCUMENT_SOURCE,
             "id": self.document_id,
@@ -65,21 +65,21 @@ class Citation:
 Source = Mapping[str, Any]
 
 CONSULTED = "isConsulted"
-"""The field of a passage that an agent was given and that its answer does not cite. It stays within the run."""
+"""The field that marks a passage which an agent was given but does not cite. The field stays within the run."""
 MAX_NAME = 80
-"""Characters of a title or a section where a text names them."""
+"""Characters of a title or a section in the name of a passage."""
 _UNSAFE = re.compile(r'[\s"\\\[\]()<>`\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]+')
 
 
 class PassageNumbers:
-    """The numbers of passages in the prompts of one run, or of one consultation: each has one, and keeps it."""
+    """The numbers of passages in the prompts of one run or consultation. A passage keeps its number."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
         self._last = 0
 
     def number(self, source: Source) -> int:
-        """Return the number of a passage, from 1. One without a number gets the next one."""
+        """Return the number of a passage, from 1. A passage without a number gets the next number."""
         key = source_key(source)
         if key not in self._numbers:
             self._last += 1
@@ -87,7 +87,7 @@ class PassageNumbers:
         return self._numbers[key]
 
     def reserve(self, sources: Sequence[Source]) -> None:
-        """Take over the numbers that passages have got before: from an earlier run, or an attempt that has died."""
+        """Take over the numbers that passages got in an earlier run, or in an attempt that has died."""
         for source in sources:
             number = source.get("number")
             if isinstance(number, int) and number not in self._numbers.values():
@@ -96,7 +96,7 @@ class PassageNumbers:
 
 
 def source_key(source: Source) -> str:
-    """Return a key that is the same for the same place of the same source."""
+    """Return a key of a source and the position in it, which is the same for equal ones."""
     position = source.get("chunk") or f"{source.get('section') or ''}\0{source.get('page') or ''}".strip("\0")
     return f"{source.get('kind')}:{source.get('id')}:{position}"
 
@@ -112,7 +112,7 @@ def split_consulted(sources: Iterable[Source]) -> tuple[tuple[dict[str, Any], ..
 
 
 def join_consulted(sources: Sequence[Source], consulted: Sequence[Source]) -> tuple[Source, ...]:
-    """Return the sources of an answer with its consulted passages behind them, for ``split_consulted``."""
+    """Return the sources of an answer followed by its consulted passages, which ``split_consulted`` separates again."""
     return (*sources, *({**source, CONSULTED: True} for source in consulted))
 
 
@@ -122,7 +122,7 @@ def drop_citation(source: Source) -> dict[str, Any]:
 
 
 def shift_places(source: Source, by: int) -> Source:
-    """Return a source with the places of its citations, where its text begins ``by`` characters later."""
+    """Return a source whose citations' places are moved ``by`` characters, for a text that now begins later."""
     if not by or not source.get("places"):
         return source
     places = [{"start": span["start"] + by, "end": span["end"] + by} for span in source["places"]]
@@ -137,7 +137,7 @@ def sources_by_number(sources: Sequence[Source]) -> dict[int, Source]:
 def name_cited(text: str, sources: Sequence[Source]) -> str:
     """Return a text with names of passages, as in ``(Handbook, page 3)``, in place of their numbers.
 
-    Numbers mean something only beside their prompt and their ``sources``.
+    A text is shown without its prompt and ``sources`` elsewhere, where numbers would mean nothing.
     """
     return _replace_cited(text, sources, lambda cited: f"({'; '.join(map(_name, cited))})")
 

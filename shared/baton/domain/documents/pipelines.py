@@ -1,4 +1,4 @@
-"""Runs of the pipelines that compute in the background, and how many of them there may be at once."""
+"""Runs of the pipelines that compute in the background, and the limits of simultaneous runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 LONGEST_RUN = timedelta(hours=1)
-"""The time after which a run without an end counts as dead. All retries of a step take less."""
+"""The time after which an unfinished run counts as dead. All retries of a step together take less."""
 
 
 class Pipeline(StrEnum):
@@ -32,7 +32,7 @@ class PipelineRun:
     name: str
     """The name of the attempt. It is reserved for 90 days (Step Functions), so an attempt starts only once."""
     described: Mapping[str, Any]
-    """The input: references only."""
+    """The input of the run: ids and keys, no content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class PipelineLimits:
 
 @dataclass(frozen=True, slots=True)
 class RunsInProgress:
-    """The runs of a pipeline that are in progress. Each revision is written once."""
+    """The runs of a pipeline that are in progress. A change makes the next revision."""
 
     slots: Mapping[str, RunSlot]
     """By the subjects of the runs."""

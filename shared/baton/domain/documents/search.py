@@ -39,13 +39,13 @@ class IndexedText:
     """One text of a document, searched by words and, if it has a vector, by meaning."""
 
     text: str
-    """The text, after its date if it has one ("2026-03-14: ..."), also in words where questions may name it."""
+    """The text. A date precedes it if it has one ("2026-03-14: ..."), in words too if questions may name the date."""
     vector: Vector | None = None
-    """None if it could not be embedded yet."""
+    """The embedding of ``text_to_embed``; None if it is not embedded yet."""
 
     @property
     def text_to_embed(self) -> str:
-        """The text without the date in words, which a search by words needs and which blurs the meaning."""
+        """The text without the date in words, which helps the search by words but blurs the meaning."""
         return _DATE_IN_WORDS.sub(r"\1: ", self.text, count=1)
 
 
@@ -58,11 +58,11 @@ class IndexDocument:
     source_id: str
     """The episode, document or procedure that it is a part of."""
     kind: str
-    """The part that it is, such as ``summary``, ``fact``, ``message`` or ``chunk``."""
+    """The kind of part, such as ``summary``, ``fact``, ``message`` or ``chunk``."""
     views: Mapping[str, IndexedText]
     """Its searchable texts by name. Views of one name compete with each other."""
     at: datetime
-    """The time that it is about."""
+    """The time of the event or text that it describes."""
     agent_id: str | None = None
     thread_id: str | None = None
     required_permission: str | None = None
@@ -103,7 +103,7 @@ class Candidate:
     score: float
     """The raw score of the clause's signal; higher is better."""
     source_id: str
-    """The document's."""
+    """The document's ``source_id``."""
     is_added: bool = False
     """True if it is not one of the clause's best, but was scored because a clause by words has found it."""
 
@@ -122,7 +122,7 @@ class SearchQuery:
     clauses: tuple[SearchClause, ...]
     filter: SearchFilter = SearchFilter()
     candidates: int = 100
-    """The most documents of a clause. A clause by meaning also scores those that clauses by words have found."""
+    """The most documents of a clause. A clause by meaning also scores documents that clauses by words have found."""
     choose: Callable[[Candidates], Collection[str]] | None = None
     """Returns the ids of the candidates to fetch, because fetching takes longer than finding; None: all are fetched."""
 
@@ -133,7 +133,7 @@ class SearchQuery:
 
 
 def find_unscored(query: SearchQuery, candidates: Candidates) -> dict[SearchClause, list[Candidate]]:
-    """Return the candidates by words that rankings by meaning have not scored, by the clauses of these rankings.
+    """Return, by each clause by meaning, the candidates by words that its ranking has not scored.
 
     A ranking that is not full contains every document that has a vector of its view, so it lacks none.
     """
@@ -154,7 +154,7 @@ def find_unscored(query: SearchQuery, candidates: Candidates) -> dict[SearchClau
 def add_scored(
     ranking: Sequence[Candidate], scores: Mapping[str, float], unscored: Sequence[Candidate]
 ) -> Sequence[Candidate]:
-    """Return a ranking with those of its ``unscored`` candidates that have one of ``scores``, which are by id."""
+    """Return a ranking followed by its ``unscored`` candidates that have an entry in ``scores``, by id."""
     added = [
         replace(candidate, score=scores[candidate.id], is_added=True)
         for candidate in unscored
@@ -169,14 +169,14 @@ class SearchResult:
 
     candidates: Candidates
     documents: Mapping[str, IndexDocument]
-    """The documents of the candidates that were to be fetched, by id. Views have no vectors here."""
+    """The documents of the fetched candidates, by id. Their views have no vectors."""
 
 
 SIGNAL_WEIGHTS: Mapping[Signal, float] = {Signal.WORDS: 0.5, Signal.MEANING: 0.5}
 LEAST_SPREAD = 0.1
-"""The least difference of similarities that a ranking is scaled by, because small differences mean little."""
+"""The least spread of similarities by which a ranking is scaled, because small differences mean little."""
 LEAST_WORDS_SPREAD = 0.3
-"""The same for scores by words (BM25). A word that nearly every document has scores close to 0 in all of them."""
+"""The least spread of scores by words (BM25). A word that nearly every document has scores close to 0 in all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,11 +189,11 @@ class Ranked:
     signals: Mapping[str, float]
     """The raw score of each ranking that it is in, by ``view.signal``."""
     added: frozenset[str] = frozenset()
-    """The rankings that it was added to."""
+    """The rankings to which it was added, as ``view.signal``."""
 
 
 def clause_weights(views: Mapping[str, float]) -> dict[SearchClause, float]:
-    """Return a clause for each view and signal, with the product of their weights."""
+    """Return a clause for each view and signal, with the product of the two weights."""
     return {
         SearchClause(view, signal): weight * share
         for view, weight in views.items()
@@ -224,12 +224,12 @@ def weigh_rankings(
     an embedding, words count alone.
     """
     used = {clause: weight for clause, weight in weights.items() if candidates.get(clause)}
-    whole = sum(used.values())
+    total_weight = sum(used.values())
     weighed = {}
     for clause, weight in used.items():
         ranking = candidates[clause]
         least = least_spread if clause.signal is Signal.MEANING else LEAST_WORDS_SPREAD
-        scaled = (weight * score / whole for score in _scale(ranking, least))
+        scaled = (weight * score / total_weight for score in _scale(ranking, least))
         weighed[clause] = list(zip(ranking, scaled, strict=True))
     return weighed
 
@@ -242,7 +242,7 @@ def fuse(
 
 
 def rank(result: SearchResult, clauses: Iterable[SearchClause], scores: Mapping[str, float]) -> list[Ranked]:
-    """Return the documents that have a score, best first, with their raw scores in the rankings of ``clauses``."""
+    """Return the fetched documents that have a score, best first, with their raw scores in ``clauses``' rankings."""
     signals: dict[str, dict[str, float]] = {id_: {} for id_ in scores if id_ in result.documents}
     added: dict[str, set[str]] = {id_: set() for id_ in signals}
     for clause in clauses:

@@ -1,4 +1,4 @@
-"""Words of texts and queries as searches compare them: one form for every index, the prompt and the list of threads.
+"""Words of texts and queries in the form that searches compare, in every index, the prompt and the list of threads.
 
 The rules come from Unicode's properties, so that they hold for all scripts: decimal digits, combining classes, line
 breaking. Letters of Latin scripts that do not decompose, such as ø, become those of the library ``anyascii``.
@@ -18,9 +18,10 @@ from baton.domain.text import normal_form, replace_surrogates
 _ASCII_WORD = re.compile("[a-zA-Z0-9]+")
 _OVERLAY, _NUKTA, _FIRST_POINT, _LAST_POINT, _FIRST_ACCENT = 1, 7, 10, 36, 200
 """Canonical combining classes: strokes, nuktas of Indian scripts, points of Hebrew, Arabic and Syriac, and accents.
-Marks of other classes make another word: signs of vowels, viramas, Thai tones, and voicing of kana."""
+Words are compared without these. Marks of other classes distinguish words: signs of vowels, viramas, Thai tones, and
+voicing of kana."""
 _ARABIC_LETTERS = {
-    "\u0640": "",  # the stroke that only stretches a word
+    "\u0640": "",  # tatweel, which only stretches a word
     "\u0629": "\u0647",  # teh marbuta, often typed as heh
     "\u06c1": "\u0647",
     "\u06be": "\u0647",
@@ -55,7 +56,7 @@ def split_words(text: str) -> list[str]:
 
 
 def find_words(text: str) -> Iterator[tuple[str, int]]:
-    """Yield the words of a text, as ``split_words`` has them, and the place of each."""
+    """Yield the words that ``split_words`` returns, each with its position in the text."""
     if text.isascii():
         yield from ((match[0], match.start()) for match in _ASCII_WORD.finditer(text))
         return
@@ -68,7 +69,7 @@ def find_words(text: str) -> Iterator[tuple[str, int]]:
 
 
 def index_words(text: str) -> list[str]:
-    """Return the words by which an index finds a text, and by which a query asks it, in the order of the text.
+    """Return the words under which an index finds a text, or of a query, in the order of the text.
 
     Signs of scripts without spaces are joined in pairs too, because single signs say little. A Korean word is followed
     by its pairs of syllables, because particles are written together with it.
@@ -95,7 +96,7 @@ class _Patterns:
     def __init__(self) -> None:
         import regex
 
-        # Ideographs, kana and their marks (ID, CJ, NS), and what needs a dictionary to be divided (SA).
+        # Ideographs, kana and their marks (ID, CJ, NS), and scripts that need a dictionary to be divided (SA).
         unspaced = r"\p{lb=ID}\p{lb=CJ}\p{lb=NS}\p{lb=SA}\p{WB=Katakana}"
         self.run = regex.compile(rf"(?V1)(?P<unspaced>[\w&&[{unspaced}]]+)|[\w--[_{unspaced}]]+")
         self.sign = regex.compile(r"\X")
@@ -110,7 +111,7 @@ def _patterns() -> _Patterns:
 
 
 class _Forms(dict[int, str]):
-    """The form of each character that has been met; Unicode's number of characters bounds it."""
+    """A cache of the form of each character. Unicode's number of characters bounds its size."""
 
     def __init__(self) -> None:
         from anyascii import anyascii

@@ -1,4 +1,4 @@
-"""Sources of documents: lists of addresses, sitemaps and S3 prefixes that are read again and again."""
+"""Sources of documents: lists of addresses, sitemaps and S3 prefixes that are read at intervals."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from baton.domain.web_url import has_credentials, is_web_url
 MAX_SOURCE_URL = 2048
 """Characters of an address."""
 TENANT = "{tenant}"
+"""The placeholder for the tenant's id in an allowed prefix."""
 PREFIX_ENTRY = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/([A-Za-z0-9!_.*'()~=-]+/)*\{tenant\}/([A-Za-z0-9!_.*'()~=-]+/)*"
 """One entry of the allowed prefixes: a bucket and a path that names the tenant in a separate segment."""
 
@@ -31,10 +32,10 @@ class SourceRules:
 
     egress: EgressPolicy = field(default_factory=EgressPolicy)
     prefixes: tuple[str, ...] = ()
-    """Entries as ``PREFIX_ENTRY`` describes them. A tenant reads only below those with its own id as ``{tenant}``."""
+    """Entries of the form ``PREFIX_ENTRY``. A tenant reads only below them, with its own id as ``{tenant}``."""
 
     def check_url(self, url: str) -> None:
-        """Raise ``InvalidRequest`` if this is not an address, ``SourceRefused`` if it must not be called."""
+        """Raise ``InvalidRequest`` if ``url`` is not a web address, ``SourceRefused`` if it must not be called."""
         if has_credentials(url):
             raise InvalidRequest(
                 "Addresses must hold no user name and no password: every user who lists the source can read them."
@@ -74,7 +75,7 @@ MAX_SOURCE_URLS = 100
 MAX_SOURCE_PAGES = 2000
 """Documents of a source. Further pages of a sitemap or a prefix are not read."""
 MAX_SOURCE_ERRORS = 20
-"""Errors that are kept of a refresh. Further ones are counted."""
+"""Errors that are stored of a refresh. Further errors are only counted."""
 MAX_REFRESH_HOURS = 8760
 MAX_SITEMAP_BYTES = 10 * 1024 * 1024
 """Bytes of a sitemap as it is served."""
@@ -87,7 +88,7 @@ T = TypeVar("T")
 
 
 def in_turns(overdue: Iterable[T], tenant_of: Callable[[T], str]) -> Iterator[T]:
-    """Yield an overdue source of each tenant, in the order of their first sources, then a second of each, and so on."""
+    """Yield the overdue sources in rounds, one of each tenant. Tenants are in the order of their first sources."""
     by_tenant: dict[str, deque[T]] = {}
     for source in overdue:
         by_tenant.setdefault(tenant_of(source), deque()).append(source)
@@ -142,7 +143,7 @@ class Refresh:
     """The refresh in progress."""
 
     number: int
-    """From 1. The pages that it has seen bear it."""
+    """From 1. A page that the refresh has seen has this number as ``seen``."""
     started_at: datetime
     counts: RefreshCounts = field(default_factory=RefreshCounts)
     errors: tuple[SourceError, ...] = ()
@@ -161,7 +162,7 @@ class Source:
     created_at: datetime
     updated_at: datetime
     check_at: datetime
-    """The time of the next refresh; during one, the time at which another worker may take over."""
+    """The time of the next refresh. During a refresh, the time at which another worker may take over."""
     urls: tuple[str, ...] = ()
     """The addresses of a source of the kind ``urls``."""
     url: str | None = None
@@ -185,9 +186,9 @@ class Source:
     error: str | None = None
     """The reason for which its list of pages could not be read."""
     worker: str | None = None
-    """An id of the last claim. It distinguishes the claims of two workers at the same moment."""
+    """The id of the last claim, which distinguishes the claims of two workers at the same moment."""
     revision: int = 0
-    """The number of times that it was stored. A change is stored only over the revision that it was made from."""
+    """The number of times that it was stored. A change is stored only over the revision on which it is based."""
     deleted_at: datetime | None = None
 
     @property
@@ -211,14 +212,14 @@ class SourcePage:
     sha256: str | None = None
     """The digest of the content that became the document's newest version; None until there is one."""
     error: str | None = None
-    """The reason for which it could not be read the last time."""
+    """The reason why the last attempt to read it failed; None if it succeeded."""
 
 
 def derive_source_id(tenant_id: str, agent_id: str, content: str) -> str:
-    """Return the id of a source whose client chose none: the same for the same request."""
+    """Return the id of a source whose client chose none. The same request gives the same id."""
     return f"src_{uuid.uuid5(_SOURCES, chr(0).join(('source', tenant_id, agent_id, content))).hex}"
 
 
 def derive_document_id(tenant_id: str, source: Source, url: str) -> str:
-    """Return the id of the document of a page: the same at every refresh."""
+    """Return the id of the document of a page, which is the same at every refresh."""
     return f"doc_{uuid.uuid5(_SOURCES, chr(0).join(('page', tenant_id, source.agent_id, source.id, url))).hex}"
