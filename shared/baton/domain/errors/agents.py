@@ -1,4 +1,4 @@
-"""Agents with their procedures, documents and sources: what does not exist, is not valid or cannot be changed."""
+"""Errors of agents and of their procedures, documents and sources: unknown, invalid or not to be changed."""
 
 from __future__ import annotations
 
@@ -130,9 +130,9 @@ class TooManyProcedures(BatonError, code="too_many_procedures", status=409, titl
 
 
 class DocumentUnreadable(BatonError, code="document_unreadable", status=422, title="The document cannot be read"):
-    """No text can be extracted from a document. ``reason`` is a stable code, ``detail`` what the uploader can do."""
+    """No text can be extracted from a document. ``reason`` is a stable code, ``detail`` advice for the uploader."""
 
-    detail = "No text can be extracted from this document. Save it anew, or in another format, and upload it again."
+    detail = "No text can be extracted from this document. Save it again, or in another format, and upload that file."
 
     def __init__(self, detail: str | None = None, *, reason: str = "document_unreadable") -> None:
         super().__init__(detail)
@@ -152,7 +152,7 @@ class UnknownLibrary(BatonError, code="unknown_library", status=404, title="Unkn
 
 
 class UnsupportedDocument(BatonError, code="unsupported_document", status=422, title="Unsupported type of document"):
-    """A document of a type that no text is extracted from."""
+    """A document of a type from which no text can be extracted."""
 
     detail = "Documents of this type cannot be read."
 

@@ -13,7 +13,7 @@ class FieldProblem:
     """The flaw of one field of a request."""
 
     field: str
-    """Names of fields and places in lists, joined by full stops; empty for the request as a whole."""
+    """Names of fields and indices in lists, joined by full stops; empty for the request as a whole."""
     message: str
     line: int | None = None
     """The line of a text that was sent, from 1."""
@@ -28,8 +28,8 @@ class FieldProblem:
 class BatonError(Exception):
     """Base of every error that callers get. ``detail`` says what the caller can do.
 
-    The head of a class declares ``code``, ``status``, ``title`` and ``retryable``, or leaves them as its base has them.
-    Without ``retryable``, a new ``status`` decides: faults of the server may pass.
+    Arguments of the class statement set ``code``, ``status``, ``title`` and ``retryable``; the others are inherited.
+    A new ``status`` without ``retryable`` sets it: errors from 500 on are retryable.
     """
 
     code: ClassVar[str] = "internal_error"
@@ -40,14 +40,14 @@ class BatonError(Exception):
     problems: Sequence[FieldProblem] = ()
     """The flaws of fields, if the error is about more than one."""
     person: Mapping[str, Any] | None = None
-    """The person whom the error is about, for clients; None if it is about none."""
+    """The person whom the error is about, for clients; None if it concerns nobody."""
     retry_after: int | None = None
     """Seconds after which the request may succeed; None if they are not known."""
     resets_at: datetime | None = None
     """The time at which a limit's period ends; None for errors of no period."""
     can_continue: bool = False
-    """True if the user may go on in spite of it, by a message with ``overSpending``: the refused one, or a new one if a
-    run has ended with the error."""
+    """True if the user may continue by a message with ``overSpending``: the refused one, or a new one if the error has
+    ended a run."""
 
     def __init_subclass__(
         cls,

@@ -1,4 +1,4 @@
-"""Requests that the state of a conversation does not allow."""
+"""Errors of requests that the state of a conversation does not allow."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class ThreadUnavailable(BatonError, code="thread_unavailable", status=404, title
     detail = "This conversation is not available to you. Please start a new one."
 
     def __init__(self, detail: str | None = None, *, is_unused: bool = False) -> None:
-        """``is_unused``: no tenant has such a thread. It is for the audit; the caller never learns it."""
+        """``is_unused``: no tenant has such a thread. This is for the audit only, and never sent to the caller."""
         super().__init__(detail)
         self.is_unused = is_unused
 
@@ -31,7 +31,7 @@ class MessageIdConflict(BatonError, code="message_id_conflict", status=409, titl
 
 
 class AgentMismatch(BatonError, code="agent_mismatch", status=409, title="The conversation belongs to another agent"):
-    """A later message names another main agent than the thread's."""
+    """A later message names a main agent that differs from the thread's."""
 
     detail = "Leave agentId out, or start a new conversation with the other agent."
 
@@ -66,7 +66,7 @@ class DeskTaken(BatonError, code="desk_taken", status=409, title="Taken by someb
     detail = "Somebody else has taken this conversation."
 
     def __init__(self, detail: str | None = None, *, person: Mapping[str, Any] | None = None) -> None:
-        """``person`` is the one who has taken it, in the wire form."""
+        """``person`` has taken the conversation, and is given in the wire form."""
         super().__init__(detail)
         self.person = person
 
@@ -78,7 +78,7 @@ class DeskNotTaken(BatonError, code="desk_not_taken", status=409, title="Take th
 
 
 class DeskClosed(BatonError, code="desk_closed", status=409, title="Closed at the moment"):
-    """A transfer to a desk that is closed, and where conversations do not wait for its opening."""
+    """A transfer to a closed desk at which conversations do not wait until it opens."""
 
     detail = "This desk is closed. Hand the conversation to another desk, or return it to its agent."
 
@@ -150,7 +150,7 @@ class WaitsForApproval(BatonError, code="waits_for_approval", status=409, title=
 
 
 class QueueFull(BatonError, code="queue_full", status=429, title="Too many messages wait", retryable=True):
-    """A message to a conversation in which the largest number of messages waits."""
+    """A message to a conversation in which the allowed number of messages waits already."""
 
     detail = "Too many messages wait in this conversation. Send it again when one of them is answered, or withdraw one."
 
@@ -174,7 +174,7 @@ class BranchUnavailable(BatonError, code="branch_unavailable", status=404, title
 
 
 class TooManyBranches(BatonError, code="too_many_branches", status=409, title="Too many branches"):
-    """Another branch of a thread that has the largest number of them."""
+    """Another branch of a thread that has reached the limit of branches."""
 
     detail = (
         "This conversation has reached the limit of branches. You can continue it, or fork it to try more alternatives."
@@ -182,7 +182,7 @@ class TooManyBranches(BatonError, code="too_many_branches", status=409, title="T
 
 
 class BranchCrossesHandoff(BatonError, code="branch_crosses_handoff", status=409, title="A handoff is in between"):
-    """A branch from a point at which a specialist was active whose work there cannot be taken up again."""
+    """A branch from a point at which a specialist was active and whose state cannot be restored."""
 
     detail = (
         "A specialist was active at this point of the conversation, and its work has gone on since. Begin at a message"

@@ -1,4 +1,4 @@
-"""Services behind Baton that do not answer: storage, search, embedder, detector, models and remote agents."""
+"""Errors of services that Baton depends on: storage, search, embedder, detector, models and remote agents."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ class StoreUnavailable(BatonError, code="store_unavailable", status=503, title="
 
 
 class SearchUnavailable(BatonError, code="search_unavailable", status=503, title="Search is not available"):
-    """The search engine does not answer, or refuses."""
+    """The search engine does not answer, or refuses the request."""
 
     detail = "Search does not answer at the moment. Please try again."
 
 
 class WrongDimension(SearchUnavailable, code="wrong_dimension", retryable=False):
-    """A vector has another length than the index was made for: the embedding model was changed without a reindex."""
+    """A vector whose length differs from that of the index: the embedding model was changed without a reindex."""
 
     detail = "The embedding model does not fit the search index. An operator has to reindex."
 
@@ -69,13 +69,13 @@ class WrongEmbeddings(
     title="The embedding model does not fit the settings",
     retryable=False,
 ):
-    """The embedding model gives vectors of another length than the deployment is set up for."""
+    """The embedding model gives vectors whose length differs from the deployment's setting."""
 
     detail = "The embedding model gives vectors of another length than the deployment expects. Ask the operator."
 
     @classmethod
     def of(cls, count: int, expected: int) -> WrongEmbeddings:
-        """Return the error for vectors of ``count`` numbers where ``expected`` were asked for."""
+        """Return the error for vectors that have ``count`` numbers in place of ``expected``."""
         return cls(
             f"The embedding model gives vectors of {count} numbers, and BATON_EMBEDDING_DIMENSIONS is {expected}. Ask "
             f"the operator to set it to {count}, or to name another model, and to rebuild the search index."
@@ -91,7 +91,7 @@ class ExtractionUnavailable(
 
 
 class ModelError(BatonError, code="model_error", status=502, title="The model failed"):
-    """The model gave no answer: a 502 problem, unless administrators have limited what models may cost."""
+    """The model gave no answer. Subclasses for spending limits have other statuses than 502."""
 
     detail = "The model could not answer. Please try again."
     reason: str | None = None
@@ -137,7 +137,7 @@ class ContextTooLong(
     model: str | None = None
     """The fallback model that reports it; None for the model that was asked first."""
     is_guess: bool = False
-    """True if the endpoint did not say so: it answered nothing at all. That may have another cause."""
+    """True if the endpoint did not report this but sent an empty answer, which may have another cause."""
 
     @classmethod
     def guessed(cls) -> ContextTooLong:
@@ -148,7 +148,7 @@ class ContextTooLong(
 
 
 class AnswerInvalid(ModelError, code="answer_invalid", title="The answer does not fit its schema"):
-    """The answer of an agent with an ``answer_schema`` does not fit it, also after a correction, or was cut."""
+    """The answer of an agent with an ``answer_schema`` does not fit it, even after a correction, or was cut."""
 
     detail = "The agent's answer does not fit its schema. Please try again."
 

@@ -1,4 +1,4 @@
-"""Requests that are refused: without a valid sign-in or permission, over a limit, or not of the required shape."""
+"""Errors of refused requests: no valid sign-in or permission, over a limit, or not of the required shape."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class TenantRemoved(BatonError, code="tenant_removed", status=410, title="The or
 
 
 class RemovalNotPlanned(BatonError, code="removal_not_planned", status=409, title="There is no plan to confirm"):
-    """A removal of a tenant was confirmed whose plan is missing, incomplete, too old, or not the one that was read."""
+    """The confirmation of a removal whose plan is missing, incomplete, too old, or not the one that was read."""
 
     detail = "Make a plan of the removal, wait until it is complete, and confirm that plan within a day."
 
 
 class OriginRefused(BatonError, code="origin_refused", status=403, title="Web page not permitted"):
-    """A web page of an origin that is not allowed has sent the request. It guards MCP against rebound host names."""
+    """A web page of an origin that is not allowed has sent the request. The check guards MCP against DNS rebinding."""
 
     detail = (
         "Pages of this origin may not call this address. The operator allows origins in allowedOrigins of the settings."
@@ -44,7 +44,7 @@ class OriginRefused(BatonError, code="origin_refused", status=403, title="Web pa
 
 
 class LimitReached(BatonError, code="limit_reached", status=409, title="A limit is reached"):
-    """The tenant has as much of something as its limits allow."""
+    """One of the tenant's limits is reached."""
 
     detail = "A limit of your organisation is reached. Its administrators can raise it."
 

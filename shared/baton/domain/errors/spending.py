@@ -1,4 +1,4 @@
-"""Refusals of calls of models because of their cost."""
+"""Errors of calls of models that are refused because of their cost."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from baton.domain.errors.dependencies import ModelError
 
 
 class SpendingRefusal(ModelError):
-    """A call of a model that is not made. Code that continues after a failure of the model continues after this too."""
+    """A refused call of a model. Code that continues after a failure of the model also continues after a refusal."""
 
 
 class SpendingLimitReached(

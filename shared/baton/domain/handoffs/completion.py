@@ -21,7 +21,7 @@ class Completion(Definition):
     tool: str = Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")
     """One of the agent's tools. Its model cannot call it."""
     arguments: dict[str, Source] = Field(default_factory=dict)
-    """The collected data for arguments that are named neither like a field nor like a state."""
+    """The sources of arguments whose names are neither a field nor a state."""
     back_to: str | None = Field(default=None, pattern=r"^[A-Za-z][A-Za-z0-9_]{0,63}$")
     """The state to return to if the tool refuses. Default: the workflow stays in the state before its end."""
     _function: Any = PrivateAttr(default=None)
@@ -37,6 +37,6 @@ class Completion(Definition):
         return self._function
 
     def of(self, function: Any) -> Completion:
-        """Note the definition of the function that is the tool, and return the completion."""
+        """Note the tool's definition, for a tool that is a Python function, and return the completion."""
         self._function = function
         return self

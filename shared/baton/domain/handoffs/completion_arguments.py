@@ -9,7 +9,7 @@ from baton.domain.handoffs.completion import Completion
 from baton.domain.handoffs.workflow_definition import Data, WorkflowDefinition, WorkflowState
 
 _INTEGER_AS_NUMBER = ["integer", "number"]
-"""The only two different types of which a value of the first fits the second."""
+"""The only pair of different types in which every value of the first fits the second."""
 
 
 class _Origin(NamedTuple):
@@ -66,7 +66,7 @@ def find_completion_problems(
 def _find_argument_problems(
     definition: WorkflowDefinition, completion: Completion, name: str, schema: Any, *, is_required: bool
 ) -> Iterator[str]:
-    """Yield the reasons why the data do not always give the argument ``name`` one value that fits its ``schema``."""
+    """Yield the reasons why the argument ``name`` may get no value, several, or one that does not fit ``schema``."""
     source = completion.arguments.get(name, name)
     origins = _find_origins(definition, source)
     if len(origins) > 1:
@@ -93,12 +93,12 @@ def _read_fields(state: WorkflowState) -> Mapping[str, Any]:
 
 
 def _find_origins(definition: WorkflowDefinition, source: str) -> list[_Origin]:
-    """Return where a value is collected: fields come before states of the same name."""
-    where, _, field = source.rpartition(".")
+    """Return the origins of a value: all fields of the name ``source``, or else the state of that name."""
+    state_name, _, field = source.rpartition(".")
     origins = [
         _Origin(state, field)
         for state in definition.states
-        if field in _read_fields(state) and where.upper() in ("", state.name)
+        if field in _read_fields(state) and state_name.upper() in ("", state.name)
     ]
     whole = definition.state(source)
     return origins or ([_Origin(whole, None)] if whole is not None and whole.collects is not None else [])

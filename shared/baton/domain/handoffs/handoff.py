@@ -16,7 +16,7 @@ from baton.domain.tenants.identity import PermissionName
 from baton.domain.times import to_millis
 
 MAX_SUMMARY = 4_000
-"""Characters of the summary that a handoff begins with, and of the report that ends it."""
+"""Characters of the summary with which a handoff begins, and of the report that ends it."""
 MAX_AUDITED = 200
 """Characters of a handoff's reason in the audit log."""
 
@@ -37,11 +37,11 @@ class HandoffOutcome(StrEnum):
     """The outcome of a handoff."""
 
     RETURNED = "returned"
-    """By the specialist."""
+    """The specialist returned the conversation."""
     EXITED = "exited"
-    """By the user."""
+    """The user left the specialist."""
     CLOSED = "closed"
-    """With the conversation."""
+    """The handoff ended with the conversation."""
     REFUSED = "refused"
     """It never began: see ``handoff_rules``."""
     FAILED = "failed"
@@ -49,7 +49,7 @@ class HandoffOutcome(StrEnum):
 
 
 class HandoffDefinition(Definition):
-    """An agent that another may hand over to. The file may give its id only, and may call the target ``to``."""
+    """An agent to which another may hand over. The file may give its id only, and may call the target ``to``."""
 
     agent: AgentId
     """The target."""
@@ -63,7 +63,7 @@ class HandoffDefinition(Definition):
     return_expected: bool = True
     """Whether the target has the tool ``return_to_main``. Otherwise only the user can end the handoff."""
     reason: str | None = Field(default=None, max_length=500)
-    """The situation in which to hand over, for the model of the agent that does."""
+    """The situation in which to hand over, for the model of the agent that hands over."""
     required_permissions: tuple[PermissionName, ...] = ()
     """Permissions that the user needs in addition to those of the target."""
 
@@ -81,11 +81,11 @@ class HandoffPlace(NamedTuple):
     """The key of a handoff in its thread. It is the same in every attempt at the run."""
 
     ordinal: int
-    """The first message of that run."""
+    """The ordinal of the first message of that run."""
     number: int
     """The number of the handoff in its run, from 0."""
     started: int
-    """Epoch milliseconds."""
+    """The time of the message that led to the handoff, in epoch milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class HandoffRequest:
     tenant_id: str
     user_id: str
     ordinal: int
-    """The first message of the run that began it."""
+    """The ordinal of the first message of the run that began the handoff."""
     source_agent_id: str
     target_agent_id: str
     context_mode: ContextMode
@@ -105,7 +105,7 @@ class HandoffRequest:
     """Ids of the messages that the specialist gets besides the summary, oldest first."""
     handoff_reason: str
     started_at: datetime
-    """The time of the message that led to it, which is the same in every attempt at the run."""
+    """The time of the message that led to the handoff. It is the same in every attempt at the run."""
     number: int = 0
     """The number of the handoff in its run, from 0."""
     preserve_state: bool = True
@@ -118,12 +118,12 @@ class HandoffRequest:
     child_thread_id: str | None = None
     """The fork in which the specialist works, in the mode ``forked``."""
     outcome: HandoffOutcome | None = None
-    """Its outcome; None while it lasts."""
+    """The outcome; None while the handoff lasts."""
     ended_at: datetime | None = None
 
     @property
     def id(self) -> str:
-        """Derived from its place, so that another attempt at the run creates no second handoff."""
+        """The id, derived from its place, so that another attempt at the run creates no second handoff."""
         return handoff_id(self.thread_id, self.ordinal, self.number)
 
     @property

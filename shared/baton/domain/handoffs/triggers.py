@@ -24,10 +24,10 @@ MAX_EXIT_WORD = 40
 MAX_TEXT = 20_000
 """Characters of a message that are searched. The intent is at the beginning; the rest is usually pasted text."""
 MAX_PATTERN_SIZE = 3_000
-"""Instructions of a pattern that somebody of a tenant writes."""
+"""Instructions in the compiled form of a pattern of a tenant's agent."""
 MATCHING_WORK = 2_000_000
-"""Instructions of a pattern, times characters of a message that are searched for it. It takes five milliseconds where
-re2 runs out of states; of a pattern of 100 instructions, the longest message is searched."""
+"""The most instructions of a pattern times searched characters of a message. This much work takes 5 ms where re2 runs
+out of states. For patterns of up to 100 instructions, all of the longest message is searched."""
 GAP = 3
 """Words that may occur between two words of a phrase."""
 
@@ -63,13 +63,13 @@ def first_match(triggers: Sequence[str], text: str) -> str | None:
 
 
 Specificity = tuple[int, int]
-"""The part of a message that a trigger accounts for, in words and characters. The greater one is more specific."""
+"""The part of a message that a trigger accounts for, in words and characters. Greater values are more specific."""
 
 
 def specificity(trigger: str, text: str) -> Specificity:
     """Return how specific a trigger is for a message that matches it.
 
-    A pattern counts for no more words than it spells out, so ``.*`` makes none more specific.
+    A pattern counts for no more words than it spells out, so ``.*`` does not make it more specific.
     """
     if is_phrase(trigger):
         words = phrase_words(trigger)
@@ -91,7 +91,7 @@ def normalise(text: str) -> str:
 
 
 def loosest_pattern(trigger: str) -> str:
-    """Return a pattern for re2 that is found wherever the pattern matches, and also within words."""
+    """Return the pattern ``trigger`` in the form for re2, without word borders: it also matches within words."""
     return "".join(_translate(_plain(trigger)))
 
 
@@ -162,7 +162,7 @@ def _matcher(trigger: str) -> _Matcher:
 
 def _in_order(phrase: Sequence[str], words: Sequence[str]) -> bool:
     """Return whether ``phrase`` are among ``words`` in order, with at most ``GAP`` others between two of them."""
-    if phrase[0] not in words:  # nearly always, and every message is compared with every trigger
+    if phrase[0] not in words:  # the usual case, and every message is compared with every trigger
         return False
     ends = {index for index, first in enumerate(words) if first == phrase[0]}
     for word in phrase[1:]:
@@ -173,10 +173,10 @@ def _in_order(phrase: Sequence[str], words: Sequence[str]) -> bool:
 
 def _pattern_matcher(pattern: str) -> _Matcher:
     inner = "".join(_translate(pattern))
-    # Compile it alone first: an unmatched parenthesis must not be closed by the text that is put around it.
-    searched = MATCHING_WORK // compiled(inner, ignores_case=True).programsize
+    # Compile ``inner`` alone first, so that the text around it cannot close an unmatched parenthesis.
+    searched_chars = MATCHING_WORK // compiled(inner, ignores_case=True).programsize
     whole = compiled(f"(?:^|[^{_WORD}])(?:{inner})(?:$|[^{_WORD}])", ignores_case=True)
-    return lambda text: whole.search(text[:searched]) is not None
+    return lambda text: whole.search(text[:searched_chars]) is not None
 
 
 def _translate(pattern: str) -> Iterator[str]:
@@ -230,11 +230,11 @@ def _is_word_character(character: str) -> bool:
 def phrase_words(text: str) -> list[str]:
     """Return the case-folded words of a text. Apostrophes are dropped; all other non-letters separate words."""
     folded = _ALONE.sub(r" \1 ", _APOSTROPHE.sub("", _fold(text)))
-    return "".join(c if _is_word_character(c) else " " for c in folded).split()
+    return "".join(character if _is_word_character(character) else " " for character in folded).split()
 
 
 def _trim(text: str) -> str:
     """Return the case-folded text with single spaces, from its first to its last letter or digit."""
     folded = " ".join(_fold(text).split())
-    places = [index for index, character in enumerate(folded) if _is_word_character(character)]
-    return folded[places[0] : places[-1] + 1] if places else ""
+    positions = [index for index, character in enumerate(folded) if _is_word_character(character)]
+    return folded[positions[0] : positions[-1] + 1] if positions else ""

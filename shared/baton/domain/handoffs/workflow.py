@@ -37,10 +37,10 @@ class Workflow:
     id: str
     agent_id: str
     name: str
-    """The name for the user: its title, once the data for it are collected."""
+    """The name for the user: the title once its data are collected, otherwise ``untitled`` or the definition's name."""
     state: str
     data: Data
-    """The collected data that counts, by state, including states that a changed definition no longer has."""
+    """The valid collected data, by state. States that a changed definition no longer has are included."""
     thread_id: str
     version: str
     """The version of its definition."""
@@ -50,7 +50,7 @@ class Workflow:
     result: str | None = None
     """The answer of the tool that has completed it; None without one."""
     proposals: Data = field(default_factory=dict)
-    """Data of the states after the one to which it went back, by state. It counts only when it is collected again."""
+    """Data, by state, that became invalid when the workflow went back. It counts only when it is collected again."""
 
     @property
     def own_copy(self) -> Workflow:
@@ -71,9 +71,9 @@ class Progress:
     """The progress of a workflow."""
 
     step: int
-    """From 1. The end comes after the last step."""
+    """The number of the step, from 1. A completed workflow is in its last step."""
     steps: int
-    """The states that are not final."""
+    """The number of states that are not final."""
     label: str
 
     def __str__(self) -> str:
@@ -99,7 +99,7 @@ def title(definition: WorkflowDefinition, data: Data) -> str | None:
 
 
 def _value(definition: WorkflowDefinition, data: Data, path: str) -> str | None:
-    """Return a collected value for a sentence: short and on one line."""
+    """Return the collected text or number at ``path`` for a sentence, short and on one line; None if there is none."""
     for state in definition.states:
         value: Any = data.get(state.name, {})
         for name in path.split("."):

@@ -30,14 +30,14 @@ from baton.domain.text import PLACEHOLDER
 StateName = Annotated[
     str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,63}$"), AfterValidator(lambda name: name.upper())
 ]
-"""Names of states. They are upper case, whatever the file's case."""
+"""The name of a state, in upper case whatever the file's case."""
 Scalar = str | bool | int | float | None
 Data = Mapping[str, Mapping[str, Any]]
 """Collected data by state, then by field."""
 
 
 class Condition(Definition):
-    """A condition on the collected data: exactly one of ``equals``, ``present`` and ``in``."""
+    """A condition on the collected data, with exactly one of ``equals``, ``present`` and ``in``."""
 
     field: str = Field(pattern=r"^([A-Za-z][A-Za-z0-9_]{0,63}\.)?[A-Za-z0-9_-]{1,64}$")
     """A field that the state itself collects, or ``state.field``."""
@@ -48,7 +48,7 @@ class Condition(Definition):
     @model_validator(mode="before")
     @classmethod
     def _takes_in(cls, value: Any) -> Any:
-        # Files are read by the fields' names, and ``in`` can be the name of none.
+        # Files are read by the names of fields, and ``in`` is a keyword of Python.
         if isinstance(value, dict) and "in" in value:
             return {"one_of" if name == "in" else name: content for name, content in value.items()}
         return value
@@ -65,7 +65,7 @@ class Condition(Definition):
         return (where.upper(), field) if dot else (state, where)
 
     def holds(self, state: str, data: Data) -> bool:
-        """Return whether the data, on leaving ``state``, meet the condition."""
+        """Return whether the collected data meet the condition of a transition from ``state``."""
         where, field = self.state_and_field(state)
         collected = data.get(where, {})
         if self.present is not None:
@@ -77,7 +77,7 @@ class Condition(Definition):
 
     def __str__(self) -> str:
         if self.present is not None:
-            return f"{self.field} must {'' if self.present else 'not '}be there"
+            return f"{self.field} must {'' if self.present else 'not '}be collected"
         if self.one_of is not None:
             return f"{self.field} must be one of {', '.join(map(json.dumps, self.one_of))}"
         return f"{self.field} must be {json.dumps(self.equals)}"
@@ -143,9 +143,9 @@ class WorkflowDefinition(Definition):
     expiry_days: float = Field(default=30, gt=0, le=3650)
     """The time for which an unfinished workflow can be continued."""
     on_exit: Literal["save", "discard"] = "save"
-    """The treatment of an unfinished one when the user leaves."""
+    """The treatment of an unfinished workflow when the user leaves."""
     produces: Literal["skill"] | None = None
-    """The result of a completed workflow: a skill, an approved procedure of the main agent."""
+    """The result of a completed workflow: ``skill``, an approved procedure of the main agent."""
     on_complete: Completion | None = None
     """The tool that Baton calls with the collected data when the workflow reaches its end."""
 
@@ -218,7 +218,7 @@ class WorkflowDefinition(Definition):
         return [state.name for state in self.states].index(name)
 
     def transitions(self, name: str) -> tuple[Transition, ...]:
-        """Return the transitions from a state, the default ones if it declares none, whether they are open or not."""
+        """Return the transitions from a state, open or not: those that it declares, or else the default ones."""
         return tuple(_transitions(self.states, self.index(name)))
 
     def may_skip(self, name: str) -> bool:
@@ -246,7 +246,7 @@ class WorkflowDefinition(Definition):
 
     @model_serializer(mode="wrap")
     def _serialise(self, handler: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
-        """Return the fields; for the wire with the transitions of all states, default ones too, and the version."""
+        """Return the fields. The wire form also has the default transitions of states, and the version."""
         fields: dict[str, Any] = handler(self)
         if not info.by_alias:
             return fields
@@ -266,7 +266,7 @@ def _transitions(states: tuple[WorkflowState, ...], index: int) -> Iterator[Tran
 
 
 def _check_reach(targets: Mapping[str, tuple[str, ...]], finals: list[str]) -> None:
-    """Raise ``ValueError`` for a state that cannot be reached, or from which no final state can.
+    """Raise ``ValueError`` for a state that cannot be reached, or from which no final state can be reached.
 
     ``targets`` are the states that each state leads to; the first state comes first.
     """

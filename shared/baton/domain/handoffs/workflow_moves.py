@@ -39,14 +39,14 @@ class DefinitionChanged:
     """The definition has changed since the workflow's last move."""
 
     goes_on_in: str
-    """The state before the change if it still exists and the data still fit, otherwise the first. No data are lost."""
+    """The former state if it still exists and the data still fit, otherwise the first state. No data are lost."""
     reason: str | None = None
     """The reason why it cannot continue in its former state."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResumedWorkflow:
-    """A workflow that was resumed, and the change of its definition since; None if it has not changed."""
+    """A resumed workflow, and the change of its definition since its last move; None if it has not changed."""
 
     workflow: Workflow
     changed: DefinitionChanged | None = None
@@ -72,9 +72,9 @@ def advance(
 ) -> Workflow:
     """Move the workflow to ``state``, after adding ``data`` to the data of its current state.
 
-    Naming the current state stores the data and stays. Moving forward requires all data of the state. Moving back does
-    not, but then the data of the later states no longer counts, and must be given again. New values replace earlier
-    ones. Reaching a final state completes the workflow.
+    If ``state`` is the current state, the data is stored and the workflow stays. Moving forward requires all data of
+    the current state. Moving back does not, but the data of later states then no longer counts and must be given
+    again. New values replace earlier ones. Reaching a final state completes the workflow.
 
     Raises ``IllegalTransition``.
     """
@@ -97,7 +97,7 @@ def advance(
 
 
 def go_back(definition: WorkflowDefinition, workflow: Workflow, state: str | None, now: datetime) -> Workflow:
-    """Return the workflow in an earlier state, as ``advance`` does. It stays where it is if there is no such state."""
+    """Return the workflow in an earlier state, as ``advance`` does; unchanged if the state is unknown or final."""
     target = definition.state(state) if state is not None else None
     if target is None or target.final:
         return workflow
@@ -107,8 +107,8 @@ def go_back(definition: WorkflowDefinition, workflow: Workflow, state: str | Non
 def _enter(definition: WorkflowDefinition, workflow: Workflow, target: WorkflowState) -> Workflow:
     """Return the workflow in ``target``. The data of later states no longer counts: it becomes proposals.
 
-    Going back keeps the data of ``target`` itself, which is there to be changed. A state that is entered forwards
-    begins without data, because a user who agreed there has agreed to something else. A completed workflow has no
+    Going back keeps the data of ``target`` itself, so that it can be changed. A state that is entered forwards begins
+    without data, because an earlier consent in it was given for other data. A completed workflow has no
     proposals.
     """
     current = definition.state(workflow.state)
@@ -128,7 +128,7 @@ def _enter(definition: WorkflowDefinition, workflow: Workflow, target: WorkflowS
 
 
 def save(definition: WorkflowDefinition, workflow: Workflow, now: datetime) -> Workflow:
-    """Save an active workflow, or discard it if its definition says so. Return others unchanged."""
+    """Return an active workflow as saved, or as abandoned if its definition says so; others unchanged."""
     if workflow.status is not WorkflowStatus.ACTIVE:
         return workflow
     if definition.on_exit == "discard":
@@ -137,7 +137,7 @@ def save(definition: WorkflowDefinition, workflow: Workflow, now: datetime) -> W
 
 
 def abandon(workflow: Workflow, now: datetime) -> Workflow:
-    """Discard the workflow. A finished one is returned unchanged."""
+    """Return the workflow as abandoned. A finished workflow is returned unchanged."""
     if workflow.status not in UNFINISHED:
         return workflow
     return replace(workflow, status=WorkflowStatus.ABANDONED, updated_at=now)
@@ -151,9 +151,9 @@ def expire(workflow: Workflow, now: datetime) -> Workflow:
 
 
 def resume(definition: WorkflowDefinition, workflow: Workflow, *, thread_id: str, now: datetime) -> ResumedWorkflow:
-    """Continue the workflow in ``thread_id``, even if it is active there and its definition has changed.
+    """Return the workflow as active in ``thread_id``, even if it is active already or its definition has changed.
 
-    Raises ``WorkflowUnavailable`` for one that is finished or expired.
+    Raises ``WorkflowUnavailable`` if it is finished or expired.
     """
     if not workflow.is_unfinished(now):
         raise WorkflowUnavailable
@@ -219,7 +219,7 @@ def _add(definition: WorkflowDefinition, workflow: Workflow, current: WorkflowSt
     if faults := _partial_faults(current, values, collected[current.name]):
         raise IllegalTransition(f"data does not fit: {_messages(faults)}.", legal=legal)
     if len(json.dumps([collected, workflow.proposals], ensure_ascii=False).encode("utf-8", "replace")) > MAX_DATA:
-        raise IllegalTransition(f"A workflow keeps at most {MAX_DATA // 1024} KB: say it shorter.", legal=legal)
+        raise IllegalTransition(f"A workflow keeps at most {MAX_DATA // 1024} KB: send less data.", legal=legal)
     return collected
 
 
@@ -262,7 +262,7 @@ def _open_targets(definition: WorkflowDefinition, workflow: Workflow, data: Data
 
 
 def _faults(state: WorkflowState, collected: Mapping[str, Any]) -> Sequence[Problem]:
-    """Return why a state with this data cannot be left forwards."""
+    """Return the problems of the data because of which the state cannot be left forwards."""
     if state.collects is None:
         return ()
     declared = _declared(state, collected)
@@ -273,7 +273,7 @@ def _faults(state: WorkflowState, collected: Mapping[str, Any]) -> Sequence[Prob
 
 
 def _partial_faults(state: WorkflowState, values: Mapping[str, Any], collected: Mapping[str, Any]) -> Sequence[Problem]:
-    """Return why new values do not fit a state, whose data with them is ``collected`` and may still be incomplete."""
+    """Return the problems of new values. ``collected`` is the state's data with them, which may be incomplete."""
     if state.collects is None:
         return ()
     faults = problems(partial(state.collects), values)
@@ -294,7 +294,7 @@ def _partial_faults(state: WorkflowState, values: Mapping[str, Any], collected: 
 def _declared(state: WorkflowState, collected: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the state's data without fields of an earlier definition, if the schema or the type allows no others."""
     schema = state.collects or {}
-    # Python types ignore other fields unless they say so, and their schemas leave the keyword out then.
+    # Python types ignore other fields by default, and their schemas then lack ``additionalProperties``.
     if schema.get("additionalProperties", state.check is None) is not False:
         return collected
     return {name: value for name, value in collected.items() if name in schema.get("properties", {})}

@@ -1,4 +1,4 @@
-"""The schema of a call's arguments, as far as people read it: labels, choices and formats of values."""
+"""The parts of the schema of a call's arguments that people read: labels, choices and formats of values."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ Part = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ArgumentSchema:
-    """A JSON Schema of arguments. It may come from another server, so nothing about it is certain."""
+    """A JSON Schema of arguments. It may come from another server and be invalid, so every part is checked."""
 
     root: Part
 
     def describe(self, part: object, value: Any = None) -> Part:
-        """Return the keywords of ``part`` with those of its references, and of the alternative that fits ``value``.
+        """Return the keywords of ``part``, of the schemas it refers to, and of the alternative that fits ``value``.
 
         A keyword beside a reference overrides the one in the referenced schema.
         """
@@ -82,7 +82,7 @@ class ArgumentSchema:
         return fallback
 
     def _resolve(self, part: object) -> Part:
-        """Return the keywords of a schema and its references, without following alternatives: these can be endless."""
+        """Return the keywords of a schema and its references, without following alternatives, which can be endless."""
         keywords: dict[str, Any] = {}
         for _ in range(MAX_STEPS):
             if not isinstance(part, Mapping):
@@ -92,9 +92,9 @@ class ArgumentSchema:
         return keywords
 
     def find_label_problem(self) -> str | None:
-        """Return what is wrong with the first label that matches no value of its ``enum`` or ``const``.
+        """Return the problem of the first label that matches no value of its ``enum`` or ``const``; None if all match.
 
-        None if all match. A label is matched by the text of the value, as JSON or Python writes it: ``true``, ``True``.
+        A label matches a value if it is the value's text in JSON or Python: ``true`` or ``True``.
         """
         for part in subschemas(self.root):
             described = self.describe(part)
@@ -140,13 +140,13 @@ class ArgumentSchema:
     def label(self, name: str, part: object) -> str:
         """Return the label of a property: its title, otherwise words made of its name."""
         title = part.get("title") if isinstance(part, Mapping) else None
-        # Pydantic makes such titles of names.
+        # Pydantic derives such titles from names.
         if isinstance(title, str) and title.strip() and title != name.replace("_", " ").title():
             return title.strip()
         return humanise(name)
 
     def find_problem(self, path: str) -> str | None:
-        """Return why a path does not name a value that a sentence can contain; None if it does."""
+        """Return why ``path`` names no value that a sentence can contain; None if it names one."""
         part: object = self.root
         walked: list[str] = []
         for name in path.split("."):
@@ -171,21 +171,21 @@ def _value_names(value: Any) -> tuple[str, ...]:
 
 
 def _without_title(part: object) -> object:
-    """Return a schema that others refer to without its title, which names a type and not a value."""
+    """Return a referenced schema without its title, which names a type and not a value."""
     if not isinstance(part, Mapping):
         return None
     return {keyword: setting for keyword, setting in part.items() if keyword != "title"}
 
 
 def _listed(keyword: object) -> list[Any]:
-    """Return the values of a keyword, which may be a list or one text, and in referenced schemas anything else."""
+    """Return a keyword's values as a list: a list as it is, a text as its only element, and anything else as empty."""
     if isinstance(keyword, str):
         return [keyword]
     return keyword if isinstance(keyword, list) else []
 
 
 def humanise(name: str) -> str:
-    """Return a name of a program as words: ``from_day`` and ``fromDay`` as ``From day``."""
+    """Return an identifier as words: ``from_day`` and ``fromDay`` as ``From day``."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
     words = re.sub(r"[_\s-]+", " ", spaced).strip()
     return words[:1].upper() + (words[1:].lower() if spaced != name else words[1:]) if words else name

@@ -1,4 +1,4 @@
-"""JSON Schemas from outside: what agents' files and clients may declare, and what is wrong with values."""
+"""JSON Schemas from outside: checks of the schemas that agents' files and clients declare, and problems of values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_PROBLEMS = 5
 MAX_MESSAGE = 200
 """Characters of the message of a problem."""
 PROBLEM_STEPS = 30_000
-"""Steps of the check of a value by a workflow's schema. A move makes several such checks, on the event loop."""
+"""The most steps of a check by a workflow's schema. A move makes several checks, which block the event loop."""
 _PARTIAL = ("type", "properties", "additionalProperties")
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _REFUSED = ("$ref", "$dynamicRef", "patternProperties")
@@ -58,8 +58,8 @@ def check_object_schema(schema: dict[str, Any]) -> dict[str, Any]:
 def check_client_schema(schema: object) -> dict[str, Any]:
     """Check the schema of a client's tool and return it; without one, the tool takes no arguments.
 
-    Its own ``$schema`` says which draft counts. References may only point into the schema itself. Patterns are not
-    compiled: values are matched with those that re2 takes. Raises ``ValueError`` with the reason.
+    Its ``$schema`` decides the draft. References may only point into the schema itself. Patterns are not compiled:
+    those that re2 refuses are ignored later. Raises ``ValueError`` with the reason.
     """
     if schema is None or schema == {}:
         return {"type": "object", "properties": {}}
@@ -89,11 +89,14 @@ def problems(schema: Schema, value: Any) -> Sequence[Problem]:
     except UncheckableValue as error:
         return [Problem(str(error))]
     errors.sort(key=lambda error: list(map(str, error.absolute_path)))
-    return [_problem(error) for error in islice(meant_errors(errors), MAX_PROBLEMS)]
+    return [_make_problem(error) for error in islice(meant_errors(errors), MAX_PROBLEMS)]
 
 
 def argument_problem(schema: Schema, value: Any, *, formats: FormatCheck | None = None) -> str | None:
-    """Return where and why ``value`` does not fit the schema of a tool; None if it fits or cannot be checked."""
+    """Return where and why ``value`` does not fit the schema of a tool, as the end of a sentence.
+
+    None if the value fits or cannot be checked.
+    """
     try:
         errors = sort_by_relevance(validation_errors(schema, value, formats=formats))
     except UncheckableValue:
@@ -111,19 +114,19 @@ def partial(schema: Schema) -> Schema:
 
 
 def _message(error: Any) -> str:
-    """Return the error's message; if the alternatives of a schema have other types than the value, their types."""
+    """Return the error's message, or the types of the alternatives if the value has none of them."""
     kinds = dict.fromkeys(str(cause.validator_value) for cause in error.context or () if cause.validator == "type")
     return f"it must be of type {' or '.join(kinds)}" if kinds else str(error.message)
 
 
-def _problem(error: Any) -> Problem:
+def _make_problem(error: Any) -> Problem:
     path = ".".join(str(part) for part in error.absolute_path)
     message = _message(error)
-    if len(message) > MAX_MESSAGE:  # It quotes the value, and says what is wrong at the end.
+    if len(message) > MAX_MESSAGE:  # the beginning quotes the value, and the end names the problem
         message = f"{message[: MAX_MESSAGE // 2]}...{message[-MAX_MESSAGE // 2 :]}"
     missing: tuple[str, ...] = ()
     if error.validator == "required":
-        # One error a missing field, and only its text names the field; the value shows it as well.
+        # Only the text of the error names the missing field, so all missing fields are found in the value.
         names = [name for name in error.validator_value if name not in error.instance]
         missing = tuple(f"{path}.{name}" if path else name for name in names)
     return Problem(f"{path}: {message}" if path else message, missing)

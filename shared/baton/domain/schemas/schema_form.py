@@ -1,7 +1,7 @@
-"""The form of JSON Schemas: keywords with values of the kind that they take, within limits; and formats of texts.
+"""The form of JSON Schemas: the kinds of values that keywords take, and limits; and the formats of texts.
 
-The checks are those of the schema of schemas (drafts 4 to 2020-12), in a time that is linear in the schema's size.
-jsonschema takes some milliseconds for each subschema, and compiles patterns by ``re``.
+The checks are those of the metaschemas (drafts 4 to 2020-12), in a time that is linear in the schema's size.
+``jsonschema`` takes some milliseconds for each subschema, and compiles patterns with ``re``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
 
 def _date(text: str) -> None:
     if _DATE.fullmatch(text) is None:
-        raise ValueError  # a week, or without hyphens, which RFC 3339 does not have
+        raise ValueError  # ISO 8601 also has weeks and dates without hyphens, which RFC 3339 lacks
     date.fromisoformat(text)
 
 
@@ -55,14 +55,14 @@ FORMAT_CHECKS: Mapping[str, Callable[[str], None]] = {
     "uri": _matching(_URI),
     "uuid": _uuid,
 }
-"""Checks by format. Each raises ``ValueError`` for a text of another form. Times need an offset, as in RFC 3339."""
+"""Checks by format. Each raises ``ValueError`` for a text without the format. Times need an offset, as in RFC 3339."""
 
 
 _WITH_OFFSET: Mapping[str, Callable[[str], object]] = {"date-time": datetime.fromisoformat, "time": time.fromisoformat}
 
 
 def has_local_format(text: object, name: str) -> bool:
-    """Return whether a text has a format, as ``has_format`` does; times need no offset."""
+    """Return whether a text has a format, as ``has_format`` does, but accept times without an offset."""
     return has_format(text, name, needs_offset=False)
 
 
@@ -90,7 +90,7 @@ MAX_PATTERN = 1_000
 
 Schema = Mapping[str, Any]
 _Place = tuple[Any, str | int] | None
-"""A place in a schema: the place around it, and the last step."""
+"""A location in a schema: the location of the enclosing part, and the last step; None for the schema itself."""
 
 _TYPES = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
 _OLD = ("draft-04/", "draft-06/", "draft-07/", "2019-09/")
@@ -98,7 +98,7 @@ _OLD = ("draft-04/", "draft-06/", "draft-07/", "2019-09/")
 
 
 class SchemaProblem(ValueError):
-    """A schema that cannot be used. The text names the place and the reason."""
+    """A schema that cannot be used. The text names the location and the reason."""
 
     def __init__(self, reason: str, place: _Place = None) -> None:
         steps: list[str] = []
@@ -116,7 +116,7 @@ def check_form(schema: object) -> None:
 
 
 def check_declared(schema: object) -> None:
-    """Check the form of a schema, and its limits. Raises ``SchemaProblem``, which says what is wrong or too much."""
+    """Check the form of a schema, and its limits. Raises ``SchemaProblem`` with the reason."""
     for number, (part, position) in enumerate(_walk(schema), 1):
         if number > MAX_SUBSCHEMAS:
             raise SchemaProblem(f"it has more than {MAX_SUBSCHEMAS:,} subschemas")
@@ -126,13 +126,13 @@ def check_declared(schema: object) -> None:
 
 
 def subschemas(schema: object) -> Iterator[Schema]:
-    """Yield the schema and those within it, except true and false. Raises ``SchemaProblem`` where the form is wrong."""
+    """Yield the schema and those within it, except true and false. Raises ``SchemaProblem`` for an invalid keyword."""
     for part, _ in _walk(schema):
         yield part
 
 
 def _walk(root: object) -> Iterator[tuple[Schema, _Place]]:
-    """Yield schemas with their places after checking their keywords."""
+    """Yield the schemas with their locations, after checking the keywords of each."""
     draft = root.get("$schema") if isinstance(root, dict) else None
     if isinstance(draft, str) and "draft-03/" in draft:
         raise SchemaProblem("drafts before 4 are not supported", (None, "$schema"))
@@ -155,7 +155,7 @@ def _walk(root: object) -> Iterator[tuple[Schema, _Place]]:
 
 
 def _inner(keyword: str, value: Any, position: _Place) -> Iterator[tuple[object, _Place]]:
-    """Yield the schemas in a keyword's value, with their places."""
+    """Yield the schemas in a keyword's value, with their locations."""
     if keyword in _WITH_ONE and not isinstance(value, list):
         yield value, position
     elif keyword in _WITH_SEVERAL or keyword in _WITH_ONE:
@@ -219,8 +219,9 @@ _WITH_ONE = frozenset({
     "additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not",
     "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties",
 })
-"""Keywords with a schema; in older drafts, ``items`` may be a list of them."""
+"""Keywords whose value is a schema. In older drafts, ``items`` may be a list of schemas."""
 _WITH_SEVERAL = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
+"""Keywords whose value is a list of schemas."""
 _WITH_NAMED = frozenset({
     "$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties",
 })

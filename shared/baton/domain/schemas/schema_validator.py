@@ -1,8 +1,8 @@
-"""A validator of JSON Schemas from outside that counts its steps, so that neither schema nor value keeps it busy.
+"""A validator of JSON Schemas from outside. It counts its steps, so that no schema or value can keep it busy.
 
-It is jsonschema's. Checks whose time can exceed the size of schema and value are replaced: patterns are matched by re2,
-``uniqueItems``, ``enum`` and ``const`` compare texts that are equal for equal values, and references are JSON Pointers
-that are looked up in the schema itself.
+It is the validator of ``jsonschema``. Checks whose time can exceed the size of schema and value are replaced: re2
+matches patterns; ``uniqueItems``, ``enum`` and ``const`` compare texts that are equal for equal values; references are
+JSON Pointers that are looked up in the schema itself.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from baton.domain.schemas.schema_form import Schema, SchemaProblem, subschemas
 MAX_STEPS = 200_000
 """Steps of the check of one value. Each takes one to three microseconds."""
 MAX_LEVELS = 180
-"""Checks within checks. Each takes four frames, and jsonschema's maps panic at Python's recursion limit."""
+"""Checks within checks. Each takes four stack frames, and jsonschema's maps panic at Python's recursion limit."""
 MAX_ERRORS = 1_000
 """Errors of one value that are collected."""
 _MEMBERS = 32
@@ -31,18 +31,18 @@ _MEMBERS = 32
 _CHARACTERS = 200
 """Characters that are copied or compared in the time of a step."""
 _PATTERN_WORK = 1_500
-"""Instructions of a pattern, times characters, in the time of a step."""
+"""Instructions of a pattern times characters of a text, in the time of a step."""
 _COMPARED = 50
 """Members that are compared in the time of a step."""
 _QUOTED = 200
 """Characters of a value that an error quotes."""
 
 _VALUE_SIZE = 20
-"""The cost of checking a value by one subschema, in characters as ``off_loop`` counts them."""
+"""The cost of checking a value by one subschema, in the characters by which ``off_loop`` measures work."""
 
 Check = Callable[[Any, Any, Any, Any], Iterator[Any]]
 FormatCheck = Callable[[object, str], bool]
-"""Returns whether a text has the format of a name."""
+"""Returns whether a value has the format of this name."""
 
 
 class UncheckableValue(Exception):
@@ -50,21 +50,21 @@ class UncheckableValue(Exception):
 
 
 class _Work:
-    """The work of one check: its steps, and what is known about the schema and the value."""
+    """The state of one check: its remaining steps, and caches of facts about the schema and the value."""
 
     def __init__(self, root: Schema, steps: int) -> None:
         self._root = root
         self._steps = self._left = steps
         self._level = 0
         self._sizes: dict[int, tuple[Any, int]] = {}
-        """Values and their sizes, by the ``id`` of the value. A kept value's ``id`` cannot pass to another one."""
+        """Values and their sizes, by the ``id`` of the value. The value is kept so that its ``id`` is not reused."""
         self._options: dict[int, frozenset[str]] = {}
-        """The texts of each ``enum``, by its ``id``. The schema keeps the list, so its ``id`` cannot pass either."""
+        """The texts of each ``enum``, by the ``id`` of its list. The schema keeps the list."""
         self._targets: dict[str, Any] = {}
         self._is_plain: bool | None = None
 
     def take(self, steps: int = 1) -> None:
-        """Count steps. Raises ``UncheckableValue`` if there are too many, and if the caller has been cancelled."""
+        """Count steps. Raises ``UncheckableValue`` after too many, and also raises if the caller has been cancelled."""
         self._left -= steps
         if self._left < 0:
             raise UncheckableValue(f"it takes more than {self._steps:,} steps to check")
@@ -72,7 +72,7 @@ class _Work:
 
     @contextmanager
     def one_level_deeper(self) -> Iterator[None]:
-        """Count the level of a check within another one. Raises ``UncheckableValue`` if there are too many."""
+        """Count a level of nesting for the checks in the block. Raises ``UncheckableValue`` beyond ``MAX_LEVELS``."""
         self._level += 1
         try:
             if self._level > MAX_LEVELS:
@@ -82,7 +82,7 @@ class _Work:
             self._level -= 1
 
     def size(self, value: Any) -> int:
-        """Return roughly the characters that a value has as text."""
+        """Return the approximate number of characters of a value as text."""
         if isinstance(value, str):
             return len(value) + 2
         if not isinstance(value, dict | list):
@@ -107,20 +107,20 @@ class _Work:
         return cached
 
     def matches(self, pattern: str, text: str) -> bool:
-        """Return whether a pattern is in a text. Raises ``ValueError`` for one that re2 does not take."""
+        """Return whether a pattern matches a part of a text. Raises ``ValueError`` if re2 does not accept it."""
         program = compiled(pattern)
         self.take(len(text) * program.programsize // _PATTERN_WORK)
         return program.search(text.encode("utf-8", "replace").decode()) is not None
 
     def is_plain(self) -> bool:
-        """Return whether the schema has neither references nor patterns of names."""
+        """Return whether the schema has no references and no ``patternProperties``."""
         if self._is_plain is None:
             self.take(self.size(self._root) // _CHARACTERS)
             self._is_plain = not any(_LINKING.intersection(part) for part in subschemas(self._root))
         return self._is_plain
 
     def target(self, reference: str) -> Any:
-        """Return the schema that a reference into the schema itself stands for. Raises ``UncheckableValue``."""
+        """Return the part of the schema to which a reference points. Raises ``UncheckableValue``."""
         if not self._targets:
             self.take(self.size(self._root) // _CHARACTERS)
             if any(
@@ -137,12 +137,12 @@ class _Work:
 _work: ContextVar[_Work] = ContextVar("work")
 _IDS = ("$id", "id")
 _MULTIPLYING = frozenset({"$dynamicRef", "$recursiveRef", "$ref", "pattern", "patternProperties"})
-"""Keywords with a cost that the numbers of subschemas and values do not show."""
+"""Keywords whose cost does not follow from the numbers of subschemas and values."""
 _LINKING = frozenset({"$dynamicRef", "$recursiveRef", "$ref", "patternProperties"})
 
 
 def find_target(schema: Schema, reference: str) -> Any:
-    """Return the schema that a ``$ref`` leads to: ``#``, or ``#/`` and a JSON Pointer.
+    """Return the target of a ``$ref`` within ``schema``: ``#``, or ``#/`` and a JSON Pointer.
 
     Raises ``UncheckableValue`` for other forms and for a missing target.
     """
@@ -173,13 +173,13 @@ def checking_size(schema: Schema, text: str) -> int:
 def validation_errors(
     schema: Schema, value: Any, *, formats: FormatCheck | None = None, steps: int = MAX_STEPS
 ) -> list[Any]:
-    """Return the first ``MAX_ERRORS`` of jsonschema's errors of ``value``.
+    """Return the first ``MAX_ERRORS`` errors of ``value``, as jsonschema's ``ValidationError``.
 
-    The form of the schema has been checked. Formats of texts are checked by ``formats``, if it is given. References are
-    not fetched, and patterns that re2 does not take are not checked, nor what is unevaluated beside references and
-    ``patternProperties``. Raises ``UncheckableValue``.
+    The caller must have checked the form of the schema. ``formats`` checks the formats of texts; None: nothing does.
+    References are not fetched. Patterns that re2 does not accept are ignored, and so are the ``unevaluated`` keywords
+    of schemas with references or ``patternProperties``. Raises ``UncheckableValue``.
     """
-    # Imported with the first call: it takes a tenth of a second, and most turns have no calls.
+    # Imported by the first check, because the import takes a tenth of a second and most turns make no tool calls.
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import UnknownType
     from jsonschema.validators import validator_for
@@ -204,7 +204,7 @@ def sort_by_relevance(errors: list[Any]) -> list[Any]:
 
 
 def meant_errors(errors: Iterable[Any]) -> Iterator[Any]:
-    """Yield the errors. Where no alternative fits, yield those of the alternatives that have the value's type."""
+    """Yield the errors. If no alternative of a schema fits, yield the errors of those with the value's type."""
     for error in errors:
         depth, causes = len(error.absolute_path), error.context or ()
         meant = [cause for cause in causes if cause.validator != "type" or len(cause.absolute_path) > depth]
@@ -231,7 +231,7 @@ def _validator(draft: Any, formats: FormatCheck | None) -> Any:
         return draft._APPLICABLE_VALIDATORS(schema)
 
     def evolve(self: Any, **changes: Any) -> Any:
-        # jsonschema's own would take the class of a "$schema" within the schema, which counts nothing.
+        # jsonschema's own ``evolve`` would use the class for a nested "$schema", which does not count steps.
         return type(self)(changes.get("schema", self.schema), _resolver=changes.get("_resolver", self._resolver))
 
     own: dict[str, Check] = {name: check for name, check in _CHECKS.items() if name in draft.VALIDATORS}
@@ -251,20 +251,21 @@ def _validator(draft: Any, formats: FormatCheck | None) -> Any:
 
 
 def _counted(check: Check, validator: Any, rule: Any, instance: Any, schema: Any) -> Iterator[Any]:
-    """Apply a check, counting the steps of it, and of the errors that come up through it.
+    """Apply a check, and count its steps and those of its errors.
 
-    Errors of jsonschema's own checks quote the value, and may quote the schema.
+    Errors of jsonschema's own checks cost more, because they quote the value and perhaps the schema.
     """
     work, is_own = _work.get(), check in _OWN
     work.take(1 if is_own or not isinstance(rule, dict | list) else 1 + len(rule) // _MEMBERS)
     with work.one_level_deeper():
         for error in check(validator, rule, instance, schema):
-            is_new = not is_own and not isinstance(error.validator, str)  # not one of the schemas within
+            # Errors of nested schemas have a validator already, and were counted there.
+            is_new = not is_own and not isinstance(error.validator, str)
             work.take(1 + ((work.size(instance) + work.size(rule)) // _CHARACTERS if is_new else 0))
             yield error
 
 
-def _problem(instance: Any, flaw: str) -> Any:
+def _make_error(instance: Any, flaw: str) -> Any:
     from jsonschema import ValidationError
 
     size = _work.get().size(instance)
@@ -272,9 +273,9 @@ def _problem(instance: Any, flaw: str) -> Any:
 
 
 def _pattern(_validator: Any, pattern: str, instance: Any, _schema: Any) -> Iterator[Any]:
-    with suppress(ValueError):  # re2 does not take it
+    with suppress(ValueError):  # re2 does not accept the pattern
         if isinstance(instance, str) and not _work.get().matches(pattern, instance):
-            yield _problem(instance, f"does not match {pattern!r}")
+            yield _make_error(instance, f"does not match {pattern!r}")
 
 
 def _pattern_properties(validator: Any, rule: Any, instance: Any, _schema: Any) -> Iterator[Any]:
@@ -292,7 +293,7 @@ def _pattern_properties(validator: Any, rule: Any, instance: Any, _schema: Any) 
 def _additional_properties(validator: Any, rule: Any, instance: Any, schema: Any) -> Iterator[Any]:
     from jsonschema import ValidationError
 
-    # Whether a name is additional beside patterns that re2 does not take is not known.
+    # With patterns that re2 may not accept, it is not known which names are additional.
     if not isinstance(instance, dict) or "patternProperties" in schema:
         return
     _work.get().take(len(instance) // _MEMBERS)
@@ -308,14 +309,14 @@ def _additional_properties(validator: Any, rule: Any, instance: Any, schema: Any
 
 def _unique_items(_validator: Any, rule: Any, instance: Any, _schema: Any) -> Iterator[Any]:
     if rule and isinstance(instance, list) and len(set(map(_work.get().text, instance))) < len(instance):
-        yield _problem(instance, "has non-unique elements")
+        yield _make_error(instance, "has non-unique elements")
 
 
 def _enum(_validator: Any, allowed: list[Any], instance: Any, _schema: Any) -> Iterator[Any]:
     work = _work.get()
     if work.text(instance) not in work.options(allowed):
         options = repr(allowed) if work.size(allowed) <= _QUOTED else f"{len(allowed):,} values"
-        yield _problem(instance, f"is not one of {options}")
+        yield _make_error(instance, f"is not one of {options}")
 
 
 def _const(_validator: Any, constant: Any, instance: Any, _schema: Any) -> Iterator[Any]:
@@ -329,14 +330,14 @@ def _const(_validator: Any, constant: Any, instance: Any, _schema: Any) -> Itera
 
 def _format(formats: FormatCheck, _validator: Any, name: str, instance: Any, _schema: Any) -> Iterator[Any]:
     if not formats(instance, name):
-        yield _problem(instance, f"is not a {name}")
+        yield _make_error(instance, f"is not a {name}")
 
 
 def _multiple_of(check: Check, validator: Any, rule: Any, instance: Any, schema: Any) -> Iterator[Any]:
     try:
         yield from check(validator, rule, instance, schema)
-    except (ArithmeticError, ValueError):  # infinity, no number, or an integer that is no float
-        yield _problem(instance, f"is not a multiple of {rule!r}")
+    except (ArithmeticError, ValueError):  # infinity, NaN, or an integer too large for a float
+        yield _make_error(instance, f"is not a multiple of {rule!r}")
 
 
 def _unevaluated(check: Check, validator: Any, rule: Any, instance: Any, schema: Any) -> Iterator[Any]:
@@ -351,7 +352,7 @@ def _reference(validator: Any, reference: str, instance: Any, _schema: Any) -> I
     yield from validator.descend(instance, _work.get().target(reference))
 
 
-def _no_check(_validator: Any, _wanted: Any, _instance: Any, _schema: Any) -> Iterator[Any]:
+def _no_check(_validator: Any, _rule: Any, _instance: Any, _schema: Any) -> Iterator[Any]:
     yield from ()
 
 

@@ -1,4 +1,4 @@
-"""Checks of JSON values by Python types, for what JSON Schemas cannot say: validators, decimals and dates."""
+"""Checks of JSON values by Python types, whose validators, decimals and dates JSON Schemas cannot express."""
 
 from __future__ import annotations
 
