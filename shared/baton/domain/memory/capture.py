@@ -1,4 +1,4 @@
-"""Captures: completed tasks of a conversation that may become procedures, and what has become of each."""
+"""Captures: completed tasks of a conversation that may become procedures, and the outcome of each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from baton.domain.runs.tool_call import CallEnd, is_shown
 from baton.domain.threads.message import OutcomeType, Role, StoredMessage
 
 MAX_MESSAGES = 200
-"""Messages of a capture. Of a longer session, the last ones are looked at."""
+"""The most messages of a capture: the last ones of a longer session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,16 +24,16 @@ class CaptureRef:
 
     thread_id: str
     agent_id: str
-    """The main agent of the thread. A captured procedure is the agent's."""
+    """The main agent of the thread, which gets the captured procedure."""
     first_ordinal: int
     end_ordinal: int
     """One beyond the last message."""
     thread_created_at: datetime | None = None
-    """The time at which the thread was created, because a forgotten thread's id may be used again."""
+    """The time at which the thread was created. It distinguishes a forgotten thread from a new one with the same id."""
 
     @property
     def id(self) -> str:
-        """Its name within the thread. The same messages have one capture, however often it is started."""
+        """The name of the capture within the thread. The same messages always have the same name."""
         return f"{self.first_ordinal:012d}-{self.end_ordinal:012d}"
 
 
@@ -46,7 +46,7 @@ class CaptureStatus(StrEnum):
     REFUSED = "refused"
     """The draft was not a usable procedure."""
     KNOWN = "known"
-    """There is such a procedure already: the same, one that waits for approval, or one that was rejected."""
+    """The same procedure exists already, or a similar one waits for approval or was rejected."""
     STORED = "stored"
     """The procedure is stored and waits for approval. Its announcement may be missing."""
     ANNOUNCED = "announced"
@@ -60,11 +60,11 @@ class CaptureStep(StrEnum):
     DETECT = "detect"
     """Ask the light model whether the messages complete a task that could be repeated."""
     DRAFT = "draft"
-    """Write its procedure, without specifics."""
+    """Write the procedure of the task, without specifics."""
     COMPARE = "compare"
-    """Look for a procedure like it."""
+    """Look for a similar procedure."""
     STORE = "store"
-    """Store it as one that waits for approval."""
+    """Store the draft as a procedure that waits for approval."""
     ANNOUNCE = "announce"
 
 
@@ -77,12 +77,12 @@ class Capture:
     done: CaptureStep | None = None
     """The last step that was carried out; None before the first."""
     reason: str | None = None
-    """The reason for which no procedure was made."""
+    """The reason why no procedure was made."""
     name: str | None = None
     """The name that the light model gave the task."""
     draft: ProcedureDraft | None = None
     procedure_id: str | None = None
-    """The procedure that the draft becomes a version of, or is like."""
+    """The existing procedure that the draft repeats or becomes a version of, or the new procedure's id."""
     procedure_scope: ProcedureScope = ProcedureScope.AGENT
     version: int | None = None
     """The stored version."""
@@ -94,7 +94,7 @@ class Capture:
         return self.status not in (CaptureStatus.WORKING, CaptureStatus.STORED)
 
     def resume(self) -> Capture:
-        """Return the capture as it continues after a failure: with the step that failed."""
+        """Return the capture as it continues with the step that failed; unchanged if no step failed."""
         if self.status is not CaptureStatus.FAILED:
             return self
         is_stored = self.done is CaptureStep.STORE
@@ -109,13 +109,11 @@ class Capture:
 def is_candidate(
     messages: Sequence[StoredMessage], agent_id: str, settings: LearningSettings, *, has_workflow: bool
 ) -> bool:
-    """Return whether the messages of finished runs may complete a task, by rules that cost nothing.
+    """Return whether the messages of finished runs may complete a task, by rules that need no model.
 
-    ``has_workflow`` is whether they complete a guided workflow that is worth looking at.
-
-    The last run succeeded, and none failed or was cancelled. The agent made at least ``min_calls`` successful calls of
-    at least ``min_tools`` tools, unless a guided workflow was completed. No run followed a procedure, because that
-    task is known already.
+    The last run must have succeeded, and none may have failed, been cancelled, or followed a procedure, because the
+    task is then known already. The agent must have made at least ``min_calls`` successful calls of at least
+    ``min_tools`` tools, unless the messages complete a guided workflow that may become a procedure (``has_workflow``).
     """
     if not settings.enabled or not messages or messages[-1].end is None:
         return False
@@ -124,8 +122,8 @@ def is_candidate(
         return False
     if any(end.outcome in (OutcomeType.ERROR, OutcomeType.CANCELLED) or end.followed for end in ends):
         return False
-    called = successful_calls(messages, agent_id)
-    if len(called) >= settings.min_calls and len(set(called)) >= settings.min_tools:
+    tools = successful_calls(messages, agent_id)
+    if len(tools) >= settings.min_calls and len(set(tools)) >= settings.min_tools:
         return True
     return has_workflow
 
@@ -151,5 +149,5 @@ def completed_workflows(messages: Iterable[StoredMessage]) -> list[Workflow]:
 
 
 def is_sampled(ref: CaptureRef, rate: float) -> bool:
-    """Return whether the task is in a sample of this share. Every worker decides alike."""
+    """Return whether the task is in a sample of the share ``rate``, from 0 to 1. Every worker decides alike."""
     return zlib.crc32(f"{ref.thread_id}#{ref.id}".encode()) < rate * 2**32

@@ -20,12 +20,12 @@ class EpisodeStatus(StrEnum):
 
     PENDING = "pending"
     COMPLETE = "complete"
-    """It has run to its end. Parts may be missing that need a model or the search engine."""
+    """The pipeline has ended. Parts that need a model or the search engine may be missing."""
     FAILED = "failed"
 
 
 class EpisodePart(StrEnum):
-    """A part that the pipeline adds to an episode. A part that is not wanted counts as added."""
+    """A part that the pipeline adds to an episode. A part that is switched off counts as added."""
 
     SUMMARY = "summary"
     """The summary and the facts, as the model wrote them."""
@@ -38,7 +38,7 @@ class EpisodePart(StrEnum):
 MAX_ATTEMPTS = 10
 """Runs of the pipeline for an episode with missing parts. With growing pauses they take more than a day."""
 MAX_SUMMARY = 2_000
-"""Characters."""
+"""Characters of an episode's summary."""
 MAX_FACTS = 60
 """Facts of an episode."""
 MAX_FACT = 300
@@ -47,7 +47,7 @@ MAX_FACT = 300
 
 @dataclass(frozen=True, slots=True)
 class EpisodeRef:
-    """An ended session and its range of messages. The episode is built from it."""
+    """An ended session and its range of messages, from which the episode is built."""
 
     thread_id: str
     number: int
@@ -58,15 +58,15 @@ class EpisodeRef:
     reason: EndReason
     ended_at: datetime
     thread_created_at: datetime | None = None
-    """The time that distinguishes it from a session of a forgotten thread with this id; None in older records."""
+    """The time that distinguishes the thread from a forgotten one with the same id; None in older records."""
     closed_by: Person | None = None
-    """The person of a desk who has closed it; None for every other reason."""
+    """The person of a desk who has closed the session; None for every other reason."""
     desk_id: str | None = None
-    """The desk at which it ended; None if it ended at none."""
+    """The desk at which the session ended; None if it was at no desk."""
 
     @property
     def id(self) -> str:
-        """Derived from thread and number, so that closing twice makes one episode."""
+        """The episode's id, derived from thread and number, so that closing twice makes one episode."""
         return episode_id(self.thread_id, self.number)
 
     def select_branch(self, thread: Thread) -> Thread:
@@ -95,7 +95,7 @@ def ended_session(
 
 @dataclass(frozen=True, slots=True)
 class EpisodeMessage:
-    """A message of an episode, as it is shown, embedded and injected later."""
+    """A message of an episode, as it is shown, embedded and put into prompts later."""
 
     id: str
     ordinal: int
@@ -107,22 +107,22 @@ class EpisodeMessage:
     author: Person | None = None
     """The person of a desk who wrote it."""
     begun_by: RunSource | None = None
-    """The source of the run, if no message of the user has begun it and this is its first message."""
+    """The cause of the run, if this is the first message of a run that no message of the user has begun."""
     redacted_content: str | None = None
     """The text without personal data; None if it contains none."""
     time_zone: str | None = None
-    """The user's time zone then; None if it is not known."""
+    """The user's time zone at the time of the message; None if it is not known."""
     is_filtered: bool = False
-    """True if it was said in a run that a model's content filter stopped. In a prompt, it would stop that too."""
+    """True if it was said in a run that a model's content filter stopped. It would stop later prompts too."""
 
     @property
     def shown_role(self) -> str:
-        """See ``StoredMessage.shown_role``."""
+        """The role that readers see: see ``StoredMessage.shown_role``."""
         return EVENT if self.begun_by is not None else self.role.value
 
     @property
     def day(self) -> date:
-        """The user's day when it was said; the day in UTC if their time zone is not known."""
+        """The day of the message for the user; the day in UTC if their time zone is not known."""
         return day_in(self.time_zone, self.timestamp)
 
     @property
@@ -132,7 +132,7 @@ class EpisodeMessage:
 
     @property
     def text(self) -> str:
-        """The text that is indexed and injected."""
+        """The text that is indexed and put into prompts, without personal data."""
         return self.content if self.redacted_content is None else self.redacted_content
 
 
@@ -141,16 +141,16 @@ class Fact:
     """A key fact of an episode, in redacted words."""
 
     id: str
-    """Derived from its episode and its text."""
+    """The id, derived from episode and text: see ``fact_id``."""
     text: str
     on: date
-    """The day that it was said or is about."""
+    """The day on which it was said, or that it is about."""
     message_ids: tuple[str, ...] = ()
-    """The messages that it was taken from."""
+    """The messages from which it was taken."""
     superseded_at: datetime | None = None
     """The time at which a later fact contradicted it; None while it is valid."""
     superseded_by: str | None = None
-    """The id of that fact."""
+    """The id of the later fact."""
 
 
 def fact_id(episode: str, text: str) -> str:
@@ -160,9 +160,9 @@ def fact_id(episode: str, text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """The complete record of a session. Its messages and tool calls stay in the thread and are not copied.
+    """The complete record of a session. Its messages and tool calls are not copied from the thread.
 
-    The ordinals of ``ref`` identify them. A tool call belongs to the first ordinal of its run.
+    The ordinals of ``ref`` identify the messages. A tool call belongs to the first ordinal of its run.
     """
 
     ref: EpisodeRef
@@ -174,18 +174,18 @@ class Episode:
     message_count: int
     usage: Usage
     summary: str | None = None
-    """At most 2,000 characters; None if there is none (yet)."""
+    """At most ``MAX_SUMMARY`` characters; None if there is no summary (yet)."""
     facts: tuple[Fact, ...] = ()
     parts: frozenset[EpisodePart] = frozenset()
     """The parts that the pipeline has added."""
     attempts: int = 0
-    """Complete runs of the pipeline."""
+    """The number of complete runs of the pipeline."""
     time_zone: str | None = None
-    """The user's time zone when it began; None if it is not known."""
+    """The user's time zone when the session began; None if it is not known."""
 
     @property
     def began_on(self) -> date:
-        """The user's day when it began; the day in UTC if their time zone is not known."""
+        """The day on which the session began for the user; the day in UTC if their time zone is not known."""
         return day_in(self.time_zone, self.started_at)
 
     @property
@@ -195,17 +195,17 @@ class Episode:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the pipeline need not run again: nothing is missing, or it has been tried often enough."""
+        """Whether the pipeline need not run again: nothing is missing, or it has run ``MAX_ATTEMPTS`` times."""
         return self.status is EpisodeStatus.COMPLETE and (not self.missing or self.attempts >= MAX_ATTEMPTS)
 
 
 @dataclass(frozen=True, slots=True)
 class EndedSession:
-    """A session as it was recorded at its end, and its episode."""
+    """A session that has ended, and its episode."""
 
     ref: EpisodeRef
     episode: Episode | None
-    """None until it is stored."""
+    """The episode; None until it is stored."""
 
 
 def episode_id(thread_id: str, number: int) -> str:

@@ -1,4 +1,4 @@
-"""Requests to forget a user, a thread, or what a tenant's retention says is too old."""
+"""Requests to forget a user, a thread, or everything older than a tenant's retention."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ENFORCED_EVERY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """Days that a tenant keeps things; None: for ever."""
+    """The days for which a tenant's data are kept, by kind; None: for ever."""
 
     threads: int | None = None
     """Conversations, from their last activity, with everything in them."""
@@ -33,21 +33,22 @@ class Retention:
 
     @property
     def is_limited(self) -> bool:
-        """Whether anything is ever removed."""
+        """Whether data of any kind is removed at some age."""
         return any(days is not None for days in (self.threads, self.episodes, self.audit, self.uploads))
 
 
 def kept_since(now: datetime, days: int | None) -> datetime | None:
-    """Return the time before which things are too old; None if they are kept for ever."""
+    """Return the time before which data are too old, for a retention of ``days``; None if they are kept for ever."""
     return None if days is None else now - timedelta(days=days)
 
 
 LATE_RECORD = timedelta(minutes=15)
 """A queue record younger than this is refused by the tombstone; an older one is compared with the cut-off."""
 MARK_KEPT = timedelta(days=32)
-"""The time that a cut-off is remembered: the retention of the queue (4 days) and its dead letters (14), with room."""
+"""The time for which a cut-off is remembered: the retention of the queue (4 days) and its dead letters (14), and a
+margin."""
 GIVEN_UP_AFTER = timedelta(days=1)
-"""The pipeline of a request that has been running for longer is lost: another request starts a new one."""
+"""The time after which a running pipeline counts as lost, so that another request starts a new one."""
 MAX_ROUNDS = 5
 """Sweeps of one request. Each comes ``ZOMBIE_SECONDS`` after the previous one."""
 
@@ -58,7 +59,7 @@ class ForgetSubject(StrEnum):
     USER = "user"
     THREAD = "thread"
     RETENTION = "retention"
-    """Everything older than the tenant's retention."""
+    """All data older than the tenant's retention."""
 
 
 class ForgetStatus(StrEnum):
@@ -66,34 +67,34 @@ class ForgetStatus(StrEnum):
 
     RUNNING = "running"
     COMPLETED = "completed"
-    """Every store was listed and nothing was left."""
+    """Every store was listed, and no data were left."""
     FAILED = "failed"
-    """Something was left after the last round, or the pipeline broke. Asking again starts a new pipeline."""
+    """Data were left after the last round, or the pipeline failed. Another request starts a new pipeline."""
 
 
 class NextStep(StrEnum):
     """The move of the state machine after a step."""
 
     SWEEP = "sweep"
-    """Go on sweeping: the time of one invocation was not enough."""
+    """Continue the sweep: the time of one invocation was not enough."""
     WAIT = "wait"
-    """Wait until no zombie can be alive, then sweep again."""
+    """Wait until no worker that has lost its lease can still write, then sweep again."""
     VERIFY = "verify"
-    """List what is left."""
+    """List the data that are left."""
     DONE = "done"
     INCOMPLETE = "incomplete"
-    """Something is left after the last round."""
+    """Data are left after the last round."""
 
 
 @dataclass(frozen=True, slots=True)
 class ForgetRequest:
-    """A request and its progress. It holds ids and counts only, and stays like an audit record."""
+    """A request and its progress. It holds ids and counts only, and is kept like an audit record."""
 
     id: str
     tenant_id: str
     subject: ForgetSubject
     user_id: str
-    """The user whose data are forgotten; for retention, the user who set it."""
+    """The user whose data are forgotten; for retention, the user who set the retention."""
     requested_by: str
     requested_at: datetime
     thread_id: str | None = None
@@ -102,7 +103,7 @@ class ForgetRequest:
     round: int = 1
     """The sweep in progress, from 1."""
     cutoff_at: datetime | None = None
-    """Everything that began before this time is forgotten, even after the request. The second sweep sets it."""
+    """Data that began before this time are forgotten, even if this was after the request. The second sweep sets it."""
     counts: Mapping[str, int] = field(default_factory=dict)
     """The number of removed records, by kind."""
     residue: Mapping[str, int] = field(default_factory=dict)
@@ -110,12 +111,12 @@ class ForgetRequest:
     ended_at: datetime | None = None
 
     def is_running(self, now: datetime) -> bool:
-        """Return whether its pipeline is at work."""
+        """Return whether its pipeline is running, and not lost."""
         return self.status is ForgetStatus.RUNNING and now - self.requested_at < GIVEN_UP_AFTER
 
     @property
     def scope(self) -> Scope:
-        """The scope of the data that it is about."""
+        """The scope of the data to forget."""
         return Scope(self.tenant_id, self.user_id)
 
 
@@ -130,39 +131,39 @@ class StepResult:
 
 @dataclass(slots=True)
 class Tally:
-    """Counts by kind, while a sweep adds to them."""
+    """Changeable counts by kind, to which a sweep adds."""
 
     numbers: Counter[str] = field(default_factory=Counter)
 
     def add(self, kind: str, number: int) -> None:
-        """Count ``number`` more of a kind. Zero leaves no entry."""
+        """Add ``number`` to the count of a kind. Zero makes no entry."""
         if number:
             self.numbers[kind] += number
 
     def add_all(self, counts: Mapping[str, int]) -> None:
-        """Count all of ``counts``, by kind."""
+        """Add ``counts``, which are by kind."""
         for kind, number in counts.items():
             self.add(kind, number)
 
     def merge(self, before: Mapping[str, int]) -> dict[str, int]:
-        """Return these counts on top of ``before``, in the order of their names."""
+        """Return the sums of these counts and those of ``before``, sorted by kind."""
         return dict(sorted((self.numbers + Counter(before)).items()))
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadTrace:
-    """The remains of a thread, as its forgetting sees them."""
+    """The remains of a thread that is being forgotten."""
 
     id: str
     user_id: str | None = None
-    """None if there is no thread item, only other items."""
+    """The thread's user; None if the thread's own item is missing and only other items are left."""
     created_at: datetime | None = None
     last_activity_at: datetime | None = None
     is_buried: bool = False
-    """Whether a tombstone is in its place."""
+    """Whether a tombstone has replaced the thread's item."""
     buried_at: datetime | None = None
     swept: str = ""
-    """The request and round that swept it last."""
+    """The request and the round that swept it last, as one text; empty before the first."""
     run_id: str | None = None
     """The run in progress."""
 

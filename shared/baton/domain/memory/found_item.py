@@ -1,4 +1,4 @@
-"""One item of memory that a search finds for a message, its place in or outside the prompt, and its record there."""
+"""Items of memory that a search finds for a message, and their records in the Context Inspector."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class ItemSource:
     """The source of an item: messages and an episode of a conversation, or a document of an agent."""
 
     thread_id: str | None = None
-    """The conversation; None if it is the one of the prompt, or there is none."""
+    """The conversation; None for the conversation of the prompt, and for documents and procedures."""
     episode_id: str | None = None
     message_ids: tuple[str, ...] = ()
-    """The messages that the item consists of or was taken from; empty if they are not known."""
+    """The messages of which the item consists or from which it was taken; empty if they are not known."""
     document_id: str | None = None
     agent_id: str | None = None
     """The agent that said the message, or whose document it is."""
     citation: Citation | None = None
-    """Its place in the document."""
+    """The position in the document."""
 
 
 NO_SOURCE = ItemSource()
@@ -46,7 +46,7 @@ class FoundItem:
     kind: str
     """``message``, ``fact``, ``summary``, ``chunk`` or ``procedure``."""
     title: str
-    """The name of its source: who said it, or the document's title."""
+    """The name of its source: the speaker, or the title of the document."""
     text: str
     """The whole text, verbatim and without its date."""
     at: datetime
@@ -58,24 +58,24 @@ class FoundItem:
     cosine: float | None = None
     """The best cosine similarity to the message; None if the item has no vector that is comparable."""
     by_words: bool = False
-    """True if only its words have found it: it is none of the most similar."""
+    """True if it was found only by its words, and is not among the most similar items."""
     source: ItemSource = NO_SOURCE
     superseded_at: datetime | None = None
     """The time at which a later fact contradicted it; None while it is valid."""
     superseded_by: str | None = None
-    """The id of that fact's item."""
+    """The id of the later fact's item."""
     role: str | None = None
     """The role that said a message."""
     table_header: str | None = None
-    """The names of the columns, if a chunk begins with rows of a table that has them further up."""
+    """The names of the columns, if a chunk begins in the middle of a table, below them."""
     passage: str | None = None
     """The part of a long chunk that is most similar to the message."""
     terms: tuple[str, ...] = ()
-    """The codes, numbers and names of the message that it alone has, of all chunks found."""
+    """The codes, numbers and names of the message that no other found chunk contains."""
     day: date | None = None
-    """The user's day when it was said, or that a fact is about; None if it is not known: then the day of ``at``."""
+    """The user's day on which it was said, or that a fact is about; None if the day of ``at`` counts."""
     reason: str | None = None
-    """The reason for which a prompt does not get it; None if the prompt gets it."""
+    """The reason why it is left out of the prompt; None if it is in the prompt."""
     line: str = ""
     """Its line in the prompt."""
     tokens: int = 0
@@ -89,17 +89,17 @@ class FoundItem:
 
     @property
     def included(self) -> bool:
-        """True if the prompt gets it."""
+        """True if it is in the prompt."""
         return self.reason is None
 
     @property
     def shown(self) -> str:
-        """The text as readers and models get it: behind the header of its table."""
+        """The text for readers and models, below the header of its table if it has one."""
         return below_header(self.table_header, self.text)
 
 
 def below_header(header: str | None, rows: str) -> str:
-    """Return rows of a table, or any other text, behind the header that they have, if any."""
+    """Return the rows of a table below their ``header``, or other text, which has none, as it is."""
     return f"{header}\n{rows}" if header else rows
 
 
@@ -119,10 +119,10 @@ class InspectionPolicy:
     rate: float = 0.1
     """The share of turns that the mode ``sample`` records, from 0 to 1."""
     redacts: bool = False
-    """Whether personal data is removed from what is recorded."""
+    """Whether personal data is removed from the records."""
 
     def records(self, run_id: str) -> bool:
-        """Return whether a run is recorded. It is the same for every attempt at the run."""
+        """Return whether a run is recorded. The result is the same for every attempt at the run."""
         if self.mode is InspectorMode.SAMPLE:
             position = int.from_bytes(hashlib.sha256(run_id.encode("utf-8", "replace")).digest()[:8])
             return position < self.rate * 2**64
@@ -135,7 +135,7 @@ class RecordedModel(WireModel):
     model_config = ConfigDict(alias_generator=to_camel)
 
     def to_stored(self) -> dict[str, Any]:
-        """Return the JSON values that were given, which may hold text that UTF-8 cannot encode."""
+        """Return the fields that were set, as JSON values. Texts may contain surrogates that UTF-8 cannot encode."""
         return self.model_dump(by_alias=True, exclude_unset=True)
 
 

@@ -1,7 +1,7 @@
 """Private skills: procedures that users make for themselves, and the actions on them.
 
-A private skill is a ``Procedure`` of the scope ``user``. It is its maker's until somebody who may approve procedures
-shares it.
+A private skill is a ``Procedure`` of the scope ``user``. Only its maker uses it until somebody who may
+approve procedures shares it.
 """
 
 from __future__ import annotations
@@ -65,14 +65,14 @@ class SkillDecision:
         return replace(skill, status=status, decided_by=self.by, decided_at=self.at, reason=self.reason)
 
     def is_taken(self, skill: Procedure) -> bool:
-        """Return whether this user has taken this decision on the skill already."""
+        """Return whether the same user has made this decision on the skill already."""
         return (skill.decided_by, skill.status) == (self.by, _RESULTS[self.action])
 
 
 def shared_version(skill: Procedure, decision: SkillDecision) -> Procedure:
     """Return the approved version that a private skill becomes, without its number.
 
-    Its maker is not named, because it outlives their data: the one who shares it answers for it.
+    The user who shares it becomes its creator. The maker is not named, because the version may outlive their data.
     """
     return replace(
         skill,
@@ -88,7 +88,7 @@ def shared_version(skill: Procedure, decision: SkillDecision) -> Procedure:
 
 
 def name_taken(approved: Procedure | None) -> ProcedureNameTaken:
-    """Return the error for a decision to replace another version than the ``approved`` one."""
+    """Return the error for a decision that names another version to replace than ``approved`` (None: there is none)."""
     if approved is None:
         return ProcedureNameTaken("No procedure of this name is approved: leave out replaces.")
     return ProcedureNameTaken(

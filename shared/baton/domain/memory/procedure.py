@@ -60,9 +60,9 @@ PROCEDURE_SCHEMA: dict[str, Any] = {
 MAX_APPROVED = 1_000
 """Approved procedures of an agent, and of a tenant's agents together. A worker keeps them in memory."""
 RESERVED_SLUG = "match"
-"""The id of no procedure: below the address of an agent's procedures, it is where a message can be tried."""
+"""An id that no procedure has: ``/procedures/match`` is the address for trying a message."""
 TENANT_PREFIX = "tenant."
-"""The prefix of the ids of all agents' procedures. A slug has no full stop, so no other procedure has such an id."""
+"""The prefix of the ids of procedures of all agents. A slug has no full stop, so no other procedure has such an id."""
 USER_PREFIX = "user."
 """The prefix of the ids of private skills. They are unique among those of one user and one agent."""
 
@@ -84,13 +84,13 @@ class ProcedureStatus(StrEnum):
     """Turns use it. At most one version of a procedure is approved."""
     REJECTED = "rejected"
     RETIRED = "retired"
-    """Another version has taken its place, or it was withdrawn."""
+    """Another version has replaced it, or it was withdrawn."""
     PRIVATE = "private"
     """A private skill: turns of its maker use it, and nobody has approved it."""
     OFFERED = "offered"
     """A private skill that its maker asks to share."""
     SHARED = "shared"
-    """A private skill that was shared. The agent's approved version has its content, and it is itself not used."""
+    """A private skill that was shared. It is no longer used, because the agent's approved version has its content."""
 
 
 REVIEWED = (ProcedureStatus.PENDING, ProcedureStatus.APPROVED, ProcedureStatus.REJECTED, ProcedureStatus.RETIRED)
@@ -116,7 +116,7 @@ _MOVES: Mapping[tuple[ProcedureStatus, ProcedureAction], ProcedureStatus] = {
 def next_status(status: ProcedureStatus, action: ProcedureAction) -> ProcedureStatus | None:
     """Return the status of a version after an action; None if the action is not possible.
 
-    A rejected or retired version stays so: its content is used again as a new version.
+    A rejected or retired version never changes again. To use its content, save it as a new version.
     """
     return _MOVES.get((status, action))
 
@@ -148,13 +148,13 @@ class ProcedureSource:
 
     @property
     def key(self) -> str:
-        """The identity of the source, which its versions share."""
+        """The identity of the source, which all versions from the same task or workflow share."""
         return f"{self.thread_id}#{self.workflow_id or self.run_id or ''}"
 
 
 @dataclass(frozen=True, slots=True)
 class ProcedureStep:
-    """One step; ``condition`` says when it is (not) taken ("skip if the user has named a channel")."""
+    """One step. ``condition`` says when to take or skip it ("skip if the user has named a channel")."""
 
     text: str
     condition: str | None = None
@@ -185,7 +185,7 @@ class Procedure:
     draft: ProcedureDraft
     tenant_id: str
     agent_id: str
-    """The agent that uses it; for the scope ``tenant``, the agent that it was made for."""
+    """The agent that uses it; for the scope ``tenant``, the agent for which it was made."""
     created_by: str
     created_at: datetime
     version: int = 0
@@ -193,16 +193,16 @@ class Procedure:
     status: ProcedureStatus = ProcedureStatus.PENDING
     scope: ProcedureScope = ProcedureScope.AGENT
     source: ProcedureSource | None = None
-    """None if it was written by hand."""
+    """The origin; None if it was written by hand."""
     decided_by: str | None = None
     """The user who approved, rejected or retired it last."""
     decided_at: datetime | None = None
     reason: str | None = None
-    """The reason for which it was rejected or retired."""
+    """The reason for the last decision, if any."""
     used: int = 0
-    """Turns that followed it."""
+    """The number of turns that followed it."""
     went_well: int = 0
-    """Turns that followed it and went well."""
+    """The number of these turns that went well."""
 
     @property
     def slug(self) -> str:
@@ -210,7 +210,7 @@ class Procedure:
         return self.draft.slug
 
     def repeats(self, newest: Procedure, edited_from: int) -> bool:
-        """Return whether ``newest`` was made by the same change, of the version ``edited_from``."""
+        """Return whether ``newest`` was made by the same change as this version: of the version ``edited_from``."""
         return (newest.version, newest.draft, newest.created_by) == (edited_from + 1, self.draft, self.created_by)
 
     @property
@@ -236,14 +236,14 @@ class ProcedureDecision:
         return replace(procedure, status=status, decided_by=self.by, decided_at=self.at, reason=self.reason)
 
     def is_taken(self, procedure: Procedure) -> bool:
-        """Return whether this user has taken this decision on the version already."""
+        """Return whether the same user has made this decision on the version already."""
         status = _MOVES[ProcedureStatus.PENDING, self.action]
         return procedure.status is status and procedure.decided_by == self.by
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A sample message and the trigger that it matches, or None."""
+    """A sample message, and the trigger that it matches; None if it matches none."""
 
     sample: str
     trigger: str | None
@@ -256,7 +256,7 @@ class Trial:
 def check_is_proposal(procedure: Procedure) -> None:
     """Raise ``ValueError`` unless a procedure is pending, and an agent's or a tenant's.
 
-    Saving never approves: only a decision on a version does, and the decision to share a private skill.
+    Only a decision on a version, or the decision to share a private skill, approves a procedure.
     """
     if procedure.status is not ProcedureStatus.PENDING or procedure.scope is ProcedureScope.USER:
         raise ValueError(f"a procedure is saved as pending, not as {procedure.status} for the {procedure.scope}")
@@ -297,8 +297,8 @@ def try_draft(draft: ProcedureDraft, samples: Iterable[str]) -> list[Trial]:
 def slug_of(name: str) -> str:
     """Return a name as an id of at most 64 lower-case ASCII letters, digits and hyphens.
 
-    Names that differ only in omitted characters share an id. A name without ASCII letters or digits gets a derived id,
-    as does one whose id would be ``RESERVED_SLUG``.
+    Names that differ only in omitted characters share an id. A name without ASCII letters or digits gets an id made of
+    a digest, and a name whose id would be ``RESERVED_SLUG`` gets a prefix.
     """
     ascii_only = normal_form("NFKD", name).encode("ascii", "ignore").decode()
     slug = re.sub(r"[^a-z0-9]+", "-", ascii_only.lower()).strip("-")[:64].strip("-")
@@ -318,12 +318,12 @@ def _text_problems(draft: ProcedureDraft) -> Iterable[str]:
     for trigger in draft.triggers:
         try:
             if pattern_size(check_trigger(trigger)) > MAX_PATTERN_SIZE:
-                yield f"the pattern {trigger!r} stands for too much: write smaller numbers of repetitions"
+                yield f"the pattern {trigger!r} is too large: write smaller numbers of repetitions"
         except ValueError as error:
             yield str(error)
     for tool in draft.allowed_tools:
         if BUILTIN_TOOLS.fullmatch(tool):
-            yield f"{tool} is a tool of Baton's own, which no procedure can use"
+            yield f"{tool} is one of Baton's own tools, which procedures cannot list: remove it"
 
 
 def _line(text: str) -> str:

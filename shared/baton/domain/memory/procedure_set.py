@@ -31,18 +31,18 @@ CHUNK = 32
 CHUNK_MEMORY = 8 << 20
 """Bytes of the compiled patterns of a chunk."""
 INDEX_WORK = 400_000_000
-"""Instructions of all patterns, times characters of a message that are searched for them. It takes a second where re2
-runs out of states; of 200 patterns of 100 instructions, the longest message is searched."""
+"""The most instructions of all patterns times searched characters of a message. This much work takes a second where re2
+runs out of states. For 200 patterns of 100 instructions, all of the longest message is searched."""
 
 _Places = Mapping[str, Sequence[int]]
-"""The places of a message's words, numbered so that words of two sentences are too far apart for a phrase."""
+"""The positions of a message's words, numbered so that words of two sentences are too far apart for a phrase."""
 
 
 class TriggerIndex:
     """An index of triggers that were validated before.
 
-    A phrase is tried only if its first word is in the message, and only where its words are. Patterns are searched for
-    in chunks without regard to word borders; ``triggers.matches`` decides on those that are found.
+    A phrase is tried only if its first word is in the message, and only at the positions of its words. Patterns are
+    first searched in chunks, without regard to word borders; ``triggers.matches`` then checks each candidate.
     """
 
     def __init__(self, triggers: Iterable[str]) -> None:
@@ -59,7 +59,7 @@ class TriggerIndex:
         """Characters of a message that are searched for patterns."""
 
     def find(self, text: str) -> dict[str, Specificity]:
-        """Return the triggers that a message matches, with how specific each is for it."""
+        """Return the triggers that a message matches, each with its specificity for the message."""
         places = _places(text[:MAX_TEXT])
         triggers = [
             trigger for word in places for trigger, words in self._phrases.get(word, ()) if _are_in_order(words, places)
@@ -73,7 +73,7 @@ class TriggerIndex:
 
 
 class _Chunk:
-    """Patterns that are searched for together first."""
+    """Patterns that are first searched for together."""
 
     def __init__(self, patterns: Sequence[str]) -> None:
         self._patterns = patterns
@@ -83,7 +83,7 @@ class _Chunk:
         """The patterns one by one, which are compiled when a message first matches the chunk."""
 
     def candidates(self, plain: str) -> list[str]:
-        """Return the patterns that a message may match, among them those that are too large to be tried here."""
+        """Return the patterns that a message may match. Patterns that re2 could not compile here are included."""
         if self._together is not None and self._together.search(plain) is None:
             return []
         if self._alone is None:
@@ -96,7 +96,7 @@ class _Chunk:
 
 
 def _compile(patterns: Sequence[str]) -> Any:
-    """Return the patterns as one, or None if that is too large or re2 cannot join them."""
+    """Return the patterns compiled as one, or None if the result is too large or re2 cannot join them."""
     try:
         loose = "|".join(f"(?:{loosest_pattern(pattern)})" for pattern in patterns)
         return compile_pattern(loose, ignores_case=True, max_memory=CHUNK_MEMORY)
@@ -105,7 +105,7 @@ def _compile(patterns: Sequence[str]) -> Any:
 
 
 def _places(text: str) -> _Places:
-    """Return the places of each word. Between sentences is a gap, so that no phrase spans two."""
+    """Return the positions of each word. A gap separates sentences, so that no phrase spans two of them."""
     places: defaultdict[str, list[int]] = defaultdict(list)
     index = 0
     for sentence in sentences_of(text):
@@ -136,7 +136,7 @@ class TriggeredProcedure:
 
 
 class ProcedureSet:
-    """Approved procedures, and private skills of one user. All others are left out."""
+    """The approved procedures and private skills among the given ones. All others are left out."""
 
     def __init__(self, procedures: Iterable[Procedure] = ()) -> None:
         self.procedures = tuple(procedure for procedure in procedures if _is_followed(procedure))
@@ -152,10 +152,10 @@ class ProcedureSet:
         own = ProcedureSet(skill for skill in skills if skill.scope is ProcedureScope.USER)
         if not own.procedures:
             return self
-        both = copy(self)
-        both.procedures = (*self.procedures, *own.procedures)
-        both._skills = own
-        return both
+        combined = copy(self)
+        combined.procedures = (*self.procedures, *own.procedures)
+        combined._skills = own
+        return combined
 
     @property
     def triggers(self) -> int:
@@ -165,13 +165,14 @@ class ProcedureSet:
     def find_triggered(self, text: str) -> list[TriggeredProcedure]:
         """Return the procedures that a message asks for, the one to follow first.
 
-        The order is: approved ones before private skills, the most specific trigger, the agent's own before the
-        tenant's, the one approved last, the id.
+        Approved procedures come before private skills. Within each group, they are sorted by the most specific
+        trigger, the scope (the agent's before the tenant's), the latest approval, and the id.
         """
         best: dict[int, tuple[Specificity, str]] = {}
-        for trigger, closeness in self._index.find(text).items():
+        for trigger, trigger_specificity in self._index.find(text).items():
+            match = (trigger_specificity, trigger)
             for index in self._by_trigger[trigger]:
-                best[index] = max(best.get(index, (closeness, trigger)), (closeness, trigger))
+                best[index] = max(best.get(index, match), match)
         procedures = [
             TriggeredProcedure(self.procedures[index], trigger, specificity)
             for index, (specificity, trigger) in best.items()

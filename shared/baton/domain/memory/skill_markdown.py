@@ -26,6 +26,7 @@ from baton.domain.memory.procedure import InvalidProcedure, ProcedureDraft, draf
 from baton.domain.yaml_text import InvalidYaml, read_yaml
 
 MAX_BYTES = 64 * 1024
+"""Bytes of a SKILL.md."""
 _FRONT = {"name": "name", "description": "description", "triggers": "triggers", "allowed-tools": "allowed_tools"}
 """Fields of the front matter, and their names in a draft."""
 _FILE = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*$(.*)\Z", re.MULTILINE | re.DOTALL)
@@ -46,7 +47,7 @@ def skill_markdown(draft: ProcedureDraft) -> str:
 
 
 def numbered_steps(draft: ProcedureDraft) -> str:
-    """Return the body of the SKILL.md, as in a prompt: the steps, each with its condition on a separate line."""
+    """Return the body of the SKILL.md, also for prompts: the steps, each with its condition on a separate line."""
     return "\n".join(_step_lines(draft))
 
 
@@ -65,7 +66,7 @@ def _front_matter(text: str) -> dict[str, Any]:
     try:
         loaded = read_yaml(text, aliases=False).values
     except InvalidYaml as error:
-        raise InvalidProcedure([f"the front matter is no YAML: {str(error)[:300]}"]) from None
+        raise InvalidProcedure([f"the front matter is not YAML: {str(error)[:300]}"]) from None
     if not isinstance(loaded, dict):
         raise InvalidProcedure(["the front matter is a mapping of fields"])
     unknown = [str(name)[:80] for name in loaded if name not in _FRONT]

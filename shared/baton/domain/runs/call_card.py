@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 INDENT = "  "
+"""The indentation of one level of depth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +21,11 @@ class CardField:
     depth: int = 0
     """The number of objects and lists around it."""
     in_text: bool = False
-    """Whether the sentence shows the whole value."""
+    """Whether the card's question shows the whole value."""
 
     @property
     def size(self) -> int:
-        """The number of characters."""
+        """The number of characters of name, label and text."""
         return len(self.name) + len(self.label) + len(self.text)
 
     def to_response(self) -> dict[str, object]:
@@ -51,7 +52,7 @@ class CallCard:
 
 
 def list_lines(fields: Iterable[CardField]) -> Iterator[str]:
-    """Yield the lines of fields as plain text. Further lines of a text are indented, so that they are no fields."""
+    """Yield the lines of fields as plain text. Further lines of a text are indented, so that they are not fields."""
     for field in fields:
         indent = INDENT * field.depth
         first, *others = field.text.split("\n")
@@ -60,5 +61,5 @@ def list_lines(fields: Iterable[CardField]) -> Iterator[str]:
 
 
 def write_plain(text: str, fields: Iterable[CardField]) -> str:
-    """Return a question and the arguments that it does not show as plain text, for channels that show no more."""
+    """Return, as plain text, a question and the arguments that it does not show, for channels without cards."""
     return "\n".join((text, *list_lines(field for field in fields if not field.in_text)))

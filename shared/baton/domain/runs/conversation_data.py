@@ -21,7 +21,7 @@ class DataChange:
 
     @classmethod
     def between(cls, before: Mapping[str, Any], after: Mapping[str, Any]) -> Self | None:
-        """Return the change between the two; None without one. Raises ``ValueError`` if ``after`` is not JSON."""
+        """Return the change between the two; None if they are equal. Raises ``ValueError`` if ``after`` is not JSON."""
         plain = _as_json(after)
         values = {name: value for name, value in plain.items() if name not in before or before[name] != value}
         removed = tuple(name for name in before if name not in plain)
@@ -29,10 +29,10 @@ class DataChange:
 
 
 class ConversationData:
-    """The data during a run. Each call works on a copy, whose changes are taken when it has succeeded."""
+    """The data during a run. Each call works on a copy, and its changes are applied once it has succeeded."""
 
     def __init__(self, values: Mapping[str, Any] | None = None) -> None:
-        """``values`` is the stored data; None if there never was any."""
+        """``values`` is the stored data; None if none was ever stored."""
         self.values = values
 
     def copy(self) -> dict[str, Any]:
@@ -40,9 +40,9 @@ class ConversationData:
         return deepcopy(dict(self.values or {}))
 
     def apply(self, change: DataChange) -> None:
-        """Take a change. Calls at the same time that set the same field overwrite each other.
+        """Apply a change. Of simultaneous calls that set the same field, the last one wins.
 
-        Raises ``ValueError`` if the data is too large then.
+        Raises ``ValueError``, and changes nothing, if the data would be too large.
         """
         remaining = {name: value for name, value in (self.values or {}).items() if name not in change.removed}
         values = {**remaining, **change.values}
@@ -56,8 +56,8 @@ class ConversationData:
 
 def _as_json(values: Mapping[str, Any]) -> dict[str, Any]:
     try:
-        written = json.dumps(values, allow_nan=False)
+        encoded = json.dumps(values, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as problem:
         raise ValueError(f"The state of the conversation must hold JSON values only: {problem}.") from None
-    plain: dict[str, Any] = json.loads(written)
+    plain: dict[str, Any] = json.loads(encoded)
     return plain

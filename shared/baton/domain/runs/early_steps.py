@@ -1,4 +1,4 @@
-"""Spans of steps that begin before the run that they belong to."""
+"""Spans of steps that begin before their run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from baton.domain.tracing import Attributes, Operation, Span, Untraced, making_c
 
 
 class EarlySteps(Untraced):
-    """A stand-in for the span of a run that has not begun. It keeps its steps, with their times, until ``join``."""
+    """A stand-in for the span of a run that has not begun. It records its steps, with their times, until ``join``."""
 
     def __init__(self) -> None:
         self._run: Span | None = None
@@ -32,7 +32,7 @@ class EarlySteps(Untraced):
         return step
 
     def join(self, run: Span) -> None:
-        """Make the steps parts of ``run``, also those that end later. Only the first call has an effect."""
+        """Make all steps children of ``run``, including those in progress. Only the first call has an effect."""
         if self._run is None:
             self._run = run
             for step in self._steps:
@@ -83,7 +83,7 @@ class _EarlyStep(EarlySteps):
 
 @contextmanager
 def before_run() -> Iterator[EarlySteps]:
-    """Keep the spans of tasks that the block begins, until the run that they belong to is known."""
+    """Record the spans that the block begins, until ``join`` is called with the span of their run."""
     steps = EarlySteps()
     with making_current(steps):
         yield steps

@@ -1,4 +1,4 @@
-"""Opaque parts of a model's answer that its API wants back: signed thinking, reasoning items, signatures of calls."""
+"""Opaque parts of a model's answer that its API needs back: signed thinking, reasoning items, signatures of calls."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from enum import StrEnum
 from typing import Any
 
 MAX_PARTS_BYTES = 256 * 1024
-"""Bytes of the parts of one answer, as JSON. The parts of a longer one are dropped together: APIs want all or none."""
+"""Bytes of the parts of one answer, as JSON. Larger parts are all dropped, because APIs require all or none."""
 MAX_WITHHELD_BYTES = 32 * 1024
-"""Bytes of fields that are kept in case that the API asks for them."""
+"""Bytes of the fields that are stored in case the API asks for them."""
 BYTES_A_TOKEN = 4
-"""Bytes of parts that are estimated as a token. Most of them are base64, for which no tokenizer is known."""
+"""Bytes that count as a token. Most parts are base64, for which no tokenizer is known."""
 
 
 class Replay(StrEnum):
@@ -21,9 +21,9 @@ class Replay(StrEnum):
 
     NEVER = "never"
     TURN = "turn"
-    """The turn only: after the results of the answer's calls."""
+    """They are sent back within the turn only, after the results of the answer's calls."""
     ALWAYS = "always"
-    """Every prompt that holds the answer."""
+    """They are sent back in every prompt that contains the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class ProviderParts:
     """The opaque parts of one answer, which only the model that gave them can read."""
 
     origin: str
-    """The provider and the model that gave them, as ``<provider>/<model>``. Nothing else gets them."""
+    """The provider and the model that gave them, as ``<provider>/<model>``. No other model gets them."""
     replay: Replay
     parts: tuple[dict[str, Any], ...]
     """JSON objects in the order of the answer, in the form of the adapter that made them.
@@ -47,10 +47,10 @@ class ProviderParts:
     def of(
         cls, origin: str, replay: Replay, parts: Sequence[Mapping[str, Any]], withheld: Mapping[str, Any] | None = None
     ) -> ProviderParts | None:
-        """Return the parts. ``withheld`` are further fields of the answer, which are kept if they are small.
+        """Return the parts to store. ``withheld`` are further fields of the answer, which are stored if they are small.
 
-        Returns None if there is nothing to send back, if the parts exceed ``MAX_PARTS_BYTES``, or if no request can
-        hold them: numbers that JSON does not have, or text that UTF-8 does not.
+        Returns None if there is nothing to send back, if the parts exceed ``MAX_PARTS_BYTES``, or if they
+        contain numbers that JSON lacks or text that UTF-8 cannot encode.
         """
         if replay is Replay.NEVER:
             return None
@@ -61,14 +61,14 @@ class ProviderParts:
         small_fields = [{"withheld": dict(withheld)}] if withheld and _size(withheld) <= MAX_WITHHELD_BYTES else []
         if not sent and not small_fields:
             return None
-        # Fields that an API may ask for in later turns are not stored for the turn only.
+        # ``withheld`` alone is kept beyond the turn, because an API may ask for it in later turns.
         return cls(
             origin, replay if sent else Replay.ALWAYS, (*small_fields, *sent), -(-size // BYTES_A_TOKEN) if sent else 0
         )
 
 
 def _size(value: object) -> int:
-    """Return the size of a JSON value in bytes; for one that no request can hold, more than ``MAX_PARTS_BYTES``."""
+    """Return the size of a JSON value in bytes; more than ``MAX_PARTS_BYTES`` if the value cannot be encoded."""
     try:
         return len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
     except (TypeError, ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Steps of agents whose ``run`` is a coroutine, as the run's journal keeps them."""
+"""Steps of agents whose ``run`` is a coroutine, as the run's journal stores them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from baton.domain.runs.usage import Usage
 from baton.domain.text import utf8_size
 
 MAX_STEPS = 500
-"""Steps of one exchange, those of all its agents together."""
+"""Steps of one exchange, of all its agents together."""
 MAX_STEP_BYTES = 256 * 1024
 """Bytes of a step's result in UTF-8, and characters of its arguments."""
 MAX_JOURNAL_BYTES = 4 * 1024 * 1024
 """Bytes of the steps of one exchange together: a worker that takes over reads all of them."""
 MAX_AT_ONCE = 16
-"""Steps of an exchange that work at the same time. Further ones wait for their turn."""
+"""Steps of an exchange that run at the same time. Further steps wait."""
 MAX_BRANCHES = 100
 """Branches of one ``gather``."""
 MAX_DEPTH = 3
@@ -51,13 +51,13 @@ class RunStep:
     """One step and its result. It is stored before the coroutine gets the result."""
 
     id: str
-    """The same in every attempt and in every run of the exchange: see ``step_id``."""
+    """The id, which is the same in every attempt and in every run of the exchange: see ``step_id``."""
     message_id: str
     """The first message of the exchange."""
     run_id: str
     """The run that made the step."""
     place: str
-    """Its place in the coroutine, such as ``3`` or ``4.0.1``: the first step in the first branch of the fourth."""
+    """The position in the coroutine: ``3``, or ``4.0.1``, which is the first step in the first branch of step 4."""
     kind: StepKind
     digest: str
     """The digest of its arguments: see ``step_digest``."""
@@ -90,13 +90,13 @@ class RunStep:
 
     @property
     def recorded_size(self) -> int:
-        """The bytes that count for ``MAX_JOURNAL_BYTES``: about those of its record."""
+        """The bytes that count towards ``MAX_JOURNAL_BYTES``, about the size of its record."""
         texts = (self.arguments or "", self.error or "", "" if self.data is None else str(self.data))
         return self.size + sum(map(utf8_size, texts)) + sum(utf8_size(str(source)) for source in self.sources)
 
 
 def step_id(thread_id: str, message_id: str, caller: str, place: str) -> str:
-    """Return the id of a step: ``caller`` is the agent's id or, within a sub-task, the task's."""
+    """Return the id of a step. ``caller`` is the id of the agent or, within a sub-task, of the task."""
     return uuid.uuid5(uuid.UUID(thread_id), "\0".join(("step", message_id, caller, place))).hex
 
 

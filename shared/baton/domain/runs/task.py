@@ -31,7 +31,8 @@ DATA = "[Data: {}]"
 class RemoteTask:
     """The task of a remote agent that works on a message.
 
-    It is stored as soon as it is known, so that a worker that takes the run over follows it and sends nothing twice.
+    It is stored as soon as it is known. A worker that takes over the run then follows it and does not send the message
+    again.
     """
 
     id: str
@@ -84,21 +85,21 @@ class Task:
     remote_task_id: str | None = None
     """The task of the remote agent that was asked, if it waits for more input."""
     sources: tuple[Mapping[str, Any], ...] = ()
-    """The passages and files of the result. Its citations by number are those of ``sources``."""
+    """The passages and files of the result, which cites them by their numbers."""
     consulted: tuple[Mapping[str, Any], ...] = ()
     """Documents that the agent was given, if the result cites none of them."""
 
     @property
     def parent_task_id(self) -> str:
-        """The id of the run, under the name that clients know it by."""
+        """The id of the run, under the name that clients use."""
         return self.run_id
 
     @property
     def duration(self) -> timedelta | None:
-        """The time that it took; None while it lasts."""
+        """The time from its start to its end; None while it is in progress."""
         return self.ended_at - self.started_at if self.ended_at is not None else None
 
 
 def note_open_task(*, needs_sign_in: bool, has_data: bool) -> str:
-    """Return how the asking model continues with a remote agent that keeps its task open."""
+    """Return the instructions for the asking model about a remote agent that keeps its task open."""
     return SIGN_IN if needs_sign_in else FORM if has_data else WAITS

@@ -24,17 +24,17 @@ ADVANCE = "advance_workflow"
 END = "end_conversation"
 SILENT = "stay_silent"
 DESK_NOTE = "desk_note"
-"""No tool, but the name that notes of a desk's people are stored under."""
+"""The name under which notes of a desk's people are stored. It is not a tool."""
 BUILTIN_TOOLS = (RETURN, ADVANCE, END, SILENT, DESK_NOTE)
 MAX_VALUES = 10_000
 """Values in a call's arguments. They are parsed and validated several times."""
 _COMPLETING = "-done-"
 _ESCAPED_HALF = re.compile(r"\\u[dD][89a-fA-F]")
-"""An escape that may be half a character."""
+"""An escape that may be half of a surrogate pair."""
 
 
 def is_shown(name: str) -> bool:
-    """Return whether clients see calls of the tool. Other calls appear as separate events."""
+    """Return whether clients see calls of the tool as tool calls. Other calls appear as events of other kinds."""
     return name not in BUILTIN_TOOLS and not name.startswith(TRANSFER)
 
 
@@ -55,7 +55,7 @@ class ToolCall:
     """The tool's name for people; None for its name."""
 
     def encodable(self) -> ToolCall:
-        """Return the call in text that UTF-8 can encode, the values of its arguments included."""
+        """Return the call with surrogates replaced in its name and arguments, so that UTF-8 can encode them."""
         name, arguments = replace_surrogates(self.name), replace_surrogates(self.arguments)
         if _ESCAPED_HALF.search(arguments) and (parsed := _parse(arguments)) is not None:
             arguments = replace_surrogates(json.dumps(parsed, ensure_ascii=False))
@@ -72,7 +72,7 @@ class ToolCall:
 
 
 def as_object(arguments: str) -> str:
-    """Return a call's arguments as a JSON object: ``{}`` for none, and the object inside a JSON string."""
+    """Return a model's arguments with two mistakes corrected: nothing becomes ``{}``, and a JSON string its content."""
     if arguments in ("", "null"):
         return "{}"
     if arguments.startswith('"'):
@@ -104,7 +104,7 @@ class ToolCallRecord:
     """The agent that called."""
     tool_name: str
     input: Mapping[str, Any] | str
-    """The arguments; as text if the model wrote no JSON object."""
+    """The arguments; a text if the model did not write a JSON object."""
     output: str | None
     """The complete output, of which the model may have got a part; None if the call was stopped or refused."""
     succeeded: bool
@@ -114,23 +114,23 @@ class ToolCallRecord:
     task_id: str | None = None
     """The sub-task in which the call was made or which it started (``ask_...``); otherwise None."""
     data: DataChange | None = None
-    """The call's change of the conversation's data. A worker that takes the run over applies it and does not call."""
+    """The call's change of the conversation's data. A worker that takes over the run applies it and does not call."""
     files: tuple[Mapping[str, Any], ...] = ()
     """The files that the call has attached, as sources of the answer."""
     sources: tuple[Mapping[str, Any], ...] = ()
-    """Its other sources, without the agent that it has asked. Passages have the numbers of that agent's answer."""
+    """Its other sources, without the agent that it has asked. Passages are numbered as in the asked agent's answer."""
     label: str | None = None
     """The tool's name for people; None for its name."""
     refused_to: str | None = None
-    """The state to which the tool, which should have completed a workflow, has sent it back; None if it names none."""
+    """The state to which a refusal by the tool that completes a workflow has sent it back; None without one."""
 
 
 def tool_call_id(thread_id: str, message_id: str, caller: str, tool: str, arguments: str, occurrence: int) -> str:
-    """Return the id of a call, derived from what is called.
+    """Return the id of a call, derived from its tool and arguments.
 
-    A worker that takes a run over asks the model again. If the model makes the same call, the call has the same id, so
-    that its recorded result is used and nothing is done twice. ``caller`` is the agent's id or, within a sub-task, the
-    task's. ``occurrence`` numbers equal calls of one run, from 0.
+    A worker that takes over a run asks the model again. If the model makes the same call, the call has the same id, so
+    that its recorded result is used and it is not made twice. ``caller`` is the id of the agent or, within a sub-task,
+    of the task. ``occurrence`` numbers equal calls of one run, from 0.
     """
     parsed = _parse(arguments)
     if parsed is not None:  # other arguments are compared as text
@@ -140,7 +140,7 @@ def tool_call_id(thread_id: str, message_id: str, caller: str, tool: str, argume
 
 
 def completing_call_id(call_id: str, arguments: str) -> str:
-    """Return the id of the call by which Baton completes a workflow, which the call ``call_id`` moves to its end.
+    """Return the id of the call by which Baton completes a workflow that the model's call ``call_id`` moves to its end.
 
     An approval counts for these arguments only.
     """
@@ -148,7 +148,7 @@ def completing_call_id(call_id: str, arguments: str) -> str:
 
 
 def model_call(call_id: str, name: str) -> ToolCall:
-    """Return the model's call behind a call, without arguments: the move that led to it if it completes a workflow."""
+    """Return the model's own call without arguments: for a call that completes a workflow, the move that led to it."""
     first, mark, _ = call_id.partition(_COMPLETING)
     return ToolCall(first, ADVANCE if mark else name, "{}")
 

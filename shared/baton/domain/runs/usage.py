@@ -18,11 +18,11 @@ class Usage:
     input_tokens: int = 0
     output_tokens: int = 0
     cached_input_tokens: int = 0
-    """Those of the input tokens that the provider read from its prompt cache, which costs less."""
+    """Input tokens that the provider read from its prompt cache, which costs less. Part of ``input_tokens``."""
     cache_write_tokens: int = 0
-    """Input tokens that the provider wrote into its prompt cache; some providers charge more for them."""
+    """Input tokens that the provider wrote into its prompt cache; some charge more. Part of ``input_tokens``."""
     reasoning_tokens: int = 0
-    """Output tokens that the model spent on thinking."""
+    """Output tokens that the model spent on thinking. Part of ``output_tokens``."""
 
     @property
     def total_tokens(self) -> int:
@@ -54,7 +54,7 @@ MAX_TOKENS = 10**12
 def parse_token_count(value: object) -> int | None:
     """Return a number of tokens that a provider reports; None if ``value`` is no such number.
 
-    Gateways send whole numbers as text or with a fraction of zero too.
+    Some gateways send whole numbers as text, or as floats such as 12.0.
     """
     if isinstance(value, str) and value.isdecimal() and len(value) <= len(str(MAX_TOKENS)):
         value = int(value)
@@ -64,9 +64,9 @@ def parse_token_count(value: object) -> int | None:
 
 
 MAX_MODELS = 8
-"""Models that a thread's usage is kept apart for. They are stored with the thread, which each turn reads."""
+"""Models whose usage a thread stores separately. They are few because each turn reads the thread."""
 OTHER_MODELS = ""
-"""The name of all models beyond those."""
+"""The name under which the usage of all further models is stored."""
 
 
 def by_model(*parts: Iterable[ModelUsage]) -> tuple[ModelUsage, ...]:
@@ -80,7 +80,7 @@ def by_model(*parts: Iterable[ModelUsage]) -> tuple[ModelUsage, ...]:
 
 
 PRICED_TOKENS = 1_000_000
-"""The number of tokens that a price is for."""
+"""The number of tokens to which a price refers."""
 MAX_PRICE = 1_000_000.0
 _Money = Annotated[float, Field(ge=0, le=MAX_PRICE, allow_inf_nan=False)]
 _VERSION = re.compile(r"-\d{4}[\d-]*")
@@ -100,7 +100,7 @@ class Price(BaseModel):
     """The price of input tokens that the provider writes into its prompt cache; None if they cost as much as others."""
 
     def cost(self, usage: Usage) -> float:
-        """Return what the tokens cost. Those read from the provider's cache and written to it are input tokens."""
+        """Return the cost of the tokens. Input tokens read from or written to a cache may have other prices."""
         cached = min(usage.cached_input_tokens, usage.input_tokens)
         written = min(usage.cache_write_tokens, usage.input_tokens - cached)
         cached_input = self.input if self.cached_input is None else self.cached_input
@@ -138,8 +138,8 @@ class Prices:
     def cost(self, spent: Sequence[ModelUsage], usage: Usage) -> float | None:
         """Return the cost of ``spent``; None without prices, or if a part of ``usage`` has no known price.
 
-        ``usage`` is the usage in all. It exceeds ``spent`` where the model was not recorded: remote agents do not send
-        it, and neither do conversations from before it was kept.
+        ``usage`` is the total usage. It exceeds ``spent`` where the model is not known: remote agents do not report it,
+        and old conversations do not have it.
         """
         if not self.models or sum(model_usage.usage.total_tokens for model_usage in spent) != usage.total_tokens:
             return None

@@ -1,4 +1,4 @@
-"""Tasks that outlive the runs that have begun them: their results begin separate runs in the same conversation."""
+"""Tasks that outlive the runs that began them. Their results begin separate runs in the same conversation."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from baton.domain.text import first_bytes, readable
 SHORTEST_PAUSE = timedelta(seconds=5)
 """The shortest pause between two reads of a task whose tool sets the pause."""
 LOOKS_BEFORE_LONGER_PAUSES = 8
-"""Looks in the pauses that such a tool names, until they are doubled; as many until they are doubled again."""
+"""Checks after which the pause that a tool has set is doubled, and after as many more doubled again."""
 FIRST_CHECK = timedelta(minutes=1)
 LAST_CHECK = timedelta(minutes=30)
-"""The shortest and the longest pause between two looks at a task that has not reported."""
+"""The shortest and the longest pause between two checks of a task that has not reported."""
 LISTING_TIME = timedelta(days=30)
 """The time for which an ended task is listed."""
 MAX_LISTED = 100
 """Ended tasks of a conversation that are listed. Beyond that, those that ended longest ago are removed."""
 MAX_INPUT_BYTES = 96 * 1024
-"""Bytes of what a task works on: its message with its data, or its arguments. Its item has the room (400 KB)."""
+"""Bytes of a task's input: its message with its data, or its arguments. They fit into its item (at most 400 KB)."""
 MAX_ENDED_MESSAGE = 1024
-"""Bytes of its message that an ended task keeps, because all tasks of a conversation are read together."""
+"""Bytes of the message of an ended task that are kept, because all tasks of a conversation are read together."""
 MAX_PROGRESS = 200
-"""Characters of a report on how far a task is."""
+"""Characters of a report on a task's progress."""
 MAX_RESULT = 32_000
-"""Characters of a result that enter the conversation."""
+"""Characters of a result that are added to the conversation."""
 
 
 def progress_line(text: str) -> str:
-    """Return a report on how far a task is as the line that people see: short, and without anything hidden."""
+    """Return a report on a task's progress as one short line for people, without invisible characters."""
     return " ".join(readable(text[: 2 * MAX_PROGRESS]).split())[:MAX_PROGRESS]
 
 
@@ -55,7 +55,7 @@ class BackgroundStatus(StrEnum):
 
     WORKING = "working"
     WAITING = "waiting"
-    """It waits for an approval, in the fork that it works in."""
+    """It waits for an approval, in the fork in which it works."""
     COMPLETED = "completed"
     FAILED = "failed"
     CANCELLED = "cancelled"
@@ -76,24 +76,24 @@ class BackgroundTask:
     name: str
     """The id of the agent, or the name of the tool."""
     agent_id: str
-    """The agent that has begun it."""
+    """The agent that began it."""
     message: str
     """The question to the agent, or the tool's arguments; the beginning of them once the task has ended."""
     started_at: datetime
     expires_at: datetime
     permissions: tuple[str, ...] = ()
-    """The permissions of the user for whom it was begun, which the run of its result has."""
+    """The permissions of the user for whom it was begun. Its work and the run of its result have them."""
     user_name: str | None = None
     status: BackgroundStatus = BackgroundStatus.WORKING
     progress: str | None = None
     check_at: datetime | None = None
-    """The time of the next look at it; None once it has ended."""
+    """The time of the next check; None once it has ended."""
     checks: int = 0
     poll_seconds: float | None = None
-    """The shortest pause between two reads that the tool allows; None if it sets none."""
+    """The shortest pause between two reads, in seconds, that the tool allows; None if it sets none."""
     ended_at: datetime | None = None
     result_run_id: str | None = None
-    """The run that its result has begun."""
+    """The run that its result began."""
     location: str | None = None
     """The address at which the state of a tool's task is read; a remote agent's own id of its task."""
     token: str | None = None
@@ -103,15 +103,15 @@ class BackgroundTask:
     data: Mapping[str, Any] | None = None
     """Structured data for a remote agent."""
     continues: str | None = None
-    """The remote agent's own id of its task that the message continues."""
+    """The remote agent's own id of the task that the message continues; None for a new task."""
     earlier_contents: Mapping[str, int] = field(default_factory=dict)
-    """The contents of that task before the message: see ``RemoteTask.known``."""
+    """The contents of the continued task before the message: see ``RemoteTask.known``."""
     is_asking: bool = False
-    """Whether the remote agent has asked for something, and keeps its task open for the answer."""
+    """Whether the remote agent has asked a question, and keeps its task open for the answer."""
     is_put_off: bool = False
-    """Whether the tool's work is done by the worker that looks at the task; ``location`` has the arguments then."""
+    """Whether the worker that checks the task does the tool's work itself. ``location`` then has the arguments."""
     failures: int = 0
-    """Consecutive looks at which the remote agent could not be reached; attempts at work that was put off."""
+    """Consecutive checks at which the remote agent could not be reached, or attempts at work that was put off."""
     revision: int = 1
 
     @property
@@ -124,10 +124,10 @@ class BackgroundTask:
         return self.is_open and now >= self.expires_at
 
     def look_again(self, now: datetime) -> Self:
-        """Return the task with the time of the next look at it.
+        """Return the task with the time of its next check.
 
-        Each pause is twice the last; those that the tool names are doubled after eight looks. None is longer than half
-        an hour.
+        Each pause is twice the previous one. A pause that the tool has set is doubled after every
+        ``LOOKS_BEFORE_LONGER_PAUSES`` checks. No pause is longer than ``LAST_CHECK``.
         """
         if self.poll_seconds is None:
             pause = min(FIRST_CHECK * 2 ** min(self.checks, 20), LAST_CHECK)
@@ -138,9 +138,9 @@ class BackgroundTask:
         return replace(self, checks=self.checks + 1, check_at=min(now + pause, self.expires_at))
 
     def end(self, status: BackgroundStatus, now: datetime, run_id: str | None = None) -> Self:
-        """Return the task as it has ended, without what only its work needs.
+        """Return the task as ended with ``status``, without the fields that only its work needs.
 
-        ``run_id`` is that of the run of its result.
+        ``run_id`` is the id of the run of its result, if there is one.
         """
         return replace(
             self,
@@ -156,7 +156,7 @@ class BackgroundTask:
         )
 
     def has_token(self, secret: str) -> bool:
-        """Return whether this is the secret with which the task's tool reports."""
+        """Return whether the task's tool or remote agent reports with ``secret``, even if the task has ended."""
         if self.token is None:
             return False
         compared = secret if self.is_open else _digest(secret)
@@ -174,7 +174,8 @@ def _digest(secret: str) -> str:
 def background_task_id(thread_id: str, call_id: str) -> str:
     """Return the id of the task that a call begins, the same in every attempt at the call.
 
-    It is a thread id too. Its version is that of ids that users make: those of version 5 belong to handoffs.
+    It is also the id of the fork in which an agent works. Like clients' thread ids, it is a UUID of version 4, because
+    thread ids of version 5 belong to handoffs.
     """
     digest = hashlib.sha256(f"background\0{thread_id}\0{call_id}".encode()).digest()
     return str(uuid.UUID(bytes=digest[:16], version=4))

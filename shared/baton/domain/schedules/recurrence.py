@@ -1,7 +1,7 @@
-"""Times of schedules: single ones, and rules of RFC 5545, as they are on the clocks of a time zone.
+"""Times of schedules on the clocks of a time zone: single times, and recurrence rules of RFC 5545.
 
-``dateutil`` knows such rules too, but searches those without any slot until the year 9999, which takes 23 seconds of
-CPU. Here the search ends with ``HORIZON``. A test compares both.
+``dateutil`` implements such rules too, but searches a rule that has no slot until the year 9999, which takes 23 seconds
+of CPU. Here the search ends after ``HORIZON``. A test compares both.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MAX_COUNT = 10_000
 MAX_INTERVAL = 1_000
 """The largest ``INTERVAL``."""
 HORIZON = timedelta(days=366 * 10)
-"""The time after its start in which a schedule's slots lie. It bounds the search for those of rules without any."""
+"""The time after its start in which a schedule has slots. It bounds the search in rules that have none."""
 
 Frequency = Literal["DAILY", "WEEKLY", "MONTHLY", "YEARLY"]
 _FREQUENCIES = ("DAILY", "WEEKLY", "MONTHLY", "YEARLY")
@@ -50,7 +50,7 @@ class Slot:
     def on_clocks(cls, local: datetime, zone: str) -> Slot:
         """Return the slot at which the clocks of a zone show ``local``.
 
-        A time that they skip becomes the first that they show after it; of one that they show twice, it is the first.
+        A time that the clocks skip becomes the first time after the gap. A time that they show twice is the first one.
         """
         rules = local_time(zone, datetime.now(UTC)).tzinfo
         first, last = (local.replace(tzinfo=rules, fold=fold).astimezone(UTC) for fold in (0, 1))
@@ -69,7 +69,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class DayOfWeek:
-    """A day of the week, or the n-th of a month or a year, from its end for negative numbers."""
+    """A day of the week, or the ``number``-th such day of a month or a year, counted from the end if it is negative."""
 
     weekday: int
     number: int | None = None
@@ -83,19 +83,19 @@ class Recurrence:
     interval: int = 1
     count: int | None = None
     until: datetime | None = None
-    """The last time; one without an offset is on the zone's clocks."""
+    """The last possible time. A time without an offset is on the zone's clocks."""
     days: Sequence[DayOfWeek] = ()
     months: Sequence[int] = ()
     days_of_month: Sequence[int] = ()
     positions: Sequence[int] = ()
-    """The places of the days to take among those of a period, from its end for negative numbers."""
+    """The positions of the days to choose among those of a period, from 1, or from the end if negative."""
     hour: int | None = None
     minute: int | None = None
     week_start: int = 0
 
     @classmethod
     def parse(cls, text: str) -> Recurrence:
-        """Read a rule. Raises ``InvalidRequest`` with what is wrong."""
+        """Read a rule. Raises ``InvalidRequest`` with the problem."""
         if len(text) > MAX_RULE:
             raise InvalidRequest(f"rule must have at most {MAX_RULE} characters.")
         parts: dict[str, str] = {}
@@ -154,8 +154,8 @@ class Recurrence:
         for period in takewhile(lambda period: period[0] <= last, self._periods(start)):
             chosen = [day for day in period if self._has(day, start)]
             if self.positions:
-                places = {number - 1 if number > 0 else len(chosen) + number for number in self.positions}
-                chosen = [day for index, day in enumerate(chosen) if index in places]
+                indices = {number - 1 if number > 0 else len(chosen) + number for number in self.positions}
+                chosen = [day for index, day in enumerate(chosen) if index in indices]
             yield from (day for day in chosen if start <= day <= last)
 
     def _periods(self, start: date) -> Iterator[Sequence[date]]:
@@ -174,7 +174,7 @@ class Recurrence:
                     yield [day for month in range(1, 13) for day in _days_of_month(start.year + step, month)]
 
     def _has(self, day: date, start: date) -> bool:
-        """Return whether the rule has a day of its period. ``start`` decides where the rule is open."""
+        """Return whether the rule includes ``day``. What the rule leaves open is taken from ``start``."""
         months, days_of_month, days = self.months, self.days_of_month, self.days
         if not days and not days_of_month:
             if self.frequency == "WEEKLY":
@@ -245,9 +245,9 @@ def _read_until(value: str) -> datetime:
         raise InvalidRequest("rule: UNTIL must be a day or a time such as 20271231 or 20271231T220000Z.")
     form = {8: "%Y%m%d", 15: "%Y%m%dT%H%M%S", 16: "%Y%m%dT%H%M%SZ"}[len(value)]
     try:
-        until = datetime.strptime(value, form)  # noqa: DTZ007 - a time without Z is one on the zone's clocks
+        until = datetime.strptime(value, form)  # noqa: DTZ007 - a time without Z is on the zone's clocks
     except ValueError:
-        raise InvalidRequest(f"rule: UNTIL={value} is no day of the calendar.") from None
+        raise InvalidRequest(f"rule: UNTIL={value} is not a valid time. Check its day and hour.") from None
     if len(value) == 8:
         return until + timedelta(hours=23, minutes=59, seconds=59)
     return until.replace(tzinfo=UTC) if value.endswith("Z") else until

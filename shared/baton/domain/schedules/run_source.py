@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 LATE_SECONDS = 60
-"""Seconds after the time of a run from which on it is late."""
+"""Seconds after its due time from which a run counts as late."""
 
 
 class CauseKind(StrEnum):
@@ -32,7 +32,7 @@ class RunSource:
     """Seconds by which the run began late; None if it was on time."""
 
     def begin(self, now: datetime, due_at: datetime) -> RunSource:
-        """Return the cause of a run that begins now and was due at a time."""
+        """Return the cause of a run that begins at ``now`` and was due at ``due_at``."""
         late = int((now - due_at).total_seconds())
         return replace(self, late=late if late >= LATE_SECONDS else None)
 

@@ -47,22 +47,22 @@ class Schedule:
     id: str
     agent_id: str
     thread_id: str
-    """The conversation that it was made in, which its runs enter unless another one is ``chosen``."""
+    """The conversation in which it was made. Its runs enter it unless another one is ``chosen``."""
     text: str
     start: str
-    """The time of the first slot at the earliest, on the zone's clocks: ISO 8601 without an offset."""
+    """The earliest time of the first slot, on the zone's clocks: ISO 8601 without an offset."""
     rule: str | None = None
     """The rule by which it repeats; None for a single run."""
     zone: str
-    """The zone in which its times are, as it was computed last."""
+    """The IANA name of the time zone of its slots; for ``follows_user``, the zone of the last computation."""
     follows_user: bool = False
-    """True if its times are in the zone that its user is in."""
+    """True if its times are in the current time zone of its user."""
     ends_at: datetime | None = None
     """The time after which it has no slots."""
     created_at: datetime
     created_by: Literal["user", "agent"]
     permissions: tuple[str, ...] = ()
-    """The permissions that its maker had, which its runs have."""
+    """The permissions that its maker had. Its runs have the same."""
     user_name: str | None = None
     next_slot: str | None = None
     """The next slot on the zone's clocks; None while it is paused, and after the last one."""
@@ -94,7 +94,7 @@ class Schedule:
 
     @property
     def last_thread_id(self) -> str:
-        """The conversation that its last run has entered."""
+        """The conversation that its last run entered."""
         return self.chosen.thread_id if self.chosen is not None else self.thread_id
 
     @property
@@ -104,13 +104,13 @@ class Schedule:
 
     @property
     def status(self) -> ScheduleStatus:
-        """Its status."""
+        """The status: paused, finished without a next slot, or else active."""
         if self.paused:
             return ScheduleStatus.PAUSED
         return ScheduleStatus.FINISHED if self.next_at is None else ScheduleStatus.ACTIVE
 
     def slots(self) -> Iterator[Slot]:
-        """Yield all its slots."""
+        """Yield all its slots in order, those of the past too."""
         start = datetime.fromisoformat(self.start)
         if self.rule is None:
             slots: Iterator[Slot] = iter((Slot.on_clocks(start, self.zone),))
@@ -128,12 +128,12 @@ class Schedule:
     def begin(self, now: datetime, run_id: str) -> Self:
         """Return the schedule whose run for its next slot begins at ``now``.
 
-        Slots that have passed are left out: after an outage it runs once.
+        Slots that have passed are skipped, so that it runs only once after an outage.
         """
         return replace(self.skip(now), last_at=now, last_run_id=run_id, runs=self.runs + 1)
 
     def skip(self, now: datetime) -> Self:
-        """Return the schedule with the slot after its next one, and after ``now``."""
+        """Return the schedule without its next slot: the first slot after it and after ``now`` becomes the next."""
         current = self.next_slot or ""
         following = (slot for slot in self.slots() if slot.local.isoformat() > current and slot.at > now)
         return self._with_next(next(following, None))
@@ -168,7 +168,7 @@ class Schedule:
 
     @property
     def message_id(self) -> str:
-        """The id of the message with which the run for its next slot begins. It makes the run once-only."""
+        """The id of the message with which the run for its next slot begins, so that the run begins only once."""
         return str(uuid.uuid5(uuid.UUID(self.run_thread_id), f"schedule\0{self.id}\0{self.next_slot}"))
 
     def _with_next(self, slot: Slot | None) -> Self:
@@ -188,14 +188,14 @@ class OwnedSchedule:
 
 
 def user_place(user_id: str) -> str:
-    """Return the place of a user among those of their tenant who have schedules: a digest, because ids may be long."""
+    """Return the sort key of a user among those of their tenant with schedules: a digest, because ids may be long."""
     return hashlib.sha256(user_id.encode()).hexdigest()[:32]
 
 
 def local_start(text: str, zone: str, now: datetime) -> str:
-    """Return a time as a schedule's ``start``: one without an offset is on the zone's clocks already.
+    """Return an ISO 8601 time as a schedule's ``start``. A time without an offset is on the zone's clocks already.
 
-    Raises ``InvalidRequest`` for what is no time, and for times too far from ``now``.
+    Raises ``InvalidRequest`` if ``text`` is not a time, or more than ``HORIZON`` away from ``now``.
     """
     try:
         moment = datetime.fromisoformat(text)
@@ -205,8 +205,8 @@ def local_start(text: str, zone: str, now: datetime) -> str:
     try:
         if moment.tzinfo is not None:
             local = local_time(zone, moment.replace(microsecond=0)).replace(tzinfo=None)
-        here = local_time(zone, now).replace(tzinfo=None)
-        is_near = abs(local - here) <= HORIZON
+        local_now = local_time(zone, now).replace(tzinfo=None)
+        is_near = abs(local - local_now) <= HORIZON
     except OverflowError:
         is_near = False
     if not is_near:
@@ -215,5 +215,5 @@ def local_start(text: str, zone: str, now: datetime) -> str:
 
 
 def now_on_clocks(zone: str, now: datetime) -> str:
-    """Return a time as a schedule's ``start``, to the second."""
+    """Return ``now`` as a schedule's ``start``, to the second."""
     return local_time(zone, now.astimezone(UTC)).replace(tzinfo=None, microsecond=0).isoformat()

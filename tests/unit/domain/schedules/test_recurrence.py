@@ -76,7 +76,7 @@ def test_the_search_for_slots_of_a_rule_that_has_none_ends(rule: str) -> None:
         ("FREQ=DAILY;BYDAY=1MO", "FREQ=MONTHLY and FREQ=YEARLY"),
         ("FREQ=MONTHLY;BYDAY=0MO", "without 0"),
         ("FREQ=MONTHLY;BYDAY=XX", "BYDAY has 'XX'"),
-        ("FREQ=DAILY;UNTIL=20271399", "no day of the calendar"),
+        ("FREQ=DAILY;UNTIL=20271399", "is not a valid time"),
         ("FREQ=DAILY;UNTIL=tomorrow", "such as 20271231"),
         ("FREQ=DAILY;INTERVAL=0", "from 1 to 1000"),
         ("FREQ=DAILY;INTERVAL=" + "9" * 50, "from 1 to 1000"),
