@@ -135,7 +135,7 @@ def test_hundreds_of_issuers_fit() -> None:
         ({"webhooks": [HOOK | {"evnts": []}]}, r"^webhooks\.0\.evnts: is an unknown field: is events meant\?"),
         (
             {"webhooks": [HOOK | {"events": ["message.create"]}]},
-            r"^webhooks\.0\.events\.0: .*'message\.create' is no event of webhooks: is message\.created meant\?",
+            r"^webhooks\.0\.events\.0: .*'message\.create' is not an event of webhooks: is message\.created meant\?",
         ),
         ({"webhooks": [HOOK | {"events": ["x"]}]}, r"^webhooks\.0\.events\.0: .*Available: approval\.requested, "),
         ({"webhooks": [HOOK | {"events": []}]}, r"^webhooks\.0\.events: "),

@@ -1,6 +1,7 @@
-"""Counted activity: places that are taken, messages of a minute and tokens of a day, of a tenant or of one user.
+"""The activity of a tenant or of one user: places taken, messages in a minute, and tokens in a day.
 
-Values only: ``rates`` counts, and a store keeps the counts of each counter as one ``Activity``.
+A place is a unit of what may be used at once, such as a run or a connection. This module has values only: ``rates``
+counts, and a store keeps the counts of each counter as one ``Activity``.
 """
 
 from __future__ import annotations
@@ -19,23 +20,23 @@ from baton.domain.tenants.self_started_runs import SelfStartedRuns
 from baton.domain.tenants.tenant_limits import DeploymentLimits
 
 MAX_WAIT_SECONDS = 60
-"""The longest wait for a place that callers are advised. Places are often given back early."""
+"""The longest wait for a place that callers are advised, because places are often given back early."""
 MAX_COUNTED_USERS = 100
 """Users, or users and threads, whose counts of one kind are in a tenant's item, so that it stays small."""
 MAX_PLACES = 1_000
 """Places in one item: about 90 KB of the 400 KB that DynamoDB allows."""
 MINUTE_SECONDS, DAY_SECONDS = 60, 86_400
 RUN_SECONDS = 3_600
-"""Seconds after which the place of a connection, a stream or a wait is free again: longer than any run.
+"""Seconds after which the place of a connection, a stream or a wait is free again. It is longer than any run.
 
-That of a run is checked then; see ``Place.until``."""
+After this time, the place of a run is checked: see ``Place.until``."""
 
 
 class CounterKind(StrEnum):
-    """A counter, by what takes its places."""
+    """The kind of a counter: the users of its places."""
 
     RUNS = "RUNS"
-    """Runs in progress, by their threads; also messages and tokens."""
+    """Runs in progress, by their threads. This counter also counts messages and tokens."""
     CONNECTIONS = "CONNECTIONS"
     """WebSocket connections."""
     STREAMS = "STREAMS"
@@ -112,7 +113,7 @@ class Rates:
         return bool(self.places or self.messages or self.tokens)
 
     def counter(self, user: str) -> Counter:
-        """Return the counter of the user with this tag. One item holds all that the limits compare."""
+        """Return the counter in which a user (a tag) is counted: the tenant's, unless only users are limited."""
         is_of_tenant = any(most.tenant is not None for most in (self.places, self.messages, self.tokens))
         return Counter(self.kind, "" if is_of_tenant else user)
 
@@ -126,17 +127,17 @@ class Place:
     until: int
     """Unix time, in seconds, until which it counts.
 
-    For a run it is ``RUN_SECONDS`` after the run was last seen alive, and the place also counts until the end of the
-    day (UTC) on which that was: it is given back before only when the run's tokens are counted."""
+    For a run it is ``RUN_SECONDS`` after the run was last seen alive. The place also counts until the end of that day
+    (UTC), unless it is given back when the run's tokens are counted."""
     run: str = ""
     """The tag of the run's message; empty for connections, streams and waits."""
     fence: int = 0
     """The fence of the thread when the run began."""
     tokens: int = 0
-    """Tokens that the thread had used then."""
+    """Tokens that the thread had used when the run began."""
 
     def is_taken(self, unix_time: int) -> bool:
-        """Return whether it counts at a Unix time, in seconds."""
+        """Return whether the place counts at a Unix time, in seconds."""
         return self.until > unix_time or (
             bool(self.run) and (self.until - RUN_SECONDS) // DAY_SECONDS == unix_time // DAY_SECONDS
         )
@@ -144,7 +145,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class ThreadUse:
-    """A thread with a place, as it is now."""
+    """The current state of a thread with a place."""
 
     fence: int
     lease_until: datetime | None
@@ -160,12 +161,12 @@ class Activity:
     revision: int = 0
     """The number of changes."""
     minute: int = 0
-    """The minute of the counted messages, since 1970."""
+    """The number of the minute of the counted messages, since 1970."""
     messages: int = 0
     messages_of: Mapping[str, int] = field(default_factory=dict)
     """Messages of the minute by the tags of users."""
     day: int = 0
-    """The day of the counted tokens, since 1970."""
+    """The number of the day of the counted tokens, since 1970."""
     tokens: int = 0
     tokens_of: Mapping[str, int] = field(default_factory=dict)
     """Tokens of the day by the tags of users."""
@@ -175,7 +176,7 @@ class Activity:
     """Places by the ids of threads, connections, streams or waits."""
 
     def at(self, now: datetime) -> Activity:
-        """Return what counts at ``now``: nothing of an earlier minute or day, and no place that has expired."""
+        """Return the counts at ``now``, without those of an earlier minute or day and without expired places."""
         seconds = int(now.timestamp())
         activity = replace(self, places={name: place for name, place in self.places.items() if place.is_taken(seconds)})
         if seconds // MINUTE_SECONDS != self.minute:
@@ -185,7 +186,7 @@ class Activity:
         return activity
 
     def give_back(self, name: str, *, tokens: int | None = None) -> Activity:
-        """Return the counts without the place; ``tokens`` are those that its thread has used by now."""
+        """Return the counts without a place, and with its run's tokens. ``tokens`` is the thread's total, if known."""
         place = self.places.get(name)
         if place is None:
             return self
@@ -209,7 +210,7 @@ class Activity:
     def take(self, name: str, place: Place, *, messages: int = 0) -> Activity:
         """Return the counts with the place, and with the user's ``messages``.
 
-        With ``MAX_PLACES`` already, the place that expires first is left out.
+        If there are ``MAX_PLACES`` already, the place that expires first is dropped.
         """
         places = {other: other_place for other, other_place in self.places.items() if other != name}
         while len(places) >= MAX_PLACES:
@@ -232,7 +233,7 @@ class Activity:
         return None
 
     def renew(self, names: Collection[str], until: int) -> Activity:
-        """Return the counts with the places of these names until a later time."""
+        """Return the counts with the places ``names`` extended to ``until``, in Unix seconds. Later ends stay."""
         renewed = {name: replace(self.places[name], until=until) for name in names if self.places[name].until < until}
         return replace(self, places={**self.places, **renewed}) if renewed else self
 
@@ -249,16 +250,16 @@ class Activity:
         """Return the error that refuses the user another place; None if it may be taken.
 
         The counts must be those ``at`` the time ``now``. ``user`` is a tag. ``name`` is the id of the thread or the
-        connection that wants the place; one that it has already does not count. ``leases``: the ends of the leases of
+        connection that requests the place; its own earlier place does not count. ``leases``: the ends of the leases of
         threads with a place, after which a dead worker's place is free.
         """
         refusal = self.find_exhausted_rate(rates, user, now, is_message=is_message)
         if refusal is not None:
             return refusal
         others = {other: place for other, place in self.places.items() if other != name}
-        own = {other: place for other, place in others.items() if place.user == user}
-        if _is_reached(rates.places.user, len(own)):
-            return _refusal(f"You have {_NAMES[rates.kind]}.", _seconds_to_wait(own, leases or {}, now))
+        of_user = {other: place for other, place in others.items() if place.user == user}
+        if _is_reached(rates.places.user, len(of_user)):
+            return _refusal(f"You have {_NAMES[rates.kind]}.", _seconds_to_wait(of_user, leases or {}, now))
         if _is_reached(rates.places.tenant, len(others)):
             return _refusal(f"Your organisation has {_NAMES[rates.kind]}.", _seconds_to_wait(others, leases or {}, now))
         return None
@@ -286,14 +287,14 @@ _NAMES = {
 
 
 def user_tag(scope: Scope) -> str:
-    """Return the user's name in counts: eight characters, because every count of the tenant is in one item."""
+    """Return the user's tag in counts: eight characters, because one item has every count of the tenant."""
     return _digest(scope.user_id, 6)
 
 
 def long_tag(client_id: str) -> str:
-    """Return the name of a message or a thread in counts: sixteen characters, because clients choose these ids.
+    """Return the tag of a message or a thread in counts: sixteen characters.
 
-    With fewer they could find two ids with the same tag.
+    Clients choose these ids, and could find two ids with the same shorter tag.
     """
     return _digest(client_id, 12)
 
@@ -318,15 +319,15 @@ def _seconds_left(now: datetime, period: int) -> int:
 
 
 def _seconds_to_wait(places: Mapping[str, Place], leases: Mapping[str, datetime], now: datetime) -> int:
-    """Return the seconds until the first of the places is free, if nobody gives one back."""
+    """Return the seconds until the first place is free, from 1 to ``MAX_WAIT_SECONDS``, if none is given back."""
     ends = [leases[name].timestamp() if name in leases else place.until for name, place in places.items()]
     return max(1, min(math.ceil(min(ends, default=0) - now.timestamp()), MAX_WAIT_SECONDS))
 
 
 def _limit_counts(counts_of: Mapping[str, int], places: Iterable[Place]) -> Mapping[str, int]:
-    """Return at most ``MAX_COUNTED_USERS`` counts by tags: those of users with a place first, then the highest."""
+    """Return at most ``MAX_COUNTED_USERS`` counts by tags. Users with a place go first, then the highest counts."""
     if len(counts_of) <= MAX_COUNTED_USERS:
         return counts_of
     busy = {place.user for place in places}
-    most = sorted(counts_of, key=lambda tag: (tag in busy, counts_of[tag]), reverse=True)
-    return {tag: counts_of[tag] for tag in most[:MAX_COUNTED_USERS]}
+    tags = sorted(counts_of, key=lambda tag: (tag in busy, counts_of[tag]), reverse=True)
+    return {tag: counts_of[tag] for tag in tags[:MAX_COUNTED_USERS]}

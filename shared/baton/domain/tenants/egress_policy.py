@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 Address = IPv4Address | IPv6Address
 
 HOST_ENTRY = r"\*|(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*"
-"""One entry of the allow-list: a host, ``*.`` and a domain (its subdomains, not itself), or ``*``."""
+"""An entry of the allow-list: a host, ``*.`` and a domain (its subdomains, not the domain itself), or ``*``."""
 
 _FORBIDDEN = tuple(
     map(
@@ -21,7 +21,7 @@ _FORBIDDEN = tuple(
             "10.0.0.0/8",  # private
             "100.64.0.0/10",  # carrier-grade NAT
             "127.0.0.0/8",  # loopback
-            "169.254.0.0/16",  # link-local: instance metadata and task credentials live here
+            "169.254.0.0/16",  # link-local: instance metadata and task credentials
             "172.16.0.0/12",  # private
             "192.0.0.0/24",  # protocol assignments
             "192.0.2.0/24",  # documentation
@@ -42,7 +42,7 @@ _FORBIDDEN = tuple(
 """The non-public networks of https://www.iana.org/assignments/iana-ipv4-special-registry, and inside 2000::/3 those of
 https://www.iana.org/assignments/iana-ipv6-special-registry."""
 _GLOBAL_V6 = IPv6Network("2000::/3")
-"""The only global unicast block. All other addresses are local, mapped, multicast or unassigned."""
+"""The only global unicast block of IPv6. All other addresses are local, mapped, multicast or unassigned."""
 _NAT64 = IPv6Network("64:ff9b::/96")
 """The prefix by which DNS64 embeds an IPv4 address (RFC 6052). The embedded address decides."""
 
@@ -51,7 +51,7 @@ LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 """The names of this machine in addresses of web pages and agents."""
 
 _LOCAL_NAME = re.compile(r"(.+\.)?(localhost|local|internal|home\.arpa)|[^.:]*|(.+\.)?(\d+|0x[0-9a-f]*)", re.IGNORECASE)
-"""Names that no public host has (RFC 6761, 6762 and 8375; ICANN's ``internal``), those without a dot, and numbers that
+"""Names that no public host has (RFC 6761, 6762 and 8375; ICANN's ``internal``), names without a dot, and numbers that
 some resolvers read as addresses (``127.1``)."""
 
 
@@ -73,13 +73,13 @@ class EgressPolicy:
     """The hosts that may be called."""
 
     hosts: tuple[str, ...] = ()
-    """Lower-case entries as ``HOST_ENTRY`` describes them. ``*`` stands for any host with a public address."""
+    """Lower-case entries of the form ``HOST_ENTRY``. ``*`` allows any host with a public address."""
     allow_local: bool = False
     """Whether plain http and localhost are allowed: in the local cloud only."""
 
     @classmethod
     def of(cls, entries: Iterable[str], *, allow_local: bool = False) -> EgressPolicy:
-        """Return a policy for these entries. Raises ``ValueError`` for one that is not a host."""
+        """Return a policy for these entries. Raises ``ValueError`` for an entry that is not a ``HOST_ENTRY``."""
         hosts = tuple(entry.strip().lower() for entry in entries if entry.strip())
         for host in hosts:
             if re.fullmatch(HOST_ENTRY, host) is None:
@@ -87,7 +87,7 @@ class EgressPolicy:
         return cls(hosts, allow_local)
 
     def check_url(self, url: str) -> None:
-        """Raise ``EgressRefused`` for an address that is refused whatever its host resolves to."""
+        """Raise ``EgressRefused`` if a URL is refused by its scheme or host, before the host is resolved."""
         try:
             parts = urlsplit(url)
             host = parts.hostname or ""
@@ -102,7 +102,7 @@ class EgressPolicy:
             raise EgressRefused(f"{host} must be called over https.")
 
     def check_host(self, host: str) -> None:
-        """Raise ``EgressRefused`` unless the list has ``host``, a name or an address, which may be a public one."""
+        """Raise ``EgressRefused`` unless the list allows ``host``, a name or an IP address, and it may be public."""
         name = host.lower().rstrip(".")
         if self.allow_local and (name == "localhost" or _is_loopback(name)):
             return
@@ -132,7 +132,7 @@ class EgressPolicy:
 
 
 def is_public(address: Address) -> bool:
-    """Return whether ``address`` is one of the public internet, also behind an IPv4-mapped or NAT64 form.
+    """Return whether ``address``, or the IPv4 address that it maps (RFC 4291) or embeds (NAT64), is public.
 
     Stricter than ``ipaddress.is_global``, whose answers differ between Python's patch releases.
     """

@@ -13,13 +13,13 @@ from baton.domain.times import to_millis
 RETENTION = timedelta(days=180)
 """The time for which results are kept."""
 MAX_EVALUATIONS = 200
-"""Results that a tenant has. The oldest of the publisher with the most make room for others."""
+"""Results of a tenant. Beyond this, the oldest results of the publisher with the most results are removed."""
 MAX_CASES = 500
 MAX_METRICS = 100
 MAX_EVALUATION_BYTES = 256 * 1024
 """Bytes of the cases and metrics of one evaluation, as JSON."""
 NAME = re.compile(r"[0-9a-f]{12,32}")
-"""The name that its publisher gives an evaluation. It makes a repeated request recognisable."""
+"""The name that a publisher gives an evaluation, by which a repeated request is recognised."""
 EVALUATION_ID = re.compile(r"\d{15}-[0-9a-f]{12,32}")
 
 
@@ -28,7 +28,7 @@ class EvaluationEntry:
     """An evaluation in a list."""
 
     id: str
-    """``evaluation_id`` of its beginning and its name. Ids are in the order of time."""
+    """The ``evaluation_id`` of its beginning and name. Ids sort by time."""
     label: str
     """The version of the agents or models that was evaluated."""
     model: str
@@ -41,15 +41,16 @@ class EvaluationEntry:
     passed: float | None
     """The share of runs that passed; None if none was judged."""
     low: float | None
-    """The lower end of its 95% interval."""
+    """The lower end of the 95% confidence interval of ``passed``."""
     high: float | None
+    """The upper end of that interval."""
     agent_id: str | None = None
     """The agent of a tenant whose version was evaluated; None for other evaluations."""
     agent_version: int | None = None
 
     @property
     def expires_at(self) -> datetime:
-        """The time from which on it is no longer served."""
+        """The time from which it is no longer served."""
         return self.published_at + RETENTION
 
 
@@ -63,5 +64,5 @@ class Evaluation:
 
 
 def evaluation_id(began_at: datetime, name: str) -> str:
-    """Return the id of an evaluation."""
+    """Return the id of the evaluation ``name``, which sorts by its beginning."""
     return f"{to_millis(began_at):015d}-{name}"

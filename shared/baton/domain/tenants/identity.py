@@ -18,17 +18,17 @@ SUBPROTOCOL = "baton.v1"
 """The WebSocket subprotocol. Clients offer it together with their token, and the server accepts only this one."""
 TENANT_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 PROJECT_TENANT = "~project"
-"""The owner of what a deployment's project has for all tenants. No tenant has this id: ids of tenants have no tilde."""
+"""The owner of a project's libraries for all tenants. No tenant has this id, because tenants' ids have no tilde."""
 MAX_USER_ID = 256
-"""Characters, as for the ids below."""
+"""Characters of a user's id."""
 LANGUAGE_TAG = re.compile("[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}")
 """A language tag without extensions (BCP 47), such as ``de-AT``."""
 MAX_USER_NAME = 100
-"""Characters of a name that people are shown."""
+"""Characters of a user's name for people."""
 ME = "me"
-"""The caller, in addresses. No user may have this id: an administrator who named that user would reach themselves."""
+"""The id of the caller in addresses. No user may have it, because addresses could not name that user."""
 DOT_SEGMENTS = frozenset({".", ".."})
-"""Segments that clients and gateways remove from addresses (RFC 3986, section 5.2.4), also where they are encoded."""
+"""Segments that clients and gateways remove from addresses (RFC 3986, section 5.2.4), even if they are encoded."""
 MAX_EXTERNAL_ID = 256
 MAX_MESSAGE_ID = 128
 
@@ -71,13 +71,13 @@ class Scope:
     user_id: str
     permissions: frozenset[str] = field(default_factory=frozenset)
     subject_token: str | None = field(default=None, compare=False, repr=False)
-    """The token of the request, sealed, for calls that act for the user; None if there is none to pass on."""
+    """The encrypted token of the request, for calls that act for the user; None if the request has none to pass on."""
     name: str | None = field(default=None, compare=False)
     """The user's name for people, as the token gives it; None if it gives none."""
     picture: str | None = field(default=None, compare=False)
-    """The address of the user's picture, as the token gives it."""
+    """The address of the user's picture, as the token gives it; None if it gives none."""
     locale: str | None = field(default=None, compare=False)
-    """The user's language, as the token gives it or else the request: a language tag such as ``de-AT``."""
+    """The user's language from the token, or else from the request: a language tag such as ``de-AT``."""
 
     def __post_init__(self) -> None:
         if not TENANT_ID.fullmatch(self.tenant_id):
@@ -102,7 +102,7 @@ class Scope:
 
 
 class ProjectScope(Scope):
-    """The scope of the project's libraries. ``Scope`` refuses its ids, so that no request can have it or name it."""
+    """The scope of the project's libraries. ``Scope`` refuses its ids, so that no request can have this scope."""
 
     __slots__ = ()
 
@@ -114,7 +114,7 @@ class ProjectScope(Scope):
 
 
 def stored_scope(tenant_id: str, user_id: str) -> Scope:
-    """Return the scope of a stored record, which may belong to the project. Never for what a caller has sent."""
+    """Return the scope of a stored record, which may belong to the project. Never use it for ids of a request."""
     return ProjectScope() if tenant_id == PROJECT_TENANT else Scope(tenant_id, user_id)
 
 
@@ -125,7 +125,7 @@ class ThreadRef:
     id: str
     """Canonical lower-case UUID."""
     may_create: bool
-    """False for a caller's own UUID of version 5. Those are reserved for mapped ids and create no conversation."""
+    """Whether a conversation may begin with the id. False for a caller's UUID of version 5, which mapped ids have."""
 
 
 def is_printable(text: str, longest: int) -> bool:
@@ -167,7 +167,7 @@ def imported_thread_ref(scope: Scope, thread_id: str) -> ThreadRef:
 
 
 def derive_thread_ref(scope: Scope, message_id: str, digest: str | None = None) -> ThreadRef:
-    """Return the thread of a first message without a thread id. It is the same for every retry.
+    """Return the thread for a first message without a thread id. Every retry gets the same thread.
 
     With the ``digest`` of the message's content, the same id with other content has another thread.
     """
@@ -177,7 +177,7 @@ def derive_thread_ref(scope: Scope, message_id: str, digest: str | None = None) 
 
 
 def derive_run_id(thread_id: str, message_id: str) -> str:
-    """Return the run id of a message whose client gave none. It is the same for every retry."""
+    """Return the run id for a message whose client gave none. Every retry gets the same id."""
     return str(uuid.uuid5(uuid.UUID(thread_id), f"run\0{message_id}"))
 
 
@@ -187,7 +187,7 @@ def derive_message_id(thread_id: str, message_id: str, attempt: int, index: int)
 
 
 def derive_record_id(thread_id: str, action: str, about: str) -> str:
-    """Return the id of a record that ``action`` creates once about something of the thread."""
+    """Return the id of the only record that ``action`` creates in the thread about ``about``, a key of its subject."""
     return str(uuid.uuid5(uuid.UUID(thread_id), f"audit\0{action}\0{about}"))
 
 
@@ -197,7 +197,7 @@ def is_thread_id(text: str) -> bool:
 
 
 def derive_procedure_record_id(scope: Scope, action: str, about: str) -> str:
-    """Return the id of a record that ``action`` creates once about a procedure of the tenant."""
+    """Return the id of the only record that ``action`` creates in the tenant about ``about``, a key of a procedure."""
     return str(uuid.uuid5(uuid.uuid5(_THREADS, scope.tenant_id), f"procedure\0{action}\0{about}"))
 
 
@@ -216,7 +216,7 @@ def _as_uuid(thread_id: str) -> uuid.UUID | None:
 SignatureAlgorithm = Literal[
     "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"
 ]  # fmt: skip
-"""Asymmetric ones only: a key that verifies must not be able to sign, and a shared secret does not show who signed."""
+"""Asymmetric algorithms only: a key that verifies must not sign, and a shared secret does not prove who signed."""
 SIGNATURE_ALGORITHMS: frozenset[str] = frozenset(get_args(SignatureAlgorithm))
 _Text = Annotated[str, Field(min_length=1)]
 
@@ -235,7 +235,7 @@ class OidcIssuer(BaseModel):
     """The address of the keys; None to find it by OpenID Connect Discovery."""
     algorithms: Annotated[tuple[SignatureAlgorithm, ...], Field(min_length=1)] = ("RS256",)
     tenant: Annotated[str, Field(pattern=f"^{TENANT_ID.pattern}$")] | None = None
-    """The tenant of this issuer's users. It overrides the tokens."""
+    """The tenant of this issuer's users, whatever tenant their tokens name."""
     tenant_claim: _Text = "tenant"
     permissions_claim: _Text = "permissions"
     listed: bool = True

@@ -32,7 +32,7 @@ class HookCheck(StrEnum):
 
 
 def _check_pointer(text: str) -> str:
-    """Raise ``ValueError`` for a JSON pointer (RFC 6901) with a wrong escape."""
+    """Return the text. Raise ``ValueError`` for a JSON pointer (RFC 6901) with a wrong escape."""
     if text.startswith("/") and re.search("~(?![01])", text):
         raise ValueError("a JSON pointer writes ~ as ~0, and / in a name as ~1")
     return text
@@ -51,24 +51,24 @@ class InboundHook(BaseModel):
     id: WebhookId
     """The last part of its address, ``/v1/hooks/<id>``."""
     tenant: Annotated[str, StringConstraints(pattern=f"^{TENANT_ID.pattern}$")]
-    """The tenant in whose conversations its events are. No request can name another one."""
+    """The tenant whose conversations get its events. No request can name another tenant."""
     type: Place
     """The type of its events, or the pointer to it."""
     verify: HookCheck = HookCheck.STANDARD
     header: Annotated[str, StringConstraints(pattern=f"^{HEADER_NAME.pattern}$")] | None = None
     """The header with the signature of ``hmac``."""
     encoding: Literal["hex", "base64"] = "hex"
-    """The writing of that signature."""
+    """The encoding of that signature."""
     prefix: Annotated[str, StringConstraints(pattern=r"^[!-~]*$", max_length=20)] = ""
     """The text before that signature, such as ``sha256=``."""
     secret: Annotated[
         str, StringConstraints(pattern=r"^baton/[a-z0-9]{1,16}/hooks/[A-Za-z0-9_/+=.@-]{1,150}$", max_length=200)
     ]
-    """The name of the secret in Secrets Manager. It may have several texts, separated by white space."""
+    """The name of the secret in Secrets Manager. The secret may have several values, separated by white space."""
     user: Place
     """The user of the conversation, or the pointer to their id."""
     thread: Place
-    """The conversation, or the pointer to its id. It is resolved in the name of the user."""
+    """The conversation, or the pointer to its id. The id is resolved for the user."""
     data: Pointer | None = None
     """The pointer to the data of the event. None: the whole body."""
     agent_id: AgentId | None = None
@@ -77,7 +77,7 @@ class InboundHook(BaseModel):
     @model_validator(mode="after")
     def _is_complete(self) -> InboundHook:
         if (self.verify is HookCheck.HMAC) == (self.header is None):
-            raise ValueError("a hook with `verify: hmac` has a `header`, and no other one has")
+            raise ValueError("a hook with `verify: hmac` needs a `header`, and other hooks have none")
         if not self.type.startswith("/") and re.fullmatch(EVENT_TYPE, self.type) is None:
             raise ValueError("type must be a JSON pointer, or letters, digits and . _ : / -")
         return self
@@ -90,14 +90,14 @@ class HookSettings:
     all: tuple[InboundHook, ...] = ()
 
     def find(self, hook_id: str) -> InboundHook | None:
-        """Return the hook with this id."""
+        """Return the hook with this id; None if there is none."""
         return next((hook for hook in self.all if hook.id == hook_id), None)
 
 
 def text_at(pointer: str, body: Any, name: str) -> str:
     """Return the text or whole number at a pointer into a request's body; a fixed value is returned as it is.
 
-    Raises ``InvalidRequest``, which calls it ``name``, if there is nothing else.
+    Raises ``InvalidRequest`` if there is no text or whole number. ``name`` names the value in the error.
     """
     if not pointer.startswith("/"):
         return pointer
@@ -110,7 +110,7 @@ def text_at(pointer: str, body: Any, name: str) -> str:
 
 
 def value_at(pointer: str, body: Any, name: str) -> Any:
-    """Return the value at a JSON pointer. Raises ``InvalidRequest``, which calls it ``name``, if there is none."""
+    """Return the value at a JSON pointer. Raises ``InvalidRequest``, which names it ``name``, if there is none."""
     value = body
     for part in _parts(pointer):
         if isinstance(value, dict) and part in value:

@@ -1,4 +1,4 @@
-"""Counts of what happened in a tenant's conversations. They add up, in whatever portions they are taken."""
+"""Counts of the turns in a tenant's conversations. Counts of different turns can be added in any order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FIRST_TOKEN_BOUNDS_MS = (
 )  # fmt: skip
 """Upper bounds of the histogram of times to the first word, in milliseconds. The last one also counts longer times."""
 NANO = 1_000_000_000
-"""Costs are added as whole billionths of the currency's unit, so that the order of adding does not matter."""
+"""Costs are counted in whole billionths of the currency's unit, so that the order of adding does not matter."""
 TOP = 10
 """Conversations in each list of the slowest and of the costliest."""
 
@@ -35,17 +35,17 @@ class CountedTurn:
     duration_ms: int
     usage: Usage
     cost: float | None = None
-    """None if it is not known."""
+    """The cost in the currency's unit; None if it is not known."""
     error_code: str | None = None
     first_token_ms: int | None = None
     began_itself: bool = False
-    """Whether no message of the user has begun it."""
+    """Whether it began by itself, without a message of the user."""
     spent: tuple[ModelUsage, ...] = ()
-    """The usage of each model, as far as it is known."""
+    """The usage of each model whose name is known."""
     versions: Mapping[str, int] = field(default_factory=dict)
-    """The versions that it counts for, by agent."""
+    """The versions of agents for which it counts, by agent."""
     ups: int = 0
-    """Answers of it that are rated up."""
+    """The number of its answers that are rated up."""
     downs: int = 0
 
 
@@ -61,7 +61,7 @@ class DayCounts:
     unpriced: int = 0
     """Turns whose cost is not known."""
     ups: int = 0
-    """Answers that are rated up, where ratings are counted."""
+    """The number of answers that are rated up; 0 where ratings are not counted."""
     downs: int = 0
 
     def __add__(self, other: DayCounts) -> DayCounts:
@@ -97,7 +97,7 @@ class ThreadCost:
     """The usage of a conversation since it began."""
 
     nano_cost: int
-    """In parts of ``NANO``; -1 if it is not known: then it is compared by tokens."""
+    """The cost in parts of ``NANO``; -1 if it is not known, so that conversations are compared by tokens."""
     total_tokens: int
     thread_id: str
     title: str | None = field(default=None, compare=False)
@@ -117,7 +117,7 @@ Listed = TypeVar("Listed", SlowTurn, ThreadCost)
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """Counts of some turns. ``merge`` adds those of others: in any order, and however they were divided."""
+    """Counts of some turns. ``merge`` adds the counts of other turns, in any order and any portions."""
 
     threads: int = 0
     days: Mapping[tuple[str, str], DayCounts] = field(default_factory=dict)
@@ -125,11 +125,11 @@ class Overview:
     errors: Mapping[str, int] = field(default_factory=dict)
     """Failed turns by the code of their error."""
     first_tokens: tuple[int, ...] = (0,) * (len(FIRST_TOKEN_BOUNDS_MS) + 1)
-    """Turns by the time to their first word, up to each of ``FIRST_TOKEN_BOUNDS_MS``, and longer."""
+    """Turns by the time to the first word: up to each bound of ``FIRST_TOKEN_BOUNDS_MS``, and longer."""
     slowest: tuple[SlowTurn, ...] = ()
     costliest: tuple[ThreadCost, ...] = ()
     self_started: DayCounts = DayCounts()
-    """Those of the turns that began by themselves."""
+    """The counts of the turns that began by themselves."""
     models: Mapping[str, Usage] = field(default_factory=dict)
     """The tokens of each model whose name is known."""
     versions: Mapping[tuple[str, int], DayCounts] = field(default_factory=dict)
@@ -137,7 +137,7 @@ class Overview:
 
     @classmethod
     def of_thread(cls, used: ThreadCost, turns: Iterable[CountedTurn], *, is_first: bool = True) -> Overview:
-        """Return the counts of some turns of one thread; ``is_first`` unless others of it were counted before."""
+        """Return the counts of some turns of one thread. ``is_first``: no turns of the thread were counted before."""
         days: dict[tuple[str, str], DayCounts] = {}
         errors: dict[str, int] = {}
         first_tokens = [0] * (len(FIRST_TOKEN_BOUNDS_MS) + 1)
@@ -201,7 +201,7 @@ def _count(turn: CountedTurn) -> DayCounts:
 
 
 def _top(listed: Iterable[Listed]) -> tuple[Listed, ...]:
-    """Return the largest one of each conversation, of the conversations with the largest ones."""
+    """Return the largest entry of each conversation, of the ``TOP`` conversations with the largest entries."""
     of_threads: dict[str, Listed] = {}
     for entry in listed:
         of_threads[entry.thread_id] = max(entry, of_threads.get(entry.thread_id, entry))

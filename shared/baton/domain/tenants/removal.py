@@ -24,15 +24,15 @@ class RemovalStatus(StrEnum):
     """The counts are complete, and wait for a confirmation."""
     REMOVING = "removing"
     VERIFYING = "verifying"
-    """Every store is searched for what is left."""
+    """Every store is searched for data that are left."""
     COMPLETED = "completed"
     """Every store was searched, and nothing was left."""
     FAILED = "failed"
-    """Something is left after the last round, or the pipeline broke. Another confirmation goes on with it."""
+    """Data are left after the last round, or the pipeline failed. Another confirmation continues the removal."""
 
 
 class RemovalStage(StrEnum):
-    """The store that a pass is in. A pass goes through them in this order."""
+    """The store that a pass works on. A pass goes through the stores in this order."""
 
     TABLE = "table"
     OBJECTS = "objects"
@@ -41,7 +41,7 @@ class RemovalStage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TenantRemoval:
-    """The removal of one tenant: ids and counts only. The last one of each tenant is kept."""
+    """The removal of one tenant: ids and counts only. Each tenant's last removal is stored."""
 
     id: str
     tenant_id: str
@@ -50,13 +50,13 @@ class TenantRemoval:
     status: RemovalStatus = RemovalStatus.COUNTING
     stage: RemovalStage = RemovalStage.TABLE
     position: str | None = None
-    """The place in the stage at which the pass goes on; None for its beginning."""
+    """The position in the stage at which the pass continues; None for its beginning."""
     round: int = 1
-    """The pass that removes, from 1."""
+    """The number of the removing pass, from 1."""
     not_before: datetime | None = None
-    """The time before which the pass must not begin: until then a worker may be alive that writes late."""
+    """The time before which the pass must not begin, because a worker may still write until then."""
     attempt: int = 1
-    """The number of the confirmation. Only a removal that failed or was lost is confirmed again."""
+    """The number of the confirmation. Only a failed or lost removal can be confirmed again."""
     keeps_audit: bool = True
     """Whether audit records stay, without content."""
     plan: Mapping[str, int] = field(default_factory=dict)
@@ -79,7 +79,7 @@ class TenantRemoval:
         return self.confirmed_at is not None
 
     def is_at_work(self, now: datetime) -> bool:
-        """Return whether a pipeline is at work on it."""
+        """Return whether a pipeline is running for it, and not lost."""
         is_active = self.status in (RemovalStatus.COUNTING, RemovalStatus.REMOVING, RemovalStatus.VERIFYING)
         progress_at = self.changed_at or self.requested_at
         return is_active and now - max(progress_at, self.not_before or progress_at) < LOST_AFTER

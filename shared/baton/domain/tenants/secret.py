@@ -1,4 +1,4 @@
-"""Secrets by reference: agents' files name them, and adapters read the values when they are used."""
+"""Secrets by reference: agents' files name the secrets, and adapters read the values when they use them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 USER_IS_UNPROVEN = (
     "This acts for you with a token of yours, and none came with the request. Sign in again and repeat it."
 )
-"""The refusal of a call that acts for a user, without a token of the user."""
+"""The refusal of a call that acts for a user without a token of the user."""
 _MESSAGE_HEADERS = frozenset(
     {"connection", "content-length", "host", "keep-alive", "te", "transfer-encoding", "upgrade"}
 )
 _STAGE = "{stage}"
+"""The placeholder for the deployment's stage in names."""
 
 
 class SecretReference(BaseModel):
@@ -64,7 +65,7 @@ class SecretReference(BaseModel):
 
 
 class ExchangeTarget(BaseModel):
-    """An endpoint that exchanges a user's token for a narrower one, and the use of that (RFC 8693)."""
+    """An endpoint that exchanges a user's token for a narrower one (RFC 8693), and the requested token."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -80,7 +81,7 @@ class ExchangeTarget(BaseModel):
     resource: Annotated[str, Field(pattern=r"^https?://[!-~]+$", max_length=2_000), WithoutCredentials] | None = None
     scope: str | None = Field(default=None, pattern=r"^[!#-\[\]-~]+( [!#-\[\]-~]+)*$", max_length=1_000)
     subject_token_type: Literal["access_token", "id_token", "jwt"] = "access_token"  # noqa: S105 - a kind of token
-    """The kind of the users' tokens for the token endpoint."""
+    """The type of the user's token, for the token endpoint."""
 
     @model_validator(mode="after")
     def _is_narrower(self) -> ExchangeTarget:
@@ -90,7 +91,7 @@ class ExchangeTarget(BaseModel):
 
 
 class TokenExchange(BaseModel):
-    """A header's value that acts for the user: a token that the user's own is exchanged for."""
+    """A header's value that acts for the user: a token for which the user's own token is exchanged."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -109,7 +110,7 @@ def _check_headers(headers: dict[str, HeaderValue]) -> dict[str, HeaderValue]:
         if HEADER_NAME.fullmatch(name) is None or lower in _MESSAGE_HEADERS:
             raise ValueError(f"{name!r} cannot be set as a header")
         if lower in seen:
-            raise ValueError(f"the header {name} is there twice")
+            raise ValueError(f"the header {name} occurs twice: remove one")
         seen.add(lower)
         if not isinstance(value, str):
             continue

@@ -1,4 +1,4 @@
-"""The rules of a tenant for runs that begin by themselves: a switch, limits of a day, and quiet hours."""
+"""The rules of a tenant for runs that begin by themselves: a switch, daily limits, and quiet hours."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 from pydantic.alias_generators import to_camel
 
 MAX_STARTS = 100_000
+"""The highest daily limit."""
 
 HourAndMinute = Annotated[str, StringConstraints(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")]
 Number = TypeVar("Number", int, float)
@@ -22,7 +23,7 @@ class _Rules(BaseModel):
 
 
 class QuietHours(_Rules):
-    """The hours of a day in which such runs wait, on the clocks of the user."""
+    """The hours of a day in which runs that begin by themselves wait, on the clocks of the user."""
 
     begin: HourAndMinute = Field(description="The hour and minute at which they begin.", examples=["22:00"])
     end: HourAndMinute = Field(
@@ -36,13 +37,13 @@ class QuietHours(_Rules):
         return self
 
     def seconds_left(self, local: datetime) -> int:
-        """Return the seconds until they end, at a time on the user's clocks; 0 if they have not begun."""
+        """Return the seconds until the quiet hours end; 0 outside them. ``local`` is the time on the user's clocks."""
         now, begin, end = local.time(), time.fromisoformat(self.begin), time.fromisoformat(self.end)
         is_over_midnight = end < begin
         is_quiet = (now >= begin or now < end) if is_over_midnight else begin <= now < end
         if not is_quiet:
             return 0
-        # The user's clocks may be changed meanwhile: then the run is put off once more, or begins an hour late.
+        # If the user's clocks change meanwhile, the run is put off once more, or begins an hour late.
         day = local.date() + timedelta(days=1 if is_over_midnight and now >= begin else 0)
         until = datetime.combine(day, end, local.tzinfo)
         return max(1, int((until - local).total_seconds()) + 1)
@@ -61,7 +62,7 @@ class SelfStartedRuns(_Rules):
     quiet_hours: QuietHours | None = Field(default=None, description="The hours in which they wait.")
 
     def within(self, deployment: SelfStartedRuns) -> SelfStartedRuns:
-        """Return what holds of a tenant's own rules in a deployment: the stricter of each."""
+        """Return the rules that apply in a deployment: the stricter of each, and the tenant's quiet hours if any."""
         return SelfStartedRuns(
             enabled=self.enabled and deployment.enabled,
             per_conversation_per_day=lower(self.per_conversation_per_day, deployment.per_conversation_per_day),

@@ -1,7 +1,7 @@
-"""Money that models have cost and that calls in progress have reserved, by day and month of UTC.
+"""The money that calls of models have cost, and that calls in progress have reserved, by day and month (UTC).
 
-Values only: ``spending_limits`` decides, and a store keeps the counts of each account as one ``SpendingCounts``. Money
-is counted in whole billionths of the currency's unit, as in overviews.
+This module has values only: ``spending_limits`` decides, and a store keeps the counts of each account as one
+``SpendingCounts``. Amounts are whole billionths of the currency's unit, as in overviews.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from baton.domain.tenants.overview import NANO
 from baton.domain.tenants.spending_rules import SpendingLimit
 
 HOLD_SECONDS = 960
-"""Seconds after which the reservation of a dead worker ends: longer than a function of AWS lives (900 s)."""
+"""Seconds after which the reservation of a dead worker ends. A Lambda function runs for at most 900 seconds."""
 WARNING_SHARE = 0.8
 """The share of a limit from which users and administrators are warned."""
 EPOCH = date(1970, 1, 1)
 
 
 class AccountKind(StrEnum):
-    """The kinds of those whose spending is counted."""
+    """The kinds of accounts."""
 
     TENANT = "TENANT"
     AGENT = "AGENT"
@@ -34,7 +34,7 @@ class AccountKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Those whose spending is counted and limited together."""
+    """A tenant, an agent or a user whose spending is counted and limited."""
 
     kind: AccountKind
     name: str = ""
@@ -54,14 +54,14 @@ class SpendingPeriod(StrEnum):
     MONTH = "month"
 
     def number(self, day: int) -> int:
-        """Return the number of the period that a day, counted since 1970, is in."""
+        """Return the number of the period that contains a day. ``day`` is counted from 1970-01-01, which is 0."""
         if self is SpendingPeriod.DAY:
             return day
         at = EPOCH + timedelta(days=day)
         return at.year * 12 + at.month - 1
 
     def end(self, day: int) -> datetime:
-        """Return the time at which the period of a day ends."""
+        """Return the time at which the period that contains a day ends. ``day`` is counted as in ``number``."""
         at = EPOCH + timedelta(days=day + 1)
         if self is SpendingPeriod.MONTH:
             at = EPOCH + timedelta(days=day)
@@ -73,12 +73,12 @@ PERIODS = tuple(SpendingPeriod)
 
 
 def day_of(now: datetime) -> int:
-    """Return the day of a time, counted since 1970."""
+    """Return the number of the day (UTC) of a time, counted from 1970-01-01."""
     return int(now.timestamp()) // 86_400
 
 
 def nano_limits(limit: SpendingLimit) -> Mapping[SpendingPeriod, int]:
-    """Return what may be spent in each limited period."""
+    """Return the limit of each limited period, in parts of ``NANO``."""
     limits = {SpendingPeriod.DAY: limit.per_day, SpendingPeriod.MONTH: limit.per_month}
     return {period: round(most * NANO) for period, most in limits.items() if most is not None}
 
@@ -90,7 +90,7 @@ class SpendingWarning:
     account: AccountKind
     period: SpendingPeriod
     percent: int
-    """The part of the limit that is spent."""
+    """The part of the limit that is spent, in percent."""
     resets_at: datetime
 
 
@@ -99,13 +99,13 @@ class Hold:
     """The reservation of a call in progress."""
 
     amount: int
-    """The most that the call may cost."""
+    """The most that the call may cost, in parts of ``NANO``."""
     least: int
-    """Its cost if its worker dies: that of the prompt, which the provider has most likely charged."""
+    """The cost that counts if its worker dies: that of the prompt, which the provider has most likely charged."""
     until: int
-    """Unix time, in seconds, from which it does not count any more."""
+    """Unix time, in seconds, at which its worker counts as dead."""
     day: int
-    """The day that it counts for."""
+    """The number of the day on which it counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class SpendingCounts:
     """The counts of one account."""
 
     day: int = 0
-    """The day of the counts, since 1970."""
+    """The number of the day of the counts, from 1970-01-01."""
     taken: Mapping[SpendingPeriod, int] = field(default_factory=dict)
     """The sum of spent and reserved money in the day and in its month."""
     holds: Mapping[str, Hold] = field(default_factory=dict)
@@ -121,10 +121,10 @@ class SpendingCounts:
     warned: Mapping[SpendingPeriod, int] = field(default_factory=dict)
     """The numbers of the periods for which a warning was given."""
     months: Mapping[int, int] = field(default_factory=dict)
-    """The money of earlier months, by their numbers."""
+    """The amounts spent in earlier months, by the numbers of the months."""
 
     def at(self, day: int) -> SpendingCounts:
-        """Return the counts on a day. One before the counted day, by a clock that is slow, changes nothing."""
+        """Return the counts on a day. A day before the counted one, from a slow clock, changes nothing."""
         if day <= self.day:
             return self
         taken = {
@@ -137,18 +137,18 @@ class SpendingCounts:
         return replace(self, day=day, taken=taken, months=months)
 
     def spent_in(self, month: int) -> int:
-        """Return what was spent in a month, by its number."""
+        """Return the amount spent in a month, by its number."""
         if month == SpendingPeriod.MONTH.number(self.day):
             return self.spent(SpendingPeriod.MONTH)
         return self.months.get(month, 0)
 
     def reserved(self, period: SpendingPeriod) -> int:
-        """Return what calls in progress have reserved in the counted period."""
+        """Return the amount that calls in progress have reserved in the counted period."""
         number = period.number(self.day)
         return sum(hold.amount for hold in self.holds.values() if period.number(hold.day) == number)
 
     def spent(self, period: SpendingPeriod) -> int:
-        """Return what was spent in the counted period."""
+        """Return the amount spent in the counted period, without reservations."""
         return self.taken.get(period, 0) - self.reserved(period)
 
     def find_full(self, limits: Mapping[SpendingPeriod, int]) -> SpendingPeriod | None:
@@ -158,11 +158,11 @@ class SpendingCounts:
         )
 
     def find_spent(self, limits: Mapping[SpendingPeriod, int]) -> SpendingPeriod | None:
-        """Like ``find_full``, without reservations."""
+        """Return the same as ``find_full``, but without reservations."""
         return next((period for period in reversed(PERIODS) if self.spent(period) >= _most(limits, period)), None)
 
     def list_high(self, limits: Mapping[SpendingPeriod, int]) -> Sequence[tuple[SpendingPeriod, int]]:
-        """Return the periods in which most of the limit is spent, with the percentages."""
+        """Return the periods in which ``WARNING_SHARE`` of the limit is spent, with the percentages."""
         shares = [(period, self.spent(period) / most if most else 1.0) for period, most in limits.items()]
         return [(period, int(100 * share)) for period, share in shares if share >= WARNING_SHARE]
 
@@ -172,7 +172,7 @@ class SpendingCounts:
         return {name: hold for name, hold in self.holds.items() if hold.until <= seconds}
 
     def reserve(self, name: str, hold: Hold) -> SpendingCounts:
-        """Return the counts with a reservation. They must be of the hold's day, or of a later one."""
+        """Return the counts with a reservation, moved on to the hold's day unless they are of a later one."""
         counts = self.at(hold.day)
         hold = replace(hold, day=counts.day)
         taken = {period: counts.taken.get(period, 0) + hold.amount for period in PERIODS}

@@ -1,4 +1,4 @@
-"""The rules of a tenant for what models may cost: limits in money, a switch, and what happens at a limit."""
+"""The rules of a tenant for the cost of models: limits in money, a switch, and the effect of a reached limit."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from baton.domain.tenants.self_started_runs import lower
 
 MAX_MONEY = 1_000_000_000.0
 MAX_AGENTS = 100
-"""Agents with a separate limit, and agents that are stopped."""
+"""Agents with a separate limit, and as many agents that are stopped."""
 ALL_AGENTS = "*"
-"""The name in ``agents`` of all agents that it does not name."""
+"""The key in ``agents`` for all agents without a separate limit."""
 OUTPUT_TOKENS = 8_192
-"""The output tokens of a call under a limit, for agents that name no maximum."""
+"""The most output tokens of a call under a limit, for agents that set no maximum."""
 
 Money = Annotated[float, Field(strict=True, ge=0, le=MAX_MONEY, allow_inf_nan=False)]
 AgentId = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,40}$")]
@@ -31,7 +31,7 @@ class AtLimit(StrEnum):
     STOP = "stop"
     """No model is asked until the period ends."""
     ASK = "ask"
-    """A user may go on by sending a message with ``overSpending``. What begins by itself stops."""
+    """A user may continue by sending a message with ``overSpending``. Runs that begin by themselves stop."""
 
 
 class UnknownPrices(StrEnum):
@@ -40,7 +40,7 @@ class UnknownPrices(StrEnum):
     REFUSE = "refuse"
     """They are refused."""
     TOKENS = "tokens"
-    """They cost nothing in money. Limits of tokens count them."""
+    """They count as free of charge. Only limits of tokens count them."""
 
 
 class _Rules(BaseModel):
@@ -103,17 +103,17 @@ class SpendingRules(_Rules):
         return agents
 
     def __bool__(self) -> bool:
-        """Return whether there is anything to check before a call."""
+        """Return whether any rule must be checked before a call."""
         return not self.enabled or bool(self.stopped_agents) or self.has_limits
 
     @property
     def has_limits(self) -> bool:
-        """True if something is limited in money."""
+        """True if any limit in money is set."""
         return bool(self.tenant) or bool(self.user) or any(self.agents.values())
 
     @property
     def may_ask(self) -> bool:
-        """True if a user may go on beyond a limit."""
+        """True if a user may continue beyond a limit."""
         return self.at_limit is AtLimit.ASK
 
     @property
@@ -122,11 +122,11 @@ class SpendingRules(_Rules):
 
     @property
     def most_output_tokens(self) -> int:
-        """The output tokens of a call whose agent names no maximum."""
+        """The most output tokens of a call whose agent sets no maximum."""
         return self.output_tokens or OUTPUT_TOKENS
 
     def of_agent(self, agent_id: str) -> SpendingLimit:
-        """Return the limit of an agent."""
+        """Return the limit of an agent: its own, or else that of ``ALL_AGENTS``."""
         return self.agents.get(agent_id, self.agents.get(ALL_AGENTS, SpendingLimit()))
 
     def stops(self, agent_id: str) -> bool:
@@ -134,9 +134,9 @@ class SpendingRules(_Rules):
         return not self.enabled or agent_id in self.stopped_agents
 
     def within(self, deployment: SpendingRules) -> SpendingRules:
-        """Return what holds of a tenant's own rules in a deployment: the stricter of each."""
+        """Return the rules that apply in a deployment: the stricter of each."""
         names = {*self.agents, *deployment.agents}
-        # A copy is not validated: both lists together may be longer than one may be.
+        # ``model_copy`` does not validate, because both lists together may exceed ``MAX_AGENTS``.
         return deployment.model_copy(
             update={
                 "enabled": self.enabled and deployment.enabled,

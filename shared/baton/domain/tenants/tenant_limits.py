@@ -1,4 +1,4 @@
-"""Limits of a tenant: what the deployment allows, and what the tenant's administrators allow of it."""
+"""The limits of a tenant: those of the deployment, and stricter ones that the tenant's administrators set."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from baton.domain.tenants.self_started_runs import SelfStartedRuns, lower
 from baton.domain.tenants.spending_rules import SpendingRules
 
 MAX_AGENTS = 50
-"""Agents of a tenant. Every worker that serves the tenant keeps them."""
+"""Agents of a tenant. Every worker that serves the tenant keeps them in memory."""
 MAX_LIMIT = 10**12
+"""The highest limit of any kind."""
 
 MAX_AT_ONCE = 1_000
-"""The highest limit of what is counted in one item by its ids."""
+"""The highest limit of runs, connections or streams at once, whose ids are all in one item."""
 
 Amount = Annotated[int, Field(ge=0, le=MAX_LIMIT)]
 AtOnce = Annotated[int, Field(ge=0, le=MAX_AT_ONCE)]
@@ -100,16 +101,16 @@ class DeploymentLimits(LimitFields):
 
 
 class OperatorLimits(DeploymentLimits):
-    """The limits of every tenant, where an operator has not written others. Null removes a limit.
+    """The limits of every tenant, unless an operator sets others. Null removes a limit.
 
-    A user alone must not use all workers. A service that acts for many users as one needs more.
+    One user alone must not occupy all workers. A service that acts for many users under one id needs higher limits.
     """
 
     user_runs_at_once: AtOnce | None = 20
     user_messages_per_minute: Amount | None = 300
     user_follow_streams: AtOnce | None = 50
     self_started_runs: SelfStartedRuns | None = SelfStartedRuns(per_conversation_per_day=100, per_user_per_day=500)
-    """An event that causes its own cause, whatever lies between them, is stopped by these."""
+    """These limits end endless loops of events that cause each other."""
 
 
 class TenantLimits(LimitFields):
@@ -122,7 +123,7 @@ class TenantLimits(LimitFields):
     changed_at: datetime | None = None
 
     def within(self, deployment: DeploymentLimits) -> DeploymentLimits:
-        """Return what holds: the lower of each limit, because the deployment's may have been lowered since."""
+        """Return the limits that apply: the lower of each, because the deployment's may have been lowered since."""
         lowest = {name: lower(getattr(self, name), getattr(deployment, name)) for name in LIMITS}
         rules = (self.self_started_runs or SelfStartedRuns()).within(deployment.self_started_runs or SelfStartedRuns())
         spending = (self.spending or SpendingRules()).within(deployment.spending or SpendingRules())

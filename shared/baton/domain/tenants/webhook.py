@@ -1,4 +1,4 @@
-"""Outgoing webhooks: the events that a host's server is sent, where to, and when a failed delivery is repeated."""
+"""Outgoing webhooks: their events and receivers, and the times at which failed deliveries are repeated."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ Entries = TypeVar("Entries", bound=tuple[HasId, ...])
 
 
 class WebhookEvent(StrEnum):
-    """An event that webhooks are sent."""
+    """A type of events that webhooks send."""
 
     DESK_WAITING = "desk.waiting"
     """A conversation waits at a desk for a person."""
     DESK_TAKEN = "desk.taken"
-    """A person has taken it."""
+    """A person has taken a conversation at a desk."""
     DESK_RETURNED = "desk.returned"
-    """It has returned from a desk to its main agent, or was closed there."""
+    """A conversation has returned from a desk to its main agent, or was closed there."""
     MESSAGE_CREATED = "message.created"
     """A message of the user, of an agent or of a person has become part of a conversation."""
     APPROVAL_REQUESTED = "approval.requested"
@@ -66,11 +66,11 @@ class WebhookEvent(StrEnum):
 
 
 def _check_event(name: Any) -> Any:
-    """Raise ``ValueError`` that names the event which is probably meant."""
+    """Return the name. Raise ``ValueError``, with the most similar event, if it is not an event."""
     if isinstance(name, str) and name not in set(WebhookEvent):
         similar = similar_name(name, WebhookEvent)
         hint = f": is {similar} meant?" if similar else f". Available: {', '.join(sorted(WebhookEvent))}"
-        raise ValueError(f"{name[:100]!r} is no event of webhooks{hint}")
+        raise ValueError(f"{name[:100]!r} is not an event of webhooks{hint}")
     return name
 
 
@@ -97,10 +97,10 @@ class Webhook(BaseModel):
     ) = None
     """The ARN of the secret that signs: text in Secrets Manager, ``whsec_`` and 24 to 64 bytes in Base64.
 
-    Several, separated by white space, all sign, so that a receiver can change to a new one without a gap.
+    If there are several, separated by white space, all of them sign, so that a receiver can replace one without a gap.
     """
     secret: str | None = Field(default=None, repr=False, max_length=1_000)
-    """The same as text, in the local cloud only."""
+    """The secrets themselves, in place of ``secretArn``, in the local cloud only."""
     tenants: Annotated[
         tuple[Annotated[str, StringConstraints(min_length=1, max_length=256)], ...], Field(min_length=1)
     ] = (EVERY_TENANT,)
@@ -109,7 +109,7 @@ class Webhook(BaseModel):
     @model_validator(mode="after")
     def _has_one_secret(self) -> Webhook:
         if (self.secret_arn is None) == (self.secret is None):
-            raise ValueError("give secretArn; in the local cloud secret may stand in its place")
+            raise ValueError("give secretArn, or secret in its place in the local cloud")
         if self.secret is not None:
             signing_keys(self.secret)
         return self
@@ -129,7 +129,7 @@ class Webhook(BaseModel):
         return event in self.events and (EVERY_TENANT in self.tenants or tenant_id in self.tenants)
 
     def find_refusal(self, allowed_hosts: Iterable[str]) -> str | None:
-        """Return why no deployment with these ``allowedHosts`` can call it; None if one may."""
+        """Return why a deployment with these ``allowedHosts`` cannot call the receiver; None if it can."""
         if self.is_on_this_machine:
             return None
         try:
@@ -140,7 +140,7 @@ class Webhook(BaseModel):
 
 
 def signing_keys(text: str) -> tuple[str, ...]:
-    """Return the secrets in ``text``, each with its prefix. Raises ``ValueError`` without quoting them."""
+    """Return the secrets in ``text``, each with its prefix. Raises ``ValueError``, which does not quote them."""
     keys = tuple(text.split())
     for key in keys:
         try:
@@ -155,7 +155,7 @@ def signing_keys(text: str) -> tuple[str, ...]:
 
 
 def check_unique(entries: Entries) -> Entries:
-    """Raise ``ValueError`` if two entries have one id."""
+    """Return the entries. Raise ``ValueError`` if two of them have the same id."""
     name, number = Counter(entry.id for entry in entries).most_common(1)[0] if entries else ("", 0)
     if number > 1:
         raise ValueError(f"{name!r} occurs {number} times")
@@ -169,11 +169,11 @@ class WebhookSettings:
     all: tuple[Webhook, ...] = ()
 
     def wants(self, tenant_id: str, events: Iterable[WebhookEvent]) -> bool:
-        """Return whether one of them gets one of these events of the tenant."""
+        """Return whether any webhook gets one of these events of the tenant."""
         return bool(self.all) and any(webhook.gets(tenant_id, event) for event in events for webhook in self.all)
 
     def of(self, tenant_id: str, event: WebhookEvent) -> list[Webhook]:
-        """Return those that get the tenant's events of this type."""
+        """Return the webhooks that get the tenant's events of this type."""
         return [webhook for webhook in self.all if webhook.gets(tenant_id, event)]
 
     def find(self, webhook_id: str) -> Webhook | None:
