@@ -1,7 +1,7 @@
 """A2A tasks: one or more turns of a thread, as other agents see them.
 
-A task is not stored. Its id names its thread and the message that began it; its turns are those of that message and of
-the messages that were sent to it. Only a ``TaskMark`` is stored, for facts that no turn records.
+A task is not stored. Its id names its thread and the message that began it. Its turns answer that message and the later
+messages that were sent to the task. Only a ``TaskMark`` is stored, for facts that no turn records.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from baton.domain.threads.message import OutcomeType, RunEnd
 EXTENSION_URI = "https://baton.dev/a2a/extensions/conversation/v1"
 """Baton's extension of A2A: the conversation that a message or task belongs to."""
 THREAD_ID_LENGTH = 36
+"""Characters of a thread's id, a UUID."""
 MAX_TASK_ID = 2_048
 """Characters of a task's id."""
 CREDENTIAL_ERRORS = frozenset({"unauthorized", "token_expired"})
-"""Codes of runs that failed because other credentials are needed."""
+"""Error codes of runs that failed because other credentials are needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class TaskId:
 
     @classmethod
     def parse(cls, text: str) -> TaskId | None:
-        """Read an id. Returns None for a text that is not a task's id."""
+        """Return the id that a text spells; None if the text is not the id of a task."""
         thread_id, dot, root = text[:THREAD_ID_LENGTH], text[THREAD_ID_LENGTH:][:1], text[THREAD_ID_LENGTH + 1 :]
         if dot != "." or len(text) > MAX_TASK_ID or not is_thread_id(thread_id):
             return None
@@ -48,12 +49,12 @@ class TaskId:
 
 
 class MarkStatus(StrEnum):
-    """The meaning of a mark."""
+    """The fact that a mark records."""
 
     QUEUED = "queued"
     """A message waits in the queue."""
     REFUSED = "refused"
-    """The message was refused when its turn came."""
+    """The message was refused when it was taken from the queue."""
     ANSWERED = "answered"
     """The message was an answer to interrupts."""
     CANCELED = "canceled"
@@ -101,13 +102,13 @@ def state_of(
     session_ended: bool = False,
     is_at_desk: bool = False,
 ) -> TaskState:
-    """Return the state of a task with runs that ended as ``ends``, in order.
+    """Return the state of a task whose runs ended as ``ends``, in order.
 
     ``is_running``: a run of the task is in progress. ``is_waiting``: a message of it is in the queue.
     ``is_superseded``: the conversation has gone on without the task, so the task asks for nothing any more.
     ``is_at_desk``: people of a desk answer it. ``session_ended``: the conversation was closed after the task had begun.
-    A task that was cancelled or has failed stays so; one that was answered is completed by its last run, because
-    messages are taken until then.
+    A cancelled or failed task stays so. An answered task is completed by its last run, because it takes messages until
+    then.
     """
     outcomes = list(ends)
     if mark is MarkStatus.CANCELED:

@@ -1,9 +1,9 @@
-"""Branches of a thread: which of its messages are the conversation that continues.
+"""Branches of a thread: the rules by which some of its messages form the current conversation.
 
 Messages are stored in the order in which they were said, and never removed. A branch begins at the thread's pointer and
 continues from an earlier message, so the messages form a tree, and the conversation is the path from the root to the
-newest message of the selected branch. The tree is described by its segments: runs of ordinals in which every message
-continues from the one before it. A thread without branches has none.
+newest message of the selected branch. The tree is stored as segments: ranges of ordinals in which every message
+continues from the message before it. A thread without branches stores none.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Segment:
     """Messages that follow each other, up to the start of the next segment."""
 
     start: int
-    """The ordinal of its first message. It may be the thread's pointer: then the next message begins it."""
+    """The ordinal of its first message. If it equals the thread's pointer, the next message begins the segment."""
     parent: int
-    """The ordinal of the message that it continues from, or ``ROOT``."""
+    """The ordinal of the message from which it continues, or ``ROOT``."""
 
 
 Segments = tuple[Segment, ...]
@@ -40,9 +40,9 @@ class BranchRequest:
     """A client's request for another answer to a user message, or for another message in its place."""
 
     from_id: str
-    """The id of that message, as clients see it."""
+    """The id of the user message, as clients see it."""
     is_regenerate: bool
-    """Whether the message is answered again; otherwise the request's content replaces it."""
+    """Whether the message is answered again. Otherwise the request's content replaces it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class BranchStart:
     after_id: str | None = None
     """The last message that clients show before it; None if it begins the conversation again from its start."""
     wished_id: str | None = None
-    """The id in the request, if it was another one than clients see; a worker that takes over compares the requests."""
+    """The id in the request, if it differs from ``from_id``. A worker that takes over compares the requests."""
 
     @property
     def request(self) -> BranchRequest:
@@ -84,11 +84,11 @@ class MessagePath:
     ranges: tuple[tuple[int, int], ...]
 
     def __contains__(self, ordinal: int) -> bool:
-        at = bisect_right(self.ranges, ordinal, key=lambda bounds: bounds[0]) - 1
-        return at >= 0 and ordinal < self.ranges[at][1]
+        index = bisect_right(self.ranges, ordinal, key=lambda bounds: bounds[0]) - 1
+        return index >= 0 and ordinal < self.ranges[index][1]
 
     def below(self, top: int, first: int = 0) -> MessagePath:
-        """Return the part of it from ordinal ``first`` up to, but without, ``top``."""
+        """Return the part of the path from the ordinal ``first`` up to ``top``, which is excluded."""
         cut = ((max(start, first), min(end, top)) for start, end in self.ranges)
         return MessagePath(tuple((start, end) for start, end in cut if start < end))
 
@@ -103,24 +103,24 @@ class MessagePath:
         return sum(end - start for start, end in self.ranges)
 
     def before(self, ordinal: int) -> int:
-        """Return the ordinal of the message that comes before ``ordinal``, or ``ROOT``."""
+        """Return the ordinal of the message before ``ordinal`` in the path, or ``ROOT``."""
         return self.below(ordinal).last
 
 
 def path_of(segments: Segments, next_ordinal: int) -> MessagePath:
     """Return the path that the next message, at the pointer ``next_ordinal``, continues."""
     ranges: list[tuple[int, int]] = []
-    end, at = next_ordinal, len(segments)
+    end, remaining = next_ordinal, len(segments)
     while end > 0:
-        start = segments[at - 1].start if at else 0
+        start = segments[remaining - 1].start if remaining else 0
         if start < end:
             ranges.append((start, end))
-        if not at:
+        if not remaining:
             break
-        end = segments[at - 1].parent + 1
+        end = segments[remaining - 1].parent + 1
         # A parent lies in an earlier segment.
-        while at and segments[at - 1].start >= end:
-            at -= 1
+        while remaining and segments[remaining - 1].start >= end:
+            remaining -= 1
     return MessagePath(tuple(reversed(ranges)))
 
 
@@ -135,7 +135,7 @@ def continued_from(segments: Segments, next_ordinal: int, parent: int) -> Segmen
 def check_room(segments: Segments, next_ordinal: int) -> None:
     """Raise ``TooManyBranches`` if the thread has as many segments as its item may hold.
 
-    A selected branch whose next message is still to come has its segment already, so a conversation never stops here.
+    A selected branch has its segment before its next message is sent, so an existing conversation can always continue.
     """
     if len([segment for segment in segments if segment.start < next_ordinal]) >= MAX_SEGMENTS:
         raise TooManyBranches
@@ -146,9 +146,9 @@ class Alternative:
     """One of several messages that continue from the same message."""
 
     ordinal: int
-    """Its first message."""
+    """The ordinal of its first message."""
     parent: int
-    """The message that it continues from, or ``ROOT``."""
+    """The ordinal of the message from which it continues, or ``ROOT``."""
 
     @property
     def id(self) -> str:
@@ -157,7 +157,7 @@ class Alternative:
 
 
 def alternatives(segments: Segments, next_ordinal: int) -> list[Alternative]:
-    """Return every message that has alternatives, in order."""
+    """Return every message that has alternatives, by ordinal. The original message of each branch point is included."""
     earlier = [segment for segment in segments if segment.start < next_ordinal]
     starts = {segment.start for segment in earlier}
     children: dict[int, set[int]] = {}
@@ -183,7 +183,7 @@ def find_branch(segments: Segments, next_ordinal: int, branch_id: str) -> Altern
 
 
 def tip_of(segments: Segments, next_ordinal: int, alternative: Alternative) -> int:
-    """Return the newest message that was said in a branch."""
+    """Return the ordinal of the newest message of a branch."""
     for last in _last_messages(segments, next_ordinal):
         if alternative.ordinal in path_of(continued_from(segments, next_ordinal, last), next_ordinal):
             return last

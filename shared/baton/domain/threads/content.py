@@ -39,10 +39,10 @@ _PARTS: dict[str, TypeAdapter[Any]] = {
 def parse_content(raw: object, field: str = "content") -> Content:
     """Check a message's content: a string, or a list of AG-UI text, image and document parts.
 
-    ``field`` is the caller's name for it, which errors use.
+    ``field`` is the name of the content in errors.
 
-    An image or document comes as base64 data, as an http(s) URL, or as an upload of this thread (``file`` source,
-    provider ``baton``). Raises ``InvalidRequest``, ``UnsupportedPart`` and ``MessageTooLarge`` (over 1 MiB as JSON).
+    An image or document is base64 data, an http(s) URL, or an upload of this thread (``file`` source, provider
+    ``baton``). Raises ``InvalidRequest``, ``UnsupportedPart`` and ``MessageTooLarge`` (over 1 MiB as JSON).
     """
     if isinstance(raw, str):
         content: Content = _check_text(raw, field)
@@ -51,7 +51,7 @@ def parse_content(raw: object, field: str = "content") -> Content:
     elif isinstance(raw, list):
         if not 1 <= len(raw) <= MAX_PARTS:
             raise InvalidRequest(f"{field} must have 1 to {MAX_PARTS} parts.")
-        content = tuple(_parse_part(item, f"{field}[{i}]") for i, item in enumerate(raw))
+        content = tuple(_parse_part(item, f"{field}[{index}]") for index, item in enumerate(raw))
         if all(isinstance(part, TextPart) and not part.text.strip() for part in content):
             raise InvalidRequest(f"{field} must not be empty.")
     else:
@@ -84,7 +84,7 @@ def content_digest(content: Content) -> str:
 
 
 def part_name(part: ImagePart | DocumentPart) -> str | None:
-    """Return the file name of the part's metadata, without characters that have a meaning in paths and markup."""
+    """Return the file name in the part's metadata, without characters of paths and markup; None if it has none."""
     if isinstance(part.metadata, dict):
         for key in ("name", "filename", "fileName"):
             name = part.metadata.get(key)
@@ -94,7 +94,7 @@ def part_name(part: ImagePart | DocumentPart) -> str | None:
 
 
 def preview(content: Content) -> str:
-    """Return the text of a content as lists show it: of one without a text, the names of its files."""
+    """Return the text of a content for lists; for content without text, the names of its files."""
     text = text_of(content)
     if text.strip() or isinstance(content, str):
         return text
@@ -144,7 +144,7 @@ def _parse_part(item: object, where: str) -> Part:
 def without_download_url(part: dict[str, Any]) -> dict[str, Any]:
     """Return the wire form of a part without the address that only Baton sets (``DOWNLOAD_URL``).
 
-    It is removed and not refused, because AG-UI clients send back conversations as they have read them.
+    The address is not refused, because AG-UI clients send back messages as they have read them.
     """
     metadata = part.get("metadata")
     if not isinstance(metadata, dict) or DOWNLOAD_URL not in metadata:
@@ -153,7 +153,7 @@ def without_download_url(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_representable(item: dict[str, Any], where: str) -> None:
-    # Unknown keys are kept, because AG-UI allows them. So the whole part must be storable.
+    # Unknown keys are kept, because AG-UI allows them, so the whole part must be valid JSON.
     if not is_within(item, MAX_DEPTH, MAX_VALUES):
         raise InvalidRequest(
             f"{where} is nested more than {MAX_DEPTH} levels deep, or holds more than {MAX_VALUES} values."
@@ -166,7 +166,7 @@ def _check_representable(item: dict[str, Any], where: str) -> None:
 
 
 def is_within(value: object, levels: int, values: int) -> bool:
-    """Return whether ``value`` has at most ``levels`` of nesting and at most ``values`` values altogether."""
+    """Return whether ``value`` has at most ``levels`` of nesting and contains at most ``values`` values."""
     level = [value]
     for _ in range(levels + 1):
         inner: list[object] = []

@@ -1,4 +1,4 @@
-"""Requests about a conversation at a desk: of its people, of Baton in their place, and of the user who asks for it."""
+"""Requests about a conversation at a desk: by the desk's people, by Baton in their place, and by the user."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from baton.domain.times import local_time, to_millis
 
 
 def ask_request(thread: ThreadRef, desk_id: str, *, key: str) -> ActionRequest:
-    """Return the request of a user who asks for the people of a desk."""
+    """Return the request of a user who asks for the people of a desk. Requests with the same ``key`` are the same."""
     return _request(thread, ConversationAction.DESK_ASK, _derive(thread.id, ConversationAction.DESK_ASK, key), desk_id)
 
 
@@ -28,12 +28,12 @@ def take_request(thread: Thread, session: DeskSession, person: Person) -> Action
 
 
 def reply_request(thread: Thread, person: Person, message_id: str, content: Content) -> ActionRequest:
-    """Return the request to write to the user."""
+    """Return the request of a person to write ``content`` to the user."""
     return _request(_ref(thread), ConversationAction.DESK_REPLY, message_id, None, content=content, author=person)
 
 
 def note_request(thread: Thread, person: Person, message_id: str, text: str) -> ActionRequest:
-    """Return the request to leave a note."""
+    """Return the request of a person to leave a note for other people of the desk."""
     about = thread.active_agent_id
     return _request(_ref(thread), ConversationAction.DESK_NOTE, message_id, about, content=text, author=person)
 
@@ -46,7 +46,7 @@ def return_request(thread: Thread, session: DeskSession, person: Person, note: s
 
 
 def expiry_request(thread: Thread, session: DeskSession, reason: ReturnReason) -> ActionRequest:
-    """Return the request with which Baton hands the conversation back because nobody does."""
+    """Return the request by which Baton hands the conversation back when no person has done so."""
     about = f"{reason.value}/{_moment_of(session, reason)}"
     message_id = _derive(thread.id, ConversationAction.DESK_RETURN, f"{about} {visit_key(thread, session)}")
     return _request(_ref(thread), ConversationAction.DESK_RETURN, message_id, about)
@@ -97,7 +97,7 @@ def taken_by(person: Person) -> DeskTaken:
 
 
 def _moment_of(session: DeskSession, reason: ReturnReason) -> int | None:
-    """Return the moment, in milliseconds, since which there is the reason to return; None if there is none now."""
+    """Return the epoch milliseconds since which the reason to return has held; None if it does not hold now."""
     if reason is ReturnReason.SILENCE:
         since = session.unanswered_since if session.status is DeskStatus.ACTIVE else None
         return to_millis(since) if since is not None else None
@@ -105,7 +105,7 @@ def _moment_of(session: DeskSession, reason: ReturnReason) -> int | None:
 
 
 def visit_key(thread: Thread, session: DeskSession) -> str:
-    """Return the key of this visit at a desk, which no other one of the thread has, even of the same instant."""
+    """Return the key of this visit at a desk, which is unique in the thread even if two visits begin at once."""
     handoff = thread.conversation.handoff
     number = f"{handoff.ordinal}.{handoff.number}" if handoff is not None else ""
     return f"{to_millis(session.arrived_at)} {number}"

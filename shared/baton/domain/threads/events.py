@@ -26,7 +26,7 @@ from baton.domain.times import iso
 
 PROTOCOL_VERSION = "1.0"
 MAX_FRAME_BYTES = 28 * 1024
-"""API Gateway closes a WebSocket on frames over 32 KB. The difference is for the JSON around a slice."""
+"""API Gateway closes a WebSocket on frames over 32 KB. The difference is for the JSON around a part."""
 MAX_DELTA_CHARS = 4096
 """Characters of one piece of text or thinking. At four bytes a character, doubled by escapes, it still fits a frame."""
 _STAMP = ("threadId", "runId", "seq", "attempt")
@@ -34,7 +34,7 @@ _STAMP = ("threadId", "runId", "seq", "attempt")
 
 @dataclass(frozen=True)
 class Event:
-    """An event on the wire; ``seq`` is None for the few events outside the sequence."""
+    """An event on the wire. ``seq`` is its number in the thread; None for the few events outside the sequence."""
 
     body: dict[str, Any]
     seq: int | None = None
@@ -49,7 +49,7 @@ class Event:
         return run_id
 
     def json(self) -> str:
-        """Return the event as JSON. It is written once, for connections and for the size of the log's pieces."""
+        """Return the event as JSON, which is made once: connections send it, and the log measures it."""
         return self._json
 
     @cached_property
@@ -57,7 +57,7 @@ class Event:
         return json.dumps(self.body, ensure_ascii=False, separators=(",", ":"))
 
     def frames(self) -> list[str]:
-        """Return the WebSocket frames of this event: one, or PART frames to be joined when it is over 28 KB."""
+        """Return the WebSocket frames of this event: one, or PART frames for clients to join if it exceeds 28 KB."""
         whole = self.json()
         if len(whole.encode()) <= MAX_FRAME_BYTES:
             return [whole]
@@ -115,7 +115,7 @@ def run_started(
 ) -> ag_ui.RunStartedEvent:
     """Return RUN_STARTED. Its input contains the user's message, or the ``answers`` to interrupts of ``parent_run_id``.
 
-    Other clients of the conversation display the message from it.
+    Other clients of the conversation display the message from this event.
     """
     metadata: dict[str, Any] = {"messageId": message.id}
     if message.author is not None:
@@ -174,10 +174,10 @@ def text_start(
     author: Person | None = None,
     source: str | None = None,
 ) -> ag_ui.TextMessageStartEvent:
-    """Return the start of a message; ``is_structured``: its text is JSON that fits the agent's answer schema.
+    """Return the start of a message. ``is_structured``: its text is JSON that fits the agent's answer schema.
 
-    ``refused_by`` is the guardrail whose sentence it is, ``author`` the person of a desk who wrote it. ``source`` is
-    that of the stored message.
+    ``refused_by`` is the guardrail whose sentence the message is, ``author`` the person of a desk who wrote it, and
+    ``source`` the source of the stored message.
     """
     metadata: dict[str, Any] = {"agentId": agent.id}
     if author is not None:
@@ -206,8 +206,9 @@ def text_end(
 ) -> ag_ui.TextMessageEndEvent:
     """Return the end of a message.
 
-    ``is_cut``: it was cut at the length limit. ``is_taken_back``: its text was the model's thinking, or a guardrail has
-    refused it; it is not stored, and clients remove it. ``attachments`` are its images and files.
+    ``is_cut``: the message was cut at the length limit. ``is_taken_back``: its text was the model's thinking, or a
+    guardrail has refused it. Such a message is not stored, and clients remove it. ``attachments`` are its images and
+    files.
     """
     cited, consulted = split_consulted(sources)
     metadata: dict[str, Any] = {"sources": list(cited)}
@@ -255,7 +256,7 @@ class DeliveredOutcome(BaseModel):
 
 
 class RunFinishedEvent(ag_ui.RunFinishedEvent):
-    """RUN_FINISHED, also of a delivered message."""
+    """RUN_FINISHED with a further outcome, for delivered messages."""
 
     outcome: ag_ui.RunFinishedOutcome | DeliveredOutcome | None = None  # type: ignore[assignment]
 
@@ -273,7 +274,7 @@ def run_finished(
 ) -> ag_ui.RunFinishedEvent:
     """Return RUN_FINISHED of a run that has not failed. Only a run that waits has ``interrupts``.
 
-    ``is_cut``: at the length limit. ``result``: the value of a structured answer.
+    ``is_cut``: the answer was cut at the length limit. ``result``: the value of a structured answer.
     """
     outcome: ag_ui.RunFinishedOutcome | DeliveredOutcome
     if outcome_type is OutcomeType.DELIVERED:
@@ -327,7 +328,7 @@ def custom(name: str, value: dict[str, Any]) -> ag_ui.CustomEvent:
 
 
 def message_steered(message: StoredMessage) -> ag_ui.CustomEvent:
-    """Return the event of a message that has entered its run. Other clients of the conversation show it from there."""
+    """Return the event of a message that has entered a run, from which other clients show the message."""
     body = message.as_ag_ui().model_dump(by_alias=True, mode="json")
     return custom("message_steered", {"messageId": message.id, "runId": message.run_id, "message": body})
 
@@ -374,7 +375,7 @@ def thread_closed(reason: EndReason, episode_id: str | None, closed_by: Person |
 
 
 def without_stamp(event: Event) -> dict[str, Any]:
-    """Return the form of a numbered event for the log: without the metadata that a reader of the log restores."""
+    """Return the body of a numbered event for the log, without the metadata that a reader of the log restores."""
     body = dict(event.body)
     metadata = {key: value for key, value in body.get("metadata", {}).items() if key not in _STAMP}
     body.pop("metadata", None)

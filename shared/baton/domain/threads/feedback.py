@@ -1,4 +1,4 @@
-"""Feedback: what a user thinks of an answer."""
+"""Users' feedback on answers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Rating(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """The user's feedback on one answer. A later one replaces it."""
+    """The user's feedback on one answer. Later feedback replaces it."""
 
     message_id: str
     ordinal: int
@@ -34,12 +34,12 @@ class Feedback:
     updated_at: datetime
 
     def says(self, rating: Rating | None, comment: str | None) -> bool:
-        """Return whether it is the same rating with the same comment."""
+        """Return whether the feedback has this rating and this comment."""
         return (self.rating, self.comment) == (rating, comment)
 
 
 def parse_comment(text: str | None) -> str | None:
-    """Return a comment as the user gave it; None if it is blank. Raises ``InvalidRequest``."""
+    """Return a comment without surrounding space; None if it is blank. Raises ``InvalidRequest``."""
     if text is None:
         return None
     comment = replace_surrogates(text).strip()

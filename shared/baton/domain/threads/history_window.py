@@ -10,36 +10,36 @@ from baton.domain.threads.branches import MessagePath
 
 @dataclass(frozen=True, slots=True)
 class HistoryWindow:
-    """The part of a thread's messages that an agent's prompts hold. The thread stores it between runs.
+    """The part of a thread's messages that an agent's prompts contain. The thread stores it between runs.
 
-    It only moves forward, and rarely: as long as it stands, each prompt begins with the one before it, which a
-    provider's prompt cache needs.
+    It only moves forward, and rarely: until it moves, each prompt begins with the text of the previous prompt, as a
+    provider's prompt cache requires.
     """
 
     agent_id: str
     session: str = ""
     """The handoff that made the agent active, as ``<ordinal>.<number>``; empty for the main agent."""
     first_ordinal: int = 0
-    """The first message in the prompts. A specialist's fork has separate ordinals."""
+    """The ordinal of the first message in the prompts. A specialist's fork has separate ordinals."""
     masked_below: int = 0
-    """The prompts have only the length of results of tools below this ordinal."""
+    """The ordinal below which the prompts have only the lengths of tool results."""
     summary_at: int | None = None
-    """The message that the summary of everything before it is stored with; None if there is no summary."""
+    """The ordinal of the message with which the summary of all earlier ones is stored; None without a summary."""
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryDue:
-    """Messages that are to be summarised for an agent, because they have left its history or will soon."""
+    """Messages to summarise for an agent, because they have left its history or will soon."""
 
     thread_id: str
-    """The thread that they are in: a specialist's fork, or the conversation itself."""
+    """The thread of the messages: a specialist's fork, or the conversation itself."""
     agent_id: str
     below: int
-    """The first message that is not among them. The summary is stored with it."""
+    """The ordinal after the last of them. The summary is stored with the message there."""
     since: int = 0
-    """The first message that the agent may see."""
+    """The ordinal of the first message that the agent may see."""
     summary_at: int | None = None
-    """The message with the summary to continue; None if there is none."""
+    """The ordinal of the message with the earlier summary to continue; None if there is none."""
 
 
 def session_of(handoff: HandoffPlace | None) -> str:
@@ -48,19 +48,19 @@ def session_of(handoff: HandoffPlace | None) -> str:
 
 
 def window_of(windows: tuple[HistoryWindow, ...], agent_id: str, session: str = "") -> HistoryWindow:
-    """Return the window of an agent in its session, or one that holds everything."""
+    """Return the window of an agent in its session; a window of all messages if none is stored."""
     fresh = HistoryWindow(agent_id, session)
     return next((window for window in windows if (window.agent_id, window.session) == (agent_id, session)), fresh)
 
 
 def on_path(windows: tuple[HistoryWindow, ...], path: MessagePath) -> tuple[HistoryWindow, ...]:
-    """Return the windows that hold for a path: those that begin at one of its messages, with its own summary.
+    """Return the windows that are valid on a path: their first message and the message with their summary are on it.
 
-    What comes before a message is the same on every path that it is on, and so is its summary.
+    Two paths with a message in common have the same messages, and so the same summary, before it.
     """
 
-    def holds(window: HistoryWindow) -> bool:
-        begins = not window.first_ordinal or window.first_ordinal in path
-        return begins and (window.summary_at is None or window.summary_at in path)
+    def is_valid(window: HistoryWindow) -> bool:
+        begins_on_path = not window.first_ordinal or window.first_ordinal in path
+        return begins_on_path and (window.summary_at is None or window.summary_at in path)
 
-    return tuple(window for window in windows if holds(window))
+    return tuple(window for window in windows if is_valid(window))

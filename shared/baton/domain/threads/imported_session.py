@@ -1,4 +1,4 @@
-"""Conversations from other systems, as they are imported."""
+"""Conversations of other systems, in the form in which they are imported."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from baton.domain.threads.message import Role
 from baton.domain.times import is_offset, to_millis
 
 IMPORT_TURN = "\nimport"
-"""The message id under which a thread records its import. It is not printable, so no client's message can have it."""
+"""The message id under which a thread records its import. It is not printable, so clients' messages cannot have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +32,11 @@ class ImportedMessage:
     comment: str | None = None
     rated_at: datetime | None = None
     time_zone: str | None = None
-    """The user's time zone then: the one that is named, else the offset of the time; None if there is neither."""
+    """The user's time zone: the named one, or else the offset of ``timestamp``; None if neither is known."""
     author: Person | None = None
     """The person who wrote it in an agent's place."""
     begun_by: RunSource | None = None
-    """The cause of a run that no message of the user has begun; its role is ``user``."""
+    """The cause of a run that no message of the user has begun. The message then has the role ``user``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class ImportedSession:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the imported content. A repetition has the same one."""
+        """The SHA-256 of the imported content, by which a repeated import is recognised."""
         lines = [
             [message.id, message.role.value, message.text, to_millis(message.timestamp), message.tool_name]
             for message in self.messages
@@ -67,7 +67,7 @@ class ImportedSession:
         if self.title is not None or self.rated:
             ratings = [[message.id, message.rating, message.comment, message.rated_at] for message in self.rated]
             beside = [self.title, ratings]
-        # Offsets belong to the times. Without them, repetitions of what earlier versions have imported stay the same.
+        # Offsets are left out, because earlier versions did not store them and their imports may be repeated.
         named = [
             message for message in self.messages if message.time_zone is not None and not is_offset(message.time_zone)
         ]

@@ -20,20 +20,20 @@ from baton.domain.runs.tool_call import ToolCall, model_call
 from baton.domain.times import iso
 
 APPROVAL = "tool_approval"
-"""The reason of a call that needs approval."""
+"""The reason of an interrupt for a call that needs approval."""
 CLIENT_TOOL = "client_tool"
-"""The reason of a call that the user's application carries out. The decision's payload is the result."""
+"""The reason of an interrupt for a call that the user's application carries out. The payload is the result."""
 _CLIENT_CALL = re.compile(r"[0-9a-f]{32}_[a-z2-7]{7}")
 
 APPROVED = "approved"
 REMARKS = ("comment", "reason")
-"""The members with the person's comment. AG-UI's approval interfaces send ``reason`` and ignore the schema."""
+"""The payload's members with the person's comment. AG-UI's approval components send ``reason``, whatever the schema."""
 APPROVAL_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {APPROVED: {"type": "boolean"}, **{name: {"type": "string"} for name in REMARKS}},
     "required": [APPROVED],
 }
-"""The payload's schema, without ``additionalProperties``: AG-UI shows no buttons for keywords that it lacks."""
+"""The payload's schema. AG-UI shows no buttons for a schema with keywords unknown to it (``additionalProperties``)."""
 
 
 MAX_ARGUMENTS = 2_000
@@ -57,7 +57,7 @@ class InterruptDecision:
     answered_by: str | None = None
     """The user who decided; None if nobody did in time."""
     is_error: bool = False
-    """Whether the payload gives the reason for which the user's application could not carry out the call."""
+    """Whether the payload is the reason why the user's application could not carry out the call."""
 
     @property
     def result(self) -> str:
@@ -68,7 +68,7 @@ class InterruptDecision:
 
     @property
     def approves(self) -> bool:
-        """True if the call may be made: only an explicit yes permits it."""
+        """True if the decision explicitly permits the call."""
         if self.status is not DecisionStatus.RESOLVED or self.answered_by is None:
             return False
         return isinstance(self.payload, dict) and self.payload.get(APPROVED) is True
@@ -90,15 +90,15 @@ class Interrupt:
     """A call that waits for a person's approval, or for the user's application to carry it out."""
 
     id: str
-    """The id. For a call of the user's application, it is that of the call."""
+    """The id. For a call of the user's application, it equals the id of the call."""
     tool_call_id: str
     tool_name: str
     message: str
-    """The question for the person, or what the run waits for."""
+    """The question for the person, or a sentence about the call of the application."""
     expires_at: datetime
     answer: InterruptDecision | None = None
     arguments: str = ""
-    """The call's arguments as JSON, so that a person sees what to decide about; cut after ``MAX_ARGUMENTS``.
+    """The call's arguments as JSON, for the person who decides; cut after ``MAX_ARGUMENTS``.
 
     Empty for calls of the user's application, which reads them in its events.
     """
@@ -140,7 +140,7 @@ class Interrupt:
     def plain_text(self) -> str:
         """The question with the arguments that it does not show, for channels that show text only."""
         if self.arguments and not self.label:
-            return f"{self.message}\n{self.tool_name} {self.arguments}"  # by a release that had no fields
+            return f"{self.message}\n{self.tool_name} {self.arguments}"  # stored by a release without ``fields``
         return write_plain(self.message, self.fields)
 
 
@@ -156,16 +156,16 @@ class PendingInterrupts:
     permissions: tuple[str, ...]
     """The permissions of the message that began the exchange. The calls use them, no matter who answers."""
     first_ordinal: int
-    """The ordinal of the message that began the exchange. The whole exchange goes into the prompt when it continues."""
+    """The ordinal of the message that began the exchange. The continued run has the whole exchange in its prompts."""
     interrupts: tuple[Interrupt, ...]
     offered_by: str | None = None
-    """The message id of the turn whose client offer counts until another request brings one; None without an offer."""
+    """The message id of the turn whose client offer is in force until a request has another; None without an offer."""
 
     def get(self, interrupt_id: str) -> Interrupt | None:
         return next((interrupt for interrupt in self.interrupts if interrupt.id == interrupt_id), None)
 
     def fill_in(self, decisions: tuple[InterruptDecision, ...], now: datetime) -> PendingInterrupts:
-        """Return a copy with the decisions filled in. Earlier ones stay, and late ones are ignored."""
+        """Return a copy with the decisions. An earlier decision stays, and a late one becomes a cancellation."""
         by_id = {decision.interrupt_id: decision for decision in decisions}
         return replace(
             self,
@@ -179,7 +179,7 @@ class PendingInterrupts:
 
 
 def _with_decision(interrupt: Interrupt, decision: InterruptDecision | None, now: datetime) -> Interrupt:
-    """Return the interrupt with its first decision. One that comes after its expiry counts as a cancellation."""
+    """Return the interrupt with its first decision. A decision after its expiry counts as a cancellation."""
     if interrupt.answer is not None or decision is None:
         return interrupt
     if now >= interrupt.expires_at:
@@ -188,7 +188,7 @@ def _with_decision(interrupt: Interrupt, decision: InterruptDecision | None, now
 
 
 def shorten_arguments(arguments: str) -> str:
-    """Return a call's arguments as its question shows them. An ellipsis ends those that are cut."""
+    """Return a call's arguments for its question, cut after ``MAX_ARGUMENTS`` with an ellipsis at the end."""
     return arguments if len(arguments) <= MAX_ARGUMENTS else f"{arguments[: MAX_ARGUMENTS - 1]}\u2026"
 
 
@@ -208,17 +208,17 @@ def decision_message_id(interrupt: str) -> str:
 
 
 def client_call_id(thread_id: str, message_id: str, call_id: str) -> str:
-    """Return the id of a call that the user's application carries out, for a call named ``call_id`` by what it calls.
+    """Return the id of a call that the user's application carries out. ``call_id`` is derived from tool and arguments.
 
-    It is the id of its interrupt too, so it begins like the others of the run that answers ``message_id``. Endpoints
-    accept at most 40 letters, digits, ``_`` and ``-`` as the id of a call.
+    The result is also the id of the interrupt, so it begins like those of the run that answers ``message_id``.
+    Endpoints accept at most 40 letters, digits, ``_`` and ``-`` as the id of a call.
     """
     digest = uuid.uuid5(uuid.UUID(thread_id), f"client call\0{call_id}").bytes
     return f"{_run_part(thread_id, message_id)}_{base64.b32encode(digest)[:7].decode().lower()}"
 
 
 def is_client_call(call_id: str) -> bool:
-    """Return whether the id is that of a call which the user's application carries out."""
+    """Return whether the id belongs to a call that the user's application carries out."""
     return _CLIENT_CALL.fullmatch(call_id) is not None
 
 

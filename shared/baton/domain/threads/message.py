@@ -48,7 +48,7 @@ LENGTH = "length"
 """The ``finishReason`` of a cut answer, as in OpenAI's Chat Completions."""
 
 EVENT = "event"
-"""The activity type, and the role in lists of messages, of what has begun a run without a message of the user."""
+"""The activity type, and the role in lists of messages, of a cause that began a run without a user's message."""
 MAX_LABEL = 200
 """Characters of such an event's text that front ends show."""
 IMPORTED = "import"
@@ -68,9 +68,9 @@ class Role(StrEnum):
     """The role of a message. System and context messages are rebuilt in every turn and never stored."""
 
     SYSTEM = "system"
-    """Instructions of the deployment: of its agents' authors, of Baton, and procedures that were approved."""
+    """Instructions of the deployment: those of its agents' authors and of Baton, and approved procedures."""
     CONTEXT = "context"
-    """Text of others that an agent is given besides the messages: documents, memories, pages, reports, summaries."""
+    """Further text that an agent is given, by others: documents, memories, pages, reports, summaries."""
     USER = "user"
     ASSISTANT = "assistant"
     TOOL = "tool"
@@ -90,7 +90,7 @@ class OutcomeType(StrEnum):
     CANCELLED = "cancelled"
     ERROR = "error"
     INTERRUPT = "interrupt"
-    """It waits for a person's answer. A run with this one as its parent continues it."""
+    """The run waits for an answer to an interrupt. A run with this one as its parent continues it."""
     DELIVERED = "delivered"
     """The user's message was delivered to a desk. No agent answers it."""
 
@@ -100,7 +100,7 @@ class FollowedProcedure:
     """A version of a procedure that an agent was given for its answer."""
 
     agent_id: str
-    """The agent that the procedure belongs to."""
+    """The agent to which the procedure belongs."""
     procedure_id: str
     version: int
 
@@ -121,9 +121,9 @@ class RunEnd:
     first_seq: int = 0
     """The sequence number of RUN_STARTED of the run's last attempt."""
     interrupts: tuple[Interrupt, ...] = ()
-    """The interrupts that the run waits for."""
+    """The interrupts for whose answers the run waits."""
     parent_run_id: str | None = None
-    """The run whose interrupts this one answers."""
+    """The run whose interrupts this run answers."""
     change: ConversationChange | None = None
     """The run's changes of the conversation state; None if there are none. The worker that commits applies them."""
     followed: tuple[FollowedProcedure, ...] = ()
@@ -131,7 +131,7 @@ class RunEnd:
     first_token_ms: int | None = None
     """Milliseconds from the message to the first word of the answer; None if there is none."""
     spent: tuple[ModelUsage, ...] = ()
-    """The usage of each model, unless ``model`` has used all of it."""
+    """The usage of each model; empty if all of it was used by ``model``."""
     trace_id: str | None = None
     """The id of the run's trace; None if there is none."""
     awaits_input: bool = False
@@ -139,17 +139,17 @@ class RunEnd:
     is_question_refused: bool = False
     """True if a guardrail has refused the user's message. Prompts, summaries and memories leave it out."""
     judged_by: tuple[str, ...] = ()
-    """The agents whose input guardrails have allowed the user's message, or replaced its words."""
+    """The agents whose input guardrails have allowed the user's message or replaced its words."""
     error_resets_at: datetime | None = None
-    """The time at which the spending limit is reset that has ended it; None for all other ends."""
+    """The time of the reset of the spending limit that ended the run; None for other ends."""
     error_can_continue: bool = False
-    """True if the user may go on beyond that limit, by a new message."""
+    """True if the user may continue beyond that limit, by a new message."""
     versions: Mapping[str, int] = field(default_factory=dict)
     """The versions of the tenant's agents that took part, by the agent's id."""
 
     @property
     def error(self) -> BatonError:
-        """The error that it ended with."""
+        """The error with which it ended; ``InternalError`` for a code that is not known."""
         error = error_from_code(self.error_code or "", self.error_detail)
         error.resets_at = self.error_resets_at
         error.can_continue = self.error_can_continue
@@ -281,14 +281,14 @@ class StoredMessage:
     run_id: str
     timestamp: datetime
     tokens: int
-    """Tokens of this message in a prompt, its framing included."""
+    """Tokens of this message in a prompt, including its role and separators."""
     status: MessageStatus = MessageStatus.COMPLETE
     is_cut: bool = False
     """Whether an answer was cut at the length limit."""
     is_structured: bool = False
-    """True if the text is JSON, valid against the answer schema that its agent had."""
+    """True if the text is JSON that was valid against the answer schema of its agent."""
     refused_by: str | None = None
-    """The hook or guardrail that has refused what a model would have answered; the text is its sentence."""
+    """The hook or guardrail that has refused the answer. Its sentence is the text of the message."""
     agent_id: str | None = None
     agent_name: str | None = None
     is_handoff_summary: bool = False
@@ -298,7 +298,7 @@ class StoredMessage:
     sources: tuple[dict[str, Any], ...] = ()
     """The sources of an answer; of a tool's result, the passages that it cites by number."""
     consulted: tuple[dict[str, Any], ...] = ()
-    """Documents that agents were given for the answer, and that nothing cites."""
+    """Documents that agents were given for the answer but did not cite."""
     tool_calls: tuple[ToolCall, ...] = ()
     """The calls of an assistant message."""
     provider_parts: ProviderParts | None = None
@@ -309,7 +309,7 @@ class StoredMessage:
     """The end of that call."""
     attempt: int = 1
     fence: int = 0
-    """The fence of the lease under which it was written, set when it is read; otherwise 0."""
+    """The fence of the lease under which it was written. It is set when the message is read; before, it is 0."""
     end: RunEnd | None = field(default=None)
     """Set on the last message of a run."""
     a2a_task: str | None = None
@@ -317,21 +317,21 @@ class StoredMessage:
     branch: BranchStart | None = None
     """Set on a user's message that begins a branch."""
     time_zone: str | None = None
-    """Set on a user's message, and on imported ones: the zone whose days count for it. None if it is not known."""
+    """The user's time zone at the time of a user's or an imported message; None for others, and if it is not known."""
     author: Person | None = None
     """The person of a desk who wrote it; None for what users and agents wrote."""
     is_steered: bool = False
     """True for a user's message that has entered a run in progress, and is not the one that the run answers."""
     begun_by: RunSource | None = None
-    """The cause of a run that no message of the user has begun: its first message, of the role ``user``, has it."""
+    """The cause of a run that began by itself, set on the run's first message, which has the role ``user``."""
     is_rewritten: bool = False
     """True for a user's message whose words a guardrail has replaced. A request with its content has another digest."""
     summaries: Mapping[str, str] = field(default_factory=dict, compare=False)
-    """Summaries of everything before this message, by the id of the agent that they are for; set when it is read."""
+    """Summaries of all messages before this one, by the agent's id. They are set when the message is read."""
 
     @property
     def shown_source(self) -> str | RunSource | None:
-        """Its source as clients see it: the cause of its run, or a name."""
+        """The source as clients see it: the cause of the run, or ``source``."""
         return self.begun_by or self.source
 
     @property
@@ -341,12 +341,12 @@ class StoredMessage:
 
     @property
     def is_unanswered(self) -> bool:
-        """True if it is a question whose run failed before anything was said or done."""
+        """True if it is a user's message, and the last message of a run that failed."""
         return self.role is Role.USER and self.end is not None and self.end.outcome is OutcomeType.ERROR
 
     @property
     def is_imported(self) -> bool:
-        """True if it came from another system: no agent of this deployment has said or judged it."""
+        """True if it came from another system, so that no agent or guardrail of this deployment has seen it."""
         return self.source == IMPORTED
 
     @property
@@ -366,14 +366,14 @@ class StoredMessage:
 
     @property
     def attachments(self) -> list[dict[str, Any]]:
-        """The images and files of a person's message, as AG-UI parts: AG-UI's answers have no place for them."""
+        """The images and files of a person's message as AG-UI parts. AG-UI's assistant messages cannot have them."""
         if self.author is None or isinstance(self.content, str):
             return []
         return [part_as_json(part) for part in self.content if not isinstance(part, ag_ui.TextPart)]
 
     @property
     def text_elsewhere(self) -> str:
-        """The text as it is given on: it names the passages that it cites, whose numbers mean nothing elsewhere."""
+        """The text for use without its sources: passages are cited by their names in place of their numbers."""
         return name_cited(self.text, self.sources) if self.sources else self.text
 
     @property
@@ -383,7 +383,7 @@ class StoredMessage:
 
     @property
     def result(self) -> Any:
-        """The value of a structured answer; None for other messages, and where its text was changed since."""
+        """The value of a structured answer; None for other messages, and if its text is no longer JSON."""
         if not self.is_structured:
             return None
         try:
@@ -393,7 +393,7 @@ class StoredMessage:
 
     @property
     def shown_id(self) -> str:
-        """The id that clients know it by: a message that is answered again keeps its own."""
+        """The id that clients see. A message that is answered again keeps the id of the original."""
         return self.branch.from_id if self.branch is not None and self.branch.is_regenerate else self.id
 
     @property
@@ -445,22 +445,22 @@ class StoredMessage:
 
     @property
     def is_said(self) -> bool:
-        """Whether it is what a user, an agent or a person said, and not a tool's result or only a call."""
+        """Whether a user, an agent or a person said it. Tool results, and messages with calls only, were not said."""
         return self.role is Role.USER or (self.role is Role.ASSISTANT and bool(self.text or self.attachments))
 
     @property
     def shown_role(self) -> str:
-        """The role as clients and records have it: what has begun a run without a message of the user is an event."""
+        """The role for clients and records: ``event`` for the cause of a run that began by itself."""
         return EVENT if self.begun_by is not None else self.role.value
 
     @property
     def is_own(self) -> bool:
-        """Whether the user has written it: as a question, or into a run in progress."""
+        """Whether the user wrote it, as a question or into a run in progress."""
         return self.role is Role.USER and self.begun_by is None
 
     @property
     def is_answer(self) -> bool:
-        """Whether it is unread until the user has seen it: something said to the user, or that waits for a decision."""
+        """Whether it is unread until the user sees it: it was said to the user, or its run waits for a decision."""
         waits = self.end is not None and bool(self.end.interrupts)
         return waits or (self.role is Role.ASSISTANT and self.is_said)
 
@@ -473,14 +473,14 @@ class StoredMessage:
 
 
 def question_text(messages: Sequence[StoredMessage]) -> str | None:
-    """Return the text of the user's question that a run answers; None without one, or if a guardrail has refused it."""
+    """Return the text of the user's question that a run answers; None if there is none or a guardrail refused it."""
     question = next((message for message in messages if message.is_question and message.is_own), None)
     is_refused = any(message.end is not None and message.end.is_question_refused for message in messages)
     return question.text if question is not None and not is_refused else None
 
 
 def answer_text(messages: Iterable[StoredMessage]) -> str:
-    """Return the texts of agents in ``messages`` as one, without those of people."""
+    """Return the texts of agents in ``messages``, joined by empty lines, without texts of people."""
     texts = (message.text for message in messages if message.role is Role.ASSISTANT and message.author is None)
     return "\n\n".join(text for text in texts if text)
 
@@ -493,6 +493,6 @@ def result_of(messages: Sequence[StoredMessage]) -> Any:
 def filtered_runs(messages: Iterable[StoredMessage]) -> frozenset[str]:
     """Return the ids of the runs whose question a model's content filter or a guardrail has refused.
 
-    What was said in them would stop each prompt that holds it, so that neither summaries nor memories take it up.
+    Their messages would stop each prompt that contains them, so summaries and memories leave them out.
     """
     return frozenset(message.run_id for message in messages if message.ends_filtered)

@@ -1,4 +1,4 @@
-"""Push notifications of A2A tasks: where a client wants to hear of a task's states, and their records in the queue."""
+"""Push notifications of A2A tasks: the receivers that clients configure, and the records in the queue."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ DEFAULT_ID = "default"
 MAX_CONFIGS = 10
 """Configurations of one task."""
 MAX_OF_THREAD = 100
-"""Configurations of all tasks of a thread. A client may send one with every message: the oldest make room."""
+"""Configurations of all tasks of a thread. Clients may send one with every message; the oldest are removed."""
 MAX_URL = 2_048
 MAX_TOKEN = 1_024
 MAX_SCHEME = 64
 MAX_CREDENTIALS = 4_096
-"""Characters, as for the three limits above."""
+"""The limits of the fields of a configuration, in characters."""
 LIFETIME = timedelta(days=90)
-"""The time that a configuration is kept after it was set. It may hold credentials."""
+"""The time for which a configuration is kept, which is limited because it may contain credentials."""
 
 _SCHEME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """A token of RFC 9110, section 5.6.2."""
 
 
 class Line(StrEnum):
-    """The protocol line of a client, in which it gets notifications."""
+    """The version of A2A that a client speaks, in which it gets notifications."""
 
     OLDER = "0.3"
     CURRENT = "1.0"
@@ -44,27 +44,27 @@ class PushConfig:
     """The receiver of one task's notifications."""
 
     root: str
-    """The message that began the task."""
+    """The id of the message that began the task."""
     id: str
     user_id: str
     url: str
     line: Line
     set_at: datetime
     token: str | None = field(default=None, repr=False)
-    """Sent as ``X-A2A-Notification-Token``, so that the receiver knows the notification is its own."""
+    """The header ``X-A2A-Notification-Token``, by which the receiver verifies the notification."""
     scheme: str | None = None
     """The HTTP authentication scheme of the ``Authorization`` header."""
     credentials: str | None = field(default=None, repr=False)
 
     @property
     def secrets(self) -> dict[str, str]:
-        """The secrets that its receiver gets, by name."""
+        """The secrets that are sent to the receiver, by name."""
         secrets = {"token": self.token, "credentials": self.credentials}
         return {name: value for name, value in secrets.items() if value is not None}
 
     @property
     def problem(self) -> str | None:
-        """Its flaw, for its client; None if there is none."""
+        """The reason why the configuration is invalid, for its client; None if it is valid."""
         if not is_printable(self.id, MAX_MESSAGE_ID):
             return f"id must be 1 to {MAX_MESSAGE_ID} printable characters."
         if has_credentials(self.url):
@@ -81,17 +81,17 @@ class PushConfig:
 
 
 def find_displaced(config: PushConfig, others: Sequence[PushConfig]) -> Sequence[PushConfig]:
-    """Return those of a thread's ``others`` that must go for ``config``: the oldest ones of other tasks."""
+    """Return the configurations to remove for ``config``: the oldest of other tasks, among the thread's ``others``."""
     elsewhere = sorted((other for other in others if other.root != config.root), key=lambda other: other.set_at)
     return elsewhere[: max(0, len(others) + 1 - MAX_OF_THREAD)]
 
 
 class PushNotice(ChangeRecord):
-    """A notification on its way to one configuration. It has no content: that is read when it is sent."""
+    """A queued notification to one configuration. It has no content, which is read when the notification is sent."""
 
     record: Literal["notice"] = "notice"
     task: str
-    """The message that began the task."""
+    """The id of the message that began the task."""
     config_id: str
 
     @property

@@ -1,4 +1,4 @@
-"""The records of the turn queue: messages, decisions, actions, closings and takeovers."""
+"""The records of the turn queue: messages, decisions, actions, closings, takeovers and other work on threads."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class RecordDelivery:
 
     record_id: str
     receives: int
-    """Deliveries of the record, this one included."""
+    """The number of deliveries of the record, including this one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subscriber:
-    """A WebSocket connection that gets the events of the thread that it sent a message to."""
+    """A WebSocket connection that gets the events of the thread to which it sent a message."""
 
     connection_id: str
     token_expires_at: datetime
@@ -60,13 +60,13 @@ class _Queued(BaseModel):
     request_id: str
     thread_id: str
     subject_token: str | None = Field(default=None, repr=False)
-    """The user's token, sealed (``Scope.subject_token``)."""
+    """The user's encrypted token (``Scope.subject_token``)."""
     user_name: str | None = None
     """The user's name for people (``Scope.name``); None in older records."""
     user_locale: str | None = None
     """The user's language (``Scope.locale``); None in older records."""
     traceparent: str | None = None
-    """The trace that the work belongs to; None if its sender traces nothing, and in older records."""
+    """The trace context of the work; None if its sender does not trace, and in older records."""
 
     @property
     def group(self) -> str:
@@ -98,12 +98,12 @@ class QueuedMessage(_Queued):
     action: Literal["message"] = "message"
     request: MessageRequest
     busy: WhileBusy | None = None
-    """Its treatment, if a run was in progress when it was sent: then it is among the waiting messages."""
+    """The treatment of a message that was sent during a run and is a waiting message; None for others."""
     put_off: int = 0
     """The number of times that it was put off, because its run could not begin."""
     due_at: datetime | None = None
-    """The time at which a run that begins by itself was due; None for other messages, and until it is put off if it was
-    due when it was sent."""
+    """The time at which a run that begins by itself was due. None for other messages, and if the run was due when it
+    was sent and has not been put off."""
 
     @model_validator(mode="before")
     @classmethod
@@ -118,14 +118,14 @@ class QueuedMessage(_Queued):
     def _spread_request(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         body = serialize(self)
         request = body.pop("request")
-        names = ("thread", "runId", "originalDigest")  # those that the reader of a body derives
+        names = ("thread", "runId", "originalDigest")  # the reader of a body derives these
         fields = {name: value for name, value in request.items() if name not in names}
         return {**body, **fields, "mayCreate": self.request.thread.may_create}
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingMessage:
-    """A message that was sent while a run was in progress, and has neither entered that nor got its turn."""
+    """A message that was sent while a run was in progress. It has neither entered the run nor begun its own."""
 
     message_id: str
     mode: WhileBusy
@@ -134,9 +134,9 @@ class WaitingMessage:
     digest: str
     sent_at: datetime
     queued: QueuedMessage | None = None
-    """The message with its sender; None if it is too long to be kept here."""
+    """The message with its sender; None if it is too long to be stored here."""
     until: datetime | None = None
-    """The time at which its sender, who waits, gives up; None if the queue has it."""
+    """The time at which a sender who waits gives up; None if the message is in the queue."""
 
     def is_waited_for(self, now: datetime) -> bool:
         """Return whether the queue has the message, or its sender waits."""
@@ -154,7 +154,7 @@ class QueuedClose(_Queued):
 
 
 class QueuedDecision(_Queued):
-    """A person's decision on an interrupt; ``user_id`` is the thread's user, even if another person decides."""
+    """A person's decision on an interrupt. ``user_id`` is the thread's user, even if another person decides."""
 
     action: Literal["answer"] = "answer"
     interrupt_id: str
@@ -190,11 +190,11 @@ class QueuedTakeover(_Queued):
 
     action: Literal["takeover"] = "takeover"
     lease: LeaseMark | None = None
-    """The worker's lease, which has expired or whose holder gave no sign of life."""
+    """The lease of the dead worker: it has expired, or its holder gave no sign of life."""
 
 
 class ForgottenTask(BaseModel):
-    """The part of a task by which it is stopped after its conversation was forgotten. It has no content."""
+    """The fields of a task that are needed to stop it after its conversation was forgotten. They have no content."""
 
     model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True)
 
@@ -205,12 +205,12 @@ class ForgottenTask(BaseModel):
 
 
 class QueuedTaskCheck(_Queued):
-    """A request to read the state of a tool's task, where the tool has said that it can be read."""
+    """A request to read the state of a task at the address that its tool has given."""
 
     action: Literal["background.check"] = "background.check"
     task_id: str
     forgotten: ForgottenTask | None = None
-    """The task, if it is to be stopped because its conversation was forgotten."""
+    """The task to stop because its conversation was forgotten; None for a check."""
 
     @property
     def group(self) -> str:

@@ -72,13 +72,13 @@ RETURN = "return"
 def make_handover_notice(
     activity_id: str, kind: str, source: AgentDefinition, target: AgentDefinition, label: str, reason: str
 ) -> ag_ui.ActivitySnapshotEvent:
-    """Return the notice that ``target`` is active; ``kind`` says whether by a handoff or a return."""
+    """Return the notice that ``target`` has become active. ``kind`` is ``HANDOFF`` or ``RETURN``."""
     content = {"from": source.id, "to": target.id, "label": label, "reason": reason}
     return activity(activity_id, kind, content)
 
 
 def state_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[ag_ui.StateDeltaEvent]:
-    """Yield an event for each changed part of a thread's state."""
+    """Yield an event for each part of a thread's state that is new or has changed."""
     for name, value in after.items():
         if name not in before or before[name] != value:
             yield ag_ui.StateDeltaEvent(delta=[{"op": "replace", "path": f"/{name}", "value": value}])
@@ -102,5 +102,5 @@ def step_started(state: str) -> ag_ui.StepStartedEvent:
 
 
 def step_finished(state: str) -> ag_ui.StepFinishedEvent:
-    """Return STEP_FINISHED for the workflow's ``state``, when it leaves it or the run ends."""
+    """Return STEP_FINISHED for the workflow's ``state``, which it has left or in which the run ends."""
     return ag_ui.StepFinishedEvent(step_name=state)

@@ -28,11 +28,11 @@ class SpecialistProblem(Enum):
     """The reason why the active specialist cannot continue."""
 
     LOST = auto()
-    """Its workflow has ended or continues in another thread. The user is not notified."""
+    """The specialist's workflow has ended or continues in another thread. The user is not notified."""
     FORBIDDEN = auto()
-    """The user may no longer talk to it."""
+    """The user may no longer talk to the specialist."""
     UNAVAILABLE = auto()
-    """It is no longer deployed."""
+    """The specialist is no longer deployed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,51 +42,51 @@ class RunningConversation:
     thread: Thread
     main: AgentDefinition
     agent: AgentDefinition
-    """The active one."""
+    """The active agent."""
     describe: Describe
     handoff: HandoffRequest | None = None
     """The handoff that made the agent active; None for the main agent."""
     workflow: Workflow | None = None
-    """The specialist's workflow with its data. A completed one stays until its specialist has returned."""
+    """The specialist's workflow with its data. A completed workflow stays until its specialist has returned."""
     resumable: tuple[Workflow, ...] = ()
     offer: Workflow | None = None
-    """The workflow that Baton should offer to continue."""
+    """The workflow that Baton should offer the user to continue."""
     trouble: SpecialistProblem | None = None
     elsewhere: Workflow | None = None
     """The thread's former workflow, if it continues in another thread."""
     redefined: DefinitionChanged | None = None
     """The change of the workflow's definition since the last run; None without one."""
     moved_from: Workflow | None = None
-    """The workflow as it was found in another thread, if it is continued here."""
+    """The workflow as it was in another thread, if it is continued here."""
     begun_ids: frozenset[str] = frozenset()
-    """Workflows that the run has begun."""
+    """The ids of the workflows that the run has begun."""
     changed_handoffs: Mapping[HandoffPlace, HandoffRequest] = field(default_factory=dict)
-    """Handoffs that the run has begun, ended or refused."""
+    """The handoffs that the run has begun, ended or refused, by their keys."""
     changed_workflows: Mapping[str, Workflow] = field(default_factory=dict)
     offered_id: str | None = None
-    """The workflow that the run has offered."""
+    """The id of the workflow that the run has offered."""
     changed_data: Mapping[str, Any] | None = None
-    """The data that tools keep in the conversation, if it differs from the stored one."""
+    """The data that tools keep in the conversation, if it differs from the stored data; otherwise None."""
     desk: DeskSession | None = None
     """The state at the desk that is active; None if no desk is."""
 
     def is_delivered(self, text: str) -> bool:
-        """Return whether the people of a desk get the user's message, so that nothing else happens."""
+        """Return whether the run only delivers the user's message to the people of a desk."""
         is_with_people = self.desk is not None and self.trouble is None and self.redefined is None
         return is_with_people and exit_locale(self.agent.exit_words, text) is None
 
     @property
     def data(self) -> Mapping[str, Any] | None:
-        """The data that tools keep in the conversation; None if there never was any."""
+        """The current data that tools keep in the conversation; None if none was ever stored."""
         return self.thread.conversation.data if self.changed_data is None else self.changed_data
 
     def with_data(self, data: Mapping[str, Any] | None) -> Self:
-        """Return the conversation with the data as it is now."""
+        """Return the conversation with ``data`` as the data that tools keep in it."""
         return self if data == self.data else replace(self, changed_data=data if data is not None else {})
 
     @property
     def definition(self) -> WorkflowDefinition | None:
-        """Definition of the workflow that the conversation is in."""
+        """The definition of the current workflow; None if there is no workflow, or its agent no longer has one."""
         return self.agent.workflow if self.workflow is not None else None
 
     @property
@@ -101,26 +101,30 @@ class RunningConversation:
 
     @property
     def to_store(self) -> ConversationState:
-        """The part that the thread keeps."""
-        done = (flow.updated_at for flow in self.changed_workflows.values() if flow.status is WorkflowStatus.COMPLETED)
+        """The part of the state that the thread stores."""
+        completed_at = (
+            workflow.updated_at
+            for workflow in self.changed_workflows.values()
+            if workflow.status is WorkflowStatus.COMPLETED
+        )
         return ConversationState(
             self.agent.id,
             self.handoff.place if self.handoff is not None else None,
             self.workflow.without_data() if self.workflow is not None else None,
             tuple(workflow.without_data() for workflow in self.resumable[:MAX_RESUMABLE]),
-            max(done, default=self.thread.conversation.taught_at),
+            max(completed_at, default=self.thread.conversation.taught_at),
             self.data,
             self.desk,
         )
 
     @property
     def shown(self) -> dict[str, Any]:
-        """The part that clients are shown; a closed thread is about to be reopened."""
+        """The state for clients. The thread counts as active, because the run reopens a closed one."""
         return conversation_state(self.describe, self.to_store, self.main.id, ThreadStatus.ACTIVE).wire()
 
     @property
     def change(self) -> ConversationChange | None:
-        """The change by the run so far; None without one."""
+        """The changes by the run so far; None if nothing has changed."""
         state, handoffs, workflows = self.to_store, self.changed_handoffs, self.changed_workflows
         is_same = state == self.thread.conversation and self.changed_data is None
         if is_same and not handoffs and not workflows and self.offered_id is None:
@@ -144,7 +148,7 @@ class RunningConversation:
     def hand_over(
         self, request: HandoffRequest, target: AgentDefinition, workflow: Workflow | None, *, is_new: bool
     ) -> Self:
-        """Make ``target`` active, with the workflow it leads through; ``is_new`` if that begins now."""
+        """Return the conversation with ``target`` active, in ``workflow``. ``is_new``: the workflow begins now."""
         now = request.started_at
         desk = DeskSession(now, now, unanswered_since=now) if target.desk is not None else None
         changed = replace(self._with_handoff(request), agent=target, handoff=request, desk=desk)
@@ -157,14 +161,17 @@ class RunningConversation:
         )
 
     def with_handoff_details(self, **changes: Any) -> Self:
-        """Return the conversation with changes of the handoff that made the agent active, if there is one."""
+        """Return the conversation with changes to the handoff that made the agent active; unchanged without one."""
         if self.handoff is None:
             return self
         handoff = replace(self.handoff, **changes)
         return replace(self._with_handoff(handoff), handoff=handoff)
 
     def without_summaries(self, opening: StoredMessage) -> Self:
-        """Return it without the parts of handoffs that quote the question of the run that begins with ``opening``."""
+        """Return the conversation without the summaries of handoffs in the run that begins with ``opening``.
+
+        These quote a question that was refused.
+        """
 
         def blank(request: HandoffRequest) -> HandoffRequest:
             return replace(request, context_summary="") if request.ordinal == opening.ordinal else request
@@ -179,40 +186,40 @@ class RunningConversation:
         return self._with_handoff(request.end(HandoffOutcome.REFUSED, now))
 
     def with_workflow(self, workflow: Workflow) -> Self:
-        """Return the conversation with the workflow as it is now."""
+        """Return the conversation with ``workflow`` as its current, changed workflow."""
         return replace(self._with_changed_workflow(workflow), workflow=workflow)
 
     def mark_offered(self) -> Self:
-        """Note that the user was offered the workflow, once."""
+        """Return the conversation with its ``offer`` marked as made, so that it is made only once."""
         return replace(self, offer=None, offered_id=self.offer.id) if self.offer is not None else self
 
     def return_to_main(
         self, outcome: HandoffOutcome, now: datetime, *, keeps: bool = True
     ) -> tuple[Self, Workflow | None]:
-        """Make the main agent active again. Returns the specialist's workflow too, if it was saved for later.
+        """Return the conversation with the main agent active, and the specialist's workflow if it was saved for later.
 
         Without ``keeps``, an unfinished workflow is abandoned instead of saved.
         """
         specialist, workflow = self.agent, self.workflow
         conversation = self if self.handoff is None else self._with_handoff(self.handoff.end(outcome, now))
-        back = replace(conversation, agent=self.main, handoff=None, workflow=None, desk=None)
+        returned = replace(conversation, agent=self.main, handoff=None, workflow=None, desk=None)
         if workflow is not None and workflow.status is WorkflowStatus.SAVED:
-            return back._resumable_again(workflow), workflow  # by a worker that died before its commit
+            return returned._with_resumable(workflow), workflow  # saved by a worker that died before its commit
         if workflow is None or workflow.status is not WorkflowStatus.ACTIVE:
-            return back, None
+            return returned, None
         if not keeps:
-            return back._with_changed_workflow(abandon(workflow, now)), None
+            return returned._with_changed_workflow(abandon(workflow, now)), None
         if specialist.workflow is not None:
             resumable = save(specialist.workflow, workflow, now)
         else:  # its agent is not deployed at the moment
             resumable = replace(workflow, status=WorkflowStatus.SAVED, updated_at=now)
-        back = back._with_changed_workflow(resumable)
+        returned = returned._with_changed_workflow(resumable)
         if resumable.status is not WorkflowStatus.SAVED:
-            return back, None
-        return back._resumable_again(resumable), resumable
+            return returned, None
+        return returned._with_resumable(resumable), resumable
 
     def release(self, outcome: HandoffOutcome, now: datetime) -> Self:
-        """Make the main agent active again if another thread has taken over the workflow."""
+        """Return the conversation with the main agent active, after another thread has taken over the workflow."""
         is_saved = self.workflow is not None and self.workflow.status is WorkflowStatus.SAVED
         return (self if is_saved else replace(self, workflow=None)).return_to_main(outcome, now)[0]
 
@@ -222,5 +229,5 @@ class RunningConversation:
     def _with_changed_workflow(self, workflow: Workflow) -> Self:
         return replace(self, changed_workflows={**self.changed_workflows, workflow.id: workflow})
 
-    def _resumable_again(self, former: Workflow) -> Self:
+    def _with_resumable(self, former: Workflow) -> Self:
         return replace(self, resumable=(former, *(workflow for workflow in self.resumable if workflow.id != former.id)))

@@ -18,7 +18,7 @@ from baton.domain.threads.interrupt import Interrupt, PendingInterrupts
 
 
 class EndReason(StrEnum):
-    """The reason why the session ended."""
+    """The reason why a session ended."""
 
     USER_CLOSED = "UserClosed"
     PERSON_CLOSED = "PersonClosed"
@@ -40,9 +40,9 @@ class ConversationState:
     resumable: tuple[Workflow, ...] = ()
     """The user's unfinished workflows that can be continued here, latest change first, without their data."""
     taught_at: datetime | None = None
-    """The time at which a skill was last made in this thread. Cached procedures must be newer."""
+    """The time at which the last skill was made in this thread. Caches of procedures must be newer."""
     data: Mapping[str, Any] | None = None
-    """The data that tools keep in the conversation; None if there never was any."""
+    """The data that tools keep in the conversation; None if none was ever stored."""
     desk: DeskSession | None = None
     """The state at the desk that is active; None if no desk is."""
 
@@ -64,12 +64,12 @@ class ConversationChange:
 
 DEFAULT_LEASE_SECONDS = 30
 ZOMBIE_SECONDS = 16 * 60
-"""Seconds after which nothing of a worker can arrive: no worker, upload address or request lives over 15 minutes."""
+"""Seconds after which no write of a lost worker can arrive. No worker, upload URL or request lives over 15 minutes."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseTimes:
-    """Times of a lease, in seconds of real time. They belong together: shorter ones have the proportions of these."""
+    """The times of a lease, in seconds. They depend on each other: ``of`` scales them together."""
 
     lease: float = DEFAULT_LEASE_SECONDS
     """The time from a renewal to the lease's end."""
@@ -80,13 +80,13 @@ class LeaseTimes:
     quiet: float = 1.5
     """Seconds after a run's last sign of life after which its worker is asked for another."""
     answered: float = 10.0
-    """The same once it has answered: it renews its lease that often without being asked."""
+    """The same after the worker has answered. It then renews its lease this often without being asked."""
     answer: float = 6.0
-    """A worker that has not answered by then is presumed dead."""
+    """Seconds after the question at which a worker that has not answered is presumed dead."""
     hidden: float = 9.0
     """The largest number of seconds for which a queue record stays hidden after its worker has died."""
     hidden_again: float = 45.0
-    """The same from a run's second attempt on: a worker that is held up for seconds must not lose its record again."""
+    """The same from a run's second attempt on, so that a worker that pauses for seconds keeps its record."""
     extend: float = 3.0
     """The time from one extension of a record's hiding to the next, and the longest that an extension may take."""
     extend_again: float = 1.0
@@ -94,13 +94,13 @@ class LeaseTimes:
     margin: float = 2.0
     """The time before the lease's end in which nothing is posted, because a successor's post could overtake it."""
     losing: float = 2.5
-    """A record that is hidden for less than this has missed two extensions or more, and will soon be lost."""
+    """A record that stays hidden for fewer seconds has missed two or more extensions, and will soon be lost."""
 
     @classmethod
     def of(cls, lease_seconds: float) -> Self:
         """Return the times for a lease of this many seconds.
 
-        A longer lease makes nobody wait longer for a cancellation or a new watcher: both are looked for as often.
+        ``refresh`` never grows, so that a longer lease does not delay cancellations or new watchers.
         """
         share, usual = lease_seconds / DEFAULT_LEASE_SECONDS, cls()
         scaled = {field.name: getattr(usual, field.name) * share for field in fields(cls)}
@@ -127,7 +127,7 @@ class RunStatus(StrEnum):
 
     RUNNING = "running"
     INTERRUPTED = "interrupted"
-    """Its worker stopped renewing the lease. The next worker takes it over."""
+    """Its worker stopped renewing the lease. The next worker takes over the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +151,11 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class SessionVersions:
-    """The versions of the tenant's agents that have taken part in a session. The session keeps them."""
+    """The versions of the tenant's agents that have taken part in a session, which keeps using them."""
 
     session: int
     numbers: Mapping[str, int]
-    """By the agent's id."""
+    """The numbers of the versions, by the agent's id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ class Watchers:
     """The connections that watch a thread, as the worker of its last run knew them."""
 
     changes: int
-    """``Thread.live_changes`` at the time. The connections are known as long as that is the same."""
+    """``Thread.live_changes`` at the time. While it is unchanged, the connections are up to date."""
     connections: Mapping[str, datetime]
     """Connection ids, each with the time at which its token expires."""
 
@@ -179,7 +179,7 @@ class Thread:
     conversation: ConversationState
     status: ThreadStatus
     episode: int
-    """Number of the current session, or of the next one if the thread is closed."""
+    """The number of the current session, or of the next one if the thread is closed."""
     usage: Usage
     run: Run | None
     next_ordinal: int
@@ -194,7 +194,7 @@ class Thread:
     last_activity_at: datetime
     parent_thread_id: str | None = None
     episode_first_ordinal: int = 0
-    """The first message of the current session, or of the next one."""
+    """The ordinal of the first message of the current session, or of the next one."""
     pending: PendingInterrupts | None = None
     """The interrupts of the last run. A message cancels them."""
     windows: tuple[HistoryWindow, ...] = ()
@@ -206,42 +206,42 @@ class Thread:
     notifies: bool = False
     """Whether clients want to be notified of its A2A tasks."""
     title: str | None = None
-    """None until the user has given it one, or Baton has made one after an answer."""
+    """The title; None until the user has set one, or Baton has made one after an answer."""
     preview: str | None = None
     """The beginning of its first message, without personal data; None until Baton has made it with the title."""
     has_feedback: bool = False
     """Whether the user has rated an answer."""
     spent: tuple[ModelUsage, ...] = ()
-    """The usage of each model; less than ``usage`` in all if some models are not known."""
+    """The usage of each model. The sum is less than ``usage`` if some models are not known."""
     last_error: str | None = None
-    """The code of the last error that a run has ended with; None if none has."""
+    """The error code of the last run that ended with an error; None if none did."""
     time_zone: str | None = None
     """The user's time zone in its last run; None if it is not known."""
     versions: SessionVersions | None = None
-    """The versions of agents in the last session in which any took part; None if none has."""
+    """The versions of agents in the last session in which agents with versions took part; None if there was none."""
     unread: int = 0
-    """The answers that the user has not read."""
+    """The number of answers that the user has not read."""
     awaits_user: bool = False
-    """Whether a run that no message of the user has begun has said something, and the user has not written since."""
+    """Whether a run that began by itself has said something, and the user has not written since."""
     messages_fence: int | None = field(default=None, compare=False)
     """The fence under which the newest messages were written; None if it is not known."""
     messages_may_change: bool = field(default=False, compare=False)
-    """Whether the question of its last run was replaced, or the run has asked for a summary in a fork."""
+    """Whether stored messages may change: the last run's question was replaced, or it requested a summary in a fork."""
     summary_at: int | None = field(default=None, compare=False)
-    """The message with which a summary will be stored, or was, that its last run asked for."""
+    """The ordinal of the message with which the summary that the last run requested is, or will be, stored."""
     live_changes: int = field(default=0, compare=False)
-    """The number of times that a connection was attached, or a run was asked to stop."""
+    """A count that grows when a connection is attached or a run is asked to stop."""
     watchers: Watchers | None = field(default=None, compare=False)
     """The connections as of the last commit; None if they were not known, or too many."""
     lease: LeaseMark | None = field(default=None, compare=False)
     """The current or expired lease; None if the last one was released."""
 
     first_readable: int | None = field(default=None, compare=False)
-    """The first message that the reader may see, of people of a desk: they see its session only. None for others."""
+    """The ordinal of the first message that the reader may see, if it is a person of a desk; None for other readers."""
 
     @property
     def known_watchers(self) -> Mapping[str, datetime] | None:
-        """The attached connections with the end of their tokens, apart from closed ones; None if they are not known."""
+        """The attached connections with the times at which their tokens expire; None if they are not known."""
         if self.watchers is None or self.watchers.changes != self.live_changes:
             return None
         return self.watchers.connections
@@ -252,18 +252,18 @@ class Thread:
         return self.versions.numbers if self.versions is not None and self.versions.session == self.episode else {}
 
     def with_pinned(self, numbers: Mapping[str, int]) -> SessionVersions | None:
-        """Return the session's versions after a run with these; None if they stay as they are."""
+        """Return the session's versions after a run with the versions ``numbers``; None if nothing changes."""
         pinned = {**self.pinned, **numbers}
         return SessionVersions(self.episode, pinned) if pinned != self.pinned else None
 
     @property
     def path(self) -> MessagePath:
-        """The messages that the conversation consists of, for its reader: those of the selected branch."""
+        """The messages of the selected branch that the reader may see."""
         path = path_of(self.segments, self.next_ordinal)
         return path.below(self.next_ordinal, self.first_readable) if self.first_readable else path
 
     def continued_from(self, ordinal: int) -> Thread:
-        """Return the thread as it is when the next message continues from the message ``ordinal``."""
+        """Return the thread with a branch selected so that the next message continues from the message ``ordinal``."""
         return replace(self, segments=continued_from(self.segments, self.next_ordinal, ordinal))
 
     @property
@@ -278,7 +278,7 @@ class Thread:
 
     @property
     def open_interrupts(self) -> tuple[Interrupt, ...]:
-        """The interrupts that the thread waits for."""
+        """The interrupts for whose answers the thread waits."""
         return self.pending.open if self.pending is not None else ()
 
     @property
@@ -288,7 +288,7 @@ class Thread:
 
     @property
     def is_interrupted(self) -> bool:
-        """Whether its run's worker has died and no other worker has taken the run over."""
+        """Whether its run's worker has died and no other worker has taken over the run."""
         return self.run is not None and self.run.status is RunStatus.INTERRUPTED
 
     def is_in_run(self, run_id: str | None) -> bool:
@@ -307,5 +307,5 @@ class Thread:
 
     @property
     def latest_episode(self) -> int:
-        """Number of the current session, or of the last one if the thread is closed."""
+        """The number of the current session, or of the last one if the thread is closed."""
         return self.episode if self.status is ThreadStatus.ACTIVE else max(1, self.episode - 1)

@@ -14,8 +14,9 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.tenants.webhook import WebhookEvent
 
 MAX_RECEIVES = 12
-"""Deliveries of a record, after which it becomes a dead letter. The queue's redrive policy says the same."""
+"""Deliveries of a record after which it becomes a dead letter. The queue's redrive policy has the same number."""
 MAX_PAUSE_SECONDS = 900
+"""The longest pause between two deliveries."""
 
 
 class ChangeKind(StrEnum):
@@ -33,7 +34,7 @@ class ChangeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DeskChange:
-    """The meaning of a change for a desk."""
+    """The event of a desk that a change causes."""
 
     event: WebhookEvent
     desk_id: str
@@ -42,7 +43,7 @@ class DeskChange:
 
 
 class ChangeRecord(BaseModel):
-    """The change that a record of the queue comes from. None has content of a conversation."""
+    """The change that a record of the queue is about. It has no content of a conversation."""
 
     model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True)
 
@@ -54,21 +55,21 @@ class ChangeRecord(BaseModel):
     run_id: str | None = None
     """The run of ``BEGAN`` and ``ENDED``."""
     ordinal: int | None = None
-    """The first message of that run; of ``CLOSED``, the ordinal after the last message of the session."""
+    """The ordinal of that run's first message; of ``CLOSED``, the ordinal after the session's last message."""
     first_ordinal: int | None = None
-    """The beginning of the session that ends; also of a run that ends the conversation."""
+    """The first ordinal of the session that ends, for ``CLOSED`` and for a run that ends the conversation."""
     episode: int | None = None
-    """The number of the session in which it happens."""
+    """The number of the session in which the change happens."""
     root: str | None = None
     """The task of ``MARKED``; of a run that ends no session, its task, if that is known."""
     fence: int = 0
-    """The fence of the lease under which it happens."""
+    """The fence of the lease under which the change happens."""
     is_unseen: bool = False
-    """Whether the thread does not show the run of ``ENDED``, so that it may yet be committed, or never."""
+    """Whether the thread does not show the run of ``ENDED`` yet. Its commit may follow or fail."""
     mark: str | None = None
-    """The event of the task of ``MARKED``, so that two marks within minutes are two changes."""
+    """A name for the event of ``MARKED``, so that two marks within minutes are two changes."""
     desk: WebhookEvent | None = None
-    """The event of a desk that the change means; None without one."""
+    """The event of a desk that the change causes; None if it causes none."""
     desk_id: str | None = None
     """The desk of this event."""
     return_reason: ReturnReason | None = None
@@ -81,12 +82,12 @@ class ChangeRecord(BaseModel):
 
     @property
     def name(self) -> str:
-        """Its name in its group: repeated within minutes, it is dropped. A notification's token is named by it too."""
+        """The name in its group. The queue drops a repetition within minutes. It also names a notification's token."""
         return f"{self.kind.value}.{self.run_id or self.root or 'session'}.{self.mark or self.fence}"
 
 
 class ThreadChange(ChangeRecord):
-    """A change of a thread, of which clients of its A2A tasks and receivers of webhooks are notified."""
+    """A change of a thread for which clients of A2A tasks and receivers of webhooks get notifications."""
 
     record: Literal["change"] = "change"
 
@@ -97,5 +98,5 @@ class ThreadChange(ChangeRecord):
 
 
 def pause_after(receives: int) -> int:
-    """Return the seconds until a record that failed is delivered again: twice as many each time."""
+    """Return the seconds until a failed record is delivered again. They double with each delivery."""
     return min(1 << min(receives, 16), MAX_PAUSE_SECONDS)

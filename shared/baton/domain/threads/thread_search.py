@@ -1,4 +1,4 @@
-"""Search over threads: by the words of their titles and beginnings, and by what is known of them."""
+"""Search over threads: by words of their titles and previews, and by their states, errors, usage and times."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from baton.domain.threads.thread import Thread
 MAX_QUERY = 100
 """Characters of a query."""
 MAX_SEARCHED = 500
-"""Threads that one page of results looks at. The next page continues from there."""
+"""Threads that are searched for one page of results. The next page continues after them."""
 
 
 class ThreadState(StrEnum):
-    """A state to filter threads by. A thread is in several of these at once."""
+    """A state by which threads are filtered. A thread may be in several states at once."""
 
     ACTIVE = "active"
     CLOSED = "closed"
@@ -26,7 +26,7 @@ class ThreadState(StrEnum):
     INTERRUPTED = "interrupted"
     """Its run's worker has died, and no other worker has taken the run over."""
     WAITING = "waiting"
-    """It waits for a person: for an approval, or for a result of the client's tools."""
+    """The thread waits for an approval, or for a result of the client's tools."""
 
     def is_of(self, thread: Thread) -> bool:
         """Return whether ``thread`` is in the state."""
@@ -43,14 +43,14 @@ class ThreadState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ThreadQuery:
-    """Conditions of the threads to search. Each condition that is given must hold."""
+    """Conditions of the threads to find. All given conditions must hold."""
 
     words: tuple[str, ...] = ()
     """Every word must occur, whatever its case and accents."""
     in_titles: bool = True
-    """Whether titles are searched. Users may have written personal data into them; beginnings are without."""
+    """Whether titles are searched. Unlike previews, they may contain personal data that users wrote."""
     agent_id: str | None = None
-    """The main agent or the one that answers next."""
+    """The main agent, or the agent that answers next."""
     state: ThreadState | None = None
     has_error: bool | None = None
     """Whether a run has ended with an error."""
@@ -58,11 +58,11 @@ class ThreadQuery:
     """Whether an answer was ever rated. A rating that was withdrawn counts."""
     min_tokens: int = 0
     min_cost: float = 0.0
-    """Threads without a known cost have none of it."""
+    """The least cost. The cost of a thread counts as 0 if it is not known."""
     active_from: datetime | None = None
-    """The last activity is not before."""
+    """The earliest time of the last activity."""
     active_to: datetime | None = None
-    """The last activity is not after."""
+    """The latest time of the last activity."""
     prices: Prices = NO_PRICES
 
     def matches(self, thread: Thread) -> bool:
@@ -81,13 +81,13 @@ class ThreadQuery:
 
     @property
     def is_of_time_only(self) -> bool:
-        """Whether it leaves out nothing that was active in the period."""
+        """Whether the query has no condition except the period of activity."""
         return self == ThreadQuery(
             active_from=self.active_from, active_to=self.active_to, prices=self.prices, in_titles=self.in_titles
         )
 
     def _has_words(self, thread: Thread) -> bool:
-        """Return whether title and preview have all words, or beginnings or other parts of longer words."""
+        """Return whether title and preview contain all words, even as parts of longer words."""
         if not self.words:
             return True
         title = (thread.title or "") if self.in_titles else ""
@@ -96,7 +96,7 @@ class ThreadQuery:
 
 
 def thread_query(text: str) -> ThreadQuery:
-    """Return the query for ``text``. Raises ``InvalidRequest`` for a blank or overlong one."""
+    """Return the query for the words of ``text``. Raises ``InvalidRequest`` if it is blank or too long."""
     if len(text) > MAX_QUERY:
         raise InvalidRequest(f"q must have at most {MAX_QUERY} characters.")
     words = tuple(dict.fromkeys(search_form(text).split()))

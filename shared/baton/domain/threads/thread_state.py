@@ -1,4 +1,4 @@
-"""The state of a thread that every screen shows: the active agent, the workflow, workflows to continue, the status."""
+"""The state of a thread that clients show: the active agent, the workflow, workflows to continue, the status."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def conversation_state(
 ) -> State:
     """Return the state of a thread with this conversation state; ``main_id`` is the main agent."""
     agent = describe(conversation.agent_id)
-    leads = agent.workflow if agent is not None else None
+    definition = agent.workflow if agent is not None else None
     return State(
         active_agent=ActiveAgent(
             id=conversation.agent_id,
@@ -108,8 +108,8 @@ def conversation_state(
             is_main=conversation.agent_id == main_id,
         ),
         desk=DeskState.of(conversation.desk, agent_id=conversation.agent_id) if conversation.desk is not None else None,
-        workflow=workflow_in_progress(leads, conversation.workflow)
-        if conversation.workflow is not None and leads is not None
+        workflow=workflow_in_progress(definition, conversation.workflow)
+        if conversation.workflow is not None and definition is not None
         else None,
         resumable=[resumable_workflow(describe, workflow) for workflow in conversation.resumable],
         status=status,
@@ -117,7 +117,7 @@ def conversation_state(
 
 
 def workflow_in_progress(definition: WorkflowDefinition, workflow: WorkflowRecord) -> WorkflowInProgress:
-    """Return the workflow of the active agent."""
+    """Return the workflow of the active agent, for clients."""
     state = definition.state(workflow.state)
     return WorkflowInProgress.of(
         workflow, **_progress(definition, workflow), can_exit=state.can_exit if state else True
@@ -125,16 +125,16 @@ def workflow_in_progress(definition: WorkflowDefinition, workflow: WorkflowRecor
 
 
 def resumable_workflow(describe: Describe, workflow: WorkflowRecord) -> Workflow:
-    """Return a workflow that can be continued."""
+    """Return a workflow that can be continued, for clients."""
     agent = describe(workflow.agent_id)
     return Workflow.of(workflow, **_progress(agent.workflow if agent is not None else None, workflow))
 
 
 def _progress(definition: WorkflowDefinition | None, workflow: WorkflowRecord) -> dict[str, Any]:
-    """Return the workflow's step. Without its definition, or in an unknown state, step and steps are None."""
-    at = progress(definition, workflow) if definition is not None else None
+    """Return the label and the step of a workflow. Without its definition, or in an unknown state, the step is None."""
+    current = progress(definition, workflow) if definition is not None else None
     return {
-        "label": at.label if at else workflow.state.replace("_", " ").title(),
-        "step": at.step if at else None,
-        "steps": at.steps if at else None,
+        "label": current.label if current else workflow.state.replace("_", " ").title(),
+        "step": current.step if current else None,
+        "steps": current.steps if current else None,
     }

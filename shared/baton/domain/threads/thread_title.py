@@ -14,11 +14,11 @@ class TitleSource(StrEnum):
     """The source of a title after the first answer."""
 
     MODEL = "model"
-    """The light model writes it; if it fails, it is the beginning of the first message."""
+    """The light model writes the title. If it fails, the title is the beginning of the first message."""
     BEGINNING = "beginning"
-    """It is the beginning of the first message."""
+    """The title is the beginning of the first message."""
     NONE = "none"
-    """Nothing: threads have the titles that users give them."""
+    """Baton makes no titles. Threads have only those that users give them."""
 
 
 MAX_TITLE = 120
@@ -28,15 +28,15 @@ MAX_MADE_TITLE = 60
 MAX_PREVIEW = 100
 """Characters of a preview, the beginning of the first message."""
 MAX_MADE_BYTES = 120
-"""Bytes of the same, and of a preview. The thread's item holds them, and every turn writes that item: below 1 KB."""
+"""Bytes of a title that Baton makes, and of a preview. Every turn writes the item that holds them."""
 _REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-"""Characters that change the direction of the text around them: a title must not rearrange a list."""
+"""Characters that change the direction of the text around them. A title with them would rearrange lists."""
 _INVISIBLE = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Mn", "Zl", "Zp", "Zs"})
 """Categories of characters that show nothing by themselves."""
 _BREAKING = frozenset({"Cc", "Zl", "Zp"})
 """Categories of control characters and ends of lines."""
 _EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3})(?=[^\s*])([^*]*[^\s*])\1(?![\w*])")
-"""Text between asterisks; other asterisks stand for themselves, as in ``2 * 3`` and ``*.py``."""
+"""Text between asterisks. Other asterisks are literal, as in ``2 * 3`` and ``*.py``."""
 _MARKUP = re.compile(r"^(?:#{1,6}|[-*+>]|\d{1,2}[.)])\s+|[_`~]{2,}|[`<>\[\]]|!(?=\[)")
 _LABEL = re.compile("^(?:title|titel|título|titre|标题|عنوان)\\s*[:\uff1a]\\s*", re.IGNORECASE)
 _QUOTES = "\"' \u00ab\u00bb\u2018\u2019\u201a\u201c\u201d\u201e\u2039\u203a\u300c\u300d\u300e\u300f"
@@ -44,7 +44,7 @@ _QUOTES = "\"' \u00ab\u00bb\u2018\u2019\u201a\u201c\u201d\u201e\u2039\u203a\u300
 
 
 def parse_title(text: str) -> str:
-    """Return a title as a user gave it, without spaces around it. Raises ``InvalidRequest``."""
+    """Return a user's title in normal form NFC, without spaces around it. Raises ``InvalidRequest``."""
     title = normal_form("NFC", replace_surrogates(text)).strip()
     if len(title) > MAX_TITLE:
         raise InvalidRequest(f"title must have at most {MAX_TITLE} characters.")
@@ -77,7 +77,7 @@ def beginning(text: str, length: int = MAX_MADE_TITLE) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return ``text`` as one line, without control characters and what changes directions."""
+    """Return ``text`` as one line, without control characters and characters of ``_REORDERING``."""
     characters = (
         " " if unicodedata.category(character) in _BREAKING else character for character in replace_surrogates(text)
     )

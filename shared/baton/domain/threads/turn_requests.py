@@ -1,4 +1,4 @@
-"""The requests that start a turn: a message, decisions on interrupts, or an action; and additions to them."""
+"""The requests that start a turn: a message, decisions on interrupts, or an action; and the client's additions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from baton.domain.threads.message import Content, StoredMessage
 
 @dataclass(frozen=True, slots=True)
 class ClientTool:
-    """A tool that runs in the user's application (AG-UI: ``tools`` of the run input). All of it is untrusted."""
+    """A tool that runs in the user's application (AG-UI: ``tools`` of the run input). Its fields are untrusted."""
 
     name: str
     description: str
@@ -32,7 +32,7 @@ class ClientTool:
 
 @dataclass(frozen=True, slots=True)
 class ContextItem:
-    """Something that the application shows or knows (AG-UI: ``context`` of the run input). It is untrusted."""
+    """A fact that the user's application adds (AG-UI: ``context`` of the run input). It is untrusted."""
 
     description: str
     value: str
@@ -40,28 +40,28 @@ class ContextItem:
 
 @dataclass(frozen=True, slots=True)
 class IncomingHandoff:
-    """The data that another agent sends when it hands a conversation over. All of it is untrusted."""
+    """The data of another agent that hands a conversation over. Its fields are untrusted."""
 
     source_agent_id: str = ""
     reason: str = ""
     summary: str = ""
     recent: tuple[tuple[str, str], ...] = ()
-    """Roles and texts of the latest messages there, in order."""
+    """Roles and texts of the latest messages of the other agent's conversation, in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientOffer:
-    """The parts of a request besides its message. They are kept with the turn, so that a takeover offers the same."""
+    """The parts of a request besides its message. They are stored with the turn, so that a takeover has the same."""
 
     tools: tuple[ClientTool, ...] = ()
     """Names are unique, and none is that of a built-in tool."""
     context: tuple[ContextItem, ...] = ()
     results: tuple[InterruptDecision, ...] = ()
-    """Results of calls that the previous run waits for, where the user has sent a message instead of waiting for it."""
+    """Results of calls for which the previous run waits, sent with a new message of the user."""
     parent_task_id: str | None = None
     """The task of another agent that an A2A message serves."""
     handoff: IncomingHandoff | None = None
-    """The handoff of the calling agent; None if it hands nothing over."""
+    """The handoff of the calling agent; None if it does not hand over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,23 +76,23 @@ class MessageRequest:
     content: Content
     agent_id: str | None = None
     a2a_task: str | None = None
-    """The A2A task it was sent to, by the id of the message that began the task; None if it came another way."""
+    """The id of the message that began the A2A task to which it was sent; None without a task."""
     branch: BranchRequest | None = None
     """The branch that the message begins; None for a message that continues the conversation."""
     notifies: bool = False
-    """True if its client wants to be notified of that task."""
+    """True if its client requests notifications of that task."""
     client: ClientOffer | None = None
     """Tools and context that the user's application offers; None if it offers nothing."""
     time_zone: str | None = None
-    """The user's time zone now; None if the client does not send it. A retry may come from another one."""
+    """The user's time zone now; None if the client does not send it. A retry may have another zone."""
     while_busy: WhileBusy | None = None
-    """The treatment that the sender asks for while a run is in progress; None for that of the agent."""
+    """The treatment that the sender requests while a run is in progress; None for the agent's."""
     over_spending: bool = False
-    """True if the user wants the answer although a spending limit is reached, where the limits ask."""
+    """True if the user requests the answer beyond a spending limit, which limits with ``ask`` permit."""
     begun_by: RunSource | None = None
     """The cause of a run that no message of the user begins."""
     original_digest: str | None = None
-    """The digest of the client's request, if this one is made again from words that a guardrail has put in place."""
+    """The digest of the client's request, if this request was rebuilt from words that a guardrail has replaced."""
 
     @property
     def is_plain(self) -> bool:
@@ -102,7 +102,7 @@ class MessageRequest:
 
     @property
     def digest(self) -> str:
-        """A digest that is the same for every retry. The branch counts, so that a repeated id never begins one."""
+        """A digest that is the same for every retry. It covers the branch, so that a repeated id cannot begin one."""
         if self.original_digest is not None:
             return self.original_digest
         digest = content_digest(self.content)
@@ -147,12 +147,12 @@ class DecisionRequest:
 
     @property
     def digest(self) -> str:
-        """A digest that is the same for every payload: a second decision on the interrupt is a repeated message."""
+        """A digest that is the same for every payload, so that a second decision counts as a repetition."""
         return content_digest(self.message_id)
 
 
 class ConversationAction(StrEnum):
-    """A request of a client about a conversation, without a message."""
+    """An action on a conversation that a client requests without a message."""
 
     EXIT = "exit"
     """End the handoff and return to the main agent."""
@@ -185,7 +185,7 @@ OF_PEOPLE = frozenset(
 )
 """The actions of the people of a desk, and of Baton in their place."""
 ASK_NO_MODEL = OF_PEOPLE | {ConversationAction.EXIT, ConversationAction.MERGE, ConversationAction.DESK_ASK}
-"""The actions whose runs call no model. They are never stopped or given up."""
+"""The actions whose runs call no model. Their runs are never stopped or given up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +197,8 @@ class ActionRequest:
     run_id: str
     action: ConversationAction
     about: str | None = None
-    """The id of the workflow to continue, those of the fork and the answer to merge, ``fork/answer``, the desk to hand
-    over to, or the reason of a return with the session that it ends, ``reason/milliseconds``."""
+    """The object of the action: the id of the workflow to continue, ``<fork>/<answer>`` to merge, the desk to hand over
+    to, or ``<reason>/<milliseconds>`` of a return, with the moment since which the reason has held."""
     content: Content = ""
     """The words of the person: a reply, or a note."""
     author: Person | None = None

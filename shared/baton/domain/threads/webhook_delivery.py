@@ -1,4 +1,4 @@
-"""Deliveries of events to webhooks: their records in the queue, and those that were given up."""
+"""Deliveries of events to webhooks: their records in the queue, and dead deliveries, which were given up."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ MAX_REASON = 200
 
 
 class WebhookDelivery(ChangeRecord):
-    """An event on its way to one webhook. It has no content: that is read from the thread when it is sent."""
+    """A queued event for one webhook. It has no content, which is read from the thread when the event is sent."""
 
     record: Literal["delivery"] = "delivery"
     webhook_id: str
     event: WebhookEvent
     event_id: str
-    """The same at every attempt, at every webhook, and in the body."""
+    """The id of the event, which is the same in every attempt, for every webhook, and in the body."""
     happened_at: datetime
     since: datetime
-    """The time from which attempts are counted: that of the first one, or of the request to send it again."""
+    """The time from which the ages of attempts are counted: the first attempt, or the request to send it again."""
     is_resent: bool = False
     """Whether somebody has asked to send it again."""
 
@@ -38,12 +38,12 @@ class WebhookDelivery(ChangeRecord):
 
     @property
     def name(self) -> str:
-        """Its name in its group: one that is sent again is another record."""
+        """The name in its group. A delivery that is sent again has another name."""
         return f"{self.event_id}.{self.since.isoformat()}" if self.is_resent else self.event_id
 
     @property
     def id(self) -> str:
-        """The id in lists: where it is kept, and which event and webhook it is about."""
+        """The id in lists, made of the thread's id and a digest of event and webhook."""
         digest = hashlib.sha256(f"{self.event_id}\0{self.webhook_id}".encode()).hexdigest()[:32]
         return f"{self.thread_id}.{digest}"
 
@@ -55,7 +55,7 @@ class DeadDelivery:
     delivery: WebhookDelivery
     died_at: datetime
     reason: str
-    """The reason of the last failure, such as ``status 500``. It quotes nothing of the receiver's answer."""
+    """The reason of the last failure, such as ``status 500``, without any words of the receiver."""
 
     @property
     def id(self) -> str:
@@ -63,7 +63,7 @@ class DeadDelivery:
 
 
 def thread_of(delivery_id: str) -> str | None:
-    """Return the thread in a delivery's id; None for a text that is no such id."""
+    """Return the thread's id in a delivery's id; None if the text is not a delivery's id."""
     thread_id, _, digest = delivery_id.partition(".")
     is_valid = is_thread_id(thread_id) and len(digest) == 32 and digest.isalnum() and digest.isascii()
     return thread_id if is_valid else None
