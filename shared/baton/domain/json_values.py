@@ -1,4 +1,4 @@
-"""JSON texts: their values counted without parsing, the object in what a model has written, and schemas of objects."""
+"""JSON texts: counts of their values without parsing, the object in a model's text, and schemas of objects."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def closed_object(properties: Mapping[str, Any], *, optional: Sequence[str] = ()
 
 
 def canonical_text(value: Any) -> str:
-    """Return JSON in which equal values are equal texts. ``1`` and ``1.0`` are, ``1`` and ``true`` are not."""
+    """Return JSON text that is the same for equal values. ``1`` and ``1.0`` are equal, ``1`` and ``true`` are not."""
     return json.dumps(_whole_numbers(value), sort_keys=True)
 
 
@@ -71,11 +71,11 @@ _COMMA, _OBJECT = b",{"
 _OPENING = b"[{"
 _NO_MARKS = bytes(set(range(256)) - set(b",[]{}"))
 _NO_OBJECT = -(2**60)
-"""The count within a list, whose elements are not members: it never becomes large."""
+"""The initial count within a list, so low that its elements never count as members."""
 
 
 class ValueCount:
-    """A count of commas and opening brackets outside strings: at least as many as there are values, less one.
+    """A count of commas and opening brackets outside strings, which is at least the number of values less one.
 
     The text may come in pieces, cut anywhere. The count is exact for valid JSON and takes about 5 ms a megabyte.
     """
@@ -111,7 +111,7 @@ class ValueCount:
 
 
 class MemberCount(ValueCount):
-    """A count of values, and of the largest object's members. Takes up to 8 ms for 128 KB of nothing but brackets."""
+    """A count of values, and of the largest object's members. It takes up to 8 ms for 128 KB of brackets alone."""
 
     def __init__(self) -> None:
         super().__init__()

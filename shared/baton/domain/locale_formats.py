@@ -1,7 +1,7 @@
 """Dates, times, numbers and amounts of money as people of a language write them.
 
-These are the languages of the chat widget, and French. Others get the forms of ISO 8601 and 4217, which are the same
-everywhere. ``strftime`` would use the language of the machine.
+These are the languages of the chat widget, and French. Other languages get the forms of ISO 8601 and 4217.
+``strftime`` is not used because it depends on the locale of the machine.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class LocaleFormat:
     def amount(self, value: object, currency: str, *, is_minor: bool = False) -> str | None:
         """Return an amount of money, never rounded; None if ``value`` is not a number.
 
-        ``is_minor``: it is in the smallest unit of the currency, such as cents.
+        ``is_minor``: ``value`` is in the smallest unit of the currency, such as cents.
         """
         if isinstance(value, bool) or not isinstance(value, int | float | str):
             return None
@@ -135,9 +135,9 @@ _FORMATS: Mapping[str, LocaleFormat] = {
         no="لا",
     ),
 }
-_EVERYWHERE = LocaleFormat()
+_ISO_FORMAT = LocaleFormat()
 
 
 def format_of(locale: str) -> LocaleFormat:
-    """Return the forms of a locale, or of its language; those that are the same everywhere for other languages."""
-    return _FORMATS.get(locale) or _FORMATS.get(locale.split("-")[0]) or _EVERYWHERE
+    """Return the forms of a locale, or else of its language, or else the ISO forms."""
+    return _FORMATS.get(locale) or _FORMATS.get(locale.split("-")[0]) or _ISO_FORMAT

@@ -1,4 +1,4 @@
-"""Metrics by invocation: failures that were caught, turns with their tokens and times, and ratings of answers."""
+"""Metrics of an invocation: caught failures, turns with their tokens and times, and ratings of answers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Metric(StrEnum):
     KEYS_UNREADABLE = "KeysUnreadable"
     """Keys and other secrets that could not be read or used. Older ones may still be in use."""
     SETTINGS_UNREADABLE = "SettingsUnreadable"
-    """Failed reads of the settings document, also of an invalid one. The last good one stays in use."""
+    """Failed reads of the settings document, and reads of invalid ones. The last valid document stays in use."""
     QUEUED_TURNS_FAILED = "QueuedTurnsFailed"
     """Deliveries of a queued turn that ended with an exception. The queue delivers it again."""
     TURNS_INTERRUPTED = "TurnsInterrupted"
@@ -52,13 +52,13 @@ class Metric(StrEnum):
     SUMMARIES_FAILED = "SummariesFailed"
     """Summaries of message histories that could not be queued or written. A later turn asks for them again."""
     TITLES_FAILED = "TitlesFailed"
-    """Titles that could not be queued, or that the light model did not write. A later turn asks, or words stand in."""
+    """Titles that could not be queued or written. A later turn tries again, or the user's words become the title."""
     ANSWERS_RATED_UP = "AnswersRatedUp"
     """Answers that users have rated with thumbs up."""
     ANSWERS_RATED_DOWN = "AnswersRatedDown"
     """Answers that users have rated with thumbs down."""
     ANSWERS_DISCARDED = "AnswersDiscarded"
-    """Answers that were begun for a message that was sent before, and stopped. Nobody is charged their tokens."""
+    """Answers to a message that was sent twice, which were begun and stopped. Their tokens are charged to nobody."""
     MODEL_CALLS_FAILED = "ModelCallsFailed"
     """Failed calls of a model. Most are repeated."""
     ATTACHMENTS_UNREAD = "AttachmentsUnread"
@@ -66,7 +66,7 @@ class Metric(StrEnum):
     DOCUMENTS_UNREAD = "DocumentsUnread"
     """Steps of ingestion whose document took too long, or whose process ended or could not be started."""
     MODEL_FACTS_LEARNED = "ModelFactsLearned"
-    """Facts that a model's refusal has taught. Each process learns them again unless the operator declares them."""
+    """Facts learned from a model's refusals. Each process learns them again unless the operator declares them."""
     MODEL_FALLBACKS = "ModelFallbacks"
     """Calls that continued with a fallback model, because the model before it could not answer."""
     AGENTS_UNREADABLE = "AgentsUnreadable"
@@ -80,7 +80,7 @@ class Metric(StrEnum):
     AGENT_FAILURES = "AgentFailures"
     """Failed requests to remote agents."""
     NOTIFICATIONS_NOT_QUEUED = "NotificationsNotQueued"
-    """Changes of conversations that could not be queued. Clients of A2A tasks and webhooks do not hear of them."""
+    """Changes of conversations that could not be queued. Clients of A2A tasks and webhooks are not notified."""
     NOTIFICATIONS_FAILED = "NotificationsFailed"
     """Push notifications of A2A tasks that were given up: the receiver refused them, or did not answer for too long."""
     WEBHOOKS_DEAD = "WebhooksDead"
@@ -96,7 +96,7 @@ class Metric(StrEnum):
     RUNS_LATE = "RunsLate"
     """Runs of schedules that were queued a minute or more after their time."""
     RUNS_DROPPED = "RunsDropped"
-    """Runs that were to begin by themselves, and were refused for good or had to wait for too long."""
+    """Runs due to begin by themselves that were refused for good or had to wait for too long."""
     SEARCHES_FAILED = "SearchesFailed"
     """Requests to the search engine that failed."""
     RECALLS_INCOMPLETE = "RecallsIncomplete"
@@ -122,7 +122,7 @@ class Metric(StrEnum):
     EPISODES_INCOMPLETE = "EpisodesIncomplete"
     """Runs of the closing pipeline that left an episode without its summary, its facts or its place in the index."""
     DOCUMENTS_FAILED = "DocumentsFailed"
-    """Versions of documents that could not be processed, other than for what is wrong with their content."""
+    """Versions of documents that could not be processed although their content is not at fault."""
     RUNS_NOT_ADMITTED = "RunsNotAdmitted"
     """Ends of background runs after which the next one did not begin. The sweeper begins it later."""
     AUDIT_RECORDS_LOST = "AuditRecordsLost"
@@ -136,7 +136,7 @@ class Metric(StrEnum):
     ADMISSIONS_FAILED = "AdmissionsFailed"
     """Sweeps that could not begin the waiting runs of pipelines."""
     RETENTIONS_FAILED = "RetentionsFailed"
-    """Sweeps that could not start what retention asks for, of all tenants or of some."""
+    """Sweeps that could not start the removals that retention requires, for all tenants or some."""
     SWEEP_FAILURES = "SweepFailures"
     """Conversations that the sweeper could not check. Their checks are postponed."""
     SWEEPS_UNFINISHED = "SweepsUnfinished"
@@ -150,19 +150,20 @@ class Metric(StrEnum):
     SEARCH_INDEX_FILL = "SearchIndexFill"
     """The percentage of an owner's space in the embedded index that is used after a write."""
     SPANS_DROPPED = "SpansDropped"
-    """Spans of traces that the collector did not take, or that there was no room for. Turns do not wait for it."""
+    """Spans of traces that the collector refused, or for which the buffer had no room. Turns do not wait for spans."""
 
 
 TIMES = frozenset({Metric.TIME_IN_QUEUE, Metric.TIME_TO_FIRST_TOKEN, Metric.TIME_TO_PERSON, Metric.TIME_TO_START})
 """Metrics that are times in milliseconds."""
 PERCENTAGES = frozenset({Metric.SEARCH_INDEX_FILL})
 _SINGLE = TIMES | PERCENTAGES
-"""Metrics of which each value is kept, because an average hides the largest. All others are sums."""
+"""Metrics whose values are written one by one, because a sum would hide the largest. All others are sums."""
 WriteCounts = Callable[[Mapping[Metric, int | Sequence[int]]], None]
+"""Writes sums, and lists of the values of metrics in ``_SINGLE``."""
 
 
 class Counts:
-    """The counts and values of one invocation, written when it ends. Later ones are written at once. Thread-safe."""
+    """The counts and values of one invocation, written when it ends. Later counts are written at once. Thread-safe."""
 
     def __init__(self, write: WriteCounts) -> None:
         self._write = write
@@ -204,7 +205,7 @@ def count(metric: Metric, number: int = 1) -> None:
 
 @contextmanager
 def counting(write: WriteCounts) -> Iterator[None]:
-    """Collect the counts and times of the block and pass them to ``write`` at its end, also after an exception."""
+    """Collect the counts and values of the block and pass them to ``write`` at its end, even after an exception."""
     counts = Counts(write)
     token = _current.set(counts)
     try:

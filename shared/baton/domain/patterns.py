@@ -12,7 +12,7 @@ MAX_MEMORY = 1 << 20
 
 @lru_cache(maxsize=512)
 def compiled(pattern: str, *, ignores_case: bool = False) -> Any:
-    """Return the compiled pattern, cached, to search text that UTF-8 can encode. Raises as ``compile_pattern`` does."""
+    """Return the compiled pattern from a cache, for text that UTF-8 can encode. Raises as ``compile_pattern`` does."""
     return compile_pattern(pattern, ignores_case=ignores_case)
 
 
@@ -32,12 +32,12 @@ def compile_pattern(pattern: str, *, ignores_case: bool = False, max_memory: int
     try:
         return re2.compile(pattern, options)
     except re2.error as error:
-        raise ValueError(f"the pattern {pattern!r} cannot be used: {_reason(error)}") from None
+        raise ValueError(f"the pattern {pattern!r} cannot be used: {_describe_error(error)}") from None
     except UnicodeEncodeError:
-        raise ValueError(f"the pattern {pattern!r} cannot be used: it holds half a surrogate pair") from None
+        raise ValueError(f"the pattern {pattern!r} cannot be used: it contains half a surrogate pair") from None
 
 
-def _reason(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     message = error.args[0].decode() if error.args and isinstance(error.args[0], bytes) else str(error)
     if re.search(r"\(\?<?[=!]", message) or message.endswith("(?<"):
         return "lookahead and lookbehind are not supported, because they cannot be matched in linear time"

@@ -1,4 +1,4 @@
-"""Text measured and cut by its size in UTF-8, and codes in it."""
+"""Functions on text: its size in UTF-8, normal forms, unsafe characters, slices, and codes in it."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ MAX_MARKS = 30
 ALWAYS_FAST = 1_000
 """Characters of a text that is normalised within a millisecond, however many marks it has."""
 MAX_GROWTH = 4
-"""Times by which a compatibility form may be longer than its text. Canonical forms never are (UAX 15)."""
+"""The largest factor by which a compatibility form may be longer than its text."""
 NEVER_CUT = 4_000
-"""Characters of a compatibility form that is never cut."""
+"""Characters up to which a compatibility form is not cut."""
 
 
 def utf8_size(text: str) -> int:
-    """Return the size of ``text`` in bytes, lone surrogates included. Models split surrogate pairs between chunks."""
+    """Return the size of ``text`` in bytes. Lone surrogates count too, because models split pairs between chunks."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def replace_surrogates(text: str) -> str:
-    """Replace lone surrogates, which UTF-8 cannot encode, by ``U+FFFD``, and join pairs to characters."""
+    """Return a text with ``U+FFFD`` for lone surrogates, which UTF-8 cannot encode. Pairs become characters."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -39,7 +39,7 @@ def replace_surrogates(text: str) -> str:
 PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 """A placeholder of a sentence: the name of a value, or the path to one in an object, such as ``{customer.name}``."""
 _SILENT = re.compile("[\u00ad\u061c\u200b\u200e\u200f\u2060\ufeff]")
-"""Characters that are invisible and change nothing that is read: hints on hyphens, spaces and directions."""
+"""Invisible characters that do not change the text: hints on hyphens, spaces and directions."""
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u180e\u202a-\u202e\u2061-\u206f\ud800-\udfff\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
@@ -47,9 +47,9 @@ _UNSAFE = re.compile(
 
 
 def readable(text: str) -> str:
-    """Return a text in which nothing is hidden, moved or reordered when people read it, in a terminal too.
+    """Return a text without characters that hide, move or reorder parts of it for readers, in a terminal too.
 
-    Line breaks stay. What could deceive becomes ``U+FFFD``, so that it shows.
+    Line breaks stay. Each unsafe character becomes ``U+FFFD``, which is visible.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -63,16 +63,16 @@ def is_plain_line(text: str) -> bool:
 
 
 def fold(text: str) -> str:
-    """Return a text that is the same for texts that differ in case and spacing only."""
+    """Return a normal form that is the same for texts that differ only in case and spacing."""
     return " ".join(text.casefold().split())
 
 
 def normal_form(form: Literal["NFC", "NFKC", "NFKD"], text: str) -> str:
     """Return a text in a normal form of Unicode, at a cost that grows with its length only.
 
-    Of marks on one letter the first ``MAX_MARKS`` count, which is Unicode's own limit (UAX 15, Stream-Safe Text). A
-    compatibility form (``NFKC``, ``NFKD``) is cut where it is longer than ``MAX_GROWTH`` texts: one character can
-    become eighteen, and only a text made of such characters grows like that.
+    Only the first ``MAX_MARKS`` marks on a letter are kept, which is Unicode's own limit (UAX 15, Stream-Safe Text). A
+    compatibility form (``NFKC``, ``NFKD``) over ``NEVER_CUT`` characters is cut at ``MAX_GROWTH`` times the text's
+    length: one character can become eighteen, but only texts made of such characters grow like that.
     """
     # Normalising puts the marks of a letter in order, which is quadratic in their number.
     if len(text) > ALWAYS_FAST and not text.isascii():
@@ -92,7 +92,7 @@ def _long_marks() -> Any:
 
 
 def slices(text: str, size: int) -> Iterator[tuple[int, int]]:
-    """Yield the bounds of slices of ``size`` characters, or one more in order not to split a surrogate pair."""
+    """Yield the start and end of slices of ``size`` characters, or one more to keep a surrogate pair whole."""
     start = 0
     while start < len(text):
         end = start + size
@@ -124,7 +124,7 @@ _CODE = re.compile(r"(?<!\w)[^\W_]++(?:(?:_|[^\w\s])++[^\W_]++)++")
 
 
 def codes_of(query: str) -> list[str]:
-    """Return the codes of several parts in a query, such as ``a-1001``, each once, in lower case."""
+    """Return up to ``MAX_CODES`` codes of several parts in a query, such as ``a-1001``, each once, in lower case."""
     matches = (match[0].lower() for match in _CODE.finditer(query))
     codes = dict.fromkeys(code for code in matches if len(code) <= MAX_CODE and any(map(str.isdigit, code)))
     return list(codes)[:MAX_CODES]

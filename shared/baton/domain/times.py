@@ -29,9 +29,9 @@ def from_millis(millis: int) -> datetime:
 
 
 DEFAULT_ZONE = "UTC"
-"""The zone whose days count where the user's is not known."""
+"""The zone whose days count if the user's zone is not known."""
 MAX_TIME_ZONE = 64
-"""Characters of a name. IANA's longest has 32."""
+"""Characters of a zone's name. IANA's longest has 32."""
 CACHED_ZONES = 64
 """Zones that stay in memory after their first use."""
 
@@ -51,12 +51,12 @@ def offset_zone(offset: timedelta) -> str:
 
 
 def day_in(zone: str | None, moment: datetime) -> date:
-    """Return the day on which ``moment`` was in a zone; in UTC if the zone is None."""
+    """Return the day of ``moment`` in a zone; in UTC if the zone is None."""
     return moment.astimezone(_rules(zone)).date() if zone is not None else moment.astimezone(UTC).date()
 
 
 def local_time(zone: str, moment: datetime) -> datetime:
-    """Return the moment with the offset that the zone had then."""
+    """Return ``moment`` on the clocks of a zone, with the offset that the zone has then."""
     return moment.astimezone(_rules(zone))
 
 
@@ -80,7 +80,7 @@ class Today:
 
     @property
     def zone(self) -> str:
-        """The name of the zone as prompts have it."""
+        """The name of the zone in prompts."""
         return self.known_zone or DEFAULT_ZONE
 
     @property
@@ -91,14 +91,14 @@ class Today:
 
 @cache
 def _names() -> frozenset[str]:
-    """Return the names of the package ``tzdata``, which every function has: not every system has its own zones."""
+    """Return the names of zones in the package ``tzdata``, because not every system has its own zones."""
     names = files("tzdata").joinpath("zones").read_text(encoding="utf-8").split()
-    return frozenset(names) - {"Factory"}  # what a system has before its zone is set
+    return frozenset(names) - {"Factory"}  # the placeholder for a system whose zone is not set
 
 
 @lru_cache(maxsize=CACHED_ZONES)
 def _rules(zone: str) -> tzinfo:
-    """Return the rules of a stored zone; those of UTC for one that this version does not know."""
+    """Return the rules of a stored zone; those of UTC if the zone is not known."""
     offset = _OFFSET.fullmatch(zone)
     if offset is not None:
         minutes = 60 * int(offset[2]) + int(offset[3])

@@ -1,10 +1,11 @@
 """The spans of a run: its agents, model calls, tools, handoffs and retrievals.
 
 ``baton.ports.tracing.Tracer`` begins the span of a run. Each step inside calls ``traced``, which begins a child of the
-current span and does nothing without one, so that a deployment without traces pays one look at a context variable.
+current span and does nothing without one, so that a deployment without traces only reads a context variable.
 
 Names and attributes follow the semantic conventions for generative AI
-(https://github.com/open-telemetry/semantic-conventions-genai). ``baton.`` begins those that the conventions lack.
+(https://github.com/open-telemetry/semantic-conventions-genai). Names that the conventions lack begin with
+``baton.``.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Operation(StrEnum):
     EMBEDDINGS = "embeddings"
     TOOL = "execute_tool"
     HANDOFF = "handoff"
-    """An own value: the conventions have none for handoffs."""
+    """A value of Baton's, because the conventions have none for handoffs."""
     RETRIEVAL = "retrieval"
 
 
@@ -60,7 +61,7 @@ class Attribute(StrEnum):
     RESPONSE_MODEL = "gen_ai.response.model"
     FINISH_REASONS = "gen_ai.response.finish_reasons"
     FIRST_CHUNK = "gen_ai.response.time_to_first_chunk"
-    """Seconds."""
+    """The time to the first chunk, in seconds."""
     INPUT_TOKENS = "gen_ai.usage.input_tokens"
     OUTPUT_TOKENS = "gen_ai.usage.output_tokens"
     CACHE_READ_TOKENS = "gen_ai.usage.cache_read.input_tokens"
@@ -69,7 +70,7 @@ class Attribute(StrEnum):
     ERROR = "error.type"
     TENANT = "baton.tenant.id"
     THREAD = "baton.thread.id"
-    """The thread of work after a run. The work is not a turn of the conversation."""
+    """The thread of work after a run, such as a summary. Spans of turns have ``CONVERSATION``."""
     RUN = "baton.run.id"
     ATTEMPT = "baton.run.attempt"
     OUTCOME = "baton.outcome"
@@ -79,7 +80,7 @@ class Attribute(StrEnum):
     HANDOFF_FROM = "baton.handoff.source"
     HANDOFF_TO = "baton.handoff.target"
     FOUND = "baton.retrieval.count"
-    # Content, which only deployments that allow it have.
+    # Attributes of ``CONTENT``, which only deployments that allow it have.
     SYSTEM_INSTRUCTIONS = "gen_ai.system_instructions"
     INPUT_MESSAGES = "gen_ai.input.messages"
     OUTPUT_MESSAGES = "gen_ai.output.messages"
@@ -97,7 +98,7 @@ CONTENT = frozenset({
 """Attributes with words of users, models, tools and documents."""
 
 Attributes = Mapping[Attribute, Value | None]
-"""The attributes of a span. Those with the value None are left out."""
+"""The attributes of a span. Attributes with the value None are left out."""
 
 
 class Span(Protocol):
@@ -105,7 +106,7 @@ class Span(Protocol):
 
     @property
     def shows_content(self) -> bool:
-        """True if attributes in ``CONTENT`` are kept. Otherwise they need not be made."""
+        """True if attributes in ``CONTENT`` are recorded. Otherwise they need not be computed."""
 
     @property
     def traceparent(self) -> str | None:
@@ -126,7 +127,7 @@ class Span(Protocol):
         """
 
     def set(self, attributes: Attributes) -> None:
-        """Add attributes."""
+        """Add attributes, or replace their values."""
 
     def fail(self, code: str) -> None:
         """Mark the step as failed, with the code of its error."""
@@ -159,14 +160,14 @@ UNTRACED = Untraced()
 _current: ContextVar[Span] = ContextVar("span", default=UNTRACED)
 """The span of the step in progress. Tasks that a step begins are inside it."""
 _joined: ContextVar[str | None] = ContextVar("joined_trace", default=None)
-"""The trace context of the caller that the next run belongs to."""
+"""The caller's trace context, to which the next run belongs; None without one."""
 _withholds: ContextVar[bool] = ContextVar("withheld_content", default=False)
 """True within ``content_withheld``."""
 
 
 @contextmanager
 def content_withheld() -> Iterator[None]:
-    """Leave words out of the spans of models that the block asks, because a guardrail has yet to judge the words."""
+    """Leave content out of the spans of models that the block asks, because a guardrail has yet to judge it."""
     token = _withholds.set(True)
     try:
         yield
@@ -175,7 +176,7 @@ def content_withheld() -> Iterator[None]:
 
 
 def is_content_withheld() -> bool:
-    """Return whether spans that begin now leave words out."""
+    """Return whether spans that begin now leave out content."""
     return _withholds.get()
 
 
@@ -190,7 +191,7 @@ def current_traceparent() -> str | None:
 
 
 def current_trace_id() -> str | None:
-    """Return the id of the trace that the step in progress is shown in; None if it is in none."""
+    """Return the id of the sampled trace of the step in progress; None if the step is not traced or not sampled."""
     traceparent = _current.get().traceparent
     if traceparent is None:
         return None
@@ -204,16 +205,16 @@ def joined_traceparent() -> str | None:
 
 
 def join(traceparent: str | None) -> Token[str | None]:
-    """Make later runs of this task a part of the caller's trace; see ``joining``."""
+    """Make later runs of this task part of the caller's trace. Return the token that undoes it: see ``joining``."""
     valid = traceparent if traceparent is not None and TRACEPARENT.fullmatch(traceparent) else None
     return _joined.set(valid)
 
 
 @contextmanager
 def joining(traceparent: str | None) -> Iterator[None]:
-    """Make the block's run a part of the caller's trace. Anything but a valid ``traceparent`` is ignored.
+    """Make the block's run part of the caller's trace. An invalid ``traceparent`` is ignored.
 
-    Use it for callers that are trusted only: they choose the trace in which the run is shown.
+    Use it only for trusted callers, because they choose the trace in which the run is shown.
     """
     token = join(traceparent)
     try:
@@ -274,13 +275,13 @@ def error_code(error: BaseException) -> str:
 
 
 def to_content(value: Any, limit: int = 16_384) -> str:
-    """Return words for an attribute in ``CONTENT``: at most ``limit`` characters."""
+    """Return a value as text for an attribute in ``CONTENT``, cut after ``limit`` characters."""
     text = value if isinstance(value, str) else str(value)
     return text if len(text) <= limit else f"{text[:limit]} [cut]"
 
 
 def exchange(question: str | None, answer: str) -> Attributes:
-    """Return a question and its answer as attributes; None is a question that nobody may read."""
+    """Return a question and its answer as attributes. None: the question must not be recorded."""
     sent, answered = to_content(question) if question is not None else None, to_content(answer)
     output = {"role": "assistant", "parts": [{"type": "text", "content": answered}], "finish_reason": "stop"}
     input_message = {"role": "user", "parts": [{"type": "text", "content": sent}]}
@@ -293,7 +294,7 @@ def exchange(question: str | None, answer: str) -> Attributes:
 
 
 def parse_trace_headers(text: str) -> dict[str, str]:
-    """Return the headers in a secret's value. Raises ``InternalError`` that does not quote it."""
+    """Return the headers in a secret's value. Raises ``InternalError``, which does not quote the value."""
     try:
         headers = json.loads(text)
     except ValueError:
@@ -301,5 +302,5 @@ def parse_trace_headers(text: str) -> dict[str, str]:
     if not isinstance(headers, dict) or not all(isinstance(value, str) for value in headers.values()):
         raise InternalError('is no JSON object of headers with text values, such as {"x-api-key": "..."}')
     if not all(name.isascii() and value.isascii() and value.isprintable() for name, value in headers.items()):
-        raise InternalError("has a header that is not printable ASCII, as HTTP wants it")
+        raise InternalError("has a header that is not printable ASCII, as HTTP requires")
     return headers

@@ -1,4 +1,4 @@
-"""The base of the shapes that clients are served: one declaration for the JSON and for its description."""
+"""The base of the shapes that clients get: one declaration for the JSON and for its schema."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ Timestamp = Annotated[datetime, PlainSerializer(iso, return_type=str)]
 
 
 def _check_text(value: Any) -> Any:
-    """Refuse numbers, which pydantic takes for seconds since 1970, also as text, and days without a time."""
+    """Return the value. Raise ``ValueError`` for days without a time, and for numbers, even as text.
+
+    Pydantic reads numbers as seconds since 1970.
+    """
     if isinstance(value, datetime) or (isinstance(value, str) and _TIME.match(value)):
         return value
     raise ValueError(f"must be an ISO 8601 time with a time zone, such as {TIMESTAMP}")
@@ -37,19 +40,19 @@ Milliseconds = Annotated[
 """A duration, as whole milliseconds."""
 
 WIRE_NAMES = AliasGenerator(serialization_alias=to_camel)
-"""Names are camelCase on the wire only."""
+"""The camelCase names of fields, which are used on the wire only."""
 
 
 class WireModel(BaseModel):
-    """A shape of the wire, read from the attributes of what is stored.
+    """A shape of the wire, read from the attributes of a stored object.
 
-    A field has the name of its attribute, or names it in ``validation_alias``.
+    A field reads the attribute of the same name, or the one in ``validation_alias``.
     """
 
     model_config = ConfigDict(alias_generator=WIRE_NAMES, from_attributes=True)
 
     def __init_subclass__(cls, **config: Unpack[ConfigDict]) -> None:
-        """Describe ``ServedThread`` as ``Thread``: the prefix distinguishes it from the stored class in code only."""
+        """Drop the prefix ``Served`` of the class's name, which distinguishes it from the stored class in code only."""
         super().__init_subclass__(**config)
         cls.__name__ = cls.__qualname__ = cls.__name__.removeprefix("Served")
 
@@ -68,5 +71,5 @@ class WireModel(BaseModel):
 
 @cache
 def _attributes(shape: type[WireModel]) -> tuple[str, ...]:
-    """Return the attributes that the fields of ``shape`` are read from."""
+    """Return the names of the attributes from which the fields of ``shape`` are read."""
     return tuple(str(field.validation_alias or name) for name, field in shape.model_fields.items())

@@ -14,16 +14,16 @@ from yaml.constructor import SafeConstructor
 from yaml.resolver import Resolver
 
 Place = Sequence[str | int]
-"""The place of something in a document: names of fields and places in lists, from the outside in."""
+"""The location of a value in a document: names of fields and indices in lists, from the outside in."""
 
 MAX_DEPTH = 100
 """Levels of mappings and lists within each other."""
 MAX_VALUES = 100_000
-"""Values of a text, with each alias (``*name``) replaced by its meaning. Composing that many takes some two seconds."""
+"""Values of a text, with each alias (``*name``) expanded. Composing that many takes about two seconds."""
 
 
 class InvalidYaml(Exception):
-    """The text is not YAML that is taken here. The message never quotes a value: it may be a credential."""
+    """The text is not YAML, or uses YAML that is refused. The message quotes no value, which may be a credential."""
 
     def __init__(self, problem: str, line: int = 1) -> None:
         super().__init__(problem)
@@ -37,13 +37,13 @@ class YamlText:
 
     values: Any
     root: yaml.Node | None
-    """The values as nodes, which know their lines; None: the text is empty."""
+    """The values as nodes, which have their lines; None if the text is empty."""
 
 
 def read_yaml(text: str, *, aliases: bool = True, is_trusted: bool = False) -> YamlText:
     """Read one document. Raises ``InvalidYaml``.
 
-    A text ``is_trusted`` if the operator has written it: it may have more values, as long as they are not aliases.
+    ``is_trusted``: the operator has written the text, so it may have more than ``MAX_VALUES``, unless it has aliases.
     """
     try:
         loader = _Loader(text, math.inf if is_trusted else MAX_VALUES)
@@ -57,12 +57,12 @@ def read_yaml(text: str, *, aliases: bool = True, is_trusted: bool = False) -> Y
         mark = error.problem_mark or error.context_mark
         problem = error.problem or error.context or "it is no YAML"
         if mark is not None and text[mark.index : mark.index + 1] == "\t":
-            problem = "there is a tab; YAML is indented with spaces"
+            problem = "there is a tab; indent with spaces"
         raise InvalidYaml(problem, mark.line + 1 if mark else 1) from None
     except yaml.YAMLError as error:
         raise InvalidYaml(str(error).partition("\n")[0]) from None
     except (ValueError, TypeError, LookupError, AttributeError):  # a date such as 2026-02-31, or `!!int` of nothing
-        raise InvalidYaml("a value is not what it is written as") from None
+        raise InvalidYaml("a value is not valid for its type, such as a date that does not exist") from None
 
 
 def line_of(root: yaml.Node | None, path: Place) -> int:
@@ -85,7 +85,7 @@ def line_of(root: yaml.Node | None, path: Place) -> int:
 
 
 class _Loader(Composer, CParser, SafeConstructor, Resolver):
-    """A loader that parses in C and composes in Python: C's composer ends the process where lists nest deeply."""
+    """A loader that parses in C but composes in Python, because the composer in C crashes on deeply nested lists."""
 
     def __init__(self, text: str, limit: float) -> None:
         CParser.__init__(self, text)
@@ -118,15 +118,13 @@ class _Loader(Composer, CParser, SafeConstructor, Resolver):
             if not isinstance(key, yaml.ScalarNode):
                 raise yaml.MarkedYAMLError(problem="a field's name must be plain text", problem_mark=key.start_mark)
             if key.value in seen:
-                raise yaml.MarkedYAMLError(
-                    problem=f"{key.value}: the field is there twice", problem_mark=key.start_mark
-                )
+                raise yaml.MarkedYAMLError(problem=f"{key.value}: the field occurs twice", problem_mark=key.start_mark)
             seen.add(key.value)
         return node
 
 
 def _count(node: yaml.Node, counted: dict[int, int | None]) -> int:
-    """Return the number of values of ``node`` with its aliases replaced; ``counted`` keeps known numbers by ``id``."""
+    """Return the number of values of ``node`` with its aliases expanded. ``counted`` caches the numbers by ``id``."""
     if id(node) in counted:
         size = counted[id(node)]
         if size is None:
@@ -139,6 +137,6 @@ def _count(node: yaml.Node, counted: dict[int, int | None]) -> int:
     elif isinstance(node, yaml.SequenceNode):
         total += sum(_count(part, counted) for part in node.value)
     if total > MAX_VALUES:
-        raise InvalidYaml("its aliases (*name) stand for too much", node.start_mark.line + 1)
+        raise InvalidYaml(f"its aliases (*name) make more than {MAX_VALUES} values", node.start_mark.line + 1)
     counted[id(node)] = total
     return total

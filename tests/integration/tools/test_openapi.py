@@ -116,7 +116,7 @@ async def test_a_web_page_instead_of_data_is_a_failure(harness: Harness, service
         (reply(b"a: [" + b"1," * 100_000 + b"1]"), "more than 100000 values"),
         (reply(b'{"a": [' + b"1," * 100_000 + b"1]}"), "more than 100000 values"),
         (reply(b'{"a": "' + b"x" * 2**21 + b'"}'), "more than 2097152 bytes"),
-        (reply(b"openapi: 3.1.0\nopenapi: 3.1.0"), "line 2: openapi: the field is there twice"),
+        (reply(b"openapi: 3.1.0\nopenapi: 3.1.0"), "line 2: openapi: the field occurs twice"),
         (reply(json.dumps({"openapi": "3.1.0", "paths": {}}).encode()), "no operation updatePet"),
         (reply(b'{"openapi": "3.1.0", "paths": []}'), "does not allow"),
         (reply(b"", status="404 Not Found"), "HTTP 404"),

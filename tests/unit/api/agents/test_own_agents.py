@@ -111,10 +111,10 @@ async def test_yaml_is_taken_as_in_a_file(authors: Authors) -> None:
         (TUTOR | {"systemPrompt": "x" * 70_000}, "it is longer than 64 KB."),
         ("name: [1\n", "line 2: "),
         ("a: &a [x, x]\nb: [*a, *a]\n", "aliases (*name) are not allowed."),
-        ("name: 1\nname: 2\n", "line 2: name: the field is there twice."),
+        ("name: 1\nname: 2\n", "line 2: name: the field occurs twice."),
         ("- 1\n", "The body must be a mapping of fields."),
         (b"\xff\xfe\x00", "The body is no YAML in UTF-8."),
-        ("name: 2026-02-31\n", "a value is not what it is written as."),
+        ("name: 2026-02-31\n", "a value is not valid for its type, such as a date that does not exist."),
         ("x: " + "[" * 200, "it is nested more than 100 deep."),
         ("name: T\ndescription: d\nsystem_prompt: p\ntemperature: .inf\n", "JSON does not know."),
         (
@@ -234,7 +234,7 @@ SECRET = {"secret": "baton/model-key"}
         ({"tools": [TOOL | {"name": f"t{index}"} for index in range(21)]}, "tools: a tenant's agent has at most 20"),
         ({"triggers": [f"(a|b){{{n},20}}x" for n in range(11)]}, "triggers: a tenant's agent has at most 10 patterns"),
         ({"triggers": ["((a{1,100}){1,100}){1,100}"]}, "triggers.0: the pattern"),
-        ({"triggers": ["(a|b|[c-z]{1,9}){1,60}x[0-9]{1,900}y"]}, "triggers.0: the pattern stands for too much"),
+        ({"triggers": ["(a|b|[c-z]{1,9}){1,60}x[0-9]{1,900}y"]}, "triggers.0: the pattern is too large"),
         (
             {
                 "workflow": {
