@@ -1,4 +1,4 @@
-"""The demo model's HTTP API: ``POST /chat/completions``, ``POST /embeddings`` and ``GET /models``, as OpenAI's."""
+"""The demo model's HTTP API: ``POST /chat/completions``, ``POST /embeddings`` and ``GET /models``, as in OpenAI's."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("baton_local.demo_model")
 
 LIGHT = "baton-demo-light"
-"""The quick one, for what nobody reads along: it answers without a pause."""
+"""A model that answers without pauses, for answers that no user watches."""
 MODELS = ("baton-demo", LIGHT, EMBEDDING_MODEL)
 DEFAULT_DELAY_MS = 25
 
@@ -45,14 +45,14 @@ DEFAULT_DELAY_MS = 25
 def create_app(environ: Mapping[str, str] = os.environ, encoder: SentenceEncoder | None = None) -> FastAPI:
     """Return the ASGI app. Reads ``BATON_DEMO_SCRIPT``, ``BATON_DEMO_DELAY_MS`` (ms a word), ``TIKTOKEN_CACHE_DIR``.
 
-    With another ``BATON_EMBEDDING_MODEL`` than its own, answers compare words and do not load the encoder.
+    If ``BATON_EMBEDDING_MODEL`` names another model, answers compare words and do not load the encoder.
     Raises ``ScriptError`` for a script that cannot be used.
     """
     app = FastAPI(title="Baton's offline demo model (a stand-in that plays a script)", docs_url=None, redoc_url=None)
     script = ScriptFile(Path(environ.get("BATON_DEMO_SCRIPT") or SCRIPT))
     encoder = encoder or SentenceEncoder()
-    is_in_use = environ.get("BATON_EMBEDDING_MODEL") in (None, "", EMBEDDING_MODEL)
-    likeness = EncoderLikeness(encoder) if is_in_use else None
+    uses_encoder = environ.get("BATON_EMBEDDING_MODEL") in (None, "", EMBEDDING_MODEL)
+    likeness = EncoderLikeness(encoder) if uses_encoder else None
     counter = TiktokenCounter(Path(environ.get("TIKTOKEN_CACHE_DIR") or TOKENIZER))
 
     @app.exception_handler(RequestValidationError)

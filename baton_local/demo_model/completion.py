@@ -15,7 +15,7 @@ from baton_local.demo_model.engine import Reply
 from baton_local.demo_model.wire import ChatMessage, ChatRequest
 
 IMAGE_TOKENS = 85
-"""OpenAI's count for an image of low detail; the stand-in counts every image so."""
+"""OpenAI's count for an image of low detail, which the demo model takes for every image."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Completion:
 
     @classmethod
     def of(cls, request: ChatRequest, reply: Reply, counter: TokenCounter) -> Completion:
-        """``reply`` as the answer to ``request``, cut at its limit; an answer that was cut calls no tools."""
+        """Return ``reply`` as the answer to ``request``, cut at its output limit. A cut answer calls no tools."""
         completion = cls(
             id=f"chatcmpl-demo-{uuid.uuid4().hex}",
             created=int(time.time()),
@@ -79,7 +79,7 @@ class Completion:
         return self._chunk({"role": "assistant", "content": ""})
 
     def pieces(self) -> Iterator[dict[str, Any]]:
-        """Yield the chunks between the head and the end: each word, then the tool calls, their arguments in pieces."""
+        """Yield the chunks between the head and the end: one for each word, then those of each tool call."""
         for word in _words(self.text):
             yield self._chunk({"content": word})
         for index, call in enumerate(self.calls):
@@ -124,7 +124,7 @@ def _words(text: str) -> list[str]:
 
 
 def _cut(text: str, limit: int, counter: TokenCounter) -> str:
-    """Return the longest beginning of whole words within ``limit`` tokens, at least the first character."""
+    """Return the longest prefix of whole words within ``limit`` tokens, or the first character if no word fits."""
     words = _words(text)
     low, high = 0, len(words)
     while low < high:

@@ -15,7 +15,7 @@ from baton_local.demo_model.telling import Likeness
 from baton_local.demo_model.templates import LIKENESS, TemplateProblem
 
 MAX_READ = 4_000
-"""Characters of a message in which patterns are searched: they take long over long texts."""
+"""The characters of a message in which patterns are searched. Patterns are slow on long texts."""
 Variables = Mapping[str, Any]
 
 
@@ -42,7 +42,7 @@ class Engine:
         self._script = script
 
     def reply(self, situation: Situation, likeness: Likeness | None = None) -> Reply:
-        """Return the answer of the first rule that fits, empty if none does. Raises ``ScriptError`` if it fails.
+        """Return the answer of the first rule that fits, empty if none does. Raises ``ScriptError`` if a rule fails.
 
         ``likeness`` compares questions with statements of users; without it, their words are compared.
         """
@@ -52,7 +52,7 @@ class Engine:
         return reply or Reply("")
 
     def plays(self, task: str) -> bool:
-        """Return whether a rule of the script is for a task of Baton."""
+        """Return whether the script has a rule for a task of Baton, such as ``handoff_summary``."""
         return any(rule.rule.task == task for rules in self._script.scenes.values() for rule in rules)
 
     def _play(self, scene: str, situation: Situation, variables: Variables) -> Reply | None:
@@ -66,7 +66,7 @@ class Engine:
         return None
 
     def _play_rule(self, rule: CompiledRule, situation: Situation, variables: Variables) -> Reply | None:
-        """Return the rule's answer; None if it does not fit, calls only what cannot be called, or leads nowhere."""
+        """Return the rule's answer; None if the rule does not fit, or its calls or its next scene yield nothing."""
         groups = _match_rule(rule, situation, variables)
         if groups is None:
             return None
@@ -85,7 +85,7 @@ class Engine:
 
 
 def _match_rule(rule: CompiledRule, situation: Situation, variables: Variables) -> dict[str, str] | None:
-    """Return the matches of the rule's patterns, by their groups' names; None if a condition does not hold."""
+    """Return the named groups that the rule's patterns matched; None if a condition does not hold."""
     conditions = rule.rule
     if conditions.agent and variables["agent"] not in conditions.agent:
         return None
@@ -97,20 +97,21 @@ def _match_rule(rule: CompiledRule, situation: Situation, variables: Variables) 
     if conditions.after and not any(fnmatchcase(tool, name) for tool in answered for name in conditions.after):
         return None
     groups: dict[str, str] = {}
-    if not _search_patterns(rule.says, [situation.message], groups):
+    if not _search_texts(rule.says, [situation.message], groups):
         return None
-    if not _search_patterns(rule.result, [result["text"] for result in situation.last_results], groups):
+    if not _search_texts(rule.result, [result["text"] for result in situation.last_results], groups):
         return None
     if rule.earlier is not None:
         pattern = compiled(rule.earlier({**variables, **groups}))
-        if not _search_patterns(pattern, situation.earlier, groups):
+        if not _search_texts(pattern, situation.earlier, groups):
             return None
     if rule.condition is not None and not rule.condition({**variables, **groups}):
         return None
     return groups
 
 
-def _search_patterns(pattern: re.Pattern[str] | None, texts: Any, groups: dict[str, str]) -> bool:
+def _search_texts(pattern: re.Pattern[str] | None, texts: Any, groups: dict[str, str]) -> bool:
+    """Return whether a text matches, and add the match's named groups to ``groups``. No pattern matches always."""
     if pattern is None:
         return True
     for text in texts:
@@ -121,7 +122,7 @@ def _search_patterns(pattern: re.Pattern[str] | None, texts: Any, groups: dict[s
 
 
 def _calls(rule: CompiledRule, situation: Situation, variables: Variables) -> Iterator[Call]:
-    """Return the rule's calls that can be made and were not made since the user spoke: the answer would be the same."""
+    """Yield the rule's calls of offered tools. Calls made since the user spoke are left out: they would repeat."""
     for name, arguments in rule.calls:
         call = Call(name(variables).strip(), arguments(variables))
         if call.name not in situation.tools:
@@ -131,7 +132,7 @@ def _calls(rule: CompiledRule, situation: Situation, variables: Variables) -> It
         except (TypeError, ValueError) as error:
             raise TemplateProblem(f"call: {error}") from None
         if not isinstance(copied, dict):
-            raise TemplateProblem(f"the arguments of {call.name} are no mapping")
+            raise TemplateProblem(f"the arguments of {call.name} are not a mapping")
         if not situation.was_called(call.name, copied):
             yield Call(call.name, copied)
 

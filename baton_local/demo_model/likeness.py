@@ -15,14 +15,14 @@ PATIENCE_SECONDS = 10.0
 
 
 class EncoderLikeness:
-    """A comparison of sentences for programs in other threads than the encoder's event loop."""
+    """A comparison of sentences for callers in other threads than the encoder's event loop."""
 
     def __init__(self, encoder: SentenceEncoder) -> None:
         self._encoder = encoder
         self._failure: Exception | None = None
 
     def compare(self, question: str, texts: Sequence[str], loop: asyncio.AbstractEventLoop) -> list[float] | None:
-        """Return the cosine similarity of a question to each text; None without the encoder or if it is late."""
+        """Return the cosine similarity of a question to each text; None if the encoder fails or is late."""
         if self._failure is not None:
             return None
         encoding = asyncio.run_coroutine_threadsafe(self._encoder.encode([question, *texts]), loop)

@@ -13,16 +13,16 @@ MAX_QUOTES = 3
 MAX_CHARS = 400
 """Characters of a quote."""
 DEFINITION = 0.5
-"""The gain of a sentence that says what the thing is that is asked for."""
+"""The number added to the match of a sentence that defines the thing asked for."""
 CLOSE = 0.75
-"""The share of the best passage's match that others need to be quoted beside it."""
+"""The share of the best passage's match that another passage needs to be quoted too."""
 _FENCE = re.compile(r"^ {0,3}```+[ \t]*(\w*).*$", re.MULTILINE)
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _LINK = re.compile(r"!?\[([^\]\n]*)\](?:\([^)\n]*(?:\)|\Z)|\[[^\]\n]*\])")
 _ITEM = re.compile(r"^\s*(?:[-*+]|\d{1,3}[.)])\s+")
 _SENTENCE_END = re.compile(r"(?<=[.!?])[”\"')\]]*\s+(?=[\"“(`*\[]*[A-ZÄÖÜ0-9])")
 _ENDED = re.compile(r"[.!?][”\"')\]*`]*\Z")
-"""End of a sentence that can stand alone; one that ends with a colon needs what follows."""
+"""The end of a sentence that can stand alone. A sentence that ends with a colon needs the next one."""
 _DEFINITION = re.compile(
     r"[\W_]*(?:(?:an?|the|ein|eine|der|die|das) )?(?P<term>[\w`*-]+(?: [\w`*-]+){0,3}?)"
     r"\W* ?(?:is|are|means|ist|sind|:)\s",
@@ -30,7 +30,7 @@ _DEFINITION = re.compile(
 )
 _CODE = re.compile(r"[{}]|\$\(|/dev/null|\s--?\w+ ['\"]|[=|&]{2}|</|\w\(\)\s*[:{]")
 _ASKED = re.compile(r"[\"“][^\"“”]{0,200}\?[\"”]")
-"""A question that a sentence quotes: it shows a possible question, and not the answer."""
+"""A question in quotation marks. A sentence with one gives an example of a question, not an answer."""
 _ASKS_WHAT = re.compile(
     r"^(?:(?:and|so|please)\W+)*(?:what(?:'s| is| are)|was (?:ist|sind)|who(?:'s| is))\b", re.IGNORECASE
 )
@@ -42,6 +42,7 @@ class _Piece:
 
     text: str
     is_whole: bool
+    """Whether neither end is cut off."""
     is_row: bool = False
 
 
@@ -58,7 +59,7 @@ def quotes(recalled: Sequence[Any], question: str) -> list[dict[str, Any]]:
         if best is not None and match >= CLEAR:
             gain = DEFINITION if _ASKS_WHAT.match(question) and _defines(best.text, words) else 0.0
             matches.append((match + share(words, best.text) + gain, best, {**passage, "quote": quote}))
-    matches.sort(key=lambda entry: -entry[0])  # of equal ones the one that was ranked higher stays first
+    matches.sort(key=lambda entry: -entry[0])  # equal matches keep the order of recall
     prose = max((match for match, best, _ in matches if not best.is_row), default=0.0)
     if any(best.is_whole for _, best, _ in matches):
         matches = [entry for entry in matches if entry[1].is_whole]
@@ -71,7 +72,7 @@ def quotes(recalled: Sequence[Any], question: str) -> list[dict[str, Any]]:
 
 
 def _defines(sentence: str, words: Sequence[str]) -> bool:
-    """Return whether a sentence begins with what is asked for, and says what it is."""
+    """Return whether a sentence has the form "X is ...", where X has all of the words."""
     match = _DEFINITION.match(sentence)
     return match is not None and share(words, match["term"]) == 1
 
@@ -90,7 +91,7 @@ def _without_headings(text: str, headings: Sequence[str]) -> str:
 
 
 def _quote(text: str, words: Sequence[str]) -> tuple[_Piece | None, str]:
-    """Return the sentence with most of the words, and the same with the one that follows, if there is room."""
+    """Return the sentence with most of the words, and its quote, which includes the next sentence if it fits."""
     pieces = list(_pieces(text))
     usable = [
         piece
@@ -102,7 +103,7 @@ def _quote(text: str, words: Sequence[str]) -> tuple[_Piece | None, str]:
     usable = [piece for piece in usable if piece.is_whole] or usable
     if not usable:
         return None, ""
-    # The first of equal ones; a row only if no sentence has as many words.
+    # The first of equal sentences; a row only if no sentence has as many words.
     best = max(usable, key=lambda piece: (share(words, piece.text), _defines(piece.text, words), not piece.is_row))
     quote = best.text if len(best.text) <= MAX_CHARS else f"{best.text[:MAX_CHARS].rsplit(' ', 1)[0]} …"
     for piece in pieces[pieces.index(best) + 1 :][:1]:
@@ -126,7 +127,7 @@ def _pieces(text: str) -> Iterator[_Piece]:
 
 
 def _prose(text: str) -> str:
-    """Without code blocks, comments, and the addresses of links."""
+    """Return a text without code blocks, comments, and the addresses of links."""
     text = _COMMENT.sub(" ", text)
     parts: list[str] = []
     position, is_inside = 0, False
@@ -134,7 +135,7 @@ def _prose(text: str) -> str:
         if not is_inside:
             parts.append(text[position : fence.start()])
         if position == 0 and not fence[1] and len(_FENCE.findall(text)) % 2:
-            parts = []  # it closes a block that begins before the passage
+            parts = []  # this fence closes a block that begins before the passage
         else:
             is_inside = not is_inside
         position = fence.end()
@@ -144,7 +145,7 @@ def _prose(text: str) -> str:
 
 
 def _paragraphs(text: str) -> Iterator[tuple[str, bool]]:
-    """Wrapped lines joined; items of lists and rows of tables (true) on their own, headings left out."""
+    """Yield paragraphs, items of lists and rows of tables, and whether each is a row. Headings are left out."""
     joined: list[str] = []
     header: list[str] = []
     for line in [*text.splitlines(), ""]:

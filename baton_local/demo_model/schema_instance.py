@@ -15,7 +15,7 @@ from baton_local.demo_model.wire import ChatRequest
 Schema = Mapping[str, Any]
 
 MAX_DEPTH = 40
-"""Levels of a value. A schema that requires itself has no value, and is left at that."""
+"""The deepest level of a value. A schema that requires itself has no finite value, so it ends there with null."""
 MAX_ITEMS = 100
 FORMATS = {
     "date": "2026-01-01",
@@ -29,7 +29,7 @@ WORD = "demo"
 
 
 def instance_of(schema: Any, root: Schema | None = None, depth: int = 0) -> Any:
-    """Return a value with what the schema requires, and nothing else. What it makes of patterns may not fit them."""
+    """Return a value with the fields that the schema requires, and no others. Strings may not fit a ``pattern``."""
     if not isinstance(schema, Mapping) or depth > MAX_DEPTH:
         return None
     root = schema if root is None else root
@@ -43,7 +43,7 @@ def instance_of(schema: Any, root: Schema | None = None, depth: int = 0) -> Any:
     for keyword in ("anyOf", "oneOf"):
         if schema.get(keyword):
             rest = {name: value for name, value in schema.items() if name != keyword}
-            return instance_of(_joined(rest, schema[keyword][0]), root, depth + 1)
+            return instance_of(_merge(rest, schema[keyword][0]), root, depth + 1)
     kind = schema.get("type", "object" if "properties" in schema else "string")
     match kind if isinstance(kind, str) else kind[0]:
         case "object":
@@ -51,9 +51,9 @@ def instance_of(schema: Any, root: Schema | None = None, depth: int = 0) -> Any:
             return {name: instance_of(properties.get(name, {}), root, depth + 1) for name in schema.get("required", ())}
         case "array":
             count = min(schema.get("minItems", 0), MAX_ITEMS)
-            places = [*schema.get("prefixItems", ())[:count]]
-            places += [schema.get("items", {})] * (count - len(places))
-            return [instance_of(item, root, depth + 1) for item in places]
+            items = [*schema.get("prefixItems", ())[:count]]
+            items += [schema.get("items", {})] * (count - len(items))
+            return [instance_of(item, root, depth + 1) for item in items]
         case "string":
             return _text(schema)
         case "integer" | "number" as number:
@@ -64,27 +64,27 @@ def instance_of(schema: Any, root: Schema | None = None, depth: int = 0) -> Any:
 
 
 def _resolve(schema: Schema, root: Schema, depth: int) -> Schema:
-    """Return the schema with what its references and ``allOf`` say."""
+    """Return the schema with the keywords of its references and of ``allOf`` merged in."""
     reference = schema.get("$ref")
     if isinstance(reference, str) and depth <= MAX_DEPTH:
         target = root if reference == "#" else root.get("$defs", {}).get(reference.rpartition("/")[2], {})
         rest = {name: value for name, value in schema.items() if name != "$ref"}
-        return _resolve(_joined(target, rest), root, depth + 1)
+        return _resolve(_merge(target, rest), root, depth + 1)
     for part in schema.get("allOf", ()):
         rest = {name: value for name, value in schema.items() if name != "allOf"}
-        schema = _joined(rest, _resolve(part, root, depth + 1))
+        schema = _merge(rest, _resolve(part, root, depth + 1))
     return schema
 
 
-def _joined(one: Schema, other: Any) -> Schema:
+def _merge(one: Schema, other: Any) -> Schema:
     if not isinstance(other, Mapping):
         return one
-    joined = {**one, **other}
+    merged = {**one, **other}
     if "properties" in one and "properties" in other:
-        joined["properties"] = {**one["properties"], **other["properties"]}
+        merged["properties"] = {**one["properties"], **other["properties"]}
     if "required" in one and "required" in other:
-        joined["required"] = [*dict.fromkeys((*one["required"], *other["required"]))]
-    return joined
+        merged["required"] = [*dict.fromkeys((*one["required"], *other["required"]))]
+    return merged
 
 
 def _text(schema: Schema) -> str:
@@ -115,10 +115,10 @@ def _number(schema: Schema, *, is_whole: bool) -> float | int:
 
 
 def structured(reply: Reply, request: ChatRequest) -> Reply:
-    """Return the reply in the form that the request asks for.
+    """Return the reply in the format that the request asks for.
 
-    Where the script says JSON, it stays as it is, even if it does not fit. Anything else becomes the smallest value
-    that is valid against the schema. Replies with calls, and what Baton wants for itself, are left to the script.
+    A reply that is a JSON object stays unchanged, even if it is not valid against the schema. Any other text becomes
+    the smallest valid value. Replies with calls and replies to Baton's own tasks stay unchanged.
     """
     schema = request.answer_schema
     if schema is None or reply.calls or (request.metadata or {}).get("task") or json_object(reply.text) is not None:

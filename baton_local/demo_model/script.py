@@ -46,19 +46,19 @@ class Rule(BaseModel):
     says: str | None = None
     """A regular expression that is found in the user's message. Its named groups are variables of the templates."""
     earlier: str | None = None
-    """One that is found in an earlier message of the user; the newest counts."""
+    """A regular expression that is found in an earlier message of the user; the newest match counts."""
     after: Names = ()
-    """Tools, one of which has just answered; ``ask_*`` stands for all whose names begin so."""
+    """Tools, one of which has just answered. ``ask_*`` stands for all names that begin with ``ask_``."""
     result: str | None = None
-    """A regular expression that is found in what was just answered."""
+    """A regular expression that is found in a result that a tool has just returned."""
     if_: str | None = Field(default=None, alias="if")
     """Any other condition, as an expression."""
     say: str | None = None
     """The text of the answer, as a template."""
     call: dict[str, dict[str, Any] | str] = Field(default_factory=dict)
-    """Tools that are called at once, with templates of their arguments; those that are not offered are left out."""
+    """Tools to call in parallel, with templates of their arguments. Tools that are not offered are left out."""
     next: str | None = None
-    """The scene in which it continues, with the same variables."""
+    """The scene that continues the answer, with the same variables."""
 
 
 class _Document(BaseModel):
@@ -78,7 +78,7 @@ class CompiledRule:
     """``file:line: field``."""
     says: re.Pattern[str] | None = None
     earlier: Render | None = None
-    """The pattern: it may use what ``says`` has found."""
+    """The template of the pattern, which may use the groups of ``says``."""
     result: re.Pattern[str] | None = None
     condition: Render | None = None
     say: Render | None = None
@@ -101,27 +101,27 @@ class Script:
         except YamlFileError as error:
             raise ScriptError(str(error)) from None
         try:
-            read = _Document.model_validate(document.values)
+            parsed = _Document.model_validate(document.values)
         except ValidationError as error:
             problems = [document.problem(detail["loc"], in_plain_words(detail)) for detail in error.errors()]
             raise ScriptError("\n".join(problems)) from None
-        compiler = _Compiler(document, read)
-        scenes = {name: compiler.scene(name, rules) for name, rules in read.scenes.items()}
+        compiler = _Compiler(document, parsed)
+        scenes = {name: compiler.scene(name, rules) for name, rules in parsed.scenes.items()}
         problems = [*compiler.problems, *compiler.problems_of_scenes()]
         if problems:
             raise ScriptError("\n".join(problems))
-        return cls(scenes, read.values)
+        return cls(scenes, parsed.values)
 
 
 class _Compiler:
-    """A compiler of rules, which notes what is wrong with them."""
+    """A compiler of rules that collects their problems."""
 
     def __init__(self, document: YamlDocument, read: _Document) -> None:
         self.problems: list[str] = []
         self._document = document
         self._read = read
         self._names = VARIABLES | read.values.keys()
-        # What one scene's patterns have found may be used by the scenes that come next.
+        # The groups of one scene's patterns are variables of the scenes that follow.
         patterns = [value for value in read.values.values() if isinstance(value, str)]
         for rules in read.scenes.values():
             patterns += [
@@ -133,7 +133,7 @@ class _Compiler:
         return [self._rule(["scenes", name, number], rule) for number, rule in enumerate(rules)]
 
     def problems_of_scenes(self) -> Iterator[str]:
-        """Return the problems of scenes: missing ones, and endless loops."""
+        """Yield the problems of scenes: missing scenes, and endless loops."""
         scenes = self._read.scenes
         if MESSAGE not in scenes:
             yield self._document.problem(["scenes"], f"there is no scene {MESSAGE!r}, where every turn begins")
@@ -183,14 +183,14 @@ class _Compiler:
             return None
 
     def _template(self, path: Place, source: str) -> Render:
-        self._check(path, source)
-        return self._made(path, text, source)
+        self._check_variables(path, source)
+        return self._compile(path, text, source)
 
     def _condition(self, path: Place, source: str) -> Render:
-        self._check(path, f"{{{{ {source} }}}}")
-        return self._made(path, condition, source)
+        self._check_variables(path, f"{{{{ {source} }}}}")
+        return self._compile(path, condition, source)
 
-    def _made(self, path: Place, make: Any, source: str) -> Render:
+    def _compile(self, path: Place, make: Any, source: str) -> Render:
         try:
             render: Render = make(source)
             return render
@@ -198,7 +198,7 @@ class _Compiler:
             self.problems.append(self._document.problem(path, str(problem)))
             return lambda variables: None
 
-    def _check(self, path: Place, source: str) -> None:
+    def _check_variables(self, path: Place, source: str) -> None:
         try:
             unknown = variables_in(source) - self._names
         except TemplateProblem:
@@ -210,8 +210,8 @@ class _Compiler:
         """Return the templates in nested lists and mappings."""
         match source:
             case str():
-                self._check(path, source)
-                return self._made(path, value, source)
+                self._check_variables(path, source)
+                return self._compile(path, value, source)
             case dict():
                 fields = {name: self._arguments([*path, name], field) for name, field in source.items()}
                 return lambda variables: {name: field(variables) for name, field in fields.items()}

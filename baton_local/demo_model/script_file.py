@@ -12,7 +12,7 @@ logger = logging.getLogger("baton_local.demo_model")
 
 
 class ScriptFile:
-    """A script whose file is read again after an edit. An edit that cannot be used changes nothing."""
+    """A script whose file is read again after an edit. An edit with mistakes leaves the previous script in use."""
 
     def __init__(self, path: Path) -> None:
         """Raises ``ScriptError`` if the script cannot be used."""
@@ -21,7 +21,7 @@ class ScriptFile:
         self._engine = Engine(Script.read(path))
 
     def engine(self) -> Engine:
-        """Return the engine of the newest script that can be used. The reason against a newer one is logged once."""
+        """Return the engine of the newest script without mistakes. The mistakes of a newer edit are logged once."""
         state = self._state()
         if state != self._seen:
             self._seen = state
@@ -29,7 +29,7 @@ class ScriptFile:
                 self._engine = Engine(Script.read(self._path))
                 print(f"Reloaded: {self._path.name}", flush=True)
             except ScriptError as problem:
-                logger.warning("The demo model goes on with the script from before: %s", problem)
+                logger.warning("The demo model keeps the previous script: %s", problem)
         return self._engine
 
     def _state(self) -> tuple[int, int] | None:

@@ -38,7 +38,7 @@ class SentenceEmbedder:
         seconds: float | None = None,
         tenant_id: str | None = None,
     ) -> Sequence[Vector]:
-        """See ``Embedder``. This model knows no purposes."""
+        """See ``Embedder``. The model encodes texts of all purposes alike."""
         if not texts:
             return []
         size = sum(map(len, texts))

@@ -33,26 +33,26 @@ logger = logging.getLogger("baton_local")
 NAME = "all-MiniLM-L6-v2"
 DIMENSIONS = 384
 SCHEME = "encoder:///"
-"""The begin of the URLs by which functions in the local cloud's process name the encoder."""
+"""The beginning of the URLs by which functions in the local cloud's process refer to the encoder."""
 MAX_TOKENS = 256
 """The longest text that the model was trained with. Longer ones are cut."""
 BATCH_TOKENS = 256
-"""Tokens that are encoded together, with those that fill shorter texts up to the longest: a tenth of a second."""
+"""The tokens of a batch, with the padding of shorter texts. Encoding a batch takes a tenth of a second."""
 PARALLEL_BATCHES = os.cpu_count() or 1
 FEW_TOKENS = 512
-"""A request of at most so many, such as a question, does not wait for the batches of others."""
+"""A request of at most this many tokens, such as a question, does not wait for the batches of large requests."""
 FEW_CHARACTERS = 4_000
-"""Texts of at most so many are divided into tokens without a thread, which would cost more than that."""
+"""Texts of at most this many characters are tokenized without a thread, which would cost more than the work."""
 NICENESS = 10
-"""The priority of the threads of large requests, as of ``nice``: what users wait for comes first (Linux only)."""
+"""The ``nice`` value of the threads of large requests, so that users wait less for small ones (Linux only)."""
 KEPT = 8_192
-"""Vectors that are kept, those that were used last: long texts are often equal up to where they are cut, and a client
-that has given up asks for the same ones again."""
+"""The number of last used vectors that are kept. Long texts are often equal up to the length at which they are cut, and
+a client that has given up sends the same texts again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """The vectors of texts, one a row, and what they cost."""
+    """The vectors of texts, one a row, and the number of the texts' tokens."""
 
     vectors: Array
     tokens: int
@@ -80,17 +80,17 @@ class SentenceEncoder:
         import numpy as np
 
         is_short = "_tokenizer" in vars(self) and sum(map(len, texts)) <= FEW_CHARACTERS
-        rows = self._tokens(texts) if is_short else await asyncio.to_thread(self._tokens, texts)
-        names = [array("I", row).tobytes() for row in rows]
+        rows = self._tokenize(texts) if is_short else await asyncio.to_thread(self._tokenize, texts)
+        keys = [array("I", row).tobytes() for row in rows]
         with self._keeping:
-            vectors_by_row = {name: self._kept[name] for name in names if name in self._kept}
-        missing = {name: row for name, row in zip(names, rows, strict=True) if name not in vectors_by_row}
+            vectors_by_row = {key: self._kept[key] for key in keys if key in self._kept}
+        missing = {key: row for key, row in zip(keys, rows, strict=True) if key not in vectors_by_row}
         if missing:
             encoded = dict(zip(missing, await self._encode_all(list(missing.values())), strict=True))
             with self._keeping:
                 self._kept.update(encoded)
             vectors_by_row |= encoded
-        vectors = np.array([vectors_by_row[name] for name in names], dtype=np.float32).reshape(len(rows), DIMENSIONS)
+        vectors = np.array([vectors_by_row[key] for key in keys], dtype=np.float32).reshape(len(rows), DIMENSIONS)
         return Encoded(vectors, sum(map(len, rows)))
 
     async def _encode_all(self, rows: Sequence[Sequence[int]]) -> list[Array]:
@@ -100,10 +100,10 @@ class SentenceEncoder:
 
         async def fill(batch: Sequence[int]) -> None:
             encoded = await loop.run_in_executor(threads, self._encode, [rows[index] for index in batch])
-            # Copied, or a kept one would keep its batch.
+            # A kept vector that is not a copy would keep its whole batch in memory.
             vectors.update((index, vector.copy()) for index, vector in zip(batch, encoded, strict=True))
 
-        # Only so many wait for their turn at a time, or a later request would wait for all of them.
+        # A later request would wait for all batches if they were submitted at once.
         async with asyncio.TaskGroup() as group:
             slots = asyncio.Semaphore(PARALLEL_BATCHES)
             for batch in _batches(rows):
@@ -111,7 +111,7 @@ class SentenceEncoder:
                 group.create_task(fill(batch)).add_done_callback(lambda _: slots.release())
         return [vectors[index] for index in range(len(rows))]
 
-    def _tokens(self, texts: Sequence[str]) -> list[list[int]]:
+    def _tokenize(self, texts: Sequence[str]) -> list[list[int]]:
         with self._loading:
             tokenizer = self._tokenizer
         return [encoded.ids for encoded in tokenizer.encode_batch(list(texts))]
@@ -152,13 +152,13 @@ def shared_encoder(cache_dir: Path) -> SentenceEncoder:
 
 
 def _lower_priority() -> None:
-    """Let this thread compute when no other wants to. Elsewhere than on Linux, priorities are those of processes."""
+    """Lower the priority of the calling thread. Only Linux has a priority for each thread."""
     if sys.platform == "linux":
         os.setpriority(os.PRIO_PROCESS, get_native_id(), NICENESS)
 
 
 def _batches(rows: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Return the places of rows as batches of up to ``BATCH_TOKENS`` tokens. Rows of similar length share one."""
+    """Return the indices of rows in batches of up to ``BATCH_TOKENS`` tokens. Rows of similar length share a batch."""
     batches: list[list[int]] = []
     longest = 0
     for index in sorted(range(len(rows)), key=lambda index: -len(rows[index])):

@@ -22,7 +22,7 @@ class SentenceNetwork:
     """The network over weights that are named as in the model's file. Calls may come from several threads."""
 
     def __init__(self, weights: Mapping[str, Array], *, layers: int, graph: bytes | None = None) -> None:
-        """``graph`` is the network's of another size than ``GRAPH``."""
+        """``graph`` replaces ``GRAPH`` for a network of another size."""
         import onnxruntime
 
         self._words = weights["embeddings.word_embeddings.weight"]
@@ -61,15 +61,15 @@ class SentenceNetwork:
 
 
 def _return_memory() -> None:
-    """Give what is free back to the system: the runtime has copied the weights (glibc keeps such blocks otherwise)."""
+    """Return freed memory to the system. The runtime has copied the weights, and glibc keeps their freed blocks."""
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def mapped_weights(path: Path) -> dict[str, Array]:
-    """Return the weights of a file of safetensors, read from the file when they are used.
+    """Return the weights of a safetensors file by their names. They are read from the file when they are used.
 
-    The vectors of words are half of the model, of which texts use a small part. See the format's description:
+    The word vectors are half of the model, and texts use few of them. See the format's description:
     https://huggingface.co/docs/safetensors/index#format
     """
     whole = np.memmap(path, mode="r", dtype=np.uint8)
@@ -86,7 +86,7 @@ def mapped_weights(path: Path) -> dict[str, Array]:
 
 
 def _graph_weights(weights: Mapping[str, Array], layers: int) -> dict[str, Array]:
-    """Return the weights by their names in the graph, inputs by outputs. Queries, keys and values have one matrix."""
+    """Return the weights by their names in the graph. Matrices are inputs by outputs; attention's three are joined."""
 
     def linear(*names: str) -> tuple[Array, Array]:
         weight = np.concatenate([weights[f"{name}.weight"] for name in names])

@@ -35,7 +35,7 @@ class Situation:
     tools: Mapping[str, Json]
     """The JSON Schemas of the tools that may be called, by name."""
     variables: Mapping[str, Any]
-    """All of it under the names that a script's templates use."""
+    """The whole request, under the names that a script's templates use."""
 
     @classmethod
     def of(cls, request: ChatRequest) -> Situation:
@@ -82,7 +82,7 @@ class Situation:
         return self.results[len(self.results) - self.batch :]
 
     def was_called(self, tool: str, arguments: Json) -> bool:
-        """Whether this call was made since the user spoke."""
+        """Return whether this call was made since the user's last message."""
         return any(result["tool"] == tool and result["arguments"] == arguments for result in self.results)
 
 
@@ -95,13 +95,13 @@ def text_of(message: ChatMessage) -> str:
 
 
 _CONTEXT = re.compile(r"<quoted-context>\n.*?\n</quoted-context>\s*", re.DOTALL)
-"""Baton's quotations of others in messages of the user. It makes sure that users cannot write these tags."""
+"""Baton's quotations of others in messages of the user. Baton makes sure that users cannot write these tags."""
 
 _QUOTED = re.compile(r"<quoted-context>\n(.*?)\n</quoted-context>", re.DOTALL)
 
 
 def _of_people(messages: Sequence[ChatMessage], template: str) -> list[Json]:
-    """Return the words of people of desks that Baton quotes in this form, as ``name`` and ``text``, oldest first."""
+    """Return what people at desks said, quoted in the form of ``template``: ``name`` and ``text``, oldest first."""
     parts = {"person": r'(?P<name>[^"\n]+)', "text": r'(?P<text>"[^\n]*")', "note": r'(?P<text>"[^\n]*")'}
     pattern = re.escape(template)
     for name, part in parts.items():
@@ -114,7 +114,7 @@ def _of_people(messages: Sequence[ChatMessage], template: str) -> list[Json]:
 
 
 def _is_context(message: ChatMessage) -> bool:
-    """True if a message holds nothing but Baton's quotations of others."""
+    """Return whether a message holds nothing but Baton's quotations of others."""
     content = message.content
     return message.role == "user" and isinstance(content, str) and bool(content) and not _CONTEXT.sub("", content)
 
@@ -131,7 +131,7 @@ def _as_said(message: ChatMessage) -> ChatMessage:
 
 
 def _since_the_user(messages: Sequence[ChatMessage]) -> str:
-    """Return the answers to the user since the last of their messages among these."""
+    """Return the assistant's texts after the last message of the user."""
     last = max((i for i, message in enumerate(messages) if message.role == "user"), default=-1)
     return "\n\n".join(
         text_of(message) for message in messages[last + 1 :] if message.role == "assistant" and message.content
@@ -155,7 +155,7 @@ def _results(messages: Sequence[ChatMessage]) -> list[Json]:
 
 
 def _nested(metadata: Mapping[str, str]) -> Json:
-    """Metadata such as ``workflow.state``, as dictionaries in dictionaries; texts that are JSON as what they hold."""
+    """Return metadata such as ``workflow.state`` as nested dictionaries, with texts of JSON parsed."""
     nested: Json = {}
     for name, text in metadata.items():
         *parents, leaf = name.split(".")
@@ -165,7 +165,9 @@ def _nested(metadata: Mapping[str, str]) -> Json:
                 branch[parent] = {}
             branch = branch[parent]
         value = _parse_json(text)
-        if value is not None or not text.startswith(("{", "[")):  # else it was cut, and is not known
+        if value is not None or not text.startswith(
+            ("{", "[")
+        ):  # otherwise it is JSON that was cut off, so its value is unknown
             branch[leaf] = text if value is None else value
     return nested
 
@@ -176,8 +178,8 @@ def _fields(metadata: Any) -> Json:
 
 def _in_order(numbered: Json) -> list[Json]:
     """Return the list in metadata such as ``recalled.1`` and ``recalled.2``."""
-    places = sorted(int(name) for name in numbered if name.isdecimal())
-    return [item for item in (numbered[str(number)] for number in places if str(number) in numbered) if _fields(item)]
+    numbers = sorted(int(name) for name in numbered if name.isdecimal())
+    return [item for item in (numbered[str(number)] for number in numbers if str(number) in numbered) if _fields(item)]
 
 
 def _parse_json(text: str) -> Any:
@@ -189,7 +191,7 @@ def _parse_json(text: str) -> Any:
 
 
 _INLINED = re.compile(r'<document name="([^"\n]*)" type="([^"\n]*)" bytes="(\d+)">\s*([^\n]{0,200})')
-"""A document that is given as text, and how it begins."""
+"""A document that is given as text, and its first line."""
 
 
 def _attachments(message: ChatMessage) -> list[Json]:
@@ -222,7 +224,7 @@ def _attachment(part: Mapping[str, Any]) -> Json | None:
 
 
 def _data_url(url: str) -> tuple[str | None, int | None]:
-    """Return the type of a data URL's content, and its size in bytes."""
+    """Return the media type of a data URL's content, and its size in bytes; None for what is unknown."""
     head, comma, data = url.partition(",")
     if not comma or not head.startswith("data:"):
         return None, None

@@ -1,6 +1,6 @@
 """Statements of users about themselves: the clauses of a message that begin with "I" or "my".
 
-A few patterns have to do. A statement that they miss is quoted with its sentence, or not at all.
+A few patterns suffice. A statement that they miss is quoted with its whole sentence, or not at all.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 MAX_CHARS = 600
-"""Characters of a message that is read for statements."""
+"""The characters of a message that are read for statements."""
 _SENTENCE_END = re.compile(r"(?<=[!?…])\s+|(?<=\.)\s+(?=[A-ZÄÖÜ\"“]|(?:i|we|my|our|he|she|it|they)\b)|\n+|\s*;\s*")
 _CLAUSE_END = re.compile(r"(?:,? (?:and|but)(?: also| now)*|,) (?=(?:I|we|my|our)\b)", re.IGNORECASE)
 _LEAD = re.compile(
@@ -27,14 +27,14 @@ _TELLING = re.compile(
     r"(?!(?:that|this|it|here|there)\b)[^,?]{2,60} (?:is|are) (?:my|our) \w",
     re.IGNORECASE,
 )
-_HELPERS = (
+_AUXILIARIES = (
     r"(?:'d|'ll|'m|'re)?"
     r"(?: \w+ly| also| just| am| are| do| would| will| can| could| should| must| not| don't| can't)*"
 )
 _CHAT = re.compile(
-    rf"^(?:I|we){_HELPERS} (?:want|need|wish|wonder|think|guess|hope|mean|know|understand|see|agree|try|look|ask|say|"
-    r"said|tell|told|thank|believe|suppose|remember|forget|forgot|feel|find|stop|like to|sorry|sure|fine|good|well|ok|"
-    r"okay|done|ready|back|here|lost|hungry|tired|bored|happy|glad|sad|curious|confused|wrong|right|stuck|trying|"
+    rf"^(?:I|we){_AUXILIARIES} (?:want|need|wish|wonder|think|guess|hope|mean|know|understand|see|agree|try|look|ask|"
+    r"say|said|tell|told|thank|believe|suppose|remember|forget|forgot|feel|find|stop|like to|sorry|sure|fine|good|well|"
+    r"ok|okay|done|ready|back|here|lost|hungry|tired|bored|happy|glad|sad|curious|confused|wrong|right|stuck|trying|"
     r"looking|wondering|asking)\b|^(?:I|we) \w+ (?:it|this|that|them|so|too)\b|\byou(?:r|rs)?\b|"
     r"[,:] (?:how|what|why|where|can|could)\b|"
     r"\b(?:an?|some|another) (?:\w+ )?(?:question|problem|issue|idea|request|doubt)s?\b",
@@ -56,7 +56,7 @@ _SECOND_PERSON = [
         (r"\bI(?:'m| am)\b", "you are"),
         (r"\bI was\b", "you were"),
         (r"\b(?:I|we)'(ve|ll|d|re)\b", r"you'\1"),
-        # At the end it may be the number of a queen.
+        # A last "I" may be a Roman numeral, as in "Elizabeth I".
         (r"\bI\b(?!\.?$)|\bwe\b", "you"),
         (r"\bmyself\b", "yourself"),
         (r"\b(?:mine|ours)\b", "yours"),
@@ -67,23 +67,23 @@ _SECOND_PERSON = [
 
 
 def statements(text: str) -> list[str]:
-    """Return the statements of a message about its author, and what they ask to be remembered."""
+    """Return the statements of a message about its author, and those that the author asks to remember."""
     return [clause for clause, is_statement in _clauses(text) if is_statement]
 
 
 def clauses(text: str) -> list[str]:
-    """Return everything that a message says, in clauses that can stand alone: "He is four" does not."""
+    """Return all clauses of a message, joined so that each can stand alone, which "He is four" cannot."""
     return [clause for clause, _ in _clauses(text)]
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences of a message without what leads to them, such as a greeting."""
+    """Return the sentences of a message without introductory words, such as a greeting."""
     parts = _SENTENCE_END.split(text.strip())
     return [sentence for part in parts if (sentence := _without_lead(part))]
 
 
 def is_statement(sentence: str, context: str) -> bool:
-    """Return whether a sentence is about its author, or goes on about somebody in ``context``: "Rex is four"."""
+    """Return whether a sentence is about its author, or about somebody in ``context``, as "Rex is four"."""
     if is_question(sentence) or _CHAT.search(sentence):
         return False
     name = _NAME.match(sentence)
@@ -97,14 +97,14 @@ def is_question(sentence: str) -> bool:
 
 
 def second_person(text: str) -> str:
-    """Return "My name is Ada" as "Your name is Ada"."""
+    """Return a text in the second person: "My name is Ada" becomes "Your name is Ada"."""
     for pattern, words in _SECOND_PERSON:
         text = pattern.sub(words, text)
     return text[:1].upper() + text[1:]
 
 
 def whole(clause: str) -> str:
-    """Return a clause as a sentence: with a capital, and a full stop unless it has another end."""
+    """Return a clause as a sentence, with a capital and a full stop, unless another mark ends it."""
     return f"{clause[:1].upper()}{clause[1:]}{'' if clause.endswith(('.', '!', '?', '…')) else '.'}"
 
 
@@ -114,7 +114,7 @@ def _clauses(text: str) -> Iterator[tuple[str, bool]]:
     for part in _SENTENCE_END.split(text.strip()):
         sentence = _without_lead(part)
         is_to_remember = _REQUEST_TO_REMEMBER.search(part[: len(part) - len(sentence)]) is not None
-        for words in _divided(sentence):
+        for words in _divide(sentence):
             if clause and _PRONOUN.match(words):
                 clause = f"{clause} {whole(words)}"
                 continue
@@ -127,8 +127,8 @@ def _clauses(text: str) -> Iterator[tuple[str, bool]]:
         yield clause, is_stated
 
 
-def _divided(sentence: str) -> Iterator[str]:
-    """Yield the clauses of a sentence. "My wife and I" is one."""
+def _divide(sentence: str) -> Iterator[str]:
+    """Yield the clauses of a sentence. "My wife and I" is not divided."""
     begin = 0
     for end in _CLAUSE_END.finditer(sentence):
         if not _BARE_NOUN.fullmatch(sentence[begin : end.start()]):
@@ -139,5 +139,5 @@ def _divided(sentence: str) -> Iterator[str]:
 
 
 def _without_lead(sentence: str) -> str:
-    """Return a sentence without what comes before and behind what it says, such as a greeting."""
+    """Return a sentence without its introductory and closing words, such as a greeting."""
     return _AFTERTHOUGHT.sub("", _LEAD.sub("", sentence.strip(' "“”*-•>'), count=1))

@@ -1,4 +1,4 @@
-"""Answers from what users have said of themselves: the statements that are nearest to a question, quoted."""
+"""Answers from what users have said about themselves: the statements that are nearest to a question, quoted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Likeness = Callable[[str, Sequence[str]], Sequence[float] | None]
 NEAR = 0.36
 """The cosine similarity of MiniLM from which a sentence answers a question. Unrelated ones are below 0.3."""
 CLOSE = 0.85
-"""The share of the best sentence's similarity that others need to be quoted beside it."""
+"""The share of the best sentence's similarity that another sentence needs to be quoted too."""
 MAX_QUOTES = 3
 
 _OWN = re.compile(r"\b(?:I|me|my|mine|myself|we|us|our|ours)\b", re.IGNORECASE)
@@ -54,15 +54,15 @@ _SYNONYMS = [
         (r"^the user\b", "I"),
     )
 ]
-"""Words for names and homes in questions and statements that mean the same and are not similar."""
+"""Phrases about names and homes that mean the same, but whose vectors are not similar."""
 _SUBJECT = re.compile(r"(?:my|our) .+? (?:is|are|was|were)(?: called| named)?\b|I live in\b", re.IGNORECASE)
 _FACT = re.compile(r"^The user (?:said|told|wrote): [“\"](?P<words>.+)[”\"]\.?$", re.DOTALL)
 
 
 def acknowledgement(message: str, earlier: Sequence[str] = ()) -> str:
-    """Return a user's statements about themselves, in the second person; empty if they said something else as well.
+    """Return a user's statements about themselves, in the second person; empty if the message says anything else.
 
-    ``earlier`` has their messages of before, the newest first: they may say who "he" is.
+    ``earlier`` has the user's earlier messages, newest first, which may say who "he" is.
     """
     if len(message) > MAX_CHARS:
         return ""
@@ -76,7 +76,7 @@ def acknowledgement(message: str, earlier: Sequence[str] = ()) -> str:
 
 
 def facts_in(text: str) -> list[str]:
-    """Return the statements of a message, each as it can stand alone; the whole message if it is only one."""
+    """Return the clauses of a message, each of which can stand alone; the unchanged message if there is only one."""
     parts = clauses(text)
     return parts if len(parts) > 1 else [text]
 
@@ -87,9 +87,10 @@ def asks_everything(message: str) -> bool:
 
 
 def answer_from(earlier: Sequence[str], message: str, likeness: Likeness | None = None) -> str:
-    """Return the statements of ``earlier`` messages, the newest first, and of this one that answer its questions.
+    """Return the user's statements that answer the questions of a message; empty if none is near.
 
-    Of what the user has changed, the newest counts. Empty if no statement is near.
+    The statements are in ``earlier`` messages, newest first, and in the message itself. A newer statement replaces an
+    older one about the same.
     """
     stated = statements("\n".join(str(text)[:MAX_CHARS] for text in (*reversed(earlier), message)))
     if not asks_everything(message):
@@ -99,20 +100,20 @@ def answer_from(earlier: Sequence[str], message: str, likeness: Likeness | None 
 
 
 def recollections(recalled: Sequence[Any], message: str, likeness: Likeness | None = None) -> list[dict[str, Any]]:
-    """Return the recalled messages and facts of the user that answer a question, each with the ``quote`` that does.
+    """Return the recalled messages and facts of the user that answer a question, each with its ``quote``.
 
-    Of what the user has changed, the newest counts. A fact is as old as the message that says it; without one it is
-    the newest of its day, because it knows what has replaced the messages.
+    A newer statement replaces an older one about the same. A fact is as old as the message that states it. A fact
+    without a message counts as the newest of its day, because facts include later corrections.
     """
     quotes: dict[str, tuple[str, dict[str, Any]]] = {}
-    # Of equally old ones, the one that is ranked higher counts as later. A message replaces its fact.
+    # Of equally old items, the one ranked higher counts as later. A message replaces the fact that repeats it.
     items = [item for item in reversed(recalled) if isinstance(item, dict)]
     for item in sorted(items, key=lambda item: item.get("kind") == "message"):
         quotes |= {statement.casefold(): (statement, item | {"quote": quote}) for statement, quote in _quotes(item)}
     ordered = sorted(quotes.values(), key=lambda entry: _time(entry[1]))
     stated = [statement for statement, _ in ordered]
-    places = _newest(stated) if asks_everything(message) else _nearest(stated, message, likeness)
-    return [ordered[index][1] for index in places]
+    indices = _newest(stated) if asks_everything(message) else _nearest(stated, message, likeness)
+    return [ordered[index][1] for index in indices]
 
 
 def _time(item: dict[str, Any]) -> tuple[str, str]:
@@ -120,7 +121,7 @@ def _time(item: dict[str, Any]) -> tuple[str, str]:
 
 
 def _quotes(item: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the statements of a recalled item of the user, and how each is quoted."""
+    """Yield each statement of a recalled item, with its quote."""
     text = str(item.get("text", ""))
     if item.get("kind") == "message" and item.get("role") == "user":
         is_single = len(clauses(text[:MAX_CHARS])) < 2
@@ -132,19 +133,19 @@ def _quotes(item: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _nearest(stated: Sequence[str], message: str, likeness: Likeness | None) -> list[int]:
-    """Return the places of the statements that are nearest to each of a message's questions."""
-    places: list[int] = []
+    """Return the indices of the statements that are nearest to each of a message's questions."""
+    indices: list[int] = []
     for question in _questions(message):
         candidates = [index for index, statement in enumerate(stated) if _may_answer(statement, question)]
-        texts = [_plain(stated[index]) for index in candidates]
-        scores, least = (likeness(_plain(question), texts) if likeness and texts else None), NEAR
+        texts = [_normalize(stated[index]) for index in candidates]
+        scores, least = (likeness(_normalize(question), texts) if likeness and texts else None), NEAR
         if scores is None:
-            words = content_words(_plain(question))
+            words = content_words(_normalize(question))
             scores, least = [share(words, text) if words else 0.0 for text in texts], CLEAR
         least = max(least, CLOSE * max(scores, default=0.0))
         near = [index for index, score in zip(candidates, scores, strict=True) if score >= least]
-        places += [near[number] for number in _newest([stated[index] for index in near])][-MAX_QUOTES:]
-    return list(dict.fromkeys(places))
+        indices += [near[number] for number in _newest([stated[index] for index in near])][-MAX_QUOTES:]
+    return list(dict.fromkeys(indices))
 
 
 def _questions(message: str) -> Iterator[str]:
@@ -154,7 +155,7 @@ def _questions(message: str) -> Iterator[str]:
 
 
 def _may_answer(statement: str, question: str) -> bool:
-    """Return whether a statement is about what is asked: the user, or "Rex", whom they have mentioned."""
+    """Return whether a statement is about the subject of a question: the user, or somebody they mentioned."""
     if _OWN.search(question):
         return _HOW_TO.match(question) is None
     words = content_words(question)
@@ -162,8 +163,8 @@ def _may_answer(statement: str, question: str) -> bool:
 
 
 def _newest(stated: Sequence[str]) -> list[int]:
-    """Return the places of the statements that no later one replaces."""
-    newest = {_subject(_plain(statement)): index for index, statement in enumerate(stated)}
+    """Return the indices of the statements that no later one replaces."""
+    newest = {_subject(_normalize(statement)): index for index, statement in enumerate(stated)}
     return sorted(newest.values())
 
 
@@ -172,7 +173,7 @@ def _subject(statement: str) -> str:
     return (subject[0] if subject else statement).casefold()
 
 
-def _plain(text: str) -> str:
+def _normalize(text: str) -> str:
     for pattern, words in _SYNONYMS:
         text = pattern.sub(words, text)
     return text

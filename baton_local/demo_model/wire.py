@@ -135,5 +135,5 @@ class ChatRequest(BaseModel):
 
     @property
     def output_limit(self) -> int | None:
-        """The most tokens the answer may have."""
+        """The most tokens that the answer may have; None if unlimited."""
         return self.max_completion_tokens or self.max_tokens

@@ -1,4 +1,4 @@
-"""The words of questions and texts, compared without their endings and without those that say nothing."""
+"""The words of questions and texts, compared without their endings. Words such as "the" do not count."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 CLEAR = 0.6
-"""The share of a question's words that a text has if it says something about the question: both of two."""
+"""The least share of a question's words in a text that is about the question: both of two words, two of three."""
 SMALL_WORDS = frozenset(
     """
     a about after all also am an and any are as at be been before being best between but by can compare cons could
@@ -20,7 +20,7 @@ SMALL_WORDS = frozenset(
     welcher welches wem wen wenn wer wie wieso viel viele wird wir wo woher wohin wozu zu zum zur über
     """.split()  # noqa: SIM905
 )
-"""Words of English and German that say nothing about what is asked."""
+"""Words of English and German that say nothing about the subject of a question."""
 _ENDINGS = frozenset(["s", "es", "d", "ed", "ing", "n", "en", "e", "er", "r", "ly", "ment", "ung"])
 _IRREGULAR = [
     frozenset(forms.split())
@@ -31,29 +31,29 @@ _IRREGULAR = [
     take took taken; teach taught; think thought; colour color; favourite favorite
     """.replace("\n", ";").split(";")
 ]
-"""Common words whose forms share no beginning."""
+"""Common words with irregular forms."""
 
 
 def content_words(text: str) -> list[str]:
-    """Return the subject of a question: its words without the small ones, each once."""
+    """Return the words of a text without the small ones, each once."""
     words = re.findall(r"\w+(?:[-.]\w+)*", text.casefold())
     return list(dict.fromkeys(word for word in words if word not in SMALL_WORDS and len(word) > 1))
 
 
 def share(words: Sequence[str], text: str) -> float:
-    """Return the share of the words, at least one, that a text has in some form."""
+    """Return the share of ``words`` that a text has in some form, from 0 to 1. ``words`` must not be empty."""
     others = set(re.findall(r"\w+(?:[-.]\w+)*", text.casefold())) | set(re.findall(r"\w+", text.casefold()))
     return sum(any(_are_alike(word, other) for other in others) for word in words) / len(words)
 
 
 def mentions(text: object, question: str) -> bool:
-    """Return whether a text is about what is asked."""
+    """Return whether a text is about the subject of a question."""
     words = content_words(question)
     return bool(words) and share(words, str(text)) >= CLEAR
 
 
 def _are_alike(word: str, other: str) -> bool:
-    """Return whether two words are forms of one, as "refill" and "refilled", or "say" and "said"."""
+    """Return whether two words are forms of the same word, such as "refill" and "refilled", or "say" and "said"."""
     if any(word in forms and other in forms for forms in _IRREGULAR):
         return True
     shorter, longer = sorted((word, other), key=len)
