@@ -10,7 +10,7 @@ from pathlib import Path
 def assembled(name: str, cache_dir: Path, assemble: Callable[[Path], None]) -> Path:
     """Return the folder in ``cache_dir`` that ``assemble`` fills once for ``name``.
 
-    Several processes may ask at the same time: a lock lets one of them fill it. A folder is there whole or not at all.
+    Several processes may ask at the same time: a lock lets one of them fill it. An incomplete folder is never returned.
     """
     cache_dir = cache_dir.resolve()
     cache_dir.mkdir(parents=True, exist_ok=True)
@@ -27,7 +27,7 @@ def assembled(name: str, cache_dir: Path, assemble: Callable[[Path], None]) -> P
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Wait for the lock that the file ``path`` is, and hold it within the block."""
+    """Wait for the lock of the file ``path``, which is created if absent, and hold it within the block."""
     with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

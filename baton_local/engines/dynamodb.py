@@ -25,21 +25,21 @@ class DynamoDBLocal(SupervisedEngine):
         files = java.resolve(ARTIFACT, self._cache_dir, self._progress)
         starter = java.resolve(JETTY_XML, self._cache_dir, self._progress)
         natives = next(file.parent for file in files if file.name.startswith("libsqlite4java"))
-        where = ["baton.inMemory=true"]
+        storage = ["baton.inMemory=true"]
         if self._data_dir:
             self._data_dir.mkdir(parents=True, exist_ok=True)
-            where = ["baton.inMemory=false", f"baton.dbPath={self._data_dir.resolve()}"]
+            storage = ["baton.inMemory=false", f"baton.dbPath={self._data_dir.resolve()}"]
 
         def command(port: int) -> list[str]:
             return [
                 runtime,
                 "-Xmx512m",
-                "-Xms16m",  # otherwise a 64th of the machine's memory, most of which stays in use
+                "-Xms16m",  # Java's default is a 64th of the machine's memory, most of which stays in use
                 "-XX:+UseSerialGC",
                 "-XX:TieredStopAtLevel=1",
                 f"-Dsqlite4java.library.path={natives}",
                 *("-cp", java.class_path([*files, *starter]), MAIN_CLASS),
-                *(f"baton.port={port}", *where, str(CONFIGURATION)),
+                *(f"baton.port={port}", *storage, str(CONFIGURATION)),
             ]
 
         return self._run(NAME, command, _answers)

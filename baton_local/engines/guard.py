@@ -1,7 +1,7 @@
 """Run one command and make sure that it ends with the program that started it.
 
 Started as a script (standard library only): ``python guard.py COMMAND...``. It ends the command when its standard
-input closes, which happens however the asking program ends, also by SIGKILL. On Linux the kernel ends the command if
+input closes, which happens however the starting program ends, also by SIGKILL. On Linux the kernel ends the command if
 the guard itself is killed.
 """
 

@@ -1,7 +1,7 @@
 """Packages that the local cloud downloads when it needs them, in the versions and with the checksums of the lock file.
 
 They are large: Java, and the runtime of the sentence encoder with its weights. As requirements they would be in the
-environment of every project. The folder for downloads is one for all projects of a machine.
+environment of every project. All projects of a machine share the folder of downloads.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from baton_local.errors import EngineFailed
 from baton_local.root import ROOT
 
 ANY_PYTHON = "py3-none-"
-"""A part of the names of wheels that are the same for all versions of Python."""
+"""A part of the file names of wheels for all versions of Python."""
 
 
 def fetch(names: Sequence[str], cache_dir: Path, *, purpose: str, progress: Callable[[str], None]) -> Path:
-    """Return the folder with the packages, downloaded once, from which they can be imported from then on.
+    """Download the packages once and make them importable. Return their folder.
 
-    ``purpose`` is what they are to a developer. Raises ``EngineFailed`` when they cannot be downloaded.
+    ``purpose`` describes the packages to the developer. Raises ``EngineFailed`` when they cannot be downloaded.
     """
     locked = _locked()
     first = locked[names[0]]
-    of_python = (
+    python_tag = (
         "" if all(ANY_PYTHON in wheel["url"] for wheel in first["wheels"]) else f"-{sys.implementation.cache_tag}"
     )
 
@@ -40,9 +40,9 @@ def fetch(names: Sequence[str], cache_dir: Path, *, purpose: str, progress: Call
         progress(f"Downloading {purpose} from the package index (once for all projects) ...")
         _install([requirement(name) for name in names], folder, purpose)
 
-    folder = assembled(f"{names[0]}-{first['version']}{of_python}", cache_dir, download)
+    folder = assembled(f"{names[0]}-{first['version']}{python_tag}", cache_dir, download)
     if str(folder) not in sys.path:
-        sys.path.append(str(folder))  # the last: what the environment has comes before
+        sys.path.append(str(folder))  # last, so that packages of the environment take precedence
     return folder
 
 
@@ -73,7 +73,7 @@ def _installer() -> list[str]:
 def _install(lines: Sequence[str], folder: Path, purpose: str) -> None:
     requirements = folder / "requirements.txt"
     requirements.write_text("\n".join([*lines, ""]))
-    done = subprocess.run(
+    completed = subprocess.run(
         [
             *_installer(),
             *("--no-deps", "--require-hashes", "--only-binary", ":all:"),
@@ -83,8 +83,8 @@ def _install(lines: Sequence[str], folder: Path, purpose: str) -> None:
         text=True,
         check=False,
     )
-    if done.returncode != 0:
+    if completed.returncode != 0:
         raise EngineFailed(
-            f"The package index did not give {purpose}:\n{done.stderr.strip()}\n"
+            f"The package index did not give {purpose}:\n{completed.stderr.strip()}\n"
             "It is needed once and then kept; check the network connection and try again."
         )

@@ -47,7 +47,7 @@ def resolve(coordinate: str, cache_dir: Path, progress: Progress) -> list[Path]:
 
 
 def unpack(coordinate: str, folder: Path, progress: Progress) -> None:
-    """Unpack the zip file that the Maven artifact ``group:artifact:version`` is into ``folder``.
+    """Unpack the Maven artifact ``group:artifact:version``, a zip file, into ``folder``.
 
     Raises ``EngineFailed`` when it cannot be fetched.
     """
@@ -61,7 +61,7 @@ def unpack(coordinate: str, folder: Path, progress: Progress) -> None:
         with zipfile.ZipFile(archive) as opened:
             opened.extractall(folder)
     except Exception as problem:
-        raise _not_fetched(coordinate, problem) from problem
+        raise _make_fetch_error(coordinate, problem) from problem
 
 
 def class_path(files: list[Path]) -> str:
@@ -76,11 +76,11 @@ def _download(coordinate: str, cache_dir: Path) -> list[Path]:
     try:
         environment = jgo.build(coordinate, cache_dir=cache_dir)
     except Exception as problem:
-        raise _not_fetched(coordinate, problem) from problem
+        raise _make_fetch_error(coordinate, problem) from problem
     return sorted(file for folder in (environment.jars_dir, environment.modules_dir) for file in folder.glob("*"))
 
 
-def _not_fetched(coordinate: str, problem: Exception) -> EngineFailed:
+def _make_fetch_error(coordinate: str, problem: Exception) -> EngineFailed:
     return EngineFailed(
         f"Could not fetch {coordinate} from Maven Central: {problem}\n"
         "It is needed once and then kept; check the network connection and try again."
@@ -88,7 +88,7 @@ def _not_fetched(coordinate: str, problem: Exception) -> EngineFailed:
 
 
 def _read_index(index: Path) -> list[Path] | None:
-    """Return the files listed in ``index`` if every one of them is there."""
+    """Return the files listed in ``index``; None if there is no index, or a file is missing."""
     if not index.exists():
         return None
     files = [Path(name) for name in json.loads(index.read_text())]

@@ -20,13 +20,13 @@ class KeptObjects:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._lock = threading.Lock()
-        self._restoring = False
+        self._is_restoring = False
         folder.mkdir(parents=True, exist_ok=True)
 
     def restore(self, endpoint: str) -> None:
         """Put every kept object into the S3 at ``endpoint``, and create its buckets."""
         s3 = client("s3", endpoint)
-        self._restoring = True
+        self._is_restoring = True
         for file in sorted(self._folder.glob("*.object")):
             header, _, body = file.read_bytes().partition(b"\n")
             description = json.loads(header)
@@ -38,13 +38,13 @@ class KeptObjects:
                 ContentType=description["contentType"],
                 Metadata=description["metadata"],
             )
-        self._restoring = False
+        self._is_restoring = False
         s3.close()
 
     def follow(self, path: str, *, whole_bucket: bool) -> None:
         """Update the folder from moto's object at ``/bucket/key``, or from all objects of the bucket."""
         bucket, _, key = path.lstrip("/").partition("/")
-        if self._restoring or not bucket:
+        if self._is_restoring or not bucket:
             return
         with self._lock:
             if key and not whole_bucket:
@@ -58,7 +58,7 @@ class KeptObjects:
 
     def _follow_object(self, bucket: str, key: str) -> None:
         file = self._folder / f"{sha256(f'{bucket}/{key}'.encode()).hexdigest()}.object"
-        moto_object = _object_in_moto(bucket, key)
+        moto_object = _find_in_moto(bucket, key)
         if moto_object is None:
             file.unlink(missing_ok=True)
             return
@@ -77,8 +77,8 @@ class KeptObjects:
         Path(draft.name).replace(file)
 
 
-def _object_in_moto(bucket: str, key: str) -> Any | None:
-    """Return moto's own object, read in process: a request from inside a request would wait for a thread."""
+def _find_in_moto(bucket: str, key: str) -> Any | None:
+    """Return moto's own object, or None. A request to moto would deadlock, because this is called within a request."""
     from moto.s3.models import s3_backends
 
     for backends in s3_backends.values():

@@ -44,7 +44,7 @@ class MotoServer:
         self.announced: Callable[[str], None] | None = None
         """Called with every event that is put on a bus of EventBridge."""
         self.create_state_machines: Callable[[], None] = lambda: None
-        """Called before Step Functions is first used: moto takes more than a second to import it.
+        """Called before Step Functions is first used, because moto takes more than a second to import it.
 
         ``given_up`` is called with the ``LocalCloudError`` that it raises.
         """
@@ -56,7 +56,7 @@ class MotoServer:
 
         logging.getLogger("werkzeug").setLevel(logging.ERROR)
         dispatcher = DomainDispatcherApplication(create_backend_app)
-        # It would list moto's folder at every request.
+        # Without this cache, moto lists its own folder at every request.
         dispatcher.get_backend_for_host = lru_cache(256)(dispatcher.get_backend_for_host)  # type: ignore[method-assign]
         app: Wsgi = s3_serialized(_in_our_account(dispatcher))
         objects = KeptObjects(self._data_dir) if self._data_dir else None
@@ -98,7 +98,7 @@ class MotoServer:
         return wrapped
 
     def _announcing(self, app: Wsgi) -> Wsgi:
-        """Wrap ``app`` so that ``announced`` is called for events on EventBridge's buses, which nothing receives."""
+        """Wrap ``app`` so that ``announced`` is called for events on EventBridge's buses, which have no receivers."""
 
         def wrapped(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
             if environ.get("HTTP_X_AMZ_TARGET") == "AWSEvents.PutEvents" and self.announced is not None:
@@ -109,7 +109,7 @@ class MotoServer:
         return wrapped
 
     def _with_state_machines(self, app: Wsgi) -> Wsgi:
-        """Wrap ``app`` so that the state machines are there when Step Functions is first used."""
+        """Wrap ``app`` so that the state machines are created when Step Functions is first used."""
         creating = threading.Lock()
         created = False
 
@@ -119,7 +119,7 @@ class MotoServer:
             if service == "AWSStepFunctions" and operation != "CreateStateMachine":
                 with creating:
                     if not created:
-                        import_module("moto.stepfunctions.urls")  # moto itself would hold back all services meanwhile
+                        import_module("moto.stepfunctions.urls")  # moto's own import would block all services
                         created = True
                         try:
                             self.create_state_machines()
@@ -130,7 +130,7 @@ class MotoServer:
         return wrapped
 
     def stop(self) -> None:
-        """End it and, unless another one runs, delete its state. No error if it does not run."""
+        """End the server and, unless another one runs, delete its state. No error if it does not run."""
         if self._server and self._thread:
             from moto.core.model_instances import reset_model_data
             from moto.s3.models import s3_backends
@@ -184,7 +184,7 @@ def s3_serialized(app: Wsgi) -> Wsgi:
     lock = threading.Lock()
 
     def wrapped(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        if "HTTP_X_AMZ_TARGET" in environ:  # a service that is called by JSON, whose calls may take long
+        if "HTTP_X_AMZ_TARGET" in environ:  # another service, whose calls may take long
             return app(environ, start_response)
         if environ.get("CONTENT_LENGTH"):
             _read_body(environ)  # first, so that a slow client does not hold the lock

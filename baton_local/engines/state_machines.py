@@ -13,8 +13,9 @@ from typing import Any
 logger = logging.getLogger("baton_local.state_machines")
 
 AT_ONCE = 4
-"""Tasks that run at the same time, of all executions. Others wait, so that requests of users are answered meanwhile."""
+"""The most tasks of all executions that run at the same time. Others wait, so that users' requests are answered."""
 KEPT_DEFINITIONS = 16
+"""The number of parsed definitions that are cached."""
 
 Invoke = Callable[[str, Any], Any]
 """(function name, event) -> the function's result; raises the function's exceptions."""
@@ -40,16 +41,16 @@ def executed(invoke: Invoke) -> Iterator[Callable[[], None]]:
                 lambda_eval_utils._invoke_lambda_function = _invocation(tasks)
 
             call_with(invoke)
-            # Not restored, because an execution that waits for a retry must not call another Lambda.
+            # moto's own function is not restored, because an execution that waits for a retry must not call it.
             stack.callback(call_with, _refuse)
 
         yield load
 
 
 def keep_parsed_definitions() -> None:
-    """Let moto read each definition once. It reads the text again for every execution, most of whose work that is.
+    """Make moto parse each definition once, not for every execution, whose slowest part it is.
 
-    Executions can share what was read: they keep their state in an environment of each.
+    Executions can share the parsed definition, because each keeps its state in a separate environment.
     """
     from moto.stepfunctions.parser.asl.parse.asl_parser import AmazonStateLanguageParser
 
@@ -81,7 +82,7 @@ def _invocation(invoke: Invoke) -> Callable[..., dict[str, Any]]:
 
 
 def _name(function: str) -> str:
-    """Return the name in a function's ARN, with or without a version or alias behind it, or in a name."""
+    """Return the name of a function, given by its ARN, with or without a version or alias, or by its name."""
     match = re.search(r"function:([^:]+)", function)
     return match[1] if match else function
 

@@ -30,10 +30,10 @@ class Supervisor:
         restarted: Callable[[], None],
         given_up: Callable[[EngineFailed], None],
     ) -> None:
-        """``again`` starts the next child, ``restarted`` restores the state that the last one lost.
+        """``again`` starts the next child. ``restarted`` restores the state that the last child lost.
 
-        ``given_up`` hears when starting again does not help; what ``again`` raises as ``EngineFailed``, and botocore's
-        errors of ``restarted``, are failed starts.
+        ``given_up`` is called when the engine keeps ending. An ``EngineFailed`` of ``again`` and botocore's errors of
+        ``restarted`` count as failed starts.
         """
         self._child = child
         self._again = again
@@ -57,7 +57,7 @@ class Supervisor:
         while self._wait_for_end():
             failures = 1 if time.monotonic() - began > STEADY_SECONDS else failures + 1
             problem = EngineFailed(f"{name} ended:\n{self._child.log_tail()}")
-            self._child.stop()  # its guard and its log
+            self._child.stop()  # ends its guard and closes its log
             logger.error("%s\n%s is started again.", problem, name)
             while failures <= len(BACK_OFF_SECONDS) and not self._stopping.wait(BACK_OFF_SECONDS[failures - 1]):
                 try:
@@ -117,7 +117,7 @@ class SupervisedEngine:
         return f"http://127.0.0.1:{port}"
 
     def stop(self) -> None:
-        """End it. Harmless when it does not run."""
+        """End the engine. No error if it does not run."""
         if self._supervisor:
             self._supervisor.stop()
             self._supervisor = None

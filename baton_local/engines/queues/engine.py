@@ -33,16 +33,16 @@ class Queues:
         self._running = ExitStack()
 
     def start(self) -> str:
-        """Start it and return its endpoint URL. Raises ``EngineFailed`` when another local cloud has the folder."""
-        subscriber = claim(0)
-        endpoint = f"http://127.0.0.1:{subscriber.getsockname()[1]}"
+        """Start the queues and return their URL. Raises ``EngineFailed`` when another local cloud has the folder."""
+        listener = claim(0)
+        endpoint = f"http://127.0.0.1:{listener.getsockname()[1]}"
         with ExitStack() as starting:
-            starting.callback(subscriber.close)
+            starting.callback(listener.close)
             journal = Journal(self._data_dir / "queues.db") if self._data_dir else None
             if journal:
                 starting.callback(journal.close)
             service = SqsService(endpoint, journal)
-            server = Server(sqs_app(service), subscriber, name="queues")
+            server = Server(sqs_app(service), listener, name="queues")
             starting.callback(server.stop)
             server.start()
             starting.callback(server.call, service.release)
@@ -50,7 +50,7 @@ class Queues:
         return endpoint
 
     def stop(self) -> None:
-        """End it. Harmless when it does not run."""
+        """Stop the queues. No error if they do not run."""
         self._running.close()
 
 
@@ -79,7 +79,7 @@ def sqs_app(service: SqsService) -> Starlette:
 
 
 async def _unless_gone(request: Request, handling: Coroutine[Any, Any, Json]) -> Json:
-    """Return the answer, or stop and raise ``ClientDisconnect``: who waits for a message and leaves gets none."""
+    """Return the answer, or stop and raise ``ClientDisconnect`` if the client leaves, which then gets no message."""
     work = asyncio.ensure_future(handling)
     gone = asyncio.ensure_future(_gone(request))
     try:

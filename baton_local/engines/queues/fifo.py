@@ -1,8 +1,8 @@
-"""The rules of one FIFO queue, as the SQS developer guide has them; no I/O, and the time is given.
+"""The rules of one FIFO queue, as in the SQS developer guide. There is no I/O, and callers pass the time.
 
-A group is not served while one of its messages is in flight, messages of a group come in the order of their sending,
-and of several groups that wait the one that was served longest ago comes first. SQS promises no order of groups: here
-tenants, with which the product's groups begin, take turns, because all turns share one machine.
+A group is not served while one of its messages is in flight. The messages of a group are received in the order of
+sending. Of several waiting groups, the one served longest ago is next. SQS promises no order of groups. Here tenants
+take turns, because all their work shares one machine; the names of the product's groups begin with the tenant.
 """
 
 import itertools
@@ -17,13 +17,13 @@ from typing import Any, Self
 from cachetools import LRUCache
 
 DEDUPLICATION_SECONDS = 300.0
-"""SQS's interval: the same deduplication id within it is the same message, also after that was deleted."""
+"""SQS's deduplication interval. An id sent again within it is the same message, even if that was deleted."""
 MAX_TENANTS = 10_000
-"""Tenants of which the queue remembers when they were served last."""
+"""The number of tenants whose last service the queue remembers."""
 
 
 class ReceiptExpired(Exception):
-    """The message is not in flight under this receipt: its visibility timeout passed, or somebody else has it."""
+    """An error because a message is not in flight under a receipt: its timeout passed, or it was received again."""
 
 
 @dataclass(eq=False)
@@ -31,7 +31,7 @@ class Message:
     """One message; times are seconds since the epoch."""
 
     number: int
-    """The sequence number: grows within the queue, also from run to run."""
+    """The sequence number, which grows within the queue, also over restarts."""
     message_id: str
     body: str
     attributes: dict[str, Any]
@@ -53,22 +53,25 @@ class Sent:
     """The message that was sent under a deduplication id."""
 
     scope: str
-    """The deduplication id, with its group where that is the queue's scope."""
+    """The deduplication id, with its group if ids count within groups only. See ``Rules.by_group``."""
     number: int
     message_id: str
     until: float
+    """The end of the deduplication interval, in seconds since the epoch."""
 
 
 @dataclass(frozen=True)
 class Rules:
-    """A queue's attributes, read."""
+    """The rules that a queue's attributes set."""
 
     visibility: float = 30.0
+    """Seconds for which a received message is hidden."""
     by_group: bool = False
     """A deduplication id counts within its group only (DeduplicationScope: messageGroup)."""
     dead_letters_to: str | None = None
-    """ARN."""
+    """ARN of the dead-letter queue."""
     receives_before_that: int = 0
+    """Receives after which a message goes to the dead-letter queue; 0: without limit."""
 
     @classmethod
     def of(cls, attributes: Mapping[str, str]) -> Self:
@@ -92,7 +95,7 @@ class FifoQueue:
     removed: set[int] = field(default_factory=set)
     remembered: list[Sent] = field(default_factory=list)
     _groups: OrderedDict[str, deque[Message]] = field(default_factory=OrderedDict)
-    """The one to be served next comes first."""
+    """The group that was served longest ago is the first."""
     _by_number: dict[int, Message] = field(default_factory=dict)
     _served: LRUCache[str, int] = field(default_factory=lambda: LRUCache(MAX_TENANTS))
     """The number of the last service of each tenant."""
@@ -101,17 +104,17 @@ class FifoQueue:
 
     @property
     def has_changed(self) -> bool:
-        """Whether there is anything to keep."""
+        """Whether there are effects that the journal has not stored."""
         return bool(self.changed or self.removed or self.remembered)
 
     def forget_changes(self) -> None:
-        """Note that everything is kept."""
+        """Clear the effects, which the journal has stored."""
         self.changed.clear()
         self.removed.clear()
         self.remembered.clear()
 
     def restore(self, messages: Iterable[Message], sent: Iterable[Sent]) -> None:
-        """Take in what an earlier run left. Nothing is in flight any more: who held it ended with that run."""
+        """Add what an earlier run left. No message is in flight any more, since its consumers ended with that run."""
         for message in sorted(messages, key=lambda message: message.number):
             message.visible_at = 0.0 if message.receives else message.visible_at
             self._append(message)
@@ -120,12 +123,12 @@ class FifoQueue:
             self.last_number = max(self.last_number, record.number)
 
     def find_sent(self, group: str, deduplication_id: str, now: float) -> Sent | None:
-        """Return what was sent under this id within the last five minutes."""
+        """Return the message that was sent under this id within the last five minutes, or None."""
         record = self._sent.get(self._scope(group, deduplication_id))
         return record if record and record.until > now else None
 
     def send(self, message: Message, now: float) -> None:
-        """Take in a message that ``find_sent`` does not know; its number is set here."""
+        """Add a message that ``find_sent`` does not find, and set its number."""
         message.number = max(self.last_number + 1, int(now * 1_000_000))
         self._append(message)
         self.changed[message.number] = message
@@ -134,14 +137,14 @@ class FifoQueue:
         scope = self._scope(message.group, message.deduplication_id)
         record = Sent(scope, message.number, message.message_id, now + DEDUPLICATION_SECONDS)
         self._sent.pop(scope, None)
-        self._sent[scope] = record  # as the last one: they end in this order
+        self._sent[scope] = record  # at the end, because records are ordered by ``until``
         self.remembered.append(record)
 
     def receive(self, count: int, now: float, visibility: float | None = None) -> tuple[list[Message], list[Message]]:
-        """Return up to ``count`` messages, which are in flight now, and those that were received too often before.
+        """Return up to ``count`` messages, which are in flight now, and messages that were received too often.
 
-        Of one group as many as possible come, then those of the next. Messages that were received too often have left
-        this queue.
+        As many messages as possible are of one group, then of the next. Messages that were received too often are
+        removed from this queue. ``visibility`` are seconds; None takes the queue's own.
         """
         hidden_until = now + (self.rules.visibility if visibility is None else visibility)
         received: list[Message] = []
@@ -164,13 +167,19 @@ class FifoQueue:
         return received, dead
 
     def delete(self, receipt: str, now: float) -> None:
-        """Delete the message; a missing one is not an error. Raises ``ReceiptExpired``, ``ValueError``."""
+        """Delete the message; a missing one is not an error.
+
+        Raises ``ReceiptExpired``, and ``ValueError`` for a malformed receipt.
+        """
         message = self._in_flight(receipt, now)
         if message:
             self._drop(message)
 
     def change_visibility(self, receipt: str, seconds: float, now: float) -> None:
-        """Hide the message for ``seconds`` from now; 0 gives it back. Raises ``ReceiptExpired``, ``ValueError``."""
+        """Hide the message for ``seconds`` from now; 0 makes it visible at once.
+
+        Raises ``ReceiptExpired``, and ``ValueError`` for a malformed receipt.
+        """
         message = self._in_flight(receipt, now)
         if message is None:
             raise ReceiptExpired
@@ -178,7 +187,7 @@ class FifoQueue:
         self.changed[message.number] = message
 
     def next_visible_at(self, now: float) -> float | None:
-        """Return when the next visibility timeout ends."""
+        """Return when the next visibility timeout or delay ends; None if no message is hidden."""
         return min((message.visible_at for group in self._groups for message in self._hidden(group, now)), default=None)
 
     def count(self, now: float) -> tuple[int, int]:

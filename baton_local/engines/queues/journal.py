@@ -25,8 +25,8 @@ CREATE INDEX IF NOT EXISTS sent_until ON sent (until);
 class Journal:
     """The contents of the queues, on disk when ``save`` returns; used by one thread at a time.
 
-    A commit is in the operating system's hands then: a process that is killed loses nothing, a machine that loses power
-    may lose the last moments.
+    A killed process loses nothing, because the operating system has the data then. A machine that loses power may lose
+    the last commits.
     """
 
     def __init__(self, file: Path) -> None:
@@ -47,7 +47,7 @@ class Journal:
             ) from problem
 
     def load(self, now: float) -> dict[str, tuple[dict[str, str], FifoQueue]]:
-        """Return every queue by its name: its attributes and what it holds."""
+        """Return the attributes and the contents of each queue, by its name."""
         self._forget_sent(now)
         queues = {}
         for name, text in self._database.execute("SELECT name, attributes FROM queues").fetchall():

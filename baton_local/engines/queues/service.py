@@ -1,4 +1,4 @@
-"""SQS's actions, on queues in memory with a journal behind them; on one event loop only."""
+"""SQS's actions on queues in memory, which a journal may store. They run on one event loop only."""
 
 import asyncio
 import contextlib
@@ -21,7 +21,7 @@ FIXED = {"FifoQueue"}
 
 
 class SqsError(Exception):
-    """An error that SQS answers; ``code`` is its name there."""
+    """An error of SQS's API; ``code`` is SQS's name for it."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -38,34 +38,34 @@ class SqsService:
         self._attributes: dict[str, dict[str, str]] = {}
         self._queues: dict[str, FifoQueue] = {}
         self._changed: dict[str, asyncio.Event] = {}
-        self._released = False
+        self._is_released = False
         for name, (attributes, queue) in (journal.load(clock()) if journal else {}).items():
             self._attributes[name], self._queues[name] = attributes, queue
 
     def release(self) -> None:
-        """Let nobody wait for messages any more."""
-        self._released = True
+        """End all waits for messages, and let later ones return at once."""
+        self._is_released = True
         for event in self._changed.values():
             event.set()
 
     async def handle(self, action: str, request: Json) -> Json:
-        """Carry an action out and return its answer, with what it changed on disk. Raises ``SqsError``."""
+        """Carry out an action and return its answer. Its changes are on disk then. Raises ``SqsError``."""
         match action:
             case "CreateQueue":
                 return self._create(request["QueueName"], request.get("Attributes", {}))
             case "ListQueues":
                 return {"QueueUrls": [self._url(name) for name in sorted(self._queues)]}
             case "GetQueueUrl":
-                return {"QueueUrl": self._url(self._named(request["QueueName"]))}
+                return {"QueueUrl": self._url(self._check_name(request["QueueName"]))}
             case "GetQueueAttributes":
-                return {"Attributes": self._described(self._at(request))}
+                return {"Attributes": self._describe(self._find_by_url(request))}
             case "SetQueueAttributes":
-                self._define(self._at(request), request["Attributes"])
+                self._define(self._find_by_url(request), request["Attributes"])
                 return {}
             case "SendMessage":
-                return self._send(self._at(request), request)
+                return self._send(self._find_by_url(request), request)
             case "ReceiveMessage":
-                return {"Messages": await self._receive(self._at(request), request)}
+                return {"Messages": await self._receive(self._find_by_url(request), request)}
             case "DeleteMessage":
                 return self._with_receipt(request, lambda queue, receipt, now: queue.delete(receipt, now))
             case "ChangeMessageVisibility":
@@ -73,7 +73,7 @@ class SqsService:
                 return self._with_receipt(
                     request, lambda queue, receipt, now: queue.change_visibility(receipt, seconds, now)
                 )
-        raise SqsError("UnsupportedOperation", f"The local queue does not know {action}.")
+        raise SqsError("UnsupportedOperation", f"The local queue does not support {action}.")
 
     def _create(self, name: str, attributes: dict[str, str]) -> Json:
         if (attributes.get("FifoQueue") == "true") is not name.endswith(".fifo"):
@@ -102,7 +102,7 @@ class SqsService:
         body, group = request["MessageBody"], request.get("MessageGroupId")
         deduplication_id, delay = request.get("MessageDeduplicationId"), 0.0
         if self._attributes[name].get("FifoQueue") != "true":
-            # In a standard queue no message waits for another one or is the same as one.
+            # Messages of a standard queue have no order and no deduplication.
             group = deduplication_id = str(uuid.uuid4())
             delay = float(request.get("DelaySeconds", 0))
         if not group:
@@ -123,7 +123,7 @@ class SqsService:
             message.visible_at = now + delay if delay else 0.0
             queue.send(message, now)
             number = message.number
-        self._save()  # a known message, too: it may be from a request whose saving failed
+        self._save()  # a repeated message, too, because the first request's save may have failed
         return {"MessageId": message_id, "MD5OfMessageBody": _md5(body), "SequenceNumber": _sequence(number)}
 
     async def _receive(self, name: str, request: Json) -> list[Json]:
@@ -136,7 +136,7 @@ class SqsService:
         until = self._clock() + float(wait)
         while not (received := self._take(name, count, None if visibility is None else float(visibility))):
             now = self._clock()
-            if now >= until or self._released:
+            if now >= until or self._is_released:
                 break
             await self._wait(name, min(until, self._queues[name].next_visible_at(now) or until) - now)
         return [_as_received(message, attribute_names) for message in received]
@@ -145,13 +145,13 @@ class SqsService:
         queue, now = self._queues[name], self._clock()
         received, dead = queue.receive(count, now, visibility)
         if dead:
-            self._bury(name, dead, now)
+            self._move_to_dead_letters(name, dead, now)
         self._save()
         return received
 
-    def _bury(self, name: str, dead: list[Message], now: float) -> None:
-        """Move messages that were received too often to the dead letters, in the order they had."""
-        grave = self._named(str(self._queues[name].rules.dead_letters_to).rpartition(":")[2])
+    def _move_to_dead_letters(self, name: str, dead: list[Message], now: float) -> None:
+        """Move messages that were received too often to the dead-letter queue, in their order."""
+        dead_letter_queue = self._check_name(str(self._queues[name].rules.dead_letters_to).rpartition(":")[2])
         for message in dead:
             letter = Message(
                 0,
@@ -163,7 +163,7 @@ class SqsService:
                 sent_at=message.sent_at,
                 dead_letter_of=_arn(name),
             )
-            self._queues[grave].send(letter, now)
+            self._queues[dead_letter_queue].send(letter, now)
 
     async def _wait(self, name: str, seconds: float) -> None:
         """Return when the queue has changed, or after ``seconds``."""
@@ -172,7 +172,7 @@ class SqsService:
             await asyncio.wait_for(event.wait(), max(seconds, 0.001))
 
     def _with_receipt(self, request: Json, act: Callable[[FifoQueue, str, float], None]) -> Json:
-        name = self._at(request)
+        name = self._find_by_url(request)
         try:
             act(self._queues[name], request["ReceiptHandle"], self._clock())
         except ReceiptExpired as problem:
@@ -183,7 +183,7 @@ class SqsService:
         return {}
 
     def _save(self) -> None:
-        """Keep what changed, also what could not be kept when it did, then wake up who waits for these queues."""
+        """Store all changes, including those whose storing failed before, then wake up the waiting receivers."""
         queues = {name: queue for name, queue in self._queues.items() if queue.has_changed}
         if self._journal and queues:
             self._journal.save(queues, self._clock())
@@ -192,7 +192,7 @@ class SqsService:
             if event := self._changed.pop(name, None):
                 event.set()
 
-    def _described(self, name: str) -> dict[str, str]:
+    def _describe(self, name: str) -> dict[str, str]:
         waiting, in_flight = self._queues[name].count(self._clock())
         return {
             **self._attributes[name],
@@ -202,10 +202,10 @@ class SqsService:
             "ApproximateNumberOfMessagesDelayed": "0",
         }
 
-    def _at(self, request: Mapping[str, str]) -> str:
-        return self._named(request["QueueUrl"].rpartition("/")[2])
+    def _find_by_url(self, request: Mapping[str, str]) -> str:
+        return self._check_name(request["QueueUrl"].rpartition("/")[2])
 
-    def _named(self, name: str) -> str:
+    def _check_name(self, name: str) -> str:
         if name not in self._queues:
             raise SqsError("QueueDoesNotExist", "The specified queue does not exist.")
         return name
