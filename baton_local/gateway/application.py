@@ -35,7 +35,7 @@ CONSOLE_HEADERS = {
     "Referrer-Policy": "no-referrer",
 }
 PAGE_HEADERS = {
-    # Pictures and files may come from wherever an agent or a bucket is.
+    # Pictures and files may have the origin of any agent or bucket.
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self';"
         " img-src 'self' data: blob: http://127.0.0.1:* http://localhost:* https:;"
@@ -45,7 +45,7 @@ PAGE_HEADERS = {
     ),
     "Referrer-Policy": "no-referrer",
 }
-NOT_BUILT = "What browsers load is not built: run `make web`, then load this page again.\n"
+NOT_BUILT = "The web files are not built: run `make web`, then load this page again.\n"
 
 
 class Application:
@@ -67,12 +67,12 @@ class Application:
         traces: TraceRoutes | None = None,
         clock: AdvancedClock | None = None,
     ) -> None:
-        """``page`` is the demo page's folder, ``widget`` that of what other pages load, ``console`` the console's.
+        """``page`` is the demo page's folder, ``widget`` that of modules for other pages, ``console`` the console's.
 
-        Each of them may be absent, and so may ``model``, the demo model.
+        Each folder may be absent. ``model`` is the demo model, or None.
 
-        ``about`` is what ``GET /local/about`` says of this local cloud. Only ``hosts`` get what is its own; the
-        product's two APIs do without, since they take nobody without a token.
+        ``about`` is the answer to ``GET /local/about``. Only requests to ``hosts`` get the local cloud's own routes.
+        The product's two APIs do not need this check, since they require a token.
 
         ``traces`` is None if functions send their traces elsewhere, and ``clock`` if time cannot be advanced.
         """
@@ -83,7 +83,7 @@ class Application:
         self._page = page
         self._widget = widget
         self._console = console
-        living = [*web_apps.values(), *([model] if model else [])]
+        apps = [*web_apps.values(), *([model] if model else [])]
         routes: list[Route | Mount] = [
             Route("/local/token", key.route()),
             Route("/local/health", lambda _: JSONResponse({"status": "ok"})),
@@ -98,14 +98,14 @@ class Application:
         if self._has_page:
             routes.append(Route("/", self._index))
             routes.append(Mount("/local/page", StaticFiles(directory=page)))
-        # Modules that pages of any origin load; they may be built while this runs.
+        # Modules that pages of any origin load. They may be built after the start.
         self._modules = StaticFiles(directory=widget, check_dir=False)
         routes.append(Mount("/widget", CORSMiddleware(self._serve_widget, allow_origins=["*"])))
         self._console_files = StaticFiles(directory=console, check_dir=False, html=True)
         config = {"local": True} | ({"traces": TRACES_PATH} if traces else {})
         routes.append(Route(f"{CONSOLE_PATH}/config.json", lambda _: JSONResponse(config)))
         routes.append(Mount(CONSOLE_PATH, self._serve_console))
-        self._own = ResponseHeaders(Starlette(routes=routes, lifespan=_lifespan_of(living)))
+        self._own = ResponseHeaders(Starlette(routes=routes, lifespan=_lifespan_of(apps)))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, connection, or the server's own life cycle."""
@@ -133,14 +133,14 @@ class Application:
             await self._rest(scope, receive, send)
 
     def _index(self, _: Request) -> Response:
-        """Answer with the demo page, or with the steps that make it."""
+        """Answer with the demo page, or with how to build it."""
         return FileResponse(self._page / "index.html", headers=PAGE_HEADERS) if self._is_built else _not_built()
 
     async def _serve_widget(self, scope: Scope, receive: Receive, send: Send) -> None:
         await (self._modules if self._is_built else _not_built())(scope, receive, send)
 
     async def _serve_console(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve the console's page and modules, so that browsers run nothing else there."""
+        """Serve the console's page and modules, with headers that keep browsers from running other scripts there."""
         is_built = (self._console / CONSOLE_PAGE).is_file()
 
         async def send_guarded(message: Any) -> None:

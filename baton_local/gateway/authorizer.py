@@ -21,10 +21,11 @@ class Refused(Exception):
 
 
 async def authorize(function: Invocable, handshake: Handshake) -> dict[str, Any]:
-    """Ask the authorizer; return the context that it gives to later events. Raises ``Refused``.
+    """Call the authorizer and return its context for later events. Raises ``Refused``.
 
-    A missing identity source is a 401 without asking; an exception with the message "Unauthorized" is a 401, any other
-    one and a malformed answer a 500, a policy that does not allow the request a 403.
+    The status is 401 if an identity source is missing, in which case the authorizer is not called, or if the authorizer
+    raises an exception with the message "Unauthorized". It is 500 for other exceptions and for malformed answers, and
+    403 if the policy does not allow the request.
     """
     if any(_identity(source, handshake) is None for source in handshake.api.identity_sources):
         raise Refused(401, "Unauthorized")
@@ -55,7 +56,7 @@ async def authorize(function: Invocable, handshake: Handshake) -> dict[str, Any]
 
 
 def _identity(source: str, handshake: Handshake) -> str | None:
-    """Return the value of an identity source such as ``route.request.header.Sec-WebSocket-Protocol``."""
+    """Return the value of an identity source such as ``route.request.header.Sec-WebSocket-Protocol``, or None."""
     _, _, kind, name = source.split(".", 3)
     if kind == "header":
         values = [value for key, value in handshake.headers.items() if key.lower() == name.lower()]
@@ -74,7 +75,7 @@ def _covers(statement: dict[str, Any], arn: str) -> bool:
 
 
 def _flat(value: Any) -> str:
-    """Return a context value as later events have it: a string. Objects and lists are not allowed there."""
+    """Return a context value as a string, as later events have it. Raises ``TypeError`` for objects and lists."""
     if isinstance(value, dict | list):
         raise TypeError("context values must be strings, numbers or booleans")
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,4 +1,4 @@
-"""Callers of this machine's APIs, for fair shares: they are read from tokens that nobody has verified yet."""
+"""Callers of this machine's APIs, for fair shares. They are read from tokens before these are verified."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from baton_local.serving.asgi import Scope
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A user of a tenant, or a client without a readable token by its address."""
+    """A user of a tenant, or the address of a client without a readable token."""
 
     tenant: str
     user: str = ""

@@ -22,7 +22,7 @@ class Frame(NamedTuple):
 
 
 class Close(NamedTuple):
-    """The connection is to be closed."""
+    """A request to close the connection."""
 
     code: int
     reason: str
@@ -55,7 +55,7 @@ class Connections:
         self._open.pop(connection.handshake.connection_id, None)
 
     def find(self, connection_id: str) -> Connection | None:
-        """Return the open connection with this id."""
+        """Return the open connection with this id, or None."""
         return self._open.get(connection_id)
 
     def __len__(self) -> int:
@@ -90,7 +90,7 @@ class ManagementApi:
             await _error(send, 403, "ForbiddenException", "Forbidden")
 
     async def _post(self, connection: Connection, receive: Receive, send: Send) -> None:
-        """Queue a frame. The response is sent before the client has it, as with API Gateway."""
+        """Queue a frame. As with API Gateway, the response is sent before the client has the frame."""
         try:
             body = await read_body(receive, MAX_PAYLOAD)
         except BodyTooLarge:

@@ -1,10 +1,10 @@
-"""Fair shares of this machine for tenants and their users: one that sends very much waits, others hardly notice.
+"""Fair shares of this machine for tenants and their users: a busy one waits, and others hardly notice.
 
-In AWS each invocation has a processor for itself. Here all functions share one process, so that the requests of one
-user, each allowed, would slow down everybody's. A user begins only some requests at once, and the others wait in their
-order. So does a tenant, so that it gains nothing by dividing its requests among users. A request counts until its
-answer ends. One that lasts longer than ``BUSY_SECONDS`` probably waits for a model, which needs no processor: it counts
-only while the process is overloaded.
+In AWS each invocation has a separate processor. Here all functions share one process, so that many requests of one
+user would slow down everybody's. Therefore only some requests of a user run at the same time, and the others wait in
+their order. A tenant has such a limit too, so that it gains nothing by dividing its requests among users. A request
+counts until its answer ends. A request that lasts longer than ``BUSY_SECONDS`` probably waits for a model, which needs
+no processor here, so it counts only while the process is overloaded.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from typing import Generic, TypeVar
 from baton_local.gateway.callers import Caller, sender_of
 
 ALONE = 8
-"""Requests of a user that begin at once if nobody else has sent anything recently; also of a tenant."""
+"""The most requests of a user, or of a tenant, that run at the same time if nobody else was active recently."""
 CONTENDED = 2
-"""The same while others are active too. A tenant with several active users has twice as many."""
+"""The most while others are active too. A tenant with several active users has twice as many."""
 OVERLOADED = 1
-"""The same if the process is overloaded as well."""
+"""The most while others are active and the process is overloaded."""
 BUSY_SECONDS = 0.25
 PATIENT_SECONDS = 20.0
-"""The longest time for which a request counts. API Gateway answers those that wait for 29 seconds itself."""
+"""The longest time for which a request counts. API Gateway itself ends requests after 29 seconds."""
 RECENT_SECONDS = 10.0
 REST = 3.0
 """The rest after a request of a user who has others waiting, as a multiple of the time that it took."""
@@ -36,9 +36,9 @@ MAX_REST_SECONDS = 0.5
 LATE_SECONDS = 0.02
 """The lateness of the event loop from which it counts as overloaded."""
 PAUSE_SECONDS = 0.02
-"""The pause between two looks at the load."""
+"""The pause between two measurements of the lateness."""
 MAX_SHARES = 10_000
-"""Tenants, and users of a tenant, that are kept in mind."""
+"""The most tenants, and users of a tenant, whose shares are kept."""
 
 
 @dataclass
@@ -48,7 +48,7 @@ class _Share:
     begun: int = 0
     last_at: float = 0.0
     rests_until: float = 0.0
-    """The end of its rest: one with waiting requests rests after each, and so takes a quarter of the processor."""
+    """The end of its rest. It rests after each request while others of it wait, and so uses a quarter of the time."""
 
     def rest(self, now: float, seconds: float) -> None:
         """Rest after work that took ``seconds``."""
@@ -68,9 +68,9 @@ class _Shares(Generic[S]):
 
     def __init__(self) -> None:
         self._shares: OrderedDict[str, S] = OrderedDict()
-        """Those that were used last come last."""
+        """In the order of their last use."""
         self.busy: dict[str, S] = {}
-        """Those with requests that have begun or wait. The one that began a request last comes last."""
+        """The shares with requests that run or wait, in the order in which they last began one."""
 
     def __len__(self) -> int:
         return len(self._shares)
@@ -79,7 +79,7 @@ class _Shares(Generic[S]):
         return self._shares.get(name)
 
     def use(self, name: str, new: S, now: float) -> S:
-        """Return the share of ``name``, or ``new`` if it has none."""
+        """Return the share of ``name``, which is ``new`` if it had none, and mark it as active."""
         share = self._shares.setdefault(name, new)
         share.last_at = now
         self._shares.move_to_end(name)
@@ -89,13 +89,13 @@ class _Shares(Generic[S]):
         return share
 
     def begin(self, name: str) -> None:
-        """Count a request that begins; the next is another's turn."""
+        """Count a request that begins. The other shares are before this one in the order then."""
         share = self.busy.pop(name)
         share.begun += 1
         self.busy[name] = share
 
     def is_contended(self, name: str, now: float) -> bool:
-        """Return whether another one is active or was recently."""
+        """Return whether another share is active or was recently."""
         if len(self.busy) > (name in self.busy):
             return True
         others = (share for other, share in islice(reversed(self._shares.items()), 2) if other != name)
@@ -126,7 +126,7 @@ class FairGate:
 
     @contextlib.asynccontextmanager
     async def turn(self, caller: Caller) -> AsyncIterator[None]:
-        """Wait until a request of the caller may begin; within the block, it does."""
+        """Wait until a request of the caller may begin. The request is the block."""
         tenant = self._tenants.use(caller.tenant, _Tenant(), self._clock())
         user = tenant.users.use(caller.user, _User(), self._clock())
         self._watch()
@@ -171,9 +171,9 @@ class FairGate:
             leave()
 
     def charge(self, caller: Caller, seconds: float) -> None:
-        """Let a user rest who has requests waiting, and a tenant with several such users, after work for them.
+        """Let the user rest after work of ``seconds`` if requests wait, and the tenant if it has several such users.
 
-        The work of a queue's message is not part of the request that sent it, and needs the same processor.
+        Work for a queue's message is charged apart from the request that sent it, since it uses the same processor.
         """
         tenant = self._tenants.find(caller.tenant)
         user = tenant.users.find(caller.user) if tenant is not None else None
@@ -224,14 +224,14 @@ class FairGate:
         tenant = self._tenants.busy.get(caller.tenant)
         user = tenant.users.busy.get(caller.user) if tenant is not None else None
         if tenant is None or user is None:
-            return  # requests that were cancelled together: another one has removed it
+            return  # another request that was cancelled at the same time has removed it
         if not user.begun and not user.waiting:
             del tenant.users.busy[caller.user]
         if not tenant.users.busy:
             del self._tenants.busy[caller.tenant]
 
     def _admit(self) -> None:
-        """Let the waiting requests begin for which there is room, one of each tenant in turn."""
+        """Begin as many waiting requests as there is room for, one of each tenant in turn."""
         has_begun = True
         while has_begun:
             has_begun = False
@@ -239,7 +239,7 @@ class FairGate:
                 has_begun |= self._admit_one(name, tenant)
 
     def _admit_one(self, tenant_name: str, tenant: _Tenant) -> bool:
-        """Let a request of the tenant begin, of the user with the fewest; return whether one could."""
+        """Begin a request of the tenant, if possible of the user with the fewest. Return whether one could begin."""
         for name, user in sorted(tenant.users.busy.items(), key=lambda item: item[1].begun):
             caller = Caller(tenant_name, name)
             if user.waiting and self._has_room(caller):
@@ -253,9 +253,9 @@ class FairGate:
     def _watch(self) -> None:
         if self._watching is None or self._watching.done():
             self._loop = asyncio.get_running_loop()
-            self._watching = asyncio.create_task(self._look())
+            self._watching = asyncio.create_task(self._measure_lateness())
 
-    async def _look(self) -> None:
+    async def _measure_lateness(self) -> None:
         loop = asyncio.get_running_loop()
         while self._tenants.busy:
             due = loop.time() + PAUSE_SECONDS

@@ -1,4 +1,4 @@
-"""The REST API: streaming routes go to the web app itself, the others to functions as proxy events."""
+"""The REST API. Web apps get the requests of streaming routes themselves; functions get the others as proxy events."""
 
 import asyncio
 import json
@@ -49,7 +49,7 @@ class RestGateway:
     ) -> None:
         """``web_apps`` are the functions that run a web app behind the Lambda Web Adapter.
 
-        Those of them that run as they are built, with the adapter, are ``streamed`` instead.
+        Functions of a build run their web apps with the adapter, and are in ``streamed`` instead.
         """
         self._gate = gate or FairGate(lambda: False)
         self._streamed = streamed or {}
@@ -82,7 +82,7 @@ class RestGateway:
     async def _read_event(
         self, match: Match, request_id: str, scope: Scope, receive: Receive, send: Send
     ) -> dict[str, Any] | None:
-        """Return the request as an event; answer one that is too large. ``None`` if there is nothing to do."""
+        """Return the request as an event. ``None`` if the client has left, or got the answer that it is too large."""
         try:
             body = await read_body(receive, MAX_BODY)
         except BodyTooLarge:
@@ -102,7 +102,7 @@ class RestGateway:
         try:
             result = await asyncio.wait_for(invocation, self._integration_seconds)
             status, headers, body = rest_events.read_answer(self._api, scope, result)
-        except asyncio.TimeoutError:  # noqa: UP041  the same class from 3.11 on; said for readers
+        except asyncio.TimeoutError:  # noqa: UP041  the same class from 3.11 on, but clearer
             await self._refuse(send, "INTEGRATION_TIMEOUT", request_id)
         except Exception:
             logger.exception("%s failed for %s %s", name, scope["method"], event["path"])
@@ -111,7 +111,7 @@ class RestGateway:
             await answer(send, status, [*headers, ("x-amzn-RequestId", request_id)], body)
 
     async def _stream(self, match: Match, request_id: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """Invoke a function and pass its answer on while it comes."""
+        """Invoke a function and send the pieces of its answer on as they arrive."""
         event = await self._read_event(match, request_id, scope, receive, send)
         if event is None:
             return
@@ -149,7 +149,7 @@ class RestGateway:
             await app({**scope, "headers": headers}, receive, send)
 
     async def _refuse(self, send: Send, kind: str, request_id: str) -> None:
-        """Answer as the template's gateway response of this kind says, else as API Gateway does."""
+        """Answer with the template's gateway response of this kind, or with API Gateway's default."""
         status, message = _DEFAULTS[kind]
         own = self._api.responses.get(kind) or self._api.responses.get(f"DEFAULT_{status // 100}XX")
         response = own or GatewayResponse(None, {}, None)

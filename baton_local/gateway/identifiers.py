@@ -36,5 +36,5 @@ def request_time(millis: int) -> str:
 
 
 def iso_time(millis: int) -> str:
-    """Return a time in ISO 8601."""
+    """Return a time, in milliseconds since the epoch, in ISO 8601."""
     return datetime.fromtimestamp(millis / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

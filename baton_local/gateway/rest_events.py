@@ -14,7 +14,7 @@ from baton_local.stack.apis import RestApi
 
 
 class MalformedAnswer(Exception):
-    """The function's result is not valid for a proxy integration."""
+    """An error because a function's result is not valid for a proxy integration."""
 
 
 def request_context(api: RestApi, scope: Scope, match: Match, request_id: str) -> dict[str, Any]:
@@ -57,8 +57,8 @@ def proxy_event(api: RestApi, scope: Scope, match: Match, context: Mapping[str, 
     query: dict[str, list[str]] = {}
     for key, value in parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True):
         query.setdefault(key, []).append(value)
-    binary = _is_binary(api, headers.get("Content-Type", [""])[-1])
-    text = base64.b64encode(body).decode() if binary else body.decode("utf-8", "replace")
+    is_binary = _is_binary(api, headers.get("Content-Type", [""])[-1])
+    text = base64.b64encode(body).decode() if is_binary else body.decode("utf-8", "replace")
     return {
         "resource": match.route.path,
         "path": raw_path(scope),
@@ -71,12 +71,12 @@ def proxy_event(api: RestApi, scope: Scope, match: Match, context: Mapping[str, 
         "stageVariables": None,
         "requestContext": dict(context),
         "body": text if body else None,
-        "isBase64Encoded": bool(body) and binary,
+        "isBase64Encoded": bool(body) and is_binary,
     }
 
 
 def read_answer(api: RestApi, scope: Scope, result: Any) -> tuple[int, list[tuple[str, str]], bytes]:
-    """Return status, headers and body of a function's answer. Raises ``MalformedAnswer``."""
+    """Return the status, headers and body for a function's result. Raises ``MalformedAnswer``."""
     if not isinstance(result, dict) or "statusCode" not in result:
         raise MalformedAnswer(f"expected a dict with statusCode, got {type(result).__name__}")
     try:
@@ -96,7 +96,7 @@ def read_answer(api: RestApi, scope: Scope, result: Any) -> tuple[int, list[tupl
 
 
 def raw_path(scope: Scope) -> str:
-    """Return the request's path as it came, still percent-encoded: REST APIs do not decode it."""
+    """Return the request's path as it was sent, percent-encoded, because REST APIs do not decode it."""
     path: str = scope["raw_path"].decode("latin-1")
     return path
 

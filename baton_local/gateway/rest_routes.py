@@ -26,23 +26,23 @@ class RestRoutes:
         self._by_path: dict[str, dict[str, RestRoute]] = {}
         for route in routes:
             self._by_path.setdefault(route.path, {})[route.method] = route
-        # Rules without methods: another path that also fits is not asked when the most literal one lacks the method.
+        # Rules without methods: if the most literal path lacks the method, no other path is tried.
         rules = [Rule(_as_rule(path), endpoint=path) for path in self._by_path]
         self._paths = Map(rules, converters={"rest": _Rest}, strict_slashes=False, merge_slashes=False).bind("local")
 
     def find(self, method: str, path: str) -> Match | None:
         """Return the route of ``method`` and the raw ``path``, or ``None``. The most literal path decides."""
         try:
-            found, parameters = self._paths.match(path)
+            matched_path, parameters = self._paths.match(path)
         except NotFound:
             return None
-        methods = self._by_path[found]
+        methods = self._by_path[matched_path]
         route = methods.get(method) or methods.get("ANY")
         return Match(route, {name: unquote(value) for name, value in parameters.items()}) if route else None
 
 
 class _Rest(BaseConverter):
-    """``{name+}``: the rest of the path, at least one character. Werkzeug's own refuses a slash at its beginning."""
+    """``{name+}``: the rest of the path, at least one character. Werkzeug's own converter refuses a leading slash."""
 
     part_isolating = False
     regex = ".+?"
@@ -50,5 +50,5 @@ class _Rest(BaseConverter):
 
 
 def _as_rule(path: str) -> str:
-    """``{name}`` and ``{name+}`` as Werkzeug writes them."""
+    """Return a path with ``{name}`` and ``{name+}`` in Werkzeug's syntax."""
     return re.sub(r"\{(\w+)(\+?)\}", lambda match: f"<{'rest:' if match[2] else ''}{match[1]}>", path)

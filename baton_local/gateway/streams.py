@@ -1,6 +1,6 @@
-"""Answers of functions that stream (``response-streaming-invocations``), as API Gateway passes them on.
+"""Answers of functions that stream (``response-streaming-invocations``), as API Gateway sends them on.
 
-The answer begins with a JSON object of the status and headers and eight zero bytes, then comes the body ("Set up a
+An answer is a JSON object with the status and headers, eight zero bytes, and the body ("Set up a
 Lambda proxy integration with payload response streaming",
 docs.aws.amazon.com/apigateway/latest/developerguide/response-streaming-lambda-configure.html).
 """
@@ -15,25 +15,25 @@ from baton_local.serving.asgi import Send
 
 SEPARATOR = b"\0" * 8
 MAX_HEAD = 64 * 1024
-"""Bytes within which the separator must come."""
+"""Bytes within which the separator must end the head."""
 
 
 class Streamed(Protocol):
-    """A function whose answer comes in pieces."""
+    """A function whose answer arrives in pieces."""
 
     def stream(self, event: Any) -> "Pieces":
-        """Hand ``event`` over to the function."""
+        """Invoke the function with ``event``, and return its answer."""
 
 
 class Pieces(Protocol):
-    """An answer on its way."""
+    """An answer that arrives in pieces."""
 
     def pieces(self) -> AsyncIterator[bytes]:
-        """Yield the bytes as they come. Raises the function's error."""
+        """Yield the bytes as they arrive. Raises the function's error."""
 
 
 async def pass_on(pieces: AsyncIterator[bytes], request_id: str, send: Send) -> None:
-    """Send an answer while it comes. Raises ``MalformedAnswer`` before anything is sent, and the function's error.
+    """Send an answer while it arrives. Raises ``MalformedAnswer`` before anything is sent, and the function's error.
 
     A client that leaves does not interrupt the function, so the rest of the answer is read.
     """

@@ -71,7 +71,7 @@ class SocketGateway:
         await self._run("$disconnect", handshake.disconnect_event(closing.code, closing.reason))
 
     async def _connect(self, handshake: Handshake) -> str | None:
-        """Run ``$connect``; return the subprotocol that it chose. Raises ``Refused``."""
+        """Run ``$connect`` and return the subprotocol that it chose, or None. Raises ``Refused``."""
         if "$connect" not in self._api.routes:
             return None
         try:
@@ -99,7 +99,7 @@ class SocketGateway:
             await asyncio.wait([handling, *tasks], return_when=asyncio.FIRST_COMPLETED)
             self._connections.remove(connection)
             incoming.put_nowait(None)
-            await handling  # frames that came before the end count
+            await handling  # frames that arrived before the end are handled
             closing = next(task.result() for task in tasks if task.done())
         except Exception:
             logger.exception("connection failed")
@@ -112,16 +112,16 @@ class SocketGateway:
         return closing
 
     async def _handle(self, connection: Connection, incoming: asyncio.Queue[str | None]) -> None:
-        """Give frames to their routes, one after the other, up to the end that is None."""
+        """Give frames to their routes, one after the other, until None marks the end."""
         while (body := await incoming.get()) is not None:
             route_key = _route_key(self._api, body)
             event = connection.handshake.message_event(route_key, body)
             if route_key in self._api.routes:
                 async with self._gate.turn(connection.caller):
-                    failed = not await self._run(route_key, event)
+                    has_failed = not await self._run(route_key, event)
             else:
-                failed = True
-            if failed:
+                has_failed = True
+            if has_failed:
                 context = event["requestContext"]
                 message = "Internal server error" if route_key in self._api.routes else "Forbidden"
                 frame = {"message": message, "connectionId": context["connectionId"], "requestId": context["requestId"]}
@@ -141,7 +141,7 @@ class SocketGateway:
             return Close(1001, "Going away")
 
     async def _run(self, route_key: str, event: dict[str, Any]) -> bool:
-        """Invoke a route for its effect; return whether it succeeded."""
+        """Invoke a route and return whether it succeeded. Errors are logged."""
         try:
             answer = await self._invoke(route_key, event)
         except Exception:
@@ -189,7 +189,7 @@ async def _refuse(send: Send, refused: Refused) -> None:
 
 
 def _route_key(api: SocketApi, body: str) -> str:
-    """Return the route that the selection expression (``$request.body.<path>``) picks, else ``$default``."""
+    """Return the route that the selection expression (``$request.body.<path>``) selects, or ``$default``."""
     try:
         value: Any = json.loads(body)
         for name in api.selection.removeprefix("$request.body.").split("."):

@@ -1,1 +1,1 @@
-"""Serving ASGI apps on this machine: to whom, by which server, and with what limits on the wire."""
+"""Serves ASGI apps on this machine: allowed hosts, the server, and limits of its protocols."""

@@ -13,7 +13,7 @@ Headers = dict[str, str]
 
 
 class BodyTooLarge(Exception):
-    """The request's body is over the limit."""
+    """An error because the request's body is over the limit."""
 
 
 async def read_body(receive: Receive, limit: int) -> bytes | None:
@@ -39,7 +39,7 @@ def multi_headers(scope: Scope) -> dict[str, list[str]]:
 
 
 def header(scope: Scope, name: bytes) -> str | None:
-    """Return the last value of the header ``name`` (lower case)."""
+    """Return the last value of the header ``name`` (lower case), or None."""
     values = [value for key, value in scope["headers"] if key.lower() == name]
     return values[-1].decode("latin-1") if values else None
 

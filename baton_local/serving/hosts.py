@@ -1,7 +1,7 @@
 """Restrict the local cloud to programs and pages of this machine.
 
-A web page whose name was made to mean 127.0.0.1 (DNS rebinding) is refused by the name in ``Host``, and a page of
-another site that posts here by its ``Origin``.
+A web page whose name resolves to 127.0.0.1 (DNS rebinding) is refused by the name in ``Host``. A page of another site
+that posts here is refused by its ``Origin``.
 """
 
 import json
@@ -16,17 +16,17 @@ SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class LocalHosts:
-    """The host names under which this machine is meant."""
+    """The host names that stand for this machine."""
 
     def __init__(self, more: Iterable[str] = ()) -> None:
-        """``more`` are names beside localhost, ``*.localhost``, 127.0.0.1 and [::1]; without ports."""
+        """``more`` are names in addition to localhost, ``*.localhost``, 127.0.0.1 and [::1], without ports."""
         self._names = LOOPBACK_HOSTS | {name.strip("[]").lower() for name in more}
 
     def refusal(self, scope: Scope) -> str | None:
         """Return why a request must not be served, or ``None``.
 
-        The port is not compared: a program that forwards another one here runs on this machine, and a rebound name
-        keeps its name under every port.
+        Ports are not compared: a program that forwards another port runs on this machine, and a rebound name is refused
+        whatever its port.
         """
         hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
         origins = [value.decode("latin-1") for name, value in scope["headers"] if name == b"origin"]
@@ -37,7 +37,7 @@ class LocalHosts:
         return None
 
     def include(self, host: str) -> bool:
-        """Return whether a ``Host`` header's value means this machine."""
+        """Return whether the value of a ``Host`` header stands for this machine."""
         return self._knows(f"//{host}")
 
     def _knows(self, url: str) -> bool:

@@ -18,32 +18,32 @@ START_SECONDS = 60
 
 
 def claim(port: int) -> socket.socket:
-    """Listen on ``port`` of 127.0.0.1 (0: a free one), so that nobody else can. Raises ``PortTaken``.
+    """Listen on ``port`` of 127.0.0.1 (0: a free port), so that no other program can. Raises ``LocalCloudError``.
 
     Connections wait in the backlog until the server takes the socket over.
     """
-    # With an explicit protocol, because asyncio sets TCP_NODELAY only then. Without it, a small write on a used
+    # The protocol is explicit, because asyncio sets TCP_NODELAY only then. Without TCP_NODELAY, a small write on a used
     # connection waits 40 ms for the last acknowledgement.
-    subscriber = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    subscriber.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        subscriber.bind(("127.0.0.1", port))
-        subscriber.listen(512)
+        listener.bind(("127.0.0.1", port))
+        listener.listen(512)
     except OSError as problem:
-        subscriber.close()
+        listener.close()
         if problem.errno == errno.EADDRINUSE:
             raise PortTaken(
                 f"Port {port} is taken by another program. Stop it, or choose another: `baton dev --port {port + 1}`, "
                 f"or PORT={port + 1} for `make run`."
             ) from problem
         raise LocalCloudError(f"Cannot listen on port {port}: {problem.strerror}.") from problem
-    return subscriber
+    return listener
 
 
 class Server:
     """A server of one ASGI app; started and stopped from any thread."""
 
-    def __init__(self, app: AsgiApp, subscriber: socket.socket, name: str = "gateway") -> None:
+    def __init__(self, app: AsgiApp, listener: socket.socket, name: str = "gateway") -> None:
         config = uvicorn.Config(
             app,
             http=BoundedHttp,
@@ -59,13 +59,13 @@ class Server:
         )
         self._ready = threading.Event()
         self._server = _NotifyingServer(config, self._ready)
-        self._subscriber = subscriber
+        self._listener = listener
         self._problem: BaseException | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
-        """Return when requests are served. Raises ``LocalCloudError``."""
+        """Start the server, and return when requests are served. Raises ``LocalCloudError``."""
         self._thread.start()
         self._ready.wait(START_SECONDS)
         if not self._server.started:
@@ -75,15 +75,15 @@ class Server:
 
     def stop(self) -> None:
         """End connections and return when the port is free."""
-        # Responses that are cut off now are not errors.
+        # uvicorn would log the responses that are cut off now as errors.
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         self._server.should_exit = True
         if self._thread.is_alive():
             self._thread.join(GRACE_SECONDS + 3)
-        self._subscriber.close()
+        self._listener.close()
 
     def call(self, function: Any, *arguments: Any) -> None:
-        """Run ``function`` on the server's event loop."""
+        """Call ``function`` on the server's event loop, soon. Before the start, do nothing."""
         if self._loop:
             self._loop.call_soon_threadsafe(function, *arguments)
 
@@ -97,7 +97,7 @@ class Server:
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
-        await self._server.serve(sockets=[self._subscriber])
+        await self._server.serve(sockets=[self._listener])
 
 
 class _NotifyingServer(uvicorn.Server):

@@ -9,8 +9,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 MAX_FRAME = 32 * 1024
+"""Bytes: API Gateway's limit for a WebSocket frame."""
 MAX_MESSAGE = 128 * 1024
+"""Bytes: API Gateway's limit for a WebSocket message."""
 LINGER_SECONDS = 5.0
+"""Seconds that a client has to read the last answer before the connection is closed."""
 REQUEST_SECONDS = 30.0
 """The time limit of a whole request, from the connection's beginning or the request's first byte."""
 
@@ -20,7 +23,7 @@ BAD_REQUEST = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length:
 class OpenTransport:
     """A transport that drops what is written after its connection has ended.
 
-    asyncio's own logs a warning for each such write. A stream that has much to send does not notice the end before it
+    asyncio's own transport logs a warning for each such write. A stream with much to send notices the end only when it
     waits for something.
     """
 
@@ -44,7 +47,7 @@ def part(transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> async
 
 
 class BoundedHttp(H11Protocol):
-    """A request that is too large, malformed or too slow is refused, and its connection closed."""
+    """HTTP/1.1 with limits: a request that is too large, malformed or slow is refused, and its connection closed."""
 
     request_seconds = REQUEST_SECONDS
 
@@ -56,7 +59,7 @@ class BoundedHttp(H11Protocol):
         self._watch()
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes; after a refusal, throw them away until the client has read why."""
+        """Handle bytes; after a refusal, discard them until the client has read the answer."""
         if not self._parting:
             super().data_received(data)
             self._watch()
@@ -74,18 +77,18 @@ class BoundedHttp(H11Protocol):
         super().handle_websocket_upgrade(event)
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what h11 could not read, with the status that it suggests: 431 over the limit of 64 KB."""
+        """Refuse a request that h11 could not read, with the status that it suggests: 431 over the limit of 64 KB."""
         status = getattr(sys.exception(), "error_status_hint", 400)
         self._refuse(status, msg)
 
     def _watch(self) -> None:
-        """Wait for the rest of a request, if there is one; idle connections that had one are uvicorn's to end."""
+        """Set a deadline for the first request and incomplete ones. uvicorn ends connections that are idle later."""
         if self.transport.get_protocol() is not self:
-            return  # it is a WebSocket by now
-        incomplete = self.conn.their_state in {h11.IDLE, h11.SEND_BODY}
-        if incomplete and not self._deadline:
+            return  # the connection has become a WebSocket
+        is_incomplete = self.conn.their_state in {h11.IDLE, h11.SEND_BODY}
+        if is_incomplete and not self._deadline:
             self._deadline = self.loop.call_later(self.request_seconds, self._give_up)
-        elif not incomplete:
+        elif not is_incomplete:
             self._unwatch()
 
     def _unwatch(self) -> None:
@@ -128,7 +131,7 @@ class ApiGatewayWebSocket(WebSocketsSansIOProtocol):
             self.handshake_complete = True
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes; after a violation, throw them away until the client has read why."""
+        """Handle bytes; after a violation, discard them until the client has read the close frame."""
         if self.conn.parser_exc is not None or self.conn.handshake_exc is not None:
             return
         super().data_received(data)
@@ -150,7 +153,7 @@ class ApiGatewayWebSocket(WebSocketsSansIOProtocol):
             self.transport.resume_reading()
 
     def _refuse_handshake(self) -> None:
-        """Send the answer (414, 431) that the library has ready and that uvicorn leaves there; the app saw nothing."""
+        """Send the answer (414, 431) that the library has prepared but uvicorn leaves out. The app is not called."""
         self.transport.write(b"".join(self.conn.data_to_send()) or BAD_REQUEST)
         self.handshake_complete = self.close_sent = True
         self.close_timer = part(self.transport, self.loop)
