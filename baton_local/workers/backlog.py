@@ -1,7 +1,7 @@
-"""Messages of a queue that wait for their turn: one tenant after another, and among its users one after another.
+"""Messages of a queue that wait for their turn: tenants take turns, and so do the users of each tenant.
 
-A queue serves first who waits longest, so that the messages of a user who has sent many would all come before that of
-a colleague.
+A queue serves the oldest message first, so that all messages of a user who has sent many would be served before a
+colleague's.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Backlog(Generic[T]):
 
     def __init__(self) -> None:
         self._waiting: dict[str, dict[str, deque[T]]] = {}
-        """Items by tenant and user. Those whose turn it is come first."""
+        """Items by tenant and user, in the order of their turns."""
         self._size = 0
 
     def __len__(self) -> int:
@@ -31,7 +31,7 @@ class Backlog(Generic[T]):
         self._size += 1
 
     def take(self) -> T:
-        """Return the item whose turn it is. Raises ``LookupError`` if there is none."""
+        """Remove and return the next item. Raises ``LookupError`` if there is none."""
         tenant = next(iter(self._waiting), None)
         if tenant is None:
             raise LookupError("nothing waits")

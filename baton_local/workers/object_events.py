@@ -18,7 +18,7 @@ FIRST_PAUSE_SECONDS = 0.5
 
 
 def object_created(bucket: str, key: str, size: int, at: datetime) -> dict[str, Any]:
-    """Return the event of EventBridge. Its key is the object's own, not encoded as in notifications of S3."""
+    """Return EventBridge's event for a stored object of ``size`` bytes. Unlike in S3's events, the key is plain."""
     return {
         "version": "0",
         "id": str(uuid.uuid4()),
@@ -47,14 +47,14 @@ class ObjectEvents:
         self._stopping = threading.Event()
 
     def created(self, bucket: str, key: str, size: int) -> None:
-        """Invoke the functions. A call that fails is repeated."""
+        """Invoke the functions of matching rules in the background. A failed call is repeated."""
         for rule in self._rules:
             if rule.matches(bucket, key) and not self._stopping.is_set():
                 event = object_created(bucket, key, size, datetime.now(UTC))
                 self._threads.submit(self._deliver, rule.function, event)
 
     def stop(self) -> None:
-        """Stop. Events that are not delivered are lost."""
+        """Stop delivering. Undelivered events are lost."""
         self._stopping.set()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
@@ -66,7 +66,7 @@ class ObjectEvents:
                 if attempt == TRIES - 1:
                     logger.exception("%s failed for a stored object", function)
                     return
-                # One line: a slow machine takes longer than the time limits of clients, and the next try succeeds.
+                # One line without a traceback: on a slow machine calls time out, and the next attempt succeeds.
                 logger.warning("%s failed for a stored object, trying again: %r", function, _first_cause(problem))
                 if self._stopping.wait(FIRST_PAUSE_SECONDS * 2**attempt):
                     return
@@ -75,7 +75,7 @@ class ObjectEvents:
 
 
 def _first_cause(problem: BaseException) -> BaseException:
-    """Return the exception that the others were raised for, such as a time limit behind an unavailable store."""
+    """Return the first exception of a chain, such as the timeout because of which a store was unavailable."""
     while (cause := problem.__cause__ or problem.__context__) is not None:
         problem = cause
     return problem

@@ -16,9 +16,9 @@ STOP_SECONDS = 3.0
 
 
 def scheduler_event(schedule: ScheduleDefinition, at: datetime) -> Any:
-    """Return the schedule's own input, or what EventBridge Scheduler sends when it has none.
+    """Return the schedule's own input, or EventBridge Scheduler's default event if it has none.
 
-    ``detail`` is text and not an object, other than in the events of EventBridge's rules.
+    The default event's ``detail`` is text, unlike that of EventBridge's rules, which is an object.
     """
     if schedule.input is not None:
         return schedule.input
@@ -50,11 +50,11 @@ class Scheduler:
         self._thread = threading.Thread(target=self._run, name=f"schedule {schedule.name}", daemon=True)
 
     def start(self) -> None:
-        """Start."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop, and wait a little for an invocation in progress."""
+        """Stop, and wait up to ``STOP_SECONDS`` for an invocation in progress."""
         self._stopping.set()
         self._thread.join(STOP_SECONDS)
 

@@ -39,22 +39,22 @@ if TYPE_CHECKING:
 logger = logging.getLogger("baton_local.workers.worker")
 
 POLL_SECONDS = 2
-"""Seconds for which an empty receive waits; an idle worker takes about as long to notice that it should stop."""
+"""Seconds for which a receive waits for a message. An idle worker may take as long to stop."""
 
 Charge = Callable[[str, float], None]
 
 BEGINNING = 1
-"""Messages that begin to be handled at the same time. All of them share a processor, so more would end no sooner."""
+"""The most messages that begin to be handled at the same time. They share a processor, so more would end no sooner."""
 BUSY_SECONDS = 0.1
-"""The time for which a message counts as beginning. What takes longer waits for a model, which needs no processor."""
+"""The time for which a message counts as beginning. After that it probably waits for a model and needs no processor."""
 PRESSED_SECONDS = 2.0
-"""The same while the process is overloaded."""
+"""The time for which a message counts as beginning while the process is overloaded."""
 CHARGED_SECONDS = 0.25
-"""The longest time for which a message is charged to its sender: what takes longer waits for a model."""
+"""The longest time that is charged to a message's sender. The rest is probably a wait for a model."""
 PRESSURE_SECONDS = 0.05
 """The pause between two checks of the load."""
 MAX_BACKLOG = 500
-"""Deliveries that are received before their turn. They must begin within the queue's visibility timeout."""
+"""The most deliveries that are received before their turn. They must begin within the queue's visibility timeout."""
 FINISHERS = 4
 """Threads that delete handled messages."""
 RETRY_SECONDS = 1.0
@@ -62,7 +62,7 @@ RETRY_SECONDS = 1.0
 
 
 def sqs_event(messages: Iterable["MessageTypeDef"], queue_arn: str) -> dict[str, Any]:
-    """Return the event that Lambda makes of received messages."""
+    """Return the event with which Lambda invokes a function for received messages."""
     return {
         "Records": [
             {
@@ -90,7 +90,7 @@ def sqs_event(messages: Iterable["MessageTypeDef"], queue_arn: str) -> dict[str,
 
 
 def failed_ids(answer: Any, ids: set[str]) -> set[str]:
-    """Return which of the message ``ids`` failed, by Lambda's rules for ReportBatchItemFailures.
+    """Return the message ``ids`` that failed, by Lambda's rules for ReportBatchItemFailures.
 
     ``None`` and an answer without failures mean success; an unknown or empty identifier, or an answer of another shape,
     fails the whole batch.
@@ -105,10 +105,10 @@ def failed_ids(answer: Any, ids: set[str]) -> set[str]:
 
 
 class Worker:
-    """A worker of one queue, which has up to ``concurrency`` of its messages handled at the same time.
+    """A worker of one queue, which handles up to ``concurrency`` messages at the same time.
 
-    One thread polls. While places are taken, messages wait in the queue; then all that wait are received, and senders
-    take turns.
+    One thread polls. While all places are taken, messages wait in the queue. Then all waiting messages are received,
+    and their senders take turns.
     """
 
     def __init__(
@@ -121,10 +121,10 @@ class Worker:
         beginning: int = BEGINNING,
         charge: Charge = lambda body, seconds: None,
     ) -> None:
-        """``beginning`` messages begin at once, fewer a second while ``is_pressed()``. Others wait in the queue.
+        """At most ``beginning`` messages begin together, and fewer a second while ``is_pressed()``; others wait.
 
-        ``charge(body, seconds)`` receives for how long the message with this body occupied the process, at most
-        ``CHARGED_SECONDS``.
+        ``charge(body, seconds)`` is called with the time for which the message with this body used the process, at
+        most ``CHARGED_SECONDS``.
         """
         self._charge = charge
         self._beginning = beginning
@@ -138,9 +138,9 @@ class Worker:
         self._stopping = False
         self._at_work = 0
         self._begun: dict[Future[Any], float] = {}
-        """The messages at work, and when they began."""
+        """The monotonic times at which the invocations in progress began."""
         self._done: queue.SimpleQueue[tuple[list[MessageTypeDef], Future[Any]] | None] = queue.SimpleQueue()
-        self._reachable = True
+        self._is_reachable = True
         self._backlog: Backlog[list[MessageTypeDef]] = Backlog()
         name = consumer.function
         self._poller = threading.Thread(target=self._poll, name=f"{name} poller", daemon=True)
@@ -155,9 +155,9 @@ class Worker:
             thread.start()
 
     def stop(self, grace: float = 3.0) -> None:
-        """Receive no more messages, and wait up to ``grace`` seconds for those in progress. Others stay queued.
+        """Receive no more messages, and wait up to ``grace`` seconds for those in progress. Others stay in the queue.
 
-        Afterwards nobody polls any more either, so that a later worker gets every message.
+        Afterwards the poller has ended too, so that a later worker gets every message.
         """
         deadline = time.monotonic() + grace
         with self._changed:
@@ -185,12 +185,12 @@ class Worker:
             self._give_back(self._backlog.take())
 
     def _receive_waiting(self) -> None:
-        """Receive what has come while all places were taken, so that senders can take turns."""
+        """Receive the messages that were sent while all places were taken, so that senders can take turns."""
         while len(self._backlog) < MAX_BACKLOG and (messages := self._receive(0)):
             self._backlog.add(sender_of(messages[0]["Body"]) or Caller(""), messages)
 
     def _has_place(self) -> bool:
-        """Return whether there is something to poll for, once there is a place for it; not when all is to end."""
+        """Wait until a message may begin. Return false if the worker is stopping instead."""
         with self._changed:
             while not self._stopping and not self._is_admitting():
                 self._changed.wait(PRESSURE_SECONDS)
@@ -225,11 +225,11 @@ class Worker:
 
     def _report(self, problem: Exception | None) -> None:
         """Log once that the queue cannot be polled, and once that it can be polled again."""
-        if self._reachable and problem and not self._stopping:
-            logger.warning("Cannot poll %s, and keep trying: %s", self._consumer.queue_name, problem)
-        elif not self._reachable and not problem:
-            logger.warning("Poll %s again.", self._consumer.queue_name)
-        self._reachable = problem is None
+        if self._is_reachable and problem and not self._stopping:
+            logger.warning("Cannot poll %s; the worker keeps trying: %s", self._consumer.queue_name, problem)
+        elif not self._is_reachable and not problem:
+            logger.warning("%s can be polled again.", self._consumer.queue_name)
+        self._is_reachable = problem is None
 
     def _hand_over(self, messages: list["MessageTypeDef"]) -> None:
         future = self._function.invoke(sqs_event(messages, self._consumer.queue_arn))
@@ -253,15 +253,15 @@ class Worker:
                     self._changed.notify_all()
 
     def _settle(self, messages: list["MessageTypeDef"], future: "Future[Any]") -> None:
-        """Delete the handled messages."""
+        """Delete the messages that the function has handled without an error."""
         try:
             answer = future.result()
         except WorkerEnded as problem:
-            logger.info("%s Its messages come again after their visibility timeout.", problem)
+            logger.info("%s Its messages are received again after their visibility timeout.", problem)
             return
         except Exception:
             logger.exception(
-                "%s failed; its messages come again after their visibility timeout", self._consumer.function
+                "%s failed; its messages are received again after their visibility timeout", self._consumer.function
             )
             return
         failed = failed_ids(answer, {message["MessageId"] for message in messages})
@@ -273,7 +273,7 @@ class Worker:
                     logger.warning("Could not delete a message of %s: %s", self._consumer.queue_name, problem)
 
     def _give_back(self, messages: list["MessageTypeDef"]) -> None:
-        """Return messages that were received while this worker was stopping."""
+        """Make messages visible again that were received while this worker was stopping."""
         for message in reversed(messages):
             with contextlib.suppress(BotoCoreError, ClientError):
                 self._sqs.change_message_visibility(
@@ -290,7 +290,7 @@ def start_workers(
     beginning: int = BEGINNING,
     charge: Charge = lambda body, seconds: None,
 ) -> list[Worker]:
-    """Start a worker for every queue that feeds a function; two dead letters are handled at a time."""
+    """Start a worker for each consumer. At most two dead letters are handled at a time."""
     workers = [
         Worker(
             consumer,
@@ -309,7 +309,7 @@ def start_workers(
 
 
 def main() -> int:
-    """Run the workers of a local cloud that runs elsewhere, until SIGTERM or Ctrl-C."""
+    """Run the workers of a local cloud in another process, until SIGTERM or Ctrl-C. Return the exit code."""
     queues_url = os.environ.get("AWS_ENDPOINT_URL_SQS")
     if not queues_url:
         print(
@@ -329,7 +329,7 @@ def main() -> int:
 
 
 def serve(stack: Stack, queues_url: str) -> int:
-    """Load the functions and feed them, until SIGTERM or Ctrl-C."""
+    """Load the functions and feed them until SIGTERM or Ctrl-C. Return the exit code."""
     functions = {consumer.function: Function(stack.functions[consumer.function]) for consumer in stack.consumers}
     concurrency = int(os.environ.get("BATON_LOCAL_WORKERS") or CONCURRENCY)
     pressure = Pressure()

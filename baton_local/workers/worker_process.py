@@ -1,7 +1,8 @@
 """A process that runs the queue-fed functions and may be killed: ``python -m baton_local.workers.worker_process``.
 
-Started by ``worker_processes``, which keeps the queue: it writes requests to standard input and reads answers from
-standard output, a JSON object a line. This ends when standard input closes, so it never outlives the local cloud.
+``worker_processes`` starts it and polls the queue. It writes requests to this process's standard input and reads
+answers from its standard output, a JSON object a line. This process ends when standard input closes, so it never
+outlives the local cloud.
 """
 
 import json
@@ -22,7 +23,7 @@ from baton_local.stack.declarations import Stack, read_stack
 from baton_local.stack.template import Endpoints
 
 READY = "ready"
-"""The key of the first line, with the id of this process, which a supervisor has started."""
+"""The key of the first line, whose value is the id of this process."""
 
 
 class Answers:
@@ -49,7 +50,7 @@ class Answers:
 
 
 def main() -> int:
-    """Handle requests until standard input closes."""
+    """Handle requests until standard input closes. Return the exit code."""
     answers = Answers(os.fdopen(os.dup(1), "w"))
     os.dup2(2, 1)  # send output of functions to stderr, because stdout carries the answers
     try:

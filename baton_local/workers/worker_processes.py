@@ -1,7 +1,7 @@
-"""Queue-fed functions in separate processes, which tests may kill; each that ends is replaced.
+"""Queue-fed functions in separate processes, which tests may kill. A process that ends is replaced.
 
-The queue is polled here, as Lambda's own pollers outlive the execution environments that they feed: the records of a
-killed process stay in the queue and come again after their visibility timeout.
+This process polls the queue, as Lambda's pollers outlive the execution environments that they feed. The records of a
+killed process stay in the queue and are received again after their visibility timeout.
 """
 
 import contextlib
@@ -27,20 +27,20 @@ logger = logging.getLogger("baton_local.workers")
 SUPERVISOR = ROOT / "shared/baton/adapters/aws/supervisor.py"
 START_SECONDS = 60.0
 STOP_SECONDS = 5.0
-STARTS_IN_VAIN = 3
-"""Consecutive failed starts after which a process is not started again."""
+MAX_FAILED_STARTS = 3
+"""The number of consecutive failed starts after which a process is not started again."""
 
 
 class WorkerEnded(Exception):
-    """The process ended before it answered."""
+    """An error because a process ended before it answered."""
 
 
 @dataclass(eq=False)
 class _Process:
-    """One running process and the requests it works on."""
+    """One running process and its requests in progress."""
 
     child: "subprocess.Popen[str]"
-    """The supervisor, as in the deployment: it ends right after the process that does the work."""
+    """The supervisor, as in a deployment, which ends right after the process that does the work."""
     pid: int = 0
     """The process that does the work; 0 until it is ready."""
     requests: dict[int, "Future[Any]"] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class _Process:
 
 
 class WorkerProcesses:
-    """The ``count`` processes kept running in ``environment``. They end with this process, however it ends."""
+    """A number of processes that are kept running. They end with this process, however it ends."""
 
     def __init__(self, count: int, environment: Mapping[str, str]) -> None:
         self._count = count
@@ -73,29 +73,31 @@ class WorkerProcesses:
         self._ready: dict[int, _Process] = {}
         self._numbers = itertools.count(1)
         self._stopping = False
-        self._given_up = False
+        self._has_given_up = False
         self._keepers = [
             threading.Thread(target=self._keep_one, name=f"worker process {number}", daemon=True)
             for number in range(count)
         ]
 
     def start(self) -> None:
-        """Return when all of them are ready. Raises ``EngineFailed``."""
+        """Start the processes, and return when all are ready. Raises ``EngineFailed``."""
         for keeper in self._keepers:
             keeper.start()
         self.wait()
 
     def wait(self, seconds: float = START_SECONDS) -> None:
-        """Return when all of them are ready, including replacements. Raises ``EngineFailed``."""
+        """Return when all processes are ready, including replacements. Raises ``EngineFailed``."""
         with self._changed:
-            done = self._changed.wait_for(lambda: self._given_up or len(self._ready) == self._count, seconds)
-        if self._given_up:
-            raise EngineFailed(f"A worker process did not start, {STARTS_IN_VAIN} times in a row; see the log above.")
-        if not done:
+            is_settled = self._changed.wait_for(lambda: self._has_given_up or len(self._ready) == self._count, seconds)
+        if self._has_given_up:
+            raise EngineFailed(
+                f"A worker process did not start, {MAX_FAILED_STARTS} times in a row; see the log above."
+            )
+        if not is_settled:
             raise EngineFailed(f"The worker processes were not ready within {seconds:.0f} s.")
 
     def stop(self) -> None:
-        """End them at once. A repetition is not an error."""
+        """Kill the processes. A repetition is not an error."""
         with self._changed:
             self._stopping = True
             for process in self._running:
@@ -104,7 +106,7 @@ class WorkerProcesses:
             self._changed.wait_for(lambda: not self._running, STOP_SECONDS)
 
     def pids(self, *, busy: bool = False) -> list[int]:
-        """Return the process ids of those that are ready, or only of the busy ones."""
+        """Return the ids of the ready processes, or only of those with requests."""
         with self._changed:
             return sorted(pid for pid, process in self._ready.items() if process.requests or not busy)
 
@@ -113,13 +115,13 @@ class WorkerProcesses:
         return RemoteFunction(self, name)
 
     def invoke(self, function: str, event: Any) -> "Future[Any]":
-        """Have the least busy process handle ``event``, once there is one.
+        """Send ``event`` to the least busy process, once one is ready.
 
-        The future has the answer, or fails with ``WorkerEnded`` or what the function raised.
+        The future gets the answer, or fails with ``WorkerEnded``, or with ``RuntimeError`` if the function fails.
         """
         future: Future[Any] = Future()
         with self._changed:
-            self._changed.wait_for(lambda: self._ready or self._stopping or self._given_up)
+            self._changed.wait_for(lambda: self._ready or self._stopping or self._has_given_up)
             if not self._ready:
                 future.set_exception(WorkerEnded("There is no worker."))
                 return future
@@ -130,19 +132,19 @@ class WorkerProcesses:
         return future
 
     def _keep_one(self) -> None:
-        in_vain = 0
-        while in_vain < STARTS_IN_VAIN:
+        failed_starts = 0
+        while failed_starts < MAX_FAILED_STARTS:
             process = self._spawn()
             if process is None:
                 return
-            in_vain = 0 if self._follow(process) else in_vain + 1
-        logger.error("A worker process did not start, %d times in a row; it is given up.", STARTS_IN_VAIN)
+            failed_starts = 0 if self._follow(process) else failed_starts + 1
+        logger.error("A worker process did not start, %d times in a row; it is given up.", MAX_FAILED_STARTS)
         with self._changed:
-            self._given_up = True
+            self._has_given_up = True
             self._changed.notify_all()
 
     def _spawn(self) -> _Process | None:
-        """Start a process, unless this is stopping."""
+        """Start a process; return None if ``stop`` was called."""
         with self._changed:
             if self._stopping:
                 return None
@@ -153,7 +155,7 @@ class WorkerProcesses:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
-                start_new_session=True,  # Ctrl-C reaches only us
+                start_new_session=True,  # Ctrl-C reaches only this process
             )
             process = _Process(child)
             self._running.add(process)
@@ -164,7 +166,7 @@ class WorkerProcesses:
         was_ready = False
         child = process.child
         for line in child.stdout or ():
-            with contextlib.suppress(ValueError):  # an incomplete line: it was killed while writing
+            with contextlib.suppress(ValueError):  # an incomplete line of a process that was killed while writing
                 answer = json.loads(line)
                 if READY in answer:
                     was_ready = True
@@ -208,5 +210,5 @@ class RemoteFunction:
     name: str
 
     def invoke(self, event: Any) -> "Future[Any]":
-        """Hand ``event`` over; the future has the answer or the exception."""
+        """Send ``event`` to a process. The future gets the answer or the exception."""
         return self.processes.invoke(self.name, event)

@@ -238,7 +238,7 @@ def test_a_queue_that_does_not_answer_is_reported_once_and_when_it_is_back(
         for record in caplog.records
         if record.name == "baton_local.workers.worker"
     ]
-    assert reported == ["Cannot poll turns.fifo, and keep trying", "Poll turns.fifo again."]
+    assert reported == ["Cannot poll turns.fifo; the worker keeps trying", "turns.fifo can be polled again."]
 
 
 class Holder:
