@@ -1,4 +1,4 @@
-"""The start of Lambda's Python runtime, run with its Python: the search path, then the runtime interface client.
+"""The start of Lambda's Python runtime: it sets the search path and runs the runtime interface client.
 
 Processes that a function starts do not inherit this path: ``PYTHONPATH`` is the runtime's folder alone, as in Lambda.
 """

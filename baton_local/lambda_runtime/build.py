@@ -1,4 +1,4 @@
-"""Functions of a build: their folders, layers and variables, as the built template orders them."""
+"""Functions of a build: their folders, layers and variables, as the built template declares them."""
 
 import os
 from collections.abc import Callable, Collection, Mapping
@@ -10,7 +10,7 @@ from baton_local.lambda_runtime.functions import BuiltFunction
 from baton_local.stack.declarations import FunctionDefinition
 
 OWN_PREFIXES = ("POWERTOOLS_", "TIKTOKEN_", "AWS_LWA_", "AWS_LAMBDA_")
-"""Prefixes of variables that have the template's values here too."""
+"""Prefixes of variables that keep the template's values in the local cloud."""
 
 
 class BuiltFunctions:
@@ -19,7 +19,7 @@ class BuiltFunctions:
     def __init__(
         self, folder: Path, cache_dir: Path, progress: Callable[[str], None], local_names: Collection[str] = ()
     ) -> None:
-        """``local_names`` are those of variables that the local cloud adds. Raises ``HostProblem``."""
+        """``local_names`` are the names of variables that the local cloud adds. Raises ``HostProblem``."""
         self._folder = folder
         self._local_names = local_names
         self._cache_dir = cache_dir
@@ -29,7 +29,7 @@ class BuiltFunctions:
         self._client = host.find_runtime_client(cache_dir)
 
     def make(self, definition: FunctionDefinition, local: Mapping[str, str]) -> BuiltFunction:
-        """Return the function. ``local`` has this machine's values of variables. Raises ``HostProblem``."""
+        """Return the built function. ``local`` has this machine's values of variables. Raises ``HostProblem``."""
         layers = [layer for reference in definition.layers for layer in self._folders_of(reference)]
         code = Code(
             name=definition.name,
@@ -42,7 +42,7 @@ class BuiltFunctions:
         return BuiltFunction(code)
 
     def _folders_of(self, layer: str) -> list[Path]:
-        """Return a layer's folder, and the one with the files that replace its compiled ones."""
+        """Return a layer's folder, and, if needed, a folder with this machine's versions of its compiled files."""
         if "LambdaAdapterLayer" in layer:
             return [host.adapter_layer(self._cache_dir, self._progress)]
         folder = self._folder / layer
@@ -52,7 +52,7 @@ class BuiltFunctions:
         return [folder, native] if native else [folder]
 
     def _variables(self, definition: FunctionDefinition, local: Mapping[str, str]) -> dict[str, str]:
-        """Return its variables: own ones, those for SDKs, the local cloud's, and Lambda's reserved ones."""
+        """Return the function's variables: its own, the SDKs', the local cloud's, and Lambda's reserved ones."""
         own = {
             name: value if value.startswith("/opt/") or name.startswith(OWN_PREFIXES) else local.get(name, value)
             for name, value in definition.variables.items()

@@ -29,7 +29,7 @@ exec $AWS_LAMBDA_EXEC_WRAPPER python "$2" "$_HANDLER"
 """A script for a separate mount namespace. /opt has the layers, read-only; extensions start before the runtime."""
 STOP_SECONDS = 5.0
 TAIL = 20
-"""Lines that the log of this process has of an environment that ended by itself."""
+"""The last lines of an environment that ended by itself, which are logged in this process."""
 
 
 @dataclass(frozen=True)
@@ -73,13 +73,13 @@ class ExecutionEnvironment:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            start_new_session=True,  # Ctrl-C reaches only us
+            start_new_session=True,  # Ctrl-C reaches only this process
         )
         self._reader = threading.Thread(target=self._follow, name=f"{code.name} environment", daemon=True)
         self._reader.start()
 
     def invoke(self, invocation: Invocation) -> None:
-        """Hand an event over, while this is new or idle."""
+        """Thaw the processes and give them an event. The environment must be new or idle."""
         self._is_used = True
         self._order(b"t")
         self._api.put(invocation)
@@ -94,7 +94,7 @@ class ExecutionEnvironment:
     def _become_idle(self) -> None:
         if self._timer:
             self._timer.cancel()
-        if self._is_used:  # a new one has its first event on the way
+        if self._is_used:  # a new environment is about to get its first event
             self._is_used = False
             self._order(b"f")
             self._idle(self)
@@ -122,13 +122,13 @@ class ExecutionEnvironment:
                 self._process.stdin.close()
 
     def _order(self, order: bytes) -> None:
-        with contextlib.suppress(OSError, ValueError):  # it has ended, and the thread that reads its log says so
+        with contextlib.suppress(OSError, ValueError):  # the process has ended, which ``_follow`` handles
             if self._process.stdin:
                 self._process.stdin.write(order)
                 self._process.stdin.flush()
 
     def _follow(self) -> None:
-        """Read the log until all processes have ended, then fail what they have not answered."""
+        """Read the log until all processes have ended, then fail the invocations without an answer."""
         for line in self._process.stdout or ():
             text = line.decode("utf-8", "replace").rstrip("\n")
             self._tail.append(text)

@@ -1,8 +1,8 @@
-"""Run one command in a separate session, freeze and thaw it, and end it with the program that asked for it.
+"""Run one command in a separate session, freeze and thaw it, and end it with the program that started it.
 
 Started as a script (standard library only): ``python freezer.py COMMAND...``. Each byte of standard input is an order:
-``f`` stops all processes of the command, as Lambda freezes an environment between two invocations, and ``t`` lets them
-go on. When standard input closes, which happens however the asking program ends, they are killed.
+``f`` stops all processes of the command, as Lambda freezes an environment between two invocations, and ``t`` continues
+them. When standard input closes, which happens however the starting program ends, they are killed.
 """
 
 import contextlib
@@ -31,16 +31,16 @@ def main(command: list[str]) -> int:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, number)
 
-    def obey() -> None:
+    def follow_orders() -> None:
         while order := os.read(STANDARD_INPUT, 1):
             send(ORDERS[order])
         send(signal.SIGKILL)
 
-    threading.Thread(target=obey, daemon=True).start()
+    threading.Thread(target=follow_orders, daemon=True).start()
     code = child.wait()
     send(signal.SIGKILL)  # extensions outlive the runtime
     return code
 
 
 if __name__ == "__main__":
-    os._exit(main(sys.argv[1:]) & 0xFF)  # the obeying thread may still be reading
+    os._exit(main(sys.argv[1:]) & 0xFF)  # the thread for orders may still be reading

@@ -19,7 +19,7 @@ MAX_ENVIRONMENTS = 100
 
 
 class BuiltFunction:
-    """A function whose environments are processes with its built files. They start with the events that need them."""
+    """A function whose environments are processes with its built files. They start when events need them."""
 
     def __init__(self, code: Code) -> None:
         self.code = code
@@ -31,13 +31,13 @@ class BuiltFunction:
         self._is_over = False
 
     def invoke(self, event: Any) -> "Future[Any]":
-        """Hand ``event`` over; the future has the answer, or fails with ``FunctionFailed``."""
+        """Start to handle ``event``. The future gets the answer, or fails with ``FunctionFailed``."""
         answer = WholeAnswer()
         self._send(event, answer)
         return answer.future
 
     def stream(self, event: Any) -> StreamedAnswer:
-        """Hand ``event`` over; the answer comes in pieces to the running event loop."""
+        """Start to handle ``event``. The answer arrives in pieces on the running event loop."""
         answer = StreamedAnswer()
         self._send(event, answer)
         return answer

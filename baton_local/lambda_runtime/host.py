@@ -20,11 +20,11 @@ from baton_local.errors import LocalCloudError
 from baton_local.root import ROOT
 
 PYTHON = "3.13"
-"""Lambda's, for which layers are built."""
+"""The Python version of Lambda, for which layers are built."""
 CLIENT = ("awslambdaric==4.2.2", "simplejson==4.3.0", "snapshot-restore-py==1.0.0")
 """AWS's runtime interface client, which is in Lambda's own Python runtimes, and its requirements."""
 ADAPTER = "1.0.0-rc1"
-"""The newest Lambda Web Adapter among the crates; the public layer has 1.0.0."""
+"""The newest Lambda Web Adapter on crates.io. The public layer has 1.0.0."""
 WRAPPER = '#!/bin/bash\n\nexec -- "${LAMBDA_TASK_ROOT}/${_HANDLER}"\n'
 """The file ``bootstrap`` of the Lambda Web Adapter's layer."""
 QUICKLY = {
@@ -32,11 +32,11 @@ QUICKLY = {
     "CARGO_PROFILE_RELEASE_CODEGEN_UNITS": "16",
     "CARGO_PROFILE_RELEASE_OPT_LEVEL": "0",
 }
-"""The adapter works the same without optimisations, and is built in a third of the time."""
+"""Build settings without optimisations. The adapter works the same and is built in a third of the time."""
 
 
 class HostProblem(LocalCloudError):
-    """Built functions cannot run on this machine. The message says what is missing."""
+    """An error because built functions cannot run on this machine. The message says what is missing."""
 
 
 @cache
@@ -46,13 +46,15 @@ def namespace() -> tuple[str, ...]:
     mounted = 'mount -t overlay overlay -o "lowerdir=$0:/opt" /opt'
     with tempfile.TemporaryDirectory() as folder:
         try:
-            done = subprocess.run([*command, "sh", "-c", mounted, folder], capture_output=True, text=True, check=False)
+            completed = subprocess.run(
+                [*command, "sh", "-c", mounted, folder], capture_output=True, text=True, check=False
+            )
         except FileNotFoundError as problem:
             raise HostProblem("Built functions run on Linux alone: they need the command unshare.") from problem
-    if done.returncode != 0:
+    if completed.returncode != 0:
         raise HostProblem(
             "Built functions need a mount namespace and an overlay over /opt, which this machine or container does not"
-            f" allow: {done.stderr.strip()}"
+            f" allow: {completed.stderr.strip()}"
         )
     return command
 
@@ -69,8 +71,8 @@ def python() -> Path:
         programs.append(managed.stdout.strip())
     for candidate in filter(None, programs):
         question = "import sys; print(sys.base_prefix, *sys.version_info[:2])"
-        done = subprocess.run([candidate, "-c", question], capture_output=True, text=True, check=False)
-        prefix, *version = done.stdout.split() or [""]
+        completed = subprocess.run([candidate, "-c", question], capture_output=True, text=True, check=False)
+        prefix, *version = completed.stdout.split() or [""]
         folder = Path(prefix) / "bin"
         if ".".join(version) == PYTHON and (folder / "python").exists():
             return folder
@@ -83,7 +85,7 @@ def find_runtime_client(cache_dir: Path) -> Path:
 
 
 def native_layer(layer: Path, cache_dir: Path) -> Path | None:
-    """Return a layer that has this machine's files for the compiled ones of ``layer``, if any differ.
+    """Return a layer with this machine's versions of the compiled files of ``layer``; None if it needs none.
 
     Raises ``HostProblem``.
     """
@@ -108,7 +110,7 @@ def adapter_layer(cache_dir: Path, progress: Callable[[str], None]) -> Path:
     def make(folder: Path) -> None:
         if shutil.which("cargo") is None:
             raise HostProblem("The function streams needs the Lambda Web Adapter, and there is no cargo to compile it.")
-        progress("Compiling the Lambda Web Adapter, once; this takes some minutes ...")
+        progress("Compiling the Lambda Web Adapter (once, some minutes) ...")
         command = ["cargo", "install", "--quiet", "--locked", "--version", f"={ADAPTER}", "--root", str(folder)]
         _run([*command, "--target-dir", str(folder / "target"), "lambda_web_adapter"], QUICKLY)
         (folder / "extensions").mkdir()
@@ -145,7 +147,7 @@ def _install(packages: Iterable[str], folder: Path) -> None:
 
 
 def _make_once(cache_dir: Path, kind: str, contents: Iterable[str], make: Callable[[Path], None]) -> Path:
-    """Return a folder of the cache, which ``make`` fills when it is first needed. Nobody sees it incomplete."""
+    """Return a folder of the cache, which ``make`` fills when it is first needed. It is never seen incomplete."""
     state = "\n".join([PYTHON, platform.machine(), *contents])
     folder = cache_dir / "lambda" / f"{kind}-{sha256(state.encode()).hexdigest()[:16]}"
     if not folder.exists():
@@ -162,6 +164,8 @@ def _make_once(cache_dir: Path, kind: str, contents: Iterable[str], make: Callab
 def _run(command: list[str], variables: dict[str, str] | None = None) -> None:
     if shutil.which(command[0]) is None:
         raise HostProblem(f"Built functions need {command[0]}, which is not on PATH.")
-    done = subprocess.run(command, env={**os.environ, **(variables or {})}, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise HostProblem(f"{' '.join(command[:3])} failed: {done.stderr.strip()[-1000:]}")
+    completed = subprocess.run(
+        command, env={**os.environ, **(variables or {})}, capture_output=True, text=True, check=False
+    )
+    if completed.returncode != 0:
+        raise HostProblem(f"{' '.join(command[:3])} failed: {completed.stderr.strip()[-1000:]}")

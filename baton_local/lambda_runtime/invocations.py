@@ -1,4 +1,4 @@
-"""One invocation of a function on its way through an execution environment."""
+"""One invocation of a function by an execution environment."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ MAX_RESPONSE = 6 * 1024 * 1024
 
 
 class FunctionFailed(Exception):
-    """An invocation ended with an error of the function or of its runtime."""
+    """An error of a function or of its runtime, with which an invocation ended."""
 
     def __init__(self, error_type: str, message: str) -> None:
         super().__init__(message)
@@ -22,9 +22,9 @@ class FunctionFailed(Exception):
 
 
 class Answer(Protocol):
-    """A receiver of a function's answer in pieces, in the thread that reads them.
+    """A receiver of a function's answer in pieces. Its methods are called by the thread that reads them.
 
-    After an end or failure nothing follows.
+    No call follows ``end`` or ``fail``.
     """
 
     def add(self, data: bytes) -> None:
@@ -49,7 +49,7 @@ class WholeAnswer:
         self._data += data
 
     def end(self) -> None:
-        """Deliver what came. Raises nothing: an answer that is too large or not JSON is a failed invocation."""
+        """Deliver the answer. If it is too large or not JSON, the invocation fails."""
         if len(self._data) > MAX_RESPONSE:
             self.fail(FunctionFailed("Function.ResponseSizeTooLarge", f"{len(self._data)} bytes"))
             return
@@ -66,7 +66,7 @@ class WholeAnswer:
 
 
 class StreamedAnswer:
-    """An answer that is delivered while it comes, to the event loop that made this."""
+    """An answer that is delivered while it arrives, to the event loop in which this object was made."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -85,7 +85,7 @@ class StreamedAnswer:
         self._put(problem)
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """Yield the bytes as they come. Raises ``FunctionFailed``."""
+        """Yield the bytes as they arrive. Raises ``FunctionFailed``."""
         while (piece := await self._pieces.get()) is not None:
             if isinstance(piece, FunctionFailed):
                 raise piece
@@ -98,7 +98,7 @@ class StreamedAnswer:
 
 @dataclass(eq=False)
 class Invocation:
-    """An event, and where its answer goes."""
+    """An event, and the receiver of its answer."""
 
     event: bytes
     answer: Answer
@@ -109,7 +109,7 @@ class Invocation:
     _is_over: bool = False
 
     def headers(self) -> list[tuple[str, str]]:
-        """Return the headers that come with the event, with the deadline counted from now."""
+        """Return the headers of the event for the runtime. The deadline counts from now."""
         return [
             ("Content-Type", "application/json"),
             ("Lambda-Runtime-Aws-Request-Id", self.id),

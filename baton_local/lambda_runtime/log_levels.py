@@ -1,8 +1,8 @@
 """Lambda's filter of log lines, for functions with JSON logs.
 
 "Log-level filtering" (docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-log-level.html): lines below the
-function's ApplicationLogLevel are not sent to CloudWatch Logs. A line whose ``level`` is invalid or missing, or whose
-``timestamp`` is not one of RFC 3339, has the level INFO, also one of metrics (Embedded Metric Format).
+function's ApplicationLogLevel are not sent to CloudWatch Logs. A line has the level INFO if its ``level`` is invalid or
+missing, as in metrics (Embedded Metric Format), or if its ``timestamp`` is not in the format of RFC 3339.
 """
 
 import json
@@ -14,7 +14,7 @@ LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
 """RFC 3339, section 5.6."""
 _OTHER_NAMES = {"WARNING": "WARN", "CRITICAL": "FATAL"}
-"""Python's names. The page lists those above, and Powertools' log relies on these."""
+"""Python's names of levels. AWS's page does not list them, but Powertools' log relies on them."""
 
 
 def is_kept(line: str, lowest: str) -> bool:
@@ -32,7 +32,7 @@ def level_of(line: str) -> str:
 
 
 def fields_of(line: str) -> dict[str, Any] | None:
-    """Return the JSON object that the line is, if it is one."""
+    """Return the line as a JSON object; None if it is not one."""
     try:
         record = json.loads(line)
     except ValueError:

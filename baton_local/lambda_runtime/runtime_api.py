@@ -37,15 +37,18 @@ class RuntimeApi:
         idle: Callable[[], None],
         init_failed: Callable[[FunctionFailed], None],
     ) -> None:
-        """``taken`` hears of each event that the runtime begins with, ``idle`` that it and all extensions wait."""
+        """Begin to listen. ``taken`` is called with each event that the runtime takes, ``idle`` when all wait.
+
+        ``init_failed`` is called with the error of a runtime that could not start.
+        """
         self._taken, self._idle, self._init_failed = taken, idle, init_failed
         self._events: queue.SimpleQueue[Invocation] = queue.SimpleQueue()
         self._current: Invocation | None = None
         self._outcome: Callable[[], None] | None = None
-        """Ends the answer in progress. It waits until the runtime asks for the next event."""
+        """Ends the answer in progress. It is called when the runtime asks for the next event."""
         self._lock = threading.Lock()
         self._end: FunctionFailed | None = None
-        """The reason why nothing is handed over any more."""
+        """The reason why no event is handed over any more; None before."""
         self._runtime_waits = False
         self._extensions: dict[str, bool] = {}
         """Identifier -> whether it waits for an event."""
@@ -64,7 +67,7 @@ class RuntimeApi:
             invocation.fail(end)
 
     def fail_all(self, problem: FunctionFailed) -> None:
-        """Fail the invocation in progress unless it is answered, those that wait, and those that come later."""
+        """Fail the invocation in progress unless it is answered, the waiting ones, and all later ones."""
         with self._lock:
             self._end = problem
         self._settle()
@@ -118,7 +121,7 @@ class RuntimeApi:
 
     def _send_next(self, wire: "_Wire") -> None:
         self._note_waiting(None)
-        self._settle()  # after the environment is idle, so that the next event can have it
+        self._settle()  # after the environment is idle, so that the next event can use it
         invocation = self._events.get()
         self._runtime_waits = False
         self._current = invocation
@@ -161,7 +164,7 @@ class RuntimeApi:
         wire.respond_raw(HTTPStatus.OK, headers, b"{}")
 
     def _wait_for_event(self, wire: "_Wire", identifier: str) -> None:
-        """Keep an extension waiting until its end: those of here register for no event."""
+        """Keep an extension waiting until its end, because Baton's extensions register for no event."""
         if identifier not in self._extensions:
             wire.respond(HTTPStatus.FORBIDDEN, {"errorType": "Extension.UnknownExtensionIdentifier"})
             return
@@ -180,14 +183,14 @@ class RuntimeApi:
 
 
 class _Wire:
-    """One connection, as h11 reads and writes it."""
+    """One connection, which h11 parses."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._state = h11.Connection(h11.SERVER)
 
     def read_request(self) -> h11.Request | None:
-        """Return the next request's head, or ``None`` if the client has gone."""
+        """Return the next request's head, or ``None`` if the client has closed the connection."""
         event = self._next()
         return event if isinstance(event, h11.Request) else None
 
@@ -198,7 +201,7 @@ class _Wire:
         return bytes(body)
 
     def read_pieces(self, add: Callable[[bytes], object]) -> dict[str, str]:
-        """Pass the body on as it comes and return the trailers. Raises ``ConnectionError`` if it stays incomplete."""
+        """Pass the body's pieces to ``add`` and return the trailers. Raises ``ConnectionError`` if it is incomplete."""
         while True:
             event = self._next()
             if isinstance(event, h11.Data):
@@ -219,13 +222,13 @@ class _Wire:
         self._connection.sendall(b"".join(self._state.send(part) or b"" for part in parts))
 
     def start_next(self) -> None:
-        """Make ready for the next request. Raises ``ConnectionError`` if the connection is not to be used again."""
+        """Prepare for the next request. Raises ``ConnectionError`` if the connection cannot be used again."""
         if self._state.our_state is not h11.DONE or self._state.their_state is not h11.DONE:
             raise ConnectionError("The connection ends.")
         self._state.start_next_cycle()
 
     def wait_for_end(self) -> None:
-        """Return when the client has closed the connection."""
+        """Wait until the client has closed the connection, then raise ``ConnectionError``."""
         while self._connection.recv(PIECE):
             pass
         raise ConnectionError("The client has gone.")
@@ -233,8 +236,8 @@ class _Wire:
     def _next(self) -> object:
         while (event := self._state.next_event()) is h11.NEED_DATA:
             if self._state.they_are_waiting_for_100_continue:
-                go_on = h11.InformationalResponse(status_code=HTTPStatus.CONTINUE, headers=[])
-                self._connection.sendall(self._state.send(go_on) or b"")
+                continuation = h11.InformationalResponse(status_code=HTTPStatus.CONTINUE, headers=[])
+                self._connection.sendall(self._state.send(continuation) or b"")
             self._state.receive_data(self._connection.recv(PIECE))
         return event
 

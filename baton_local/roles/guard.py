@@ -34,7 +34,7 @@ class Guard:
 
     policies: Policies
     roles: Mapping[str, str]
-    """Function -> the logical id of its role."""
+    """The logical ids of roles, by their functions."""
     names: Names
     recorder: Recorder | None = None
 
@@ -70,14 +70,14 @@ class Guard:
         context[_BUCKET] = bucket_of(service, model.name, params, self.names)
 
     def _after(self, http_response: Any, model: Any, context: dict[str, Any], **_: object) -> None:
-        # Without this permission S3 answers 403 for an object that is not there.
+        # Without this permission, S3 answers 403 instead of 404 for a missing object.
         bucket = context.get(_BUCKET)
         if bucket and http_response.status_code == 404:
             self.ask(current.get(), "s3", Request("s3:ListBucket", bucket), model.name)
 
 
 def guard_of(stack: Stack, recordings: Path | None, template: Path, aliases: Mapping[str, str] | None = None) -> Guard:
-    """Return the guard of a stack's functions; ``recordings`` is the folder to write calls into."""
+    """Return the guard of a stack's functions. ``recordings`` is the folder for records of calls; None writes none."""
     [partition_key] = [key["AttributeName"] for key in stack.table["KeySchema"] if key["KeyType"] == "HASH"]
     return Guard(
         policies=Policies(stack.policies),
@@ -91,13 +91,14 @@ def guard_of(stack: Stack, recordings: Path | None, template: Path, aliases: Map
 def guarded(guard: Guard) -> Iterator[None]:
     """Watch every client that is created during the block by the session of functions, or by boto3's default session.
 
-    Agents' functions may use the latter. The two are separate, as when deployed: boto3 changes its session for good.
+    Agents' functions may use the latter. The two sessions are separate, as in a deployment, because boto3 changes the
+    session that it gets.
     """
-    own, theirs = botocore.session.Session(), botocore.session.Session()
-    for session in (own, theirs):
+    functions_session, default_session = botocore.session.Session(), botocore.session.Session()
+    for session in (functions_session, default_session):
         guard.watch(session.get_component("event_emitter"))
-    before, former = boto3.DEFAULT_SESSION, replace_session(own)
-    boto3.DEFAULT_SESSION = boto3.Session(botocore_session=theirs)
+    before, former = boto3.DEFAULT_SESSION, replace_session(functions_session)
+    boto3.DEFAULT_SESSION = boto3.Session(botocore_session=default_session)
     try:
         yield
     finally:

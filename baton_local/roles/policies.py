@@ -1,7 +1,7 @@
 """Evaluate roles by action and resource, without conditions.
 
-Conditions are not looked at here. A statement that has some may allow, and does not deny; ``make test`` has every
-recorded call judged with them.
+A statement with conditions allows as if they held, and does not deny. ``make test`` evaluates every recorded call with
+the conditions.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from baton_local.roles.requests import Request
 
 Document = Mapping[str, Any]
 MAX_DECISIONS = 10_000
-"""Kept decisions. Nearly all calls are about the same table."""
+"""The number of cached decisions. Nearly all calls use the same table."""
 
 
 class Policies:
@@ -37,20 +37,20 @@ class Policies:
         effects = {
             statement["Effect"]
             for statement in self._statements.get(role, ())
-            if _speaks_of(statement, action, resource)
+            if _applies_to(statement, action, resource)
             and not (statement["Effect"] == "Deny" and "Condition" in statement)
         }
         return effects == {"Allow"}
 
 
-def _speaks_of(statement: Document, action: str, resource: str) -> bool:
+def _applies_to(statement: Document, action: str, resource: str) -> bool:
     return _covers(statement, "Action", action.lower(), fold=True) and _covers(statement, "Resource", resource)
 
 
 def _covers(statement: Document, element: str, value: str, *, fold: bool = False) -> bool:
-    negated = f"Not{element}" in statement
-    patterns = _list(statement[f"Not{element}" if negated else element])
-    return any(_pattern(pattern.lower() if fold else pattern).fullmatch(value) for pattern in patterns) != negated
+    is_negated = f"Not{element}" in statement
+    patterns = _list(statement[f"Not{element}" if is_negated else element])
+    return any(_pattern(pattern.lower() if fold else pattern).fullmatch(value) for pattern in patterns) != is_negated
 
 
 @cache

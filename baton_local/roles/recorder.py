@@ -12,19 +12,18 @@ from typing import Any
 
 from baton_local.roles.requests import Request
 
-# Parts that differ between conversations but not between kinds of calls.
 _CHANGING = re.compile(r"[0-9A-Za-z_-]*[0-9][0-9A-Za-z_=-]*")
 
 
 class Recorder:
-    """A record of each kind of call, written at once: a process may be killed at any moment.
+    """A record of each kind of call, written immediately because a process may be killed at any moment.
 
-    Calls are of one kind when the same function asks for the same action on resources that differ in ids only; the
-    first of them is written.
+    Calls are of one kind if the same function calls the same action on resources that differ in ids only. The first
+    call of a kind is written.
     """
 
     def __init__(self, folder: Path, template: Path) -> None:
-        """``folder`` takes a file of JSON lines for each process; ``template`` is what the roles are declared in."""
+        """``folder`` gets a file of JSON lines for each process. ``template`` declares the roles."""
         self._file = folder / f"{os.getpid()}-{uuid.uuid4().hex[:8]}.jsonl"
         self._template = str(template)
         self._known: set[str] = set()

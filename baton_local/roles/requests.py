@@ -1,7 +1,7 @@
 """Map AWS API calls to IAM actions and resources.
 
-As the Service Authorization Reference says, for the services that Baton uses. Of another service's call only the action
-is known, and its resource is taken to be ``*``.
+The map follows the Service Authorization Reference for the services that Baton uses. For calls of other services only
+the action is known, and the resource is ``*``.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ class Request:
 
     action: str
     resource: str
-    """Its ARN, or ``*`` where the action knows no resources."""
+    """Its ARN, or ``*`` if the action has no resources."""
     context: Context = field(default_factory=dict)
     """IAM's condition keys and their values."""
 
 
 @dataclass(frozen=True)
 class Names:
-    """Data of the resources that calls on this machine do not contain."""
+    """Data about resources that calls on this machine do not contain."""
 
     socket_api: str
-    """``API ID/STAGE`` of the WebSocket API, whose management API is elsewhere here."""
+    """``API ID/STAGE`` of the WebSocket API, which the local management API's address lacks."""
     partition_key: str
     """The partition key of the table."""
     aliases: Mapping[str, str] = field(default_factory=dict)
-    """Names of tables, buckets and queues that stand for the template's: tests make additional ones."""
+    """The template's names of tables, buckets and queues, by their local names. Tests create additional ones."""
 
 
 def requests(service: str, operation: str, parameters: Json, names: Names) -> list[Request]:
@@ -75,8 +75,11 @@ def requests(service: str, operation: str, parameters: Json, names: Names) -> li
             secret = f"secret:{parameters.get('SecretId', '*')}{SECRET_SUFFIX}"
             return [Request(f"secretsmanager:{operation}", _arn("secretsmanager", secret))]
         case "ssm":
-            wanted = parameters.get("Names") or [_first(parameters, "Name", "Path")]
-            return [Request(f"ssm:{operation}", _arn("ssm", f"parameter/{name.lstrip('/')}")) for name in wanted]
+            names_of_parameters = parameters.get("Names") or [_first(parameters, "Name", "Path")]
+            return [
+                Request(f"ssm:{operation}", _arn("ssm", f"parameter/{name.lstrip('/')}"))
+                for name in names_of_parameters
+            ]
         case "events":
             return [
                 Request(f"events:{operation}", _bus(str(entry.get("EventBusName", "default"))))
@@ -89,7 +92,7 @@ def requests(service: str, operation: str, parameters: Json, names: Names) -> li
 
 
 def bucket_of(service: str, operation: str, parameters: Json, names: Names) -> str | None:
-    """Return the ARN of the bucket that must be listed for S3 to distinguish a missing object from a forbidden one."""
+    """Return the ARN of the bucket whose listing must be allowed for S3 to answer 404 for a missing object, or None."""
     if service == "s3" and operation in {"GetObject", "HeadObject"}:
         return _bucket(parameters, names)
     return None
@@ -156,7 +159,7 @@ def _first(parameters: Json, *names: str) -> str:
 
 
 def _bus(name: str) -> str:
-    """Return the ARN of an event bus, which may be called by it."""
+    """Return the ARN of an event bus, given by its name or ARN."""
     return name if name.startswith("arn:") else _arn("events", f"event-bus/{name}")
 
 

@@ -1,1 +1,1 @@
-"""The template's declarations, resolved and made in the engines."""
+"""The template's declarations, translated and resolved for this machine."""

@@ -48,7 +48,7 @@ class SocketApi:
     api_id: str
     stage: str
     routes: Mapping[str, str]
-    """Route key -> function."""
+    """Functions by their route keys."""
     selection: str
     """Route selection expression."""
     authorizer: str | None

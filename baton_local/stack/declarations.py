@@ -28,9 +28,9 @@ class FunctionDefinition:
     """Megabytes."""
     variables: Mapping[str, str]
     layers: tuple[str, ...] = ()
-    """The layers in /opt; files of later ones hide files of earlier ones. Logical ids of the template's, else ARNs."""
+    """The layers in /opt, by logical ids, or ARNs of other templates' layers. Later files hide earlier ones."""
     role: str = ""
-    """Logical id of the role it runs under."""
+    """The logical id of the function's role."""
     log_level: str = "INFO"
     """The lowest level of log lines that Lambda keeps."""
 
@@ -62,7 +62,7 @@ class QueueConsumer:
     queue_arn: str
     batch_size: int
     reports_failures: bool
-    """Whether the answer's ``batchItemFailures`` count (ReportBatchItemFailures)."""
+    """Whether the answer's ``batchItemFailures`` are used (ReportBatchItemFailures)."""
     takes_dead_letters: bool
 
 
@@ -101,7 +101,7 @@ class ScheduleDefinition:
     seconds: float
     """Seconds from one invocation to the next."""
     input: Any
-    """The event, or ``None`` for the notification that EventBridge Scheduler makes up."""
+    """The event, or ``None`` for EventBridge Scheduler's default event."""
     enabled: bool
 
 
@@ -111,12 +111,12 @@ class ObjectRule:
 
     function: str
     buckets: tuple[str, ...]
-    """Names; any if empty."""
+    """Names; empty for any bucket."""
     keys: tuple[str, ...]
-    """Wildcards, in which ``*`` stands for any characters; any key if empty."""
+    """Wildcards, in which ``*`` stands for any characters; empty for any key."""
 
     def matches(self, bucket: str, key: str) -> bool:
-        """Return whether the rule is for an object."""
+        """Return whether the rule applies to an object."""
         patterns = (".*".join(map(re.escape, key.split("*"))) for key in self.keys)
         has_key = not self.keys or any(re.fullmatch(pattern, key, re.DOTALL) for pattern in patterns)
         return has_key and (not self.buckets or bucket in self.buckets)
@@ -124,7 +124,7 @@ class ObjectRule:
 
 @dataclass(frozen=True)
 class Stack:
-    """Everything of the template that runs on this machine."""
+    """All declarations of the template that this machine runs."""
 
     functions: Mapping[str, FunctionDefinition]
     policies: Mapping[str, tuple[Mapping[str, Any], ...]]
@@ -147,7 +147,7 @@ class Stack:
 
 
 def read_stack(path: Path, parameters: Mapping[str, str], endpoints: Endpoints, cache_dir: Path | None = None) -> Stack:
-    """Read the template at ``path``; keep its translation in ``cache_dir``. Raises ``TemplateProblem``."""
+    """Read the template at ``path``, and keep its translation in ``cache_dir``. Raises ``TemplateProblem``."""
     template = Template(path, parameters, endpoints, cache_dir)
     if not any(template.of_type("AWS::S3::Bucket")):
         raise TemplateProblem("The local cloud needs an AWS::S3::Bucket in the template and found none.")
@@ -179,13 +179,13 @@ def read_stack(path: Path, parameters: Mapping[str, str], endpoints: Endpoints, 
 
 def _functions(template: Template, rest: RestApi, sockets: SocketApi) -> list[FunctionDefinition]:
     def to_this_machine(value: str) -> str:
-        """Replace the cloud's addresses of our own APIs by local ones."""
-        for api_id, scheme, here in (
+        """Replace the addresses of the template's APIs in the cloud by local ones."""
+        for api_id, scheme, local_url in (
             (sockets.api_id, "https", template.endpoints.connections),
             (sockets.api_id, "wss", template.endpoints.sockets),
             (rest.api_id, "https", template.endpoints.gateway),
         ):
-            value = re.sub(rf"{scheme}://{api_id}\.execute-api\.[^/]+(/{sockets.stage})?", here, value)
+            value = re.sub(rf"{scheme}://{api_id}\.execute-api\.[^/]+(/{sockets.stage})?", local_url, value)
         return value
 
     return [
@@ -328,13 +328,17 @@ def managed_policy(arn: str) -> Mapping[str, Any]:
     policies = _managed_policies()
     name = arn.rpartition("/")[2]
     if name not in policies:
-        raise TemplateProblem(f"A role in the template has the managed policy {arn}, which is not known here.")
+        raise TemplateProblem(
+            f"A role in the template has the managed policy {arn}, which the local cloud does not know."
+        )
     document: Mapping[str, Any] = policies[name]["Document"]
     return document
 
 
 @cache
 def _managed_policies() -> dict[str, Any]:
-    module = importlib.import_module("moto.iam.aws_managed_policies")  # a megabyte: only when a role has one
+    module = importlib.import_module(
+        "moto.iam.aws_managed_policies"
+    )  # a megabyte, so only if a role has a managed policy
     policies: dict[str, Any] = json.loads(module.aws_managed_policies_data)
     return policies

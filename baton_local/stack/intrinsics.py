@@ -25,7 +25,7 @@ Attribute = Callable[[str, str | None], Any]
 class Intrinsics:
     """The intrinsic functions of one template, with its parameters, conditions, mappings and local resources.
 
-    Parameters may be pseudo parameters too, ``AWS::StackName`` for one.
+    Parameters may override pseudo parameters, such as ``AWS::StackName``.
     """
 
     def __init__(self, template: Mapping[str, Any], parameters: Mapping[str, Any], attribute: Attribute) -> None:
@@ -35,9 +35,9 @@ class Intrinsics:
         self._attribute = attribute
 
     def resolve(self, value: Any) -> Any:
-        """Return ``value`` with every function replaced; properties that become ``AWS::NoValue`` are left out.
+        """Return ``value`` with every function replaced by its value. Properties with ``AWS::NoValue`` are left out.
 
-        Raises ``TemplateProblem`` for a function that is not known here.
+        Raises ``TemplateProblem`` for a function that is not supported.
         """
         if isinstance(value, list):
             return [item for item in map(self.resolve, value) if item is not None]
@@ -91,7 +91,7 @@ class Intrinsics:
                 return all(resolved)
             case "Fn::Or":
                 return any(resolved)
-            case "Fn::Contains":  # of rules
+            case "Fn::Contains":  # used in Rules
                 return resolved[1] in resolved[0]
             case "Fn::FindInMap":
                 return self._mappings[resolved[0]][resolved[1]][resolved[2]]

@@ -72,7 +72,10 @@ class Template:
         return resources[0]
 
     def attribute(self, logical_id: str, attribute: str | None) -> Any:
-        """Return what ``Ref`` (``attribute`` is ``None``) or ``Fn::GetAtt`` give for a local resource."""
+        """Return the value of ``Ref`` (``attribute`` is ``None``) or ``Fn::GetAtt`` for a local resource.
+
+        Raises ``TemplateProblem`` if the template does not define it.
+        """
         resource = self._resources.get(logical_id)
         if resource is None:
             raise TemplateProblem(f"The template refers to {logical_id}, which it does not define.")
@@ -80,11 +83,11 @@ class Template:
         return answer(self, logical_id, resource, attribute)
 
     def name_of(self, logical_id: str, given: Any, *, separator: str = "-") -> str:
-        """Return the physical name: the one given in the template, else stack name and logical id."""
+        """Return the physical name: the name ``given`` in the template, or the stack's name and the logical id."""
         return str(self._intrinsics.resolve(given)) if given else f"baton{separator}{logical_id}"
 
     def layers_in(self, references: Iterable[str]) -> tuple[str, ...]:
-        """Return the layers of a function in their order: ids of the template's, ARNs of others.
+        """Return the layers of a function in their order: ids of the template's layers, ARNs of others.
 
         The translator adds a hash to the ids.
         """
@@ -100,7 +103,7 @@ class Template:
 
 
 def function_in(arn_or_uri: str) -> str:
-    """Return the function's name out of its ARN, the ARN of its alias, or an integration URI with either."""
+    """Return the name of a function from its ARN, its alias's ARN, or an integration URI with one of these."""
     match = re.search(r"function:(\w+)", arn_or_uri)
     return match[1] if match else arn_or_uri
 

@@ -1,4 +1,4 @@
-"""Translate a SAM template with AWS's translator, and keep the result: it takes a second to load the translator."""
+"""Translate a SAM template with AWS's translator, which takes a second to load, and cache the result."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ logger = logging.getLogger("baton_local")
 
 
 class Translation(BaseModel):
-    """A template, and what CloudFormation would deploy."""
+    """A SAM template, and the CloudFormation template that AWS would deploy for it."""
 
     checksum: str
     """The checksum of the template's text, the translator's version and this module."""
@@ -35,7 +35,7 @@ class Translation(BaseModel):
 
 
 def translate(path: Path, cache_dir: Path | None = None) -> Translation:
-    """Return the translation of the template at ``path``, from ``cache_dir`` if it is there.
+    """Return the translation of the template at ``path``, from ``cache_dir`` if it is cached there.
 
     Raises ``TemplateProblem`` when the file is missing or the translator refuses it.
     """
@@ -43,12 +43,12 @@ def translate(path: Path, cache_dir: Path | None = None) -> Translation:
         text = path.read_text()
     except OSError as problem:
         raise TemplateProblem(f"Cannot read the template {path}: {problem.strerror}.") from problem
-    made_of = (version("aws-sam-translator"), Path(__file__).read_text(), text)
-    checksum = hashlib.sha256("\0".join(made_of).encode()).hexdigest()
+    inputs = (version("aws-sam-translator"), Path(__file__).read_text(), text)
+    checksum = hashlib.sha256("\0".join(inputs).encode()).hexdigest()
     path_hash = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
     file = cache_dir and cache_dir / f"template-{path_hash}.json"
     if file:
-        # A file of another version, or one that was cut off, is written again.
+        # A file that is outdated or incomplete is written again.
         with contextlib.suppress(OSError, ValidationError):
             cached = Translation.model_validate_json(file.read_bytes())
             if cached.checksum == checksum:
@@ -60,7 +60,7 @@ def translate(path: Path, cache_dir: Path | None = None) -> Translation:
 
 
 def parse(text: str) -> dict[str, Any]:
-    """Read a template as the translator does, by libyaml where it is there: without it that takes a second."""
+    """Parse a template as the translator does, with libyaml if it is available: without libyaml that takes a second."""
 
     class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
         """A loader that knows the short forms of intrinsic functions."""
@@ -71,7 +71,7 @@ def parse(text: str) -> dict[str, Any]:
 
 
 def _construct_intrinsic(loader: Any, name: str, node: yaml.Node) -> dict[str, Any]:
-    """Return the long form of an intrinsic function. The translator has the same, which `baton check` may lack."""
+    """Return the long form of an intrinsic function, as the translator does, which `baton check` may lack."""
     long_name = name if name in ("Ref", "Condition") else f"Fn::{name}"
     if isinstance(node, yaml.ScalarNode):
         return {long_name: node.value.split(".", 1) if name == "GetAtt" else loader.construct_scalar(node)}
@@ -91,10 +91,10 @@ def _make(text: str, checksum: str) -> Translation:
         source=source,
     )
     try:
-        # What YAML reads as a date, or as a key that is not text, is text from here on.
+        # The round trip turns YAML's dates, and keys that are not text, into text.
         return Translation.model_validate_json(translation.model_dump_json())
     except PydanticSerializationError as problem:
-        raise TemplateProblem(f"The template holds a value that cannot be written as JSON: {problem}") from problem
+        raise TemplateProblem(f"The template has a value that cannot be written as JSON: {problem}") from problem
 
 
 def _keep(translation: Translation, file: Path) -> None:
@@ -110,7 +110,7 @@ def _keep(translation: Translation, file: Path) -> None:
 
 
 def _take_code_folders(source: dict[str, Any]) -> dict[str, str]:
-    """Replace local code by an S3 address, which the translator insists on; return the folders by function."""
+    """Replace local code by an S3 address, which the translator requires. Return the folders by function."""
     folders = {}
     default = source.get("Globals", {}).get("Function", {}).pop("CodeUri", ".")
     for logical_id, resource in source["Resources"].items():
@@ -124,7 +124,7 @@ def _take_code_folders(source: dict[str, Any]) -> dict[str, str]:
 
 
 def _take_definition_files(source: dict[str, Any]) -> dict[str, str]:
-    """Do the same with the definitions of state machines; return their files by state machine."""
+    """Replace local definitions of state machines by an S3 address. Return the files by state machine."""
     files = {}
     for logical_id, resource in source["Resources"].items():
         if resource["Type"] == "AWS::Serverless::StateMachine":
@@ -139,7 +139,7 @@ def _run_translator(source: dict[str, Any]) -> dict[str, Any]:
     from samtranslator.parser.parser import Parser
     from samtranslator.translator.translator import Translator
 
-    logging.getLogger("samtranslator").setLevel(logging.ERROR)  # it warns of switches of AWS's own deployment
+    logging.getLogger("samtranslator").setLevel(logging.ERROR)  # it logs warnings about options of AWS's own deployment
     translator = Translator({}, Parser(), boto_session=Session(region_name=REGION))
     try:
         translated: dict[str, Any] = translator.translate(source, parameter_values={})
