@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from baton_local.cloud import LocalCloud
 
 ONE_CTRL_C_SECONDS = 1.0
-"""A second Ctrl-C within this time is the same one, passed on by ``uv run``."""
+"""Seconds within which a second SIGINT counts as the first Ctrl-C, because ``uv run`` passes it on."""
 
 
 def main(**settings: Any) -> int:
@@ -32,7 +32,7 @@ def main(**settings: Any) -> int:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)
-    # The local cloud sets it for as long as it runs. Calls that are interrupted at its stop end after that.
+    # The local cloud sets this only while it runs, but calls that its stop interrupts end later.
     os.environ["POWERTOOLS_METRICS_DISABLED"] = "true"
     try:
         from baton_local.cloud import LocalCloud  # this takes a second; Ctrl-C is handled from here on
@@ -62,11 +62,11 @@ def main(**settings: Any) -> int:
 def _log_to_terminal() -> None:
     os.environ.setdefault("BATON_LOCAL_LOGS", "text")
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    # Powertools keeps loggers whose names contain its service's, "baton", from the handlers of the root.
-    ours = logging.getLogger("baton_local")
-    ours.addHandler(logging.StreamHandler())
-    ours.handlers[-1].setFormatter(logging.root.handlers[0].formatter)
-    ours.propagate = False
+    # Powertools detaches loggers from the root's handlers if their names contain its service name, "baton".
+    local_logger = logging.getLogger("baton_local")
+    local_logger.addHandler(logging.StreamHandler())
+    local_logger.handlers[-1].setFormatter(logging.root.handlers[0].formatter)
+    local_logger.propagate = False
 
 
 def _welcome(cloud: "LocalCloud") -> str:
@@ -113,7 +113,7 @@ def _say(text: str) -> None:
 
 
 def leave(code: int) -> NoReturn:
-    """End this process at once: a handler may still be inside a call. The engines have stopped already."""
+    """End this process at once, because a thread may still be inside a call. Stop the engines before."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

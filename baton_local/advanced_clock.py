@@ -1,4 +1,4 @@
-"""POST /local/clock: have time pass on this machine, with what becomes due meanwhile."""
+"""POST /local/clock: advance the functions' clock and run the work that becomes due on the way."""
 
 import asyncio
 import time
@@ -17,15 +17,15 @@ from baton_local.engines.clients import client
 
 MAX_SECONDS = 10 * 366 * 86_400
 MAX_STOPS = 500
-"""Times at which work is due on the way. What is due after these begins at the end, late."""
+"""The most due times at which one advance stops. Work that is due after them begins late, at the end."""
 DRAIN_SECONDS = 30.0
-"""The longest real time for the runs of one stop, and for those in progress before."""
+"""The longest real time to wait for the runs of one stop, and for those in progress at the beginning."""
 MAX_DRAIN_SECONDS = 60.0
-"""The longest real time for all runs. After it the rest of the stops follow without a pause."""
+"""The longest real time to wait for all runs of an advance. Stops after that do not wait."""
 
 
 class Advance(BaseModel):
-    """The time that is to pass."""
+    """A request to advance the clock."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -41,7 +41,7 @@ class Schedule(Protocol):
 
 @dataclass
 class AdvancedClock:
-    """The clock of the functions in this process. It goes forward only.
+    """The clock of the functions in this process, which can only be advanced.
 
     Tokens, signatures, connections and queues keep the machine's time (``baton.ports.clock.machine_time``).
     """
@@ -49,9 +49,9 @@ class AdvancedClock:
     environment: Mapping[str, str]
     """The functions' variables."""
     schedulers: Mapping[str, Schedule]
-    """The schedules, by their functions."""
+    """The schedules by the names of their functions."""
     is_reached: bool
-    """Whether the functions are in this process. Those in others keep the machine's time."""
+    """Whether the functions run in this process. Functions in other processes keep the machine's time."""
     _lock: Lock = field(default_factory=Lock)
 
     async def answer(self, request: Request) -> Response:
@@ -67,38 +67,41 @@ class AdvancedClock:
         return JSONResponse({"now": iso(now)})
 
     def advance(self, duration: timedelta) -> datetime:
-        """Have time pass, stopping where work is due. Return the new time."""
+        """Advance the clock and stop at each time at which work is due, to run it. Return the new time."""
         with self._lock:
-            last_drain = time.monotonic() + MAX_DRAIN_SECONDS
-            self._drain(last_drain)  # a run in progress could lose its lease
+            drain_deadline = time.monotonic() + MAX_DRAIN_SECONDS
+            self._drain(drain_deadline)  # a run in progress could lose its lease
             end = _now() + duration
             for _ in range(MAX_STOPS):
                 due = _next_due(_now(), end)
                 if due is None:
                     break
-                self._stop_at(due, last_drain)
-            self._stop_at(end, last_drain)
+                self._stop_at(due, drain_deadline)
+            self._stop_at(end, drain_deadline)
             return _now()
 
-    def _stop_at(self, moment: datetime, last_drain: float) -> None:
+    def _stop_at(self, moment: datetime, drain_deadline: float) -> None:
         from baton.ports.clock import SystemClock
 
         SystemClock.advanced_by = max(SystemClock.advanced_by, moment - datetime.now(UTC))
         self.schedulers["SweeperFunction"].fire()
-        self._drain(last_drain)
+        self._drain(drain_deadline)
 
-    def _drain(self, last_drain: float) -> None:
-        """Wait for the runs that have begun, or are about to."""
-        gives_up_at = min(time.monotonic() + DRAIN_SECONDS, last_drain)
-        while self._is_busy() and time.monotonic() < gives_up_at:
+    def _drain(self, drain_deadline: float) -> None:
+        """Wait until no run is in progress or queued, for ``DRAIN_SECONDS`` at most."""
+        deadline = min(time.monotonic() + DRAIN_SECONDS, drain_deadline)
+        while self._is_busy() and time.monotonic() < deadline:
             time.sleep(0.02)
 
     def _is_busy(self) -> bool:
-        """Return whether records wait in the queue of turns, or are worked on."""
+        """Return whether the queue of turns has records that wait or are in flight."""
         queues = client("sqs", self.environment["AWS_ENDPOINT_URL_SQS"])
         url = self.environment["BATON_TURNS_QUEUE_URL"]
-        counted = queues.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
-        waiting, in_flight = counted["ApproximateNumberOfMessages"], counted["ApproximateNumberOfMessagesNotVisible"]
+        attributes = queues.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+        waiting, in_flight = (
+            attributes["ApproximateNumberOfMessages"],
+            attributes["ApproximateNumberOfMessagesNotVisible"],
+        )
         return int(waiting) + int(in_flight) > 0
 
 
@@ -109,7 +112,7 @@ def _now() -> datetime:
 
 
 def _next_due(after: datetime, until: datetime) -> datetime | None:
-    """Return the first time after a moment at which a run begins by itself; None if there is none in time."""
+    """Return the first time after ``after``, and before ``until``, at which a run is due; None if none is."""
     from baton.composition import deployed_ports
     from baton.composition.startup import event_loop
     from baton.composition.startup.environment import current

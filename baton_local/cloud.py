@@ -61,8 +61,8 @@ logger = logging.getLogger("baton_local")
 PAGE = Path(__file__).parent / "page"
 
 SWITCH_SECONDS = 0.001
-"""Seconds for which a thread may keep the interpreter while others wait. Separate machines of a deployment are threads
-here, and a frame passes through several of them: with Python's 5 ms each, the first word came a third later."""
+"""Seconds for which a thread may keep the interpreter while others wait. Machines of a deployment are threads here, and
+a frame passes through several of them. With Python's default of 5 ms, the first word arrived a third later."""
 
 
 class LocalCloud:
@@ -92,7 +92,7 @@ class LocalCloud:
         self._weights = partial(weights.folder, self.settings.cache_dir, progress)
         self._encoder = shared_encoder(self.settings.cache_dir.absolute())
         self._embeds = environment.embeds_by_itself()
-        """Whether this makes the embeddings. The model for them is loaded when a text needs one."""
+        """Whether the local cloud makes the embeddings itself. The encoder loads its model for the first text."""
         self.connections = Connections()
         self.url = ""
         """``http://127.0.0.1:PORT``"""
@@ -101,9 +101,9 @@ class LocalCloud:
         self._code: Snapshot = {}
         """The files of agents and tools as they were before they were read."""
         self.about: dict[str, Any] = {}
-        """The state that pages show: the default model, and the reasons for which changed files are not in use."""
+        """The state that pages show, such as the default model and the reasons why changed files are not in use."""
         self.aliases: dict[str, str] = {}
-        """The template's names of resources, by the names that are used here: roles know the template's."""
+        """The template's names of resources, by their local names. Roles refer to the template's names."""
         self.stack: Stack
         self._document = SettingsDocument()
 
@@ -113,7 +113,7 @@ class LocalCloud:
         return self.url.replace("http", "ws", 1) + SOCKET_PATH
 
     def model_endpoint(self) -> str:
-        """Return where turns ask the chat model, for people."""
+        """Return the URL at which turns call the chat model, for display."""
         document = with_variables(self._document)
         return model_endpoint(
             ProviderSettings(
@@ -126,9 +126,10 @@ class LocalCloud:
         return self._key.sign(TokenRequest(tenant=tenant, user=user, permissions=list(permissions)))
 
     def start_workers(self, processes: int | None = None) -> None:
-        """Poll the queues (again) for functions in ``processes`` processes (0: in this one), or as the settings say.
+        """Start to poll the queues, for functions in as many other processes.
 
-        Raises ``EngineFailed`` when a process does not start.
+        The functions run in this process if ``processes`` is 0. None takes the number of the settings. Raises
+        ``EngineFailed`` when a process does not start.
         """
         count = self.settings.worker_processes if processes is None else processes
         functions: dict[str, Invocable] = dict(self.functions.by_name)
@@ -172,7 +173,7 @@ class LocalCloud:
         return self
 
     def wait(self) -> None:
-        """Block while it runs. Raises ``LocalCloudError`` if an engine gives up, and what signal handlers raise."""
+        """Block until an engine gives up, which raises ``LocalCloudError``, or a signal handler raises its error."""
         raise receive(self._failures)
 
     def stop(self) -> None:
@@ -188,9 +189,9 @@ class LocalCloud:
 
     def _start(self) -> None:
         settings = self.settings
-        subscriber = claim(settings.port)
-        self._running.callback(subscriber.close)
-        self.url = f"http://127.0.0.1:{subscriber.getsockname()[1]}"
+        listener = claim(settings.port)
+        self._running.callback(listener.close)
+        self.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         engines = CloudEngines(
             settings,
             self._progress,
@@ -216,13 +217,15 @@ class LocalCloud:
             collects_traces=settings.traces,
         )
         self._running.enter_context(importable(settings.tools_dir))
-        here = self.environment
-        here["BATON_TOOL_PACKAGES"] = here.get("BATON_TOOL_PACKAGES") or ",".join(packages_in(settings.tools_dir))
+        variables = self.environment
+        variables["BATON_TOOL_PACKAGES"] = variables.get("BATON_TOOL_PACKAGES") or ",".join(
+            packages_in(settings.tools_dir)
+        )
         self.environment["BATON_LOCAL_TEMPLATE"] = str(settings.template_file)
-        self.about["model"] = here["BATON_CHAT_MODEL"]
-        self.about["hasOwnAgents"] = here["BATON_AGENTS_DIR"] != str(ROOT / "agents")
-        self.about["project"] = Path(here["BATON_AGENTS_DIR"]).parent.name if self.about["hasOwnAgents"] else None
-        self.about["agent"] = here.get("BATON_DEFAULT_AGENT")
+        self.about["model"] = variables["BATON_CHAT_MODEL"]
+        self.about["hasOwnAgents"] = variables["BATON_AGENTS_DIR"] != str(ROOT / "agents")
+        self.about["project"] = Path(variables["BATON_AGENTS_DIR"]).parent.name if self.about["hasOwnAgents"] else None
+        self.about["agent"] = variables.get("BATON_DEFAULT_AGENT")
         self.about["toolFailures"] = self._running.enter_context(kept_tool_failures())
         load_executions = self._running.enter_context(state_machines.executed(self.functions.invoke))
         self._create_resources()
@@ -239,7 +242,7 @@ class LocalCloud:
         self._prepare_state_machines(engines.moto, urls.moto, load_executions)
         from baton_local.project import shared_agents
 
-        server = self._server = Server(self._application(), subscriber)
+        server = self._server = Server(self._application(), listener)
         self._running.callback(server.stop)
         server.start()
         self._running.callback(shared_agents.close_resources)  # while the server's event loop runs
@@ -267,14 +270,14 @@ class LocalCloud:
         from baton_local.project.watching import snapshot
 
         functions = self.stack.functions.values()
-        self._code = snapshot(code_folders(self.settings))  # edits from now on are taken over
+        self._code = snapshot(code_folders(self.settings))  # the next turn uses later edits
         try:
             shared_agents.share(function.name for function in functions if AGENTS_LAYER in function.layers)
         except AgentFileError as problem:
             raise LocalCloudError(str(problem)) from problem
 
     def _follow_files(self) -> None:
-        """Have the documents of a project read, and edits of agents, tools and documents in use by the next turn."""
+        """Import the project's documents, and follow edits of agents, tools and documents, for the next turn."""
         from baton_local.project.folder_documents import FolderDocuments, note_of_others
         from baton_local.project.followed_files import FollowedFiles
         from baton_local.project.library_documents import LibraryDocuments
@@ -291,7 +294,7 @@ class LocalCloud:
             self._progress(note)
 
     def _report_unusable(self) -> None:
-        """Print the tools, remote agents and token issuers that cannot be used. Turns run without them."""
+        """Log the tools, remote agents and token issuers that cannot be used. Turns run without them."""
         from baton.composition.startup import event_loop
         from baton_local.project import checks
 
@@ -317,19 +320,24 @@ class LocalCloud:
     def _restore_table(self) -> None:
         """Create the table again after its engine was restarted."""
         if not self.settings.data_dir:
-            logger.error("What the table held is lost: it was in memory. BATON_DATA_DIR=folder keeps it.")
-        if "AWS_ENDPOINT_URL_DYNAMODB" in self.environment:  # otherwise it ended before the table was created
+            logger.error(
+                "The table's items are lost, because they were in memory. Set BATON_DATA_DIR=folder to keep them."
+            )
+        if "AWS_ENDPOINT_URL_DYNAMODB" in self.environment:  # otherwise the engine ended before the table was created
             resources.create_table(client("dynamodb", self.environment["AWS_ENDPOINT_URL_DYNAMODB"]), self.stack.table)
 
     def _create_resources(self) -> None:
-        here, settings = self.environment, self.settings
-        embed, model = here.get("BATON_EMBED_KEYS_SECRET", ""), here.get("BATON_MODEL_KEY_SECRET", "")
-        own = {embed: self._embed_keys, model: here["OPENAI_API_KEY"]}
+        variables, settings = self.environment, self.settings
+        embed_name, model_name = (
+            variables.get("BATON_EMBED_KEYS_SECRET", ""),
+            variables.get("BATON_MODEL_KEY_SECRET", ""),
+        )
+        own = {embed_name: self._embed_keys, model_name: variables["OPENAI_API_KEY"]}
         secret_values = read_secrets(settings.secrets_file, {*own, *self.stack.secrets})
-        put_parameters(client("ssm", here["AWS_ENDPOINT_URL"]), secret_values)
+        put_parameters(client("ssm", variables["AWS_ENDPOINT_URL"]), secret_values)
         secrets = own | {name: value for name, value in secret_values.items() if not name.startswith("/")}
-        resources.create_all(self.stack, here, secrets, visibility_seconds=settings.visibility_seconds)
-        s3 = client("s3", here["AWS_ENDPOINT_URL_S3"])
+        resources.create_all(self.stack, variables, secrets, visibility_seconds=settings.visibility_seconds)
+        s3 = client("s3", variables["AWS_ENDPOINT_URL_S3"])
         self._document = put_document(s3, self.stack.bucket, settings.settings_file)
 
     def _prepare_state_machines(self, moto: MotoServer, endpoint: str, load: Callable[[], None]) -> None:
@@ -369,7 +377,7 @@ class LocalCloud:
         )
 
     def _traces(self) -> TraceRoutes | None:
-        """Return the collector of traces, unless the developer has another."""
+        """Return the collector of traces; None if the developer uses another one."""
         from baton import composition
 
         if self.environment["BATON_TRACES_ENDPOINT"] != f"{self.url}{TRACES_PATH}":
@@ -380,14 +388,14 @@ class LocalCloud:
         return ManagementApi(self.connections)
 
     def _start_schedules(self) -> None:
-        wanted = self.settings.sweep_seconds
+        sweep_seconds = self.settings.sweep_seconds
         for schedule in self.stack.schedules:
             invoke = partial(self.functions.invoke, schedule.function)
-            seconds = schedule.seconds if wanted is None else wanted
+            seconds = schedule.seconds if sweep_seconds is None else sweep_seconds
             # The stored data may hold work that an ended process has not finished.
             scheduler = Scheduler(schedule, invoke, seconds, at_once=self.settings.data_dir is not None)
             self._schedulers[schedule.function] = scheduler
-            if schedule.enabled and wanted != 0:
+            if schedule.enabled and sweep_seconds != 0:
                 self._running.callback(scheduler.stop)
                 scheduler.start()
 

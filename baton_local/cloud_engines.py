@@ -25,7 +25,7 @@ class EngineUrls:
     moto: str
     """Every other service of AWS."""
     search: str
-    """The address of an OpenSearch; empty: the index is embedded."""
+    """The address of OpenSearch; empty if the index is embedded."""
 
 
 class CloudEngines:
@@ -40,9 +40,9 @@ class CloudEngines:
         table_restarted: Callable[[], None],
         given_up: Callable[[LocalCloudError], None],
     ) -> None:
-        """``weights`` loads the embedding model while the engines start; None: another model makes vectors.
+        """``weights`` loads the embedding model while the engines start; None if another model makes vectors.
 
-        ``table_restarted`` is called when the table's engine was started again, which may have lost what it held.
+        ``table_restarted`` is called after a restart of the table's engine, which may have lost the items.
         ``given_up`` is called with the error of an engine that keeps ending.
         """
         self._settings = settings
@@ -56,7 +56,7 @@ class CloudEngines:
         self.moto.announced = progress
 
     def start(self) -> EngineUrls:
-        """Start all at the same time and return where they are. Raises ``EngineFailed``."""
+        """Start all engines at the same time and return their addresses. Raises ``EngineFailed``."""
         settings = self._settings
         data_dir = settings.data_dir
         queue_engine = Queues(data_dir and data_dir / "queues")
@@ -90,7 +90,7 @@ class CloudEngines:
             started = {name: pool.submit(start) for name, start in starts.items()}
             wait_for_all(started.values())
         finally:
-            pool.shutdown(wait=False)  # after Ctrl-C a download may last; starting children end with this process
+            pool.shutdown(wait=False)  # Ctrl-C does not wait for downloads; child processes end with this one
         urls = {name: str(future.result()) for name, future in started.items()}
         return EngineUrls(
             queues=urls["queues"],
@@ -100,7 +100,7 @@ class CloudEngines:
         )
 
     def stop(self) -> None:
-        """Stop all at the same time. A repetition is not an error."""
+        """Stop all engines at the same time. A repetition is not an error."""
         self._running.close()
 
 

@@ -23,14 +23,14 @@ class CloudFunctions:
         self._progress = progress
         self._running = ExitStack()
         self.by_name: dict[str, Invocable] = {}
-        """All but web apps in this process."""
+        """All functions except the web apps in this process."""
         self.web_apps: dict[str, tuple[FunctionDefinition, AsgiApp]] = {}
         """The web apps in this process."""
         self.built: dict[str, BuiltFunction] = {}
         """The functions of the build."""
 
     def load(self, definitions: Mapping[str, FunctionDefinition], environment: Mapping[str, str]) -> None:
-        """Load the functions, or make those of the build with the variables. Raises ``FunctionProblem``."""
+        """Load the functions, or make those of the build with these variables. Raises ``FunctionProblem``."""
         if self._settings.built:
             self._make_built(self._settings.built, definitions, environment)
             return
@@ -46,7 +46,7 @@ class CloudFunctions:
         return self.by_name[name].invoke(event).result()
 
     def end(self) -> None:
-        """End the functions after the events that they work on."""
+        """End the functions as soon as they have handled their current events."""
         self._running.close()
 
     def _make_built(

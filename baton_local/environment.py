@@ -18,10 +18,10 @@ from baton_local.traces import PATH as TRACES_PATH
 
 DEMO_MODEL = "baton-demo"
 NO_EMBEDDINGS = "off"
-"""The value of ``BATON_EMBEDDING_MODEL`` with which a developer embeds nothing."""
+"""The value of ``BATON_EMBEDDING_MODEL`` that turns embeddings off."""
 
 RUNS_AT_ONCE, RUNS_OF_TENANT = 3, 2
-"""Runs of a pipeline at the same time. All compute on this machine, so more of them would only slow each other."""
+"""Runs of a pipeline at the same time, of all and of a tenant. More would slow each other down on one machine."""
 
 SETTINGS_SECONDS = "2"
 """Seconds for which functions use a copy of the settings document, so that an edit is soon in use."""
@@ -80,7 +80,7 @@ DEVELOPERS_CHOICE = (
     "OPENAI_BASE_URL",
     "POWERTOOLS_LOG_LEVEL",
 )
-"""Variables of the developer that override the template's, or that it does not have."""
+"""Variables of the developer that override the template's or add to them."""
 
 LOCAL_CLOUDS = ("BATON_PIPELINES_SINCE", "BATON_SETTINGS_SECONDS")
 """Variables that the local cloud sets and the template does not."""
@@ -114,7 +114,7 @@ def variables(
 ) -> dict[str, str]:
     """Return the variables that the template gives its functions, with this machine's endpoints and folders.
 
-    ``embedding_url`` is that of the local cloud's own embeddings; the demo model's if absent.
+    ``embedding_url`` is the URL of the local cloud's own embeddings; None means the demo model's.
     All functions share one process and so one environment. Raises ``TemplateProblem`` if two functions have different
     values of a variable.
     """
@@ -131,16 +131,16 @@ def variables(
     merged["POWERTOOLS_LOG_LEVEL"] = "WARNING"
     chosen = {name: os.environ[name] for name in DEVELOPERS_CHOICE if os.environ.get(name)}
     if "OPENAI_API_KEY" in chosen and "BATON_CHAT_MODEL" in chosen:
-        # A key alone may be for another program. A key and a model name are for this one.
+        # A key alone may be meant for another program. A key with a model name is meant for Baton.
         merged["OPENAI_BASE_URL"] = OPENAI
     elif _names_a_provider(chosen):
-        merged["OPENAI_BASE_URL"] = ""  # the demo model would answer what the developer's model is asked for
+        merged["OPENAI_BASE_URL"] = ""  # otherwise the demo model would answer in place of the developer's model
     merged |= _own_configuration(os.environ) | chosen
     merged["BATON_AGENTS_DIR"] = str(Path(merged["BATON_AGENTS_DIR"]).absolute())
     if merged["OPENAI_BASE_URL"] == demo:
         for name, model in (("BATON_CHAT_MODEL", DEMO_MODEL), ("BATON_LIGHT_MODEL", f"{DEMO_MODEL}-light")):
             merged[name] = chosen.get(name, model)
-        merged["BATON_MODEL_METADATA"] = "true"  # the demo model knows nothing of a conversation but what it is given
+        merged["BATON_MODEL_METADATA"] = "true"  # the demo model reads the state of a conversation from metadata only
     if merged.get("BATON_EMBEDDING_MODEL") == NO_EMBEDDINGS:
         merged["BATON_EMBEDDING_MODEL"] = ""
     if embeds_by_itself():
@@ -173,13 +173,13 @@ def variables(
 
 
 def local_names(functions: Mapping[str, FunctionDefinition]) -> frozenset[str]:
-    """Return the names of variables that every function has here, and none when it is deployed from this template."""
+    """Return the names of variables that every function has here, but none that is deployed from this template."""
     names = {*DEVELOPERS_CHOICE, *LOCAL_CLOUDS} - {"OPENAI_API_KEY"}  # functions read it as a secret, as when deployed
     return frozenset(names.difference(*(function.variables for function in functions.values())))
 
 
 def _own_configuration(developers: Mapping[str, str]) -> dict[str, str]:
-    """Return where the developer's AWS configuration is, which only models on Amazon Bedrock are asked with."""
+    """Return the files of the developer's AWS configuration, which only calls of Amazon Bedrock use."""
     if not developers.get("BATON_BEDROCK_PROFILE"):
         return {}
     files = {
@@ -190,17 +190,17 @@ def _own_configuration(developers: Mapping[str, str]) -> dict[str, str]:
 
 
 def _names_a_provider(chosen: Mapping[str, str]) -> bool:
-    """Return whether the developer's chat model is one of a named provider, which needs no default one."""
+    """Return whether the developer's chat model belongs to a named provider, so that no default one is needed."""
     try:
         named = json.loads(chosen.get("BATON_MODEL_PROVIDERS", "{}"))
     except ValueError:
-        named = {}  # the check of settings says what is wrong with them
+        named = {}  # the check of settings reports the mistake
     providers = {BEDROCK_PROVIDER: {}, **(named if isinstance(named, dict) else {})}
     return route(chosen.get("BATON_CHAT_MODEL", ""), providers).provider != DEFAULT_PROVIDER
 
 
 def embeds_by_itself() -> bool:
-    """Whether the local cloud makes embeddings, since the developer names no model for them."""
+    """Return whether the local cloud makes embeddings itself, because the developer names no model for them."""
     return not os.environ.get("BATON_EMBEDDING_MODEL")
 
 
@@ -221,15 +221,15 @@ def applied(values: Mapping[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-OWN = ("POWERTOOLS_", "AWS_LWA_", "AWS_LAMBDA_EXEC_WRAPPER")
-"""Beginnings of variables that are for the start of a function, or for its log."""
+FUNCTIONS_OWN = ("POWERTOOLS_", "AWS_LWA_", "AWS_LAMBDA_EXEC_WRAPPER")
+"""Prefixes of variables for a function's start or its log, which may differ between functions."""
 
 
 def _merge(functions: Mapping[str, FunctionDefinition]) -> dict[str, str]:
     merged: dict[str, str] = {}
     for function in functions.values():
         for name, value in function.variables.items():
-            if merged.setdefault(name, value) != value and not name.startswith(OWN):
+            if merged.setdefault(name, value) != value and not name.startswith(FUNCTIONS_OWN):
                 raise TemplateProblem(
                     f"{function.name} sets {name} to {value!r}, another function to {merged[name]!r}: "
                     "functions share one environment in the local cloud, so give the variables different names."

@@ -2,7 +2,7 @@
 
 
 class LocalCloudError(Exception):
-    """The local cloud cannot start. The message is shown without a traceback."""
+    """An error that keeps the local cloud from running. The message is shown without a traceback."""
 
 
 class PortTaken(LocalCloudError):

@@ -26,7 +26,7 @@ class View:
     own: frozenset[str]
     """Names that the template gives to the function, and those that every function has in the local cloud."""
     others: frozenset[str]
-    """Names that it gives to any function."""
+    """Names that the template gives to any function."""
 
     def hides(self, name: str) -> bool:
         """Return whether the deployed function does not have the variable."""
@@ -81,7 +81,7 @@ def views(functions: Mapping[str, FunctionDefinition]) -> dict[str, View]:
 def as_deployed(stack: Stack, settings: LocalSettings, aliases: Mapping[str, str] | None = None) -> Iterator[None]:
     """Give each function of this process its own variables and role during the block.
 
-    ``aliases`` are the template's names of resources, by the names that are used here: roles know the template's.
+    ``aliases`` are the template's names of resources, by their local names. Roles refer to the template's names.
     """
     before = os.environ
     os.environ = Variables(before, views(stack.functions))  # type: ignore[assignment]  # noqa: B003  a view, not a copy

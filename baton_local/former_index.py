@@ -28,12 +28,12 @@ logger = logging.getLogger("baton_local")
 
 FORMER = Path("search", "v1")
 BATCH = 500
-"""Documents that are written at once."""
+"""Documents that are written in one change."""
 _COLUMNS = "number, id, source_id, kind, agent_id, thread_id, required_permission, at, embedder, texts, fields"
 
 
 def carry_over(data_dir: Path, files: OwnerFiles) -> None:
-    """Write what the folder has into the bucket, and remove the folder. A repetition goes on where one was killed."""
+    """Write the folder's documents into the bucket, and remove the folder. A repetition continues a killed call."""
     from baton.adapters.sqlite_index.objects import NoFile
 
     folder = data_dir / FORMER
@@ -58,7 +58,7 @@ def carry_over(data_dir: Path, files: OwnerFiles) -> None:
 
 
 def _documents(path: Path) -> Iterator[tuple[str, Sequence[IndexDocument]]]:
-    """Yield the documents of a file, with the key of their new one."""
+    """Yield the key of each new file, and the documents of an old file that it gets."""
     from baton.adapters.sqlite_index.owners import SUFFIX, index_prefix, owner_key
 
     tenant, (name, _, user) = path.parent.name, path.stem.partition("-")
@@ -71,7 +71,7 @@ def _documents(path: Path) -> Iterator[tuple[str, Sequence[IndexDocument]]]:
         }
         for number, *row in former.execute(f"SELECT {_COLUMNS} FROM documents"):  # noqa: S608
             document = _document(row, {view: blobs.get(number) for view, blobs in vectors.items()})
-            # Names of users are known by their hashes only, which have stayed the same.
+            # File names have only hashes of users. The new names have the same hashes.
             own = f"{index_prefix(tenant, index)}{user}{SUFFIX}"
             owned[own if user else owner_key(Scope(tenant, "operator"), index, document.agent_id)].append(document)
     yield from owned.items()

@@ -29,7 +29,7 @@ class Invocable(Protocol):
     """A function, in this process or elsewhere."""
 
     def invoke(self, event: Any) -> "Future[Any]":
-        """Hand ``event`` over; the future has the answer or the exception."""
+        """Start to handle ``event``. The future gets the answer or the exception."""
 
 
 _module_numbers = itertools.count(1)
@@ -126,7 +126,7 @@ class Environment:
         return self._submit(handled)
 
     def end(self) -> None:
-        """End the thread after the event it works on."""
+        """End the thread when it has handled the events before."""
         self._work.put(None)
 
     def _loaded_handler(self) -> Handler:

@@ -1,4 +1,4 @@
-"""Start without collecting garbage: nearly everything that a start makes stays until the end."""
+"""Start without garbage collection: nearly all objects that a start makes are needed until the end."""
 
 import gc
 from collections.abc import Iterator
@@ -7,10 +7,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def without_collection() -> Iterator[None]:
-    """Collect no garbage during the block, and leave what it made out of later collections if it succeeds.
+    """Collect no garbage during the block. If it succeeds, later collections leave out the objects that it made.
 
-    Imports make many objects. Without this, a seventh of the time to start goes into looking for garbage among them,
-    and each later collection looks through all of them again, while users wait.
+    Imports make many objects. Without this, a seventh of the start time is spent on collections, and each later
+    collection visits all these objects again while users wait.
     """
     was_enabled = gc.isenabled()
     gc.disable()

@@ -3,7 +3,7 @@
 In Lambda the logger's keys (the function's name, the request, appended keys) are those of the current invocation. Here
 they would be those of the invocation that set them last.
 
-Developers get lines to read. ``BATON_LOCAL_LOGS=json`` keeps the lines of a deployment.
+Developers get readable lines. ``BATON_LOCAL_LOGS=json`` keeps the lines of a deployment.
 """
 
 import json
@@ -27,13 +27,13 @@ NOT_SHOWN = frozenset(
         *("xray_trace_id", "sampling_rate"),
     }
 )
-"""Keys that a readable line leaves out, or has at its beginning or end."""
+"""Keys that are not in the list of a readable line: it leaves them out, or has them at its beginning or end."""
 
 NO_SERVICE = "service_undefined"
 """Powertools' name of the service in lines outside functions."""
 
 MOST_FAILURES = 5
-"""Failures of tools that are kept."""
+"""The most failures of tools that are kept."""
 
 _keys: ContextVar[Keys | None] = ContextVar("keys of the log lines of an invocation", default=None)
 """The keys of the current invocation. Its tasks and threads inherit the context and so the keys."""
@@ -54,17 +54,17 @@ class InvocationFormatter(LambdaPowertoolsFormatter):
     """Powertools' formatter, with separate keys for each invocation."""
 
     is_readable: ClassVar[bool] = False
-    """Whether lines are for people, and not as Lambda's."""
+    """Whether lines are for people, instead of Lambda's JSON."""
     _common: Keys
 
     def __init__(self, before: LambdaPowertoolsFormatter) -> None:
-        """Lines outside invocations have the keys of ``before``."""
+        """Take the options of ``before``, and its keys for lines outside invocations."""
         super().__init__(
             log_record_order=before.log_record_order, use_rfc3339=before.use_rfc3339_iso8601, **before.keys_combined
         )
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line: for people, or as Lambda's are."""
+        """Return the line for a record, for people or as in Lambda."""
         line = super().format(record)
         return readable(json.loads(line)) if self.is_readable else line
 
@@ -95,7 +95,7 @@ def readable_lines(*, are_wanted: bool) -> Iterator[None]:
 
 @contextmanager
 def warnings_for_people() -> Iterator[None]:
-    """Write warnings and errors on stderr, for people, during the block: commands use stdout for their results."""
+    """Write warnings and errors on stderr, for people, during the block. Commands use stdout for their results."""
     Logger(use_rfc3339=True)  # the parent of all loggers, whose handler writes
     handlers = [handler for handler in _handlers() if isinstance(handler, logging.StreamHandler)]
     before = [(handler, handler.formatter, handler.level, handler.stream) for handler in handlers]
@@ -115,7 +115,7 @@ def warnings_for_people() -> Iterator[None]:
 
 
 def readable(line: Keys) -> str:
-    """Return a line of a deployment's log for people: time, level, function, message and keys, then the traceback."""
+    """Return a line of JSON for people: time, level, function, message and other keys, then the traceback."""
     time = str(line.get("timestamp", ""))[11:19]
     named = str(line.get("function_name") or line.get("service") or "")
     function = "" if named == NO_SERVICE else named.removesuffix("Function").lower()
@@ -165,7 +165,7 @@ class ToolFailures(logging.Handler):
         """The newest first: the time ``at`` and the ``text``, which begins with the line of the tool's own code."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep a failure. Other lines of the toolbox are about definitions."""
+        """Keep a record of a failure. Other records of the toolbox are about definitions."""
         if str(record.msg).startswith("Tool %s"):
             at = datetime.fromtimestamp(record.created, UTC).isoformat()
             self.failures.insert(0, {"at": at, "text": record.getMessage()})
@@ -184,6 +184,6 @@ def kept_tool_failures() -> Iterator[list[dict[str, str]]]:
 
 
 def _handlers() -> list[logging.Handler]:
-    # Every invocation asks for them, and there are hundreds of loggers.
+    # ``vars`` is fast, which counts because every invocation calls this, and there are hundreds of loggers.
     handlers = [vars(logger).get("powertools_handler") for logger in list(logging.Logger.manager.loggerDict.values())]
     return [handler for handler in handlers if isinstance(handler, logging.Handler)]

@@ -36,10 +36,10 @@ BUILT = ("clients/web/dist/baton-chat.js", "clients/web/console/dist/index.html"
 
 
 class ProductTree(BuildHookInterface[Any]):
-    """A build step that adds the product tree to a wheel. A checkout that is installed for editing reads its own."""
+    """A build step that adds the product tree to a wheel. An editable install uses the checkout's files."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Add the files. Raises ``FileNotFoundError`` if what browsers load is not built."""
+        """Add the files. Raises ``FileNotFoundError`` if the web clients are not built."""
         if self.target_name != "wheel" or version != "standard":
             return
         root = Path(self.root)
@@ -52,7 +52,7 @@ class ProductTree(BuildHookInterface[Any]):
 def product_files(root: Path) -> Iterator[str]:
     """Yield the paths of the product tree below ``root``.
 
-    Source maps stay out: they are an eighth of the wheel, and who debugs the web clients has a clone.
+    Source maps are left out: they would be an eighth of the wheel, and developers of the web clients have a clone.
     """
     yield from FILES
     for folder in FOLDERS:

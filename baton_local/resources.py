@@ -36,7 +36,7 @@ def create_all(
     """Create the table, queues, buckets and secrets of a stack. State machines are created at first use.
 
     ``environment`` has the addresses of services. ``secrets`` are values by name, ``{}`` for others of the stack.
-    ``visibility_seconds`` replaces the time after which a message that no worker has ended is received again.
+    ``visibility_seconds`` replaces the queues' visibility timeout; None keeps it.
     """
     create_table(client("dynamodb", environment["AWS_ENDPOINT_URL_DYNAMODB"]), stack.table)
     queues = stack.queues
@@ -73,7 +73,7 @@ def create_table(dynamodb: "DynamoDBClient", definition: Mapping[str, Any], name
 
 
 def create_queues(sqs: "SQSClient", queues: Iterable[QueueDefinition]) -> dict[str, str]:
-    """Create the queues, dead letter queues first; return name -> URL."""
+    """Create the queues, dead-letter queues first. Return their URLs by name."""
     urls = {}
     for queue in sorted(queues, key=lambda queue: queue.dead_letters_to is not None):
         attributes: dict[Any, str] = dict(queue.attributes)
@@ -90,14 +90,14 @@ def create_queues(sqs: "SQSClient", queues: Iterable[QueueDefinition]) -> dict[s
 
 
 def create_bucket(s3: "S3Client", name: str) -> None:
-    """Create the bucket, unless it is there."""
+    """Create the bucket, unless it exists."""
     existing = [bucket["Name"] for bucket in s3.list_buckets()["Buckets"]]
     if name not in existing:
         s3.create_bucket(Bucket=name)
 
 
 def put_secret(secrets: "SecretsManagerClient", name: str, value: str) -> None:
-    """Give the secret ``value``, creating it when it is not there."""
+    """Set the secret to ``value``, and create it if it does not exist."""
     try:
         secrets.create_secret(Name=name, SecretString=value)
     except secrets.exceptions.ResourceExistsException:

@@ -1,4 +1,4 @@
-"""Paths of the product's files: template, functions, layers, browsers' files, documentation."""
+"""Paths of the product's files: template, functions, layers, web clients, documentation."""
 
 from pathlib import Path
 

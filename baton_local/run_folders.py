@@ -1,4 +1,4 @@
-"""Folders in the system's temporary folder that belong to one run, and those that killed runs have left."""
+"""Folders of one run in the system's temporary folder, and the removal of those that killed runs have left."""
 
 import contextlib
 import fcntl
@@ -11,26 +11,26 @@ from pathlib import Path
 PREFIX = "baton-{kind}-"
 LOCK = "run.lock"
 YOUNG_SECONDS = 60.0
-"""A folder is made a moment before it is locked."""
+"""The age up to which a folder may belong to a run that has not locked it yet."""
 ATTEMPTS = 5
-"""A program that is just ending may still write a file into a folder that is being removed."""
+"""Attempts to remove a folder, into which an ending program may still write files."""
 
 
 class RunFolder:
-    """A new folder that ``remove`` removes. One that a killed run has left is removed by the next run.
+    """A new folder that ``remove`` removes. A folder that a killed run has left is removed by the next run.
 
-    A lock shows that its run is alive: the system releases it however the process ends.
+    A lock shows that the folder's run is alive. The system releases it however the process ends.
     """
 
     def __init__(self, kind: str) -> None:
-        """Make it, and remove what ended runs have left of this kind."""
+        """Create the folder, and remove the folders of this kind that ended runs have left."""
         remove_left(kind)
         self.path = Path(tempfile.mkdtemp(prefix=PREFIX.format(kind=kind)))
         self._lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def remove(self) -> None:
-        """Remove it with what is in it. A repetition is not an error."""
+        """Remove the folder and its contents. A repetition is not an error."""
         if self._lock < 0:
             return
         for _ in range(ATTEMPTS):
@@ -42,7 +42,7 @@ class RunFolder:
 
 
 def remove_left(kind: str) -> None:
-    """Remove the folders of runs that have ended without removing them. Only this user's are looked at."""
+    """Remove the folders of this user's runs that have ended without removing them."""
     for folder in Path(tempfile.gettempdir()).glob(PREFIX.format(kind=kind) + "*"):
         with contextlib.suppress(OSError):  # gone, or locked: its run is alive
             status = folder.lstat()
@@ -51,7 +51,7 @@ def remove_left(kind: str) -> None:
 
 
 def _remove_unless_locked(folder: Path) -> None:
-    """Raises ``OSError`` if its run is alive, or if it has files and no lock: their owner is unknown."""
+    """Raises ``OSError`` if the folder's run is alive, or if it has files but no lock, so that the run is unknown."""
     try:
         lock = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW)
     except FileNotFoundError:

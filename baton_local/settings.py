@@ -22,9 +22,9 @@ from baton_local.gateway.websocket import SocketLimits
 from baton_local.root import ROOT
 
 MAX_REPORTED = 200
-"""Characters of a wrong value that an error repeats."""
+"""The most characters of a wrong value that an error quotes."""
 _WORDS = {"bool_parsing": "Input should be true or false"}
-"""Errors that pydantic words without what is allowed."""
+"""Messages for errors whose text by pydantic does not say what is allowed."""
 CONCURRENCY = 128
 """The default number of queued turns that run at the same time, so that a hundred conversations need not wait."""
 
@@ -35,15 +35,15 @@ class LocalSettings(BaseSettings):
     model_config = SettingsConfigDict(env_ignore_empty=True, populate_by_name=True, frozen=True, extra="ignore")
 
     port: int = Field(8080, validation_alias="PORT", ge=0, le=65535)
-    """0 takes a free one."""
+    """0 takes a free port."""
     hosts: str = Field("", validation_alias="BATON_LOCAL_HOSTS")
-    """Comma-separated host names of this machine besides localhost, for example of a proxy."""
+    """Comma-separated host names of this machine in addition to localhost, for example of a proxy."""
     engines: Literal["embedded", "real"] = Field("embedded", validation_alias="ENGINES")
     """The search engine: the embedded index or a real OpenSearch."""
     data_dir: Path | None = Field(None, validation_alias="BATON_DATA_DIR")
     """The folder that keeps table, queues, objects, search index and token key between runs; None: nothing is kept."""
     tools_dir: Path = Field(default_factory=lambda: ROOT / "tools", validation_alias="BATON_TOOLS_DIR")
-    """Packages whose functions agents may have as tools. It need not exist."""
+    """The folder of packages whose functions agents may have as tools. It need not exist."""
     documents_dir: Path = Field(default_factory=lambda: ROOT / "documents", validation_alias="BATON_DOCUMENTS_DIR")
     """The documents of the tenant ``demo``: a folder for each agent, named by its id. It need not exist."""
     library_permissions: dict[str, str] = Field(default_factory=dict, validation_alias="BATON_LIBRARY_PERMISSIONS")
@@ -61,7 +61,7 @@ class LocalSettings(BaseSettings):
     embed_keys: SecretStr | None = Field(None, validation_alias="BATON_EMBED_KEYS")
     """Embed keys of the developer's own host application, as in the embed keys secret."""
     cache_dir: Path = Field(default_factory=lambda: default_cache_dir(), validation_alias="BATON_CACHE_DIR")
-    """Downloaded engines, the model of embeddings, and translated templates."""
+    """The folder of downloaded engines, the embedding model, and translated templates."""
     workers: int = Field(CONCURRENCY, validation_alias="BATON_LOCAL_WORKERS", ge=0, le=1000)
     """Queued turns that run at the same time; 0 if separate processes run them."""
     worker_processes: int = Field(0, validation_alias="BATON_LOCAL_WORKER_PROCESSES", ge=0, le=16)
@@ -96,12 +96,12 @@ class LocalSettings(BaseSettings):
 
     @property
     def is_one_process(self) -> bool:
-        """True if all functions run in the local cloud's own process."""
+        """Whether all functions run in the local cloud's own process."""
         return not (self.built or self.worker_processes)
 
     @property
     def embedding_url(self) -> str | None:
-        """The encoder of this process; None if functions run in other processes too, which ask it over HTTP."""
+        """The URL of this process's encoder; None if functions in other processes call it over HTTP."""
         return encoder_url(self.cache_dir) if self.is_one_process else None
 
     @property
@@ -116,17 +116,17 @@ def default_cache_dir() -> Path:
 
 
 def read_settings(**values: Any) -> LocalSettings:
-    """Return the settings; ``values`` overrides the environment. Raises ``LocalCloudError`` that names the variable."""
+    """Return the settings. ``values`` override the environment. Raises ``LocalCloudError``, which names variables."""
     try:
         return LocalSettings(**values)
     except ValidationError as problem:
-        raise LocalCloudError(_described(problem.errors(include_url=False))) from problem
+        raise LocalCloudError(_describe(problem.errors(include_url=False))) from problem
 
 
 def check_function_settings() -> None:
-    """Read the functions' variables before a function does. Raises ``LocalCloudError`` that names the variable.
+    """Read the functions' variables before a function does. Raises ``LocalCloudError``, which names variables.
 
-    What is missing is not judged here: each function needs some of the variables only.
+    Missing variables are not reported, because each function needs only some of them.
     """
     for family in all_families():
         try:
@@ -136,22 +136,22 @@ def check_function_settings() -> None:
             errors = problem.errors(include_url=False, include_input=is_shown)
             wrong = [error for error in errors if error["type"] != "missing"]
             if wrong:
-                raise LocalCloudError(_described(wrong)) from (problem if is_shown else None)
+                raise LocalCloudError(_describe(wrong)) from (problem if is_shown else None)
     _check_profiles()
 
 
 def all_families() -> list[type[Settings]]:
-    """Return the functions' families of settings, also of modules that nobody has imported yet."""
+    """Return the classes of functions' settings, also those of modules that were not imported before."""
     for module in iter_modules(families.__path__):
         import_module(f"{families.__name__}.{module.name}")
     found = Settings.__subclasses__()
-    for family in found:  # families of families are added while it runs
+    for family in found:  # the loop also visits the subclasses that it adds
         found += family.__subclasses__()
     return found
 
 
 def model_endpoint(settings: ProviderSettings) -> str:
-    """Return where the chat model is asked, for people."""
+    """Return the URL of the chat model's provider, or "Amazon Bedrock", for display."""
     provider = settings.providers[settings.route(settings.chat_model).provider]
     return provider.base_url or "Amazon Bedrock"
 
@@ -162,13 +162,13 @@ def _check_profiles() -> None:
     try:
         read_profile_overrides(ProviderSettings().model_profiles)
     except ValidationError:
-        return  # something is missing, which each function judges by itself
+        return  # a variable is missing, which only some functions need
     except ValueError as problem:
         _, _, wrong = str(problem).partition(": ")
         raise LocalCloudError(f"A setting is wrong. BATON_MODEL_PROFILES: {wrong}") from problem
 
 
-def _described(errors: Iterable[ErrorDetails]) -> str:
+def _describe(errors: Iterable[ErrorDetails]) -> str:
     return "A setting is wrong. " + "; ".join(
         f"{'.'.join(map(str, error['loc']))}: {_WORDS.get(error['type'], error['msg'])}"
         + (f" (it is {textwrap.shorten(repr(error['input']), MAX_REPORTED)})" if "input" in error else "")

@@ -1,4 +1,4 @@
-"""Waits of the main thread that a signal may end."""
+"""Waits of the main thread that a signal may interrupt."""
 
 from collections.abc import Iterable
 from concurrent.futures import Future, wait
@@ -9,25 +9,25 @@ from typing import TypeVar
 T = TypeVar("T")
 
 LONGEST_WAIT_SECONDS = 0.2
-"""The longest that the main thread may wait at once.
+"""The longest time for which the main thread may wait without a break.
 
 Python runs signal handlers in the main thread, and a signal wakes that thread only if the system delivers it there.
-Linux may deliver it to a thread that is starting another thread just then: the handler would not run before the wait
-ends, https://docs.python.org/3/library/signal.html#execution-of-python-signal-handlers.
+Linux may deliver it to a thread that is just starting another thread. The handler would then run only when the wait
+ends: https://docs.python.org/3/library/signal.html#execution-of-python-signal-handlers.
 """
 
 
 def wait_for_all(futures: Iterable[Future[object]]) -> None:
-    """Return when all have ended, however they ended. Raises what signal handlers raise."""
+    """Return when all futures have ended, with or without an error. Raises the errors of signal handlers."""
     waited = list(futures)
     while wait(waited, timeout=LONGEST_WAIT_SECONDS).not_done:
         pass
 
 
 def receive(waiting: SimpleQueue[T]) -> T:
-    """Return the next item, once there is one. Raises what signal handlers raise.
+    """Return the next item, once there is one. Raises the errors of signal handlers.
 
-    A signal handler may put it: unlike ``threading.Event``, the queue can be changed by the thread that waits for it.
+    A signal handler may put the item: unlike ``threading.Event``, this queue can be changed by the thread that waits.
     """
     while True:
         with suppress(Empty):

@@ -28,14 +28,14 @@ HEAD = "Your models, tried with a few short requests (`baton doctor --models` do
 
 
 class StartupModelChecks:
-    """Checks of models in the background, whose tables are printed one after the other until ``stop``."""
+    """Checks of models in the background. Their tables are printed one after the other until ``stop``."""
 
     def __init__(
         self, checks: Callable[[], ModelChecks], is_own: Callable[[ModelChecks, ConfiguredModel], bool], say: Say
     ) -> None:
-        """``checks`` may block. Models that are not the developer's ``own`` are not tried.
+        """``checks`` may block. Models for which ``is_own`` is false are not tried.
 
-        ``say`` prints a text. It is not called any more once ``stop`` has returned.
+        ``say`` prints a text. It is not called after ``stop`` has returned.
         """
         self._checks = checks
         self._is_own = is_own
@@ -45,13 +45,13 @@ class StartupModelChecks:
         self._running: Future[None] | None = None
 
     def start(self) -> None:
-        """Begin, and return at once."""
+        """Begin in the background, and return at once."""
         from baton.composition.startup import event_loop
 
         self._running = event_loop.begin(self._print())
 
     def stop(self) -> None:
-        """End the requests that are running, and print nothing more. A repetition is not an error."""
+        """Cancel the requests in progress, and print no more tables. A repetition is not an error."""
         with self._lock:
             self._is_stopped = True
         if self._running is not None:
@@ -59,16 +59,16 @@ class StartupModelChecks:
 
     async def _print(self) -> None:
         try:
-            checks, models = await asyncio.to_thread(self._found)
+            checks, models = await asyncio.to_thread(self._find_models)
             lines = ["", HEAD]
             for model in models:
                 self._print_text("\n".join([*lines, *await _table(checks, model)]))
                 lines = []
         except Exception:
-            if not self._is_stopped:  # what it needs may have been stopped before it
+            if not self._is_stopped:  # the functions may have been stopped before the checks
                 logger.exception("The models cannot be tried")
 
-    def _found(self) -> tuple[ModelChecks, list[ConfiguredModel]]:
+    def _find_models(self) -> tuple[ModelChecks, list[ConfiguredModel]]:
         checks = self._checks()
         return checks, [model for model in checks.models() if self._is_own(checks, model)]
 
@@ -88,9 +88,9 @@ async def _table(checks: ModelChecks, model: ConfiguredModel) -> list[str]:
 
 
 def is_own(checks: ModelChecks, model: ConfiguredModel, *, embedding_address: str, demo: str) -> bool:
-    """Return whether a model is the developer's: none of the local cloud's, whose addresses begin with ``demo``.
+    """Return whether a model is the developer's. The local cloud's models have addresses that begin with ``demo``.
 
-    ``embedding_address`` is that of the embedding model; empty if it is the chat model's.
+    ``embedding_address`` is the address of the embedding model; empty if it is the same as the chat model's.
     """
     providers = checks.providers()
     provider = providers.get(route(model.name, providers).provider)
@@ -102,7 +102,7 @@ def is_own(checks: ModelChecks, model: ConfiguredModel, *, embedding_address: st
 
 @contextmanager
 def print_model_checks(cloud: LocalCloud, say: Say) -> Iterator[None]:
-    """Print what the developer's own models can do while the block runs, without waiting for it."""
+    """Print the abilities of the developer's own models, in the background while the block runs."""
     from baton import composition
 
     embedding_address = cloud.environment.get("BATON_EMBEDDING_BASE_URL", "")

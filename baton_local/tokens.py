@@ -24,18 +24,18 @@ KEY_ID = "local"
 ISSUER = "baton-embed"
 LIFETIME_SECONDS = 8 * 3600
 LOCAL_ORIGIN = r"https?://(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?"
-"""The pages that may ask for tokens: those served from this machine, whatever their port."""
+"""The origins whose pages may request tokens: this machine's, with any port."""
 
 _PROFILE: dict[str, tuple[Callable[[object], str | None], str]] = {
     "name": (read_name, f"use at most {MAX_USER_NAME} printable characters"),
     "picture": (read_picture, "use an https address"),
     "locale": (read_locale, "use a language tag such as de-AT"),
 }
-"""The readers of claims about the user, and what they expect."""
+"""The readers of claims about the user, and the expected form, for error messages."""
 
 
 class TokenRequest(BaseModel):
-    """The tenant, user and permissions of a token, and what it says about the user."""
+    """The tenant, user and permissions of a token, and claims about the user."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -43,7 +43,7 @@ class TokenRequest(BaseModel):
     user: str = Field(min_length=1, max_length=256)
     permissions: list[str] = []
     name: str | None = None
-    """The name that others read, such as the users whom a person of a desk answers."""
+    """The name that others see, such as the users whom a person of a desk answers."""
     picture: str | None = None
     """The https address of a picture, which others see beside the name."""
     locale: str | None = None
@@ -53,7 +53,7 @@ class TokenRequest(BaseModel):
     @classmethod
     def _readable(cls, value: str | None, info: ValidationInfo) -> str | None:
         read, expected = _PROFILE[str(info.field_name)]
-        if value is not None and read(value) is None:  # the server would silently leave it out
+        if value is not None and read(value) is None:  # the server would ignore it silently
             raise ValueError(expected)
         return value
 
@@ -78,7 +78,7 @@ class EmbedKey:
 
     @classmethod
     def kept_in(cls, folder: Path | None) -> "EmbedKey":
-        """Return the key kept in ``folder``, made on first use; without a folder, a new one."""
+        """Return the key in ``folder``, which is made on first use; without a folder, return a new key."""
         file = folder / "embed-key" if folder else None
         if file and file.exists():
             return cls(file.read_text())
@@ -112,7 +112,7 @@ class EmbedKey:
         return jwt.encode(claims, self.key, algorithm="HS256", headers={"kid": KEY_ID})
 
     def route(self) -> AsgiApp:
-        """Return the app of POST /local/token, for pages of this machine's origins as well."""
+        """Return the app of POST /local/token, which pages of this machine's origins may call too."""
         return CORSMiddleware(
             Route("/local/token", self.answer, methods=["POST"]),
             allow_origin_regex=LOCAL_ORIGIN,

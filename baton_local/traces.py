@@ -1,4 +1,4 @@
-"""The local cloud's collector of traces: it takes OTLP over HTTP, and shows the newest traces to the console."""
+"""The local cloud's collector of traces: it receives OTLP over HTTP, and serves the newest traces to the console."""
 
 import zlib
 from collections import OrderedDict
@@ -18,11 +18,11 @@ from baton_local.serving.asgi import BodyTooLarge, read_body
 
 PATH = "/local/traces"
 MAX_TRACES = 200
-"""Traces that are kept, the newest ones."""
+"""The number of newest traces that are kept."""
 MAX_SPANS = 1_000
-"""Spans of one trace that are kept."""
+"""The most spans of one trace that are kept."""
 MAX_BODY = 8 * 1024 * 1024
-"""Bytes of a request, packed or unpacked."""
+"""The most bytes of a request, compressed or not."""
 BEARER = "bearer "
 
 Json = dict[str, Any]
@@ -37,7 +37,7 @@ class LocalTraces:
         self._traces: OrderedDict[str, list[Json]] = OrderedDict()
 
     def add(self, body: bytes) -> None:
-        """Keep the spans of a request. Raises ``ValueError`` if they cannot be read."""
+        """Keep the spans of a request's body. Raises ``ValueError`` if it cannot be read."""
         from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
         from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
@@ -54,21 +54,21 @@ class LocalTraces:
             self._traces.popitem(last=False)
 
     def of(self, trace_id: str, tenant_id: str) -> list[Json]:
-        """Return the tenant's spans of a trace, in the order in which they began; none if there are none."""
+        """Return the tenant's spans of a trace, in the order in which they began; empty if the trace is unknown."""
         spans = self._traces.get(trace_id, [])
         own = [span for span in spans if span["attributes"].get(Attribute.TENANT) == tenant_id]
         return sorted(own, key=lambda span: (span["start"], -span["end"]))
 
 
 class TraceRoutes:
-    """The routes of the collector: spans come in from functions, and go out to the console."""
+    """The routes of the collector: functions send spans to it, and the console reads them."""
 
     def __init__(self, traces: LocalTraces, verifier: Callable[[], TokenVerifier]) -> None:
         self._traces = traces
         self._verifier = verifier
 
     def routes(self) -> list[Route]:
-        """Return the routes."""
+        """Return the routes, for a Starlette app."""
         return [Route(PATH, self.take, methods=["POST"]), Route(f"{PATH}/{{trace_id}}", self.show, methods=["GET"])]
 
     async def take(self, request: Request) -> Response:
@@ -83,7 +83,7 @@ class TraceRoutes:
         return Response(status_code=200, media_type="application/x-protobuf")
 
     async def show(self, request: Request) -> Response:
-        """Serve the spans of one trace of the caller's tenant. The caller needs ``context:inspect``."""
+        """Serve the spans of one trace, which must be of the caller's tenant. The caller needs ``context:inspect``."""
         authorization = request.headers.get("authorization", "")
         token = authorization[len(BEARER) :] if authorization.lower().startswith(BEARER) else ""
         try:

@@ -1,6 +1,6 @@
-"""``python -m baton_local.web``: build what browsers load (clients/web), with this environment's Node or the machine's.
+"""``python -m baton_local.web``: build the web clients (clients/web), with this environment's Node or the machine's.
 
-Nothing is done while the sources are those of the last build. ``python -m baton_local.web lint|types|test|format`` runs
+Unchanged sources are not built again. ``python -m baton_local.web lint|types|test|format`` runs
 the script of that name in ``package.json`` instead.
 """
 
@@ -29,16 +29,16 @@ INSTALL = ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglev
 
 
 def build() -> Path:
-    """Return the folder of what was built, after having built what has changed.
+    """Build the web clients if their sources have changed, and return the folder of the result.
 
-    Several processes may ask at the same time. A distribution has what was built, and no sources. Raises
-    ``LocalCloudError`` that says what is missing.
+    Several processes may call this at the same time. A distribution has the built files, but no sources. Raises
+    ``LocalCloudError`` if a program is missing or fails.
     """
     if not (SOURCES / LOCK).is_file():
         return BUILT
     with locked(SOURCES / ".build.lock"):
-        checksum = _hash_of(_sources())
-        if not _is(BUILT / BUILT_OF, checksum):
+        checksum = _hash_files(_sources())
+        if not _has_text(BUILT / BUILT_OF, checksum):
             _install()
             _run("npm", "run", "--silent", "build")
             (BUILT / BUILT_OF).write_text(checksum)
@@ -46,12 +46,12 @@ def build() -> Path:
 
 
 def is_built() -> bool:
-    """Whether there is something to serve, of whatever age."""
+    """Return whether there are built files, which may be outdated."""
     return (BUILT / WIDGET).is_file()
 
 
 def script(name: str) -> str:
-    """Run a script of ``package.json`` and return what it prints. Raises ``LocalCloudError`` with that if it fails."""
+    """Run a script of ``package.json`` and return its output. Raises ``LocalCloudError`` with it on failure."""
     with locked(SOURCES / ".build.lock"):
         _install()
     return _run("npm", "run", "--silent", name)
@@ -59,8 +59,8 @@ def script(name: str) -> str:
 
 def _install() -> None:
     modules = SOURCES / "node_modules"
-    locked = _hash_of([SOURCES / LOCK])
-    if not _is(modules / BUILT_OF, locked):
+    locked = _hash_files([SOURCES / LOCK])
+    if not _has_text(modules / BUILT_OF, locked):
         _run(*INSTALL)
         (modules / BUILT_OF).write_text(locked)
 
@@ -71,7 +71,7 @@ def _sources() -> Iterator[Path]:
         yield from (Path(folder) / name for name in sorted(files) if not name.startswith("."))
 
 
-def _hash_of(files: Iterator[Path] | list[Path]) -> str:
+def _hash_files(files: Iterator[Path] | list[Path]) -> str:
     digest = hashlib.sha256()
     for file in files:
         digest.update(f"{file.relative_to(SOURCES)}\n{file.stat().st_size}\n".encode())
@@ -79,17 +79,17 @@ def _hash_of(files: Iterator[Path] | list[Path]) -> str:
     return digest.hexdigest()
 
 
-def _is(file: Path, text: str) -> bool:
+def _has_text(file: Path, text: str) -> bool:
     return file.is_file() and file.read_text() == text
 
 
 def _run(program: str, *arguments: str) -> str:
-    here = str(Path(sys.executable).parent)
-    path = os.pathsep.join([here, os.environ.get("PATH", "")])
+    environment_folder = str(Path(sys.executable).parent)
+    path = os.pathsep.join([environment_folder, os.environ.get("PATH", "")])
     executable = shutil.which(program, path=path)
     if executable is None:
         raise LocalCloudError(f"{program} is neither in this environment nor on PATH: run `make setup`.")
-    done = subprocess.run(
+    completed = subprocess.run(
         [executable, *arguments],
         cwd=SOURCES,
         env={**os.environ, "PATH": path, "NO_COLOR": "1"},
@@ -97,22 +97,22 @@ def _run(program: str, *arguments: str) -> str:
         text=True,
         check=False,
     )
-    if done.returncode != 0:
-        output = f"{done.stdout}\n{done.stderr}".strip()
+    if completed.returncode != 0:
+        output = f"{completed.stdout}\n{completed.stderr}".strip()
         raise LocalCloudError(f"`{program} {' '.join(arguments)}` failed in {SOURCES}:\n{output}")
-    return done.stdout
+    return completed.stdout
 
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Wait until no other process holds the file ``path``, and hold it."""
+    """Hold the lock of the file ``path`` within the block. Wait while another process holds it."""
     with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def main(names: list[str]) -> None:
-    """Build, or run the scripts that are named."""
+    """Run the scripts of ``package.json`` with these names; without names, build the web clients."""
     if not names:
         build()
     for name in names:

@@ -1,6 +1,6 @@
-"""The JSON Schema of agents' files, by which editors complete and check.
+"""The JSON Schema of agents' files, with which editors complete and check them.
 
-Fields have the names that files have, and the descriptions of their docstrings.
+Fields have the names of the files, and their docstrings as descriptions.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def agent_schema() -> dict[str, Any]:
 
 
 def described_schema(model: type[BaseModel], title: str, *, by_alias: bool) -> dict[str, Any]:
-    """Return the JSON Schema of a model. Fields have the descriptions of their docstrings."""
+    """Return the JSON Schema of a model, with the fields' docstrings as descriptions."""
     schema = model.model_json_schema(by_alias=by_alias)
     described = _describe_fields(model)
     for name, part in ((model.__name__, schema), *schema.get("$defs", {}).items()):
@@ -43,7 +43,7 @@ def described_schema(model: type[BaseModel], title: str, *, by_alias: bool) -> d
 
 
 def _describe_fields(root: type[BaseModel]) -> dict[str, dict[str, str]]:
-    """Return the docstrings of the fields of every class in the modules of ``baton.domain`` that declare parts."""
+    """Return the docstrings of fields, by class and field, in the modules that declare a part of ``root``."""
     parts = _parts(root, set())
     modules = {root.__module__, *(part.__module__ for part in parts)}
     descriptions: dict[str, dict[str, str]] = {}
@@ -59,7 +59,7 @@ def _describe_fields(root: type[BaseModel]) -> dict[str, dict[str, str]]:
 
 
 def _parts(model: type[BaseModel], seen: set[type[BaseModel]]) -> set[type[BaseModel]]:
-    """Return the models that a model is made of, with those that they extend."""
+    """Return the models that a model consists of, itself included, and their base models."""
     for part in (model, *(base for base in model.__mro__ if issubclass(base, BaseModel) and base is not BaseModel)):
         seen.add(part)
     waiting: list[Any] = [field.annotation for field in model.model_fields.values()]
@@ -87,10 +87,10 @@ def _docstrings(node: ast.ClassDef) -> list[tuple[str, str]]:
 
 
 def written(schema: dict[str, Any]) -> str:
-    """Return the file's text."""
+    """Return the text of the file with ``schema``."""
     return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
 
 
 def write() -> None:
-    """Write the file."""
+    """Write the schema of agents to ``SCHEMA``."""
     SCHEMA.write_text(written(agent_schema()), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The page of reference about agents in Python, made of docstrings."""
+"""The reference page about agents in Python, made of docstrings."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ FUNCTIONS = (
 )
 GROUPS = ("Model", "Memory", "Learning", "Timeouts", "Limits", "Remote")
 DESCRIBED = ("Replace", "Refuse", "HandOver", "Tool", "ToolFailed", "UnusableDefinition")
-"""Verdicts, errors and types, which their docstrings describe."""
+"""Verdicts, errors and types whose docstrings are the whole description."""
 _NO_ARGUMENTS = inspect.Signature()
 CONTEXTS = ("TurnContext", "CallContext")
 INTERNAL_FIELDS = ("scope", "report", "keep")
-"""Fields of contexts that their properties and methods stand for."""
+"""Fields of contexts that users reach by properties and methods."""
 
 
 def reference() -> str:
@@ -154,5 +154,5 @@ def _plain(text: str) -> str:
 
 
 def write() -> None:
-    """Write the file."""
+    """Write the page to ``PAGE``."""
     PAGE.write_text(reference(), encoding="utf-8")

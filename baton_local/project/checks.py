@@ -1,9 +1,9 @@
-"""Checks which of a deployment's definitions cannot be used at present, for the start of the local cloud.
+"""Finds the definitions of a deployment that cannot be used at present, for the start of the local cloud.
 
-It also makes the search indices, which a deployment makes by itself.
+It also makes the search indices, as a deployment does.
 
-Deployed functions do not run these checks, because a cold start must not wait for other servers. There the first turn
-finds the problem, and logs the same line.
+Deployed functions do not run these checks, because a cold start must not wait for other servers. In a deployment, the
+first turn finds the problem and logs the same line.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from baton.domain.tenants.identity import Scope
 from baton.ports.agents.tools import ToolFailed
 
 EMBEDDER_SECONDS = 5.0
-"""Time limit of the embedding model."""
+"""The time limit of a call of the embedding model."""
 
 
 async def make_indices() -> list[str]:
-    """Make the search indices that are missing. Return one line for each that is of another model or release.
+    """Make the missing search indices. Return one line for each index of another model or release.
 
     Raises ``SearchUnavailable``.
     """
@@ -63,21 +63,21 @@ async def problems(*, with_embedder: bool = False) -> list[str]:
 
     ``with_embedder`` tries the embedding model too.
 
-    A line says where the definition is, what is wrong, and what follows from it. Every server is called once,
-    concurrently, for at most a few seconds.
+    A line has the place of the definition, the problem, and its effect. Every server is called once, concurrently, for
+    at most a few seconds.
     """
-    tried = [_tools(), _remote_agents(), _issuers(), *([_embedder()] if with_embedder else [])]
-    answers = await gather_all(*tried)
+    checks = [_tools(), _remote_agents(), _issuers(), *([_embedder()] if with_embedder else [])]
+    answers = await gather_all(*checks)
     return [*_models(), *_functions(), *_guardrails(), *(line for lines in answers for line in lines)]
 
 
 def _models() -> list[str]:
-    """Return the models of agents that belong to no provider. The settings name those of the deployment."""
+    """Return a line for each agent's model that belongs to no provider of the settings."""
     ports = deployed_ports()
     try:
         providers = ports.model_providers
     except ValidationError:
-        return []  # the check of settings says what is missing
+        return []  # the check of settings reports the mistake
     return [
         f"{ports.agent_files.find_position(agent, *location)}: {name!r} begins with the name of no provider "
         f"({', '.join(sorted(providers))}), and there is no default one (OPENAI_BASE_URL): the agent cannot answer."
@@ -88,7 +88,7 @@ def _models() -> list[str]:
 
 
 def _guardrails() -> list[str]:
-    """Return the guardrails whose host may not be called."""
+    """Return a line for each guardrail whose host may not be called."""
     ports = deployed_ports()
     found = []
     for agent in ports.agent_files.all():
@@ -109,7 +109,7 @@ def _named_models(choice: ModelChoice) -> Iterator[tuple[tuple[str | int, ...], 
 
 
 def _functions() -> list[str]:
-    """Return the functions of agents in Python that nobody can call."""
+    """Return a line for each function of an agent in Python that cannot be called."""
     ports, found = deployed_ports(), []
     for function, arguments in (function for agent in ports.agent_files.all() for function in agent.code.functions):
         try:
@@ -127,7 +127,7 @@ async def _tools() -> list[str]:
 
 
 async def _completions() -> list[str]:
-    """Return the workflows whose collected data does not fit the tool that completes them."""
+    """Return a line for each problem of a workflow with the tool that completes it."""
     files, found = deployed_ports().agent_files, []
     for agent in files.all():
         completion = agent.workflow.on_complete if agent.workflow is not None else None
@@ -145,24 +145,26 @@ async def _completions() -> list[str]:
             wrong.append(f"{tool.spec.name} needs an approval, which a forked conversation cannot wait for")
         where = files.find_position(agent, "workflow", "on_complete")
         found += [f"{where}: {what}. The workflow cannot be completed until then." for what in wrong]
-        function = next((it for it in agent.tools if it.name == completion.tool), None)
+        definition = next((candidate for candidate in agent.tools if candidate.name == completion.tool), None)
         instead = f"to {completion.back_to}" if completion.back_to else "to the state before the end"
-        found += [f"{where}: {what}. It goes {instead} instead." for what in _unknown_states(agent.workflow, function)]
+        found += [
+            f"{where}: {what}. It goes {instead} instead." for what in _unknown_states(agent.workflow, definition)
+        ]
         found += [
             f"{files.find_position(agent, 'sentences', locale, name)}: {what}. The sentence is not said until then."
-            for locale, name, what in result_placeholder_problems(agent, _result_schema(function))
+            for locale, name, what in result_placeholder_problems(agent, _result_schema(definition))
         ]
     return found
 
 
 def _result_schema(tool: ToolDefinition | None) -> Mapping[str, Any]:
-    """Return the schema of a function's result; one that allows anything if it is not known."""
+    """Return the schema of a tool's result; a schema that allows anything if it is unknown."""
     function = _function_of(tool)
     return (read_result_schema(function) if function is not None else None) or {"additionalProperties": True}
 
 
 def _function_of(tool: ToolDefinition | None) -> Callable[..., Any] | None:
-    """Return the function of a tool, which has been imported already; None if it is none."""
+    """Return the function of a tool, which was imported before; None if the tool is not a function."""
     if not isinstance(tool, PythonTool):
         return None
     module, _, name = tool.entry_point.partition(":")
@@ -171,14 +173,14 @@ def _function_of(tool: ToolDefinition | None) -> Callable[..., Any] | None:
 
 
 def _unknown_states(workflow: WorkflowDefinition, tool: ToolDefinition | None) -> Iterator[str]:
-    """Yield the states that the code of a function names in a refusal and that the workflow does not have."""
+    """Yield a line for each state that a function's code names in a refusal, but the workflow does not have."""
     function = _function_of(tool)
     if function is None:
         return
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(function))))
     except (OSError, SyntaxError, TypeError):
-        return  # no source, or not that of a function alone
+        return  # no source, or the source of more than a function
     for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
         name = getattr(call.func, "id", getattr(call.func, "attr", None))
         for argument in call.keywords if name in (Refuse.__name__, ToolFailed.__name__) else ():
@@ -192,7 +194,7 @@ def _unknown_states(workflow: WorkflowDefinition, tool: ToolDefinition | None) -
 def _is_forked_to(agent_id: str) -> bool:
     """Return whether an agent hands over to another one in a fork."""
     handoffs = [handoff for agent in deployed_ports().agent_files.all() for handoff in agent.handoffs]
-    return any(it.agent == agent_id and it.context_mode is ContextMode.FORKED for it in handoffs)
+    return any(handoff.agent == agent_id and handoff.context_mode is ContextMode.FORKED for handoff in handoffs)
 
 
 async def _remote_agents() -> list[str]:

@@ -1,4 +1,4 @@
-"""A folder ``documents/AGENT/...`` as documents of these agents, by the API that every document comes in by."""
+"""Stores the files of a folder ``documents/AGENT/...`` as documents of these agents."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ POLL_SECONDS = 0.25
 
 
 class StoredDocuments(Protocol):
-    """The documents that the folder's become: ``FolderDocuments``, or ``LibraryDocuments``."""
+    """A store of the documents of a folder: ``FolderDocuments`` or ``LibraryDocuments``."""
 
     def sign_in(self, permissions: Collection[str], /) -> None:
-        """Begin a reading of the folder, for owners that require ``permissions``."""
+        """Begin to read the folder, with the ``permissions`` that its owners require."""
 
     def put(self, file: OwnedFile, body: bytes) -> str:
-        """Store a file, unless it is there, and return the document's id. Raises ``NotTaken``."""
+        """Store a file, unless it is stored already, and return the document's id. Raises ``NotTaken``."""
 
     def state(self, owner: str, document_id: str, /) -> tuple[bool, str | None]:
-        """Return whether the newest version is done with, and why it failed if it did."""
+        """Return whether the newest version is ready or failed, and the reason of a failure."""
 
     def keep_only(self, owner: str, kept: Collection[str], /) -> dict[str, str]:
         """Delete the owner's other documents, and return their names by their ids."""
@@ -42,9 +42,9 @@ class Round:
 
 
 class DocumentFolder:
-    """A folder of documents: on a separate thread, the agents' documents are kept equal to its files.
+    """A folder of documents. A separate thread keeps the agents' documents equal to its files.
 
-    A file that has not changed costs one request a start. Documents that users have uploaded are left alone.
+    An unchanged file costs one request at a start. Documents that users have uploaded stay as they are.
     """
 
     def __init__(
@@ -55,9 +55,9 @@ class DocumentFolder:
         agents: Callable[[], Mapping[str, Collection[str]]],
         unknown: Callable[[str, Sequence[str]], str] = no_such_agent,
     ) -> None:
-        """``agents`` returns the ids of those that may have documents, with the permissions that each requires.
+        """``agents`` returns the ids of agents that may have documents, with the permissions that each requires.
 
-        ``unknown`` returns what is wrong with the folder of another one.
+        ``unknown`` returns the problem of a folder of any other name; its second argument are the agents' ids.
         """
         self.folder = folder
         self._documents = documents
@@ -65,42 +65,42 @@ class DocumentFolder:
         self._agents = agents
         self._unknown = unknown
         self._known: dict[str, tuple[str, str]] = {}
-        """Document id and checksum of what is ready or cannot be read, by the file's name."""
+        """The document id and checksum of each file that is ready or has failed, by the file's name."""
         self._problems: list[str] = []
         self._stopped = threading.Event()
         self._wanted = threading.Event()
         self._thread = threading.Thread(target=self._work, name="documents", daemon=True)
 
     def start(self) -> None:
-        """Begin with what is there now."""
+        """Start the thread, which begins with the present files."""
         if self.folder.is_dir():
             self.refresh()
         self._thread.start()
 
     def refresh(self) -> None:
-        """Have the folder read again, soon."""
+        """Make the thread read the folder again."""
         self._wanted.set()
 
     def stop(self) -> None:
-        """Give up what is not done yet: the next start does it. A repetition is not an error."""
+        """Stop the thread. The next start does the unfinished work. A repetition is not an error."""
         self._stopped.set()
         self._wanted.set()
         if self._thread.is_alive():
             self._thread.join()
 
     def take_over(self) -> Round:
-        """Read the folder once, and report and return what has changed. Raises ``BatonError`` and ``OSError``.
+        """Read the folder once, and report and return the changes. Raises ``BatonError`` and ``OSError``.
 
-        An agent whose documents the server refuses is reported, and keeps none back from the others.
+        If the server refuses the documents of an agent, that is reported, and the other agents get theirs.
         """
         required = self._agents()
-        done, agents = Round(), sorted(required)
+        result, agents = Round(), sorted(required)
         self._documents.sign_in({permission for permissions in required.values() for permission in permissions})
         files: dict[str, list[OwnedFile]] = {}
         for owned_file in owned_files(self.folder):
             files.setdefault(owned_file.agent_id, []).append(owned_file)
         for unknown in sorted(set(files) - set(agents)):
-            done.problems.append(f"{self.folder.name}/{unknown}: {self._unknown(unknown, agents)}")
+            result.problems.append(f"{self.folder.name}/{unknown}: {self._unknown(unknown, agents)}")
         reading = {agent_id: files[agent_id] for agent_id in agents if agent_id in files}
         if reading and not self._known:
             count = sum(map(len, reading.values()))
@@ -109,12 +109,12 @@ class DocumentFolder:
             self._progress(f"Reading {what} of {folders}: agents answer from {it} in a moment ...")
         for agent_id in agents:
             try:
-                self._of_agent(agent_id, files.get(agent_id, []), done)
+                self._store_files(agent_id, files.get(agent_id, []), result)
             except APIStatusError as problem:
                 reason = (problem.detail or problem.code).rstrip(".")
-                done.problems.append(f"{self.folder.name}/{agent_id}: {reason}. The next edit tries again.")
-        self._report(done)
-        return done
+                result.problems.append(f"{self.folder.name}/{agent_id}: {reason}. The next edit tries again.")
+        self._report(result)
+        return result
 
     def _work(self) -> None:
         while not self._stopped.is_set():
@@ -127,10 +127,10 @@ class DocumentFolder:
                 reason = str(problem).rstrip(".")
                 self._progress(f"{self.folder.name}/ was not read completely: {reason}. The next edit tries again.")
 
-    def _of_agent(self, agent_id: str, files: list[OwnedFile], done: Round) -> None:
+    def _store_files(self, agent_id: str, files: list[OwnedFile], result: Round) -> None:
         newer = []
-        there = {self._name(file): file for file in files}
-        for name, file in there.items():
+        files_by_name = {self._name(file): file for file in files}
+        for name, file in files_by_name.items():
             body = file.file.read_bytes()
             checksum = hashlib.sha256(body).hexdigest()
             if self._known.get(name, ("", ""))[1] == checksum:
@@ -138,11 +138,13 @@ class DocumentFolder:
             try:
                 newer.append((name, checksum, self._documents.put(file, body)))
             except NotTaken as problem:
-                done.problems.append(f"{name}: {problem}")
-        document_ids = {self._known[name][0] for name in there if name in self._known} | {key for _, _, key in newer}
+                result.problems.append(f"{name}: {problem}")
+        document_ids = {self._known[name][0] for name in files_by_name if name in self._known} | {
+            key for _, _, key in newer
+        }
         names = {key: name for name, (key, _) in self._known.items()}
         removed = self._documents.keep_only(agent_id, document_ids)
-        done.removed += [names.get(key, name) for key, name in removed.items()]
+        result.removed += [names.get(key, name) for key, name in removed.items()]
         self._known = {name: entry for name, entry in self._known.items() if entry[0] not in removed}
         for name, checksum, key in newer:
             failure = self._wait_until_ready(agent_id, key)
@@ -150,16 +152,16 @@ class DocumentFolder:
                 return
             self._known[name] = (key, checksum)
             if failure is None:
-                done.ready.append(name)
+                result.ready.append(name)
             else:
-                done.problems.append(f"{name}: {failure}")
+                result.problems.append(f"{name}: {failure}")
 
     def _name(self, file: OwnedFile) -> str:
-        """Return the file as the developer names it."""
+        """Return the file's path as the developer knows it."""
         return f"{self.folder.name}/{file.agent_id}/{file.relative}"
 
     def _wait_until_ready(self, agent_id: str, document_id: str) -> str | None:
-        """Wait until a document is ready. Return why it failed if it does."""
+        """Wait until a document is ready or has failed. Return the reason of a failure, or None."""
         while not self._stopped.is_set():
             is_done, problem = self._documents.state(agent_id, document_id)
             if is_done:
@@ -167,12 +169,12 @@ class DocumentFolder:
             self._stopped.wait(POLL_SECONDS)
         return None
 
-    def _report(self, done: Round) -> None:
-        if done.ready:
-            self._progress(f"Documents that agents know now: {', '.join(done.ready)}")
-        if done.removed:
-            self._progress(f"Documents that agents do not know any more: {', '.join(done.removed)}")
-        for problem in done.problems:
+    def _report(self, result: Round) -> None:
+        if result.ready:
+            self._progress(f"Documents that agents know now: {', '.join(result.ready)}")
+        if result.removed:
+            self._progress(f"Documents that agents do not know any more: {', '.join(result.removed)}")
+        for problem in result.problems:
             if problem not in self._problems:
                 self._progress(f"Not known to agents: {problem}")
-        self._problems = done.problems
+        self._problems = result.problems

@@ -1,4 +1,4 @@
-"""Baton's own documentation as documents of the agents that ship, so that they know Baton from the first run on."""
+"""Baton's own documentation as documents of the shipped agents, so that they know Baton from the first run on."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ logger = logging.getLogger("baton_local")
 TENANT, USER = "demo", "documentation"
 AGENTS = ("knowledge", "research")
 FOLDERS = ("tutorial", "how-to", "explanation", "reference")
-"""Folders of ``docs``. Decisions are not among them: they give reasons, and many are superseded."""
+"""The folders of ``docs`` that are read. Decisions are not: they give reasons, and many are superseded."""
 POLL_SECONDS = 0.5
 _IDS = uuid.UUID("8b1d6a51-9d0e-5f0c-a3b1-6a1f5c557b11")
 
@@ -80,11 +80,11 @@ class Page:
 
 
 class Documentation:
-    """The pages of Baton's documentation, made documents of the agents in the background.
+    """The pages of Baton's documentation, which become documents of the agents in the background.
 
-    Pages are written by the developers of Baton, so they need no pipeline: no check, no separate process, no
-    repetition. One page at a time is embedded, and none while a document of a user is in the pipeline. Vectors are kept
-    for the next run, and documents of an earlier run that have not changed stay as they are.
+    The pages can be trusted, so they need no pipeline with checks, a separate process and retries. One page at a time
+    is embedded, and none while a document of a user is in the pipeline. Vectors are kept for the next run. Unchanged
+    documents of an earlier run stay as they are.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Documentation:
         self._work: Future[None] | None = None
 
     def start(self) -> None:
-        """Begin, and return at once."""
+        """Begin in the background, and return at once."""
         self._work = event_loop.begin(self._ingest_all())
 
     def stop(self) -> None:
@@ -115,7 +115,7 @@ class Documentation:
             self._work.cancel()
 
     def wait(self) -> None:
-        """Wait until all documents are ready or have failed."""
+        """Wait until all documents are ready or have failed, or the work was stopped."""
         if self._work is not None:
             try:
                 self._work.result()
@@ -148,7 +148,7 @@ class Documentation:
             await asyncio.to_thread(cache.keep_only, texts)
 
     async def _ingest(self, path: Path, agents: Sequence[str], cache: VectorCache) -> list[str]:
-        """Make a page a document of each agent, and return the texts that are embedded of it."""
+        """Make a page a document of each agent, and return the texts of it that are embedded."""
         page = await asyncio.to_thread(_page, path)
         chunks = await asyncio.to_thread(lambda: divide_into_chunks(markdown.extract(page.body).blocks))
         texts: list[str] = []
@@ -161,7 +161,7 @@ class Documentation:
         return texts
 
     def _document(self, agent_id: str, page: Page, known: Document | None, chunks: int) -> Document:
-        """Return the document with the page as its active version, after the ``known`` one's."""
+        """Return the document with the page as its active version, which follows the versions of ``known``."""
         now = self._ports().clock.now()
         version = DocumentVersion(
             number=known.latest.number + 1 if known is not None else 1,
@@ -185,7 +185,7 @@ class Documentation:
     ) -> None:
         ports = self._ports()
         indexed = chunk_documents(document, document.latest, chunks, vectors, ports.embedder.name)
-        # Before the record, which lets turns use them. The sweeper has the previous version removed.
+        # Before the record, after which turns use the chunks. The sweeper has the previous version removed.
         await ports.search.put(self._scope, IndexName.KNOWLEDGE, indexed)
         if known is None:
             await ports.documents.create(self._scope, document)
@@ -217,7 +217,7 @@ class Documentation:
 
 
 def _paths(root: Path) -> Iterator[Path]:
-    """Yield the pages' files, those that answer the first questions first."""
+    """Yield the pages' files, first those that answer a beginner's questions."""
     readme = root / "README.md"
     if readme.exists():
         yield readme

@@ -1,4 +1,4 @@
-"""Documents that come from a folder, by the API."""
+"""Documents of a folder, stored by the HTTP API."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from baton_local.tokens import EmbedKey, TokenRequest
 TENANT, USER = "demo", "documents-folder"
 PERMISSIONS = ["document:write"]
 MAX_IDS = 20
-"""The number of times that a file may be removed and come back while its removal is being cleaned up."""
+"""The number of times that a file may be removed and added again before the first removal is cleaned up."""
 
 
 ENDINGS = "its ending is of no kind of document: .pdf .docx .pptx .xlsx .html .md .txt .csv"
 
 
 def note_of_others(folder: Path, tenants: Collection[str]) -> str | None:
-    """Return how those of ``tenants`` that are not ``TENANT`` get the folder's documents; None if none needs to know.
+    """Return advice for ``tenants`` without the folder's documents: all but ``TENANT``. None if there are none.
 
-    The answers of an agent without documents look like those of one that finds nothing.
+    Without the note, a developer would think that search finds nothing.
     """
     others = sorted({*tenants} - {TENANT})
     if not others or not owned_files(folder):
@@ -42,8 +42,8 @@ class NotTaken(Exception):
 class FolderDocuments:
     """The documents of the tenant ``demo`` whose newest versions ``USER`` has uploaded.
 
-    ``sign_in`` comes first. The methods after it raise ``BatonError`` if the server does not answer, or refuses for a
-    reason that is not the file's.
+    ``sign_in`` must be called first. The other methods raise ``BatonError`` if the server does not answer, or refuses
+    for a reason that is not the file.
     """
 
     def __init__(self, url: str, key: EmbedKey) -> None:
@@ -53,7 +53,7 @@ class FolderDocuments:
         self._documents = self._client.documents
 
     def sign_in(self, permissions: Collection[str]) -> None:
-        """Act with ``permissions`` besides that for documents from now on: those that agents require."""
+        """Act from now on with the agents' ``permissions``, in addition to the one for documents."""
         token_request = TokenRequest(tenant=TENANT, user=USER, permissions=sorted({*PERMISSIONS, *permissions}))
         self._documents = self._client.with_options(token=lambda: self._key.sign(token_request)).documents
 
@@ -62,9 +62,9 @@ class FolderDocuments:
         self._client.close()
 
     def put(self, file: OwnedFile, body: bytes) -> str:
-        """Store a file, unless it is there, and return the document's id. Raises ``NotTaken``.
+        """Store a file, unless it is stored already, and return the document's id. Raises ``NotTaken``.
 
-        The id is that of ``baton apply``, so that changed content is a new version.
+        The id is the same as that of ``baton apply``, so that changed content becomes a new version.
         """
         name = file.file.name
         content_type = type_by_name(name)
@@ -81,14 +81,14 @@ class FolderDocuments:
             except ConfigurationError as problem:
                 raise NotTaken(str(problem)) from problem
             except APIStatusError as problem:
-                if problem.retryable or (problem.status or 0) >= 500:  # what is wrong is not the file
+                if problem.retryable or (problem.status or 0) >= 500:  # the file is not the cause
                     raise
                 raise NotTaken(problem.detail) from problem
             return document_id
         raise NotTaken("it was removed too often in a short time. Wait some minutes, and save it again.")
 
     def state(self, agent_id: str, document_id: str) -> tuple[bool, str | None]:
-        """Return whether the newest version is done with, and why it failed if it did."""
+        """Return whether the newest version is ready or failed, and the reason of a failure."""
         document = self._documents.get(agent_id, document_id)
         return document.status in {"ready", "failed"}, document.error.message if document.error else None
 

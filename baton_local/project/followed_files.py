@@ -27,7 +27,7 @@ def code_folders(settings: LocalSettings) -> tuple[Path, Path]:
 
 
 class FollowedFiles:
-    """The folders of agents, tools, documents and libraries, from which a thread takes over changes."""
+    """The folders of agents, tools, documents and libraries, whose changes a thread takes over."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class FollowedFiles:
         watches: bool,
         known: Snapshot,
     ) -> None:
-        """``watches``: whether edits are taken over, and not only the documents that are there at the start.
+        """``watches`` says whether edits are taken over; without it only the documents present at the start are.
 
         ``known`` are the files of agents and tools as they were before they were read.
         """
@@ -94,13 +94,13 @@ class FollowedFiles:
                     self.reloader.reload(changed)
                 if any(path.is_relative_to(shelves) for path in changed):
                     self._libraries.refresh()
-                self._documents.refresh()  # for a new agent too: its documents may have been there before it
+                self._documents.refresh()  # also for a new agent, whose documents may be older
             except Exception:
-                logger.exception("The files were not taken over; what was there before goes on")
+                logger.exception("The files were not taken over; the previous ones stay in use")
 
 
 def library_folder(folder: Path, documents: LibraryDocuments, progress: Callable[[str], None]) -> DocumentFolder:
-    """Return the folder of the project's libraries. What is stored of a library that has gone is deleted."""
+    """Return the folder of the project's libraries. Stored documents of removed libraries are deleted."""
 
     def owners() -> dict[str, tuple[str, ...]]:
         named = [name for name in find_libraries(folder) if is_library_name(name)]

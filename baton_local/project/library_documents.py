@@ -1,4 +1,4 @@
-"""Documents of the project's libraries, by the commands of the function ``ingestion``."""
+"""Documents of the project's libraries, stored by commands of the function ``ingestion``."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ from baton_local.project.folder_documents import ENDINGS, MAX_IDS, NotTaken
 Invoke = Callable[[dict[str, Any]], dict[str, Any]]
 """Invokes the function with an event and returns its answer."""
 Upload = Callable[[Mapping[str, Any], bytes], None]
-"""Puts a file where the function's answer says."""
+"""Puts a file at the upload target in the function's answer."""
 UPLOAD_SECONDS = 300.0
 UPLOADS = 3
 """Attempts at an upload."""
 FRESH_SECONDS = 1.0
-"""The age up to which a list of a library's documents is used for several of them."""
+"""The age up to which a library's list is used when the states of its documents are asked."""
 LISTED_SECONDS = 60.0
-"""The time within which the list has a new document: it is read from an index of the table, which follows it."""
+"""The time after which the list certainly has a new document, since an index of the table is updated later."""
 DELETED_AT_ONCE = 100
+"""The most documents that one command deletes."""
 IS_STORED = 412
-"""S3's answer to an upload of what it has already."""
+"""The status of S3's answer to an upload of an object that it has already."""
 
 
 class LibraryUnavailable(BatonError):
@@ -39,41 +40,41 @@ class LibraryUnavailable(BatonError):
 
 
 class LibraryDocuments:
-    """The stored documents of libraries: the interface of ``FolderDocuments``, by commands instead of the API.
+    """The stored documents of libraries: the interface of ``FolderDocuments``, with commands instead of the API.
 
     Methods raise ``LibraryUnavailable``, and what ``invoke`` raises.
     """
 
     def __init__(self, invoke: Invoke, permissions: Mapping[str, str], *, upload: Upload | None = None) -> None:
-        """``permissions`` are those that the documents of a library need, by the library's name."""
+        """``permissions`` has the permission that the documents of a library need, by the library's name."""
         self._invoke = invoke
         self._upload = upload or put_file
         self._permissions = permissions
         self._stored: dict[str, tuple[float, dict[str, dict[str, Any]]]] = {}
         """The documents of each library by id, with the time at which they were listed."""
         self._announced: dict[str, float] = {}
-        """The times at which documents were announced, by their ids."""
+        """The monotonic times at which documents were announced, by their ids."""
         self.unchanged = 0
-        """Files that were stored already as they are."""
+        """The number of files since ``sign_in`` that were stored already and have not changed."""
 
     def sign_in(self, _: Collection[str]) -> None:
-        """Forget what was listed before. No token is needed: the caller may invoke the function."""
+        """Clear the cached lists. No token is needed, because the caller may invoke the function."""
         self._stored, self.unchanged = {}, 0
 
     def close(self) -> None:
-        """Do nothing: no connection stays open."""
+        """Do nothing, because no connection stays open."""
 
     def names(self) -> list[str]:
-        """Return the libraries of which something is stored."""
+        """Return the names of the libraries that have stored documents."""
         return list(self._invoke({"command": "list_libraries"})["libraries"])
 
     def engine(self) -> str | None:
-        """Return the search engine of the deployment; None: search is off."""
+        """Return the search engine of the deployment; None if search is off."""
         engine: str | None = self._invoke({"command": "list_libraries"})["search"]
         return engine
 
     def put(self, file: OwnedFile, body: bytes) -> str:
-        """Store a file, unless it is there, and return the document's id. Raises ``NotTaken``."""
+        """Store a file, unless it is stored already, and return the document's id. Raises ``NotTaken``."""
         name, sha256 = file.file.name, hashlib.sha256(body).hexdigest()
         content_type = type_by_name(name)
         if content_type not in MEDIA_TYPES:
@@ -101,7 +102,7 @@ class LibraryDocuments:
         raise NotTaken("it was removed too often in a short time. Wait some minutes, and try again.")
 
     def state(self, library: str, document_id: str) -> tuple[bool, str | None]:
-        """Return whether the newest version is done with, and why it failed if it did."""
+        """Return whether the newest version is ready or failed, and the reason of a failure."""
         document = self._list(library, seconds=FRESH_SECONDS).get(document_id)
         if document is None:
             is_late = time.monotonic() - self._announced.get(document_id, 0.0) < LISTED_SECONDS
@@ -109,7 +110,7 @@ class LibraryDocuments:
         return document["status"] in {"ready", "failed"}, document["error"]
 
     def progress(self, library: str) -> list[tuple[str, str, int]]:
-        """Return id, status and percent of the library's documents, as they were listed last."""
+        """Return the id, status and percentage of the library's documents, as they were listed last."""
         return [(document["id"], document["status"], document["progress"]) for document in self._list(library).values()]
 
     def keep_only(self, library: str, kept: Collection[str]) -> dict[str, str]:
@@ -144,7 +145,7 @@ class LibraryDocuments:
 
 
 def put_file(target: Mapping[str, Any], body: bytes) -> None:
-    """Put a file where the function says, and again after a fault of S3. Raises ``LibraryUnavailable``."""
+    """Put a file at an upload target, with retries after faults of S3. Raises ``LibraryUnavailable``."""
     reason = ""
     for _ in range(UPLOADS):
         try:
@@ -163,7 +164,7 @@ def put_file(target: Mapping[str, Any], body: bytes) -> None:
 
 
 def find_libraries(folder: Path) -> list[str]:
-    """Return the names of the folders in ``folder`` that hold libraries, right or wrong."""
+    """Return the names of the folders in ``folder``, which may not be valid names of libraries."""
     return sorted(path.name for path in folder.glob("[!.]*") if path.is_dir() and not path.is_symlink())
 
 

@@ -15,7 +15,7 @@ from baton.adapters.agents.agent_modules import describe_code_problem
 
 
 class ToolsDoNotImport(Exception):
-    """A module of the tools raises while it is imported. The message is ``file:line: what is wrong``."""
+    """An error of a module of the tools while it is imported. The message is ``file:line: problem``."""
 
 
 def packages_in(folder: Path) -> list[str]:
@@ -29,7 +29,7 @@ def packages_in(folder: Path) -> list[str]:
 
 @contextmanager
 def importable(folder: Path) -> Iterator[None]:
-    """Have ``folder`` on the module path during the block. Afterwards its modules are not imported any more."""
+    """Put ``folder`` on the module path during the block. Afterwards its modules are removed from ``sys.modules``."""
     path = str(folder.absolute())
     sys.path.insert(0, path)
     try:
@@ -42,9 +42,9 @@ def importable(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def imported_again(folder: Path) -> Iterator[None]:
-    """Import the modules of ``folder`` that were imported before from their files as they are now.
+    """Import again, from their present files, the modules of ``folder`` that were imported before.
 
-    They are the ones from before again if one of them, or the block, raises. Raises ``ToolsDoNotImport``.
+    If a module or the block raises, the previous modules are restored. Raises ``ToolsDoNotImport`` for a module.
     """
     before = _imported(folder)
     forget_bytecode(folder)
@@ -66,7 +66,7 @@ def imported_again(folder: Path) -> Iterator[None]:
 
 
 def forget_bytecode(folder: Path) -> None:
-    """Remove the bytecode of edited modules: it counts as current if the second of the edit and the size are equal."""
+    """Remove the bytecode of modules. Python would use it if an edit kept a file's size and the second of its time."""
     for source in folder.rglob("*.py"):
         Path(cache_from_source(str(source))).unlink(missing_ok=True)
 

@@ -29,7 +29,7 @@ PACKAGES = "BATON_TOOL_PACKAGES"
 
 
 class NotUsable(Exception):
-    """Functions that agents name as tools cannot be used. The message has a line for each."""
+    """An error because functions of agents cannot be used. The message has a line for each."""
 
 
 class Reloader:
@@ -40,17 +40,17 @@ class Reloader:
         self.folders = (agents, tools)
         self._tools = tools
         self._all_packages = os.environ.get(PACKAGES, "") == ",".join(packages_in(tools))
-        """Whether tools may come from all packages, and not from some that the developer has chosen."""
+        """Whether tools may be in all packages, and not only in those that the developer has chosen."""
         self._files = shared_agents.shared_agents()
         self._progress = progress
         self._tools_changed = False
         self._unusable: frozenset[str] = frozenset()
-        """Functions that have not worked since the start."""
+        """The names of functions that have not worked since the start."""
         self.state: dict[str, Any] = {"version": 1, "problems": []}
-        """The number of reloads, and the reasons for which changed files are not in use."""
+        """The number of reloads, and the reasons why changed files are not in use."""
 
     def begin(self) -> None:
-        """Note what does not work at the start: it hinders no edit."""
+        """Note the functions that do not work at the start. They do not block later edits."""
         self._unusable = frozenset(map(_name, shared_agents.unusable_functions(self._files)))
 
     def reload(self, changed: Iterable[Path]) -> None:
@@ -87,7 +87,7 @@ class Reloader:
 
     @contextmanager
     def _packages_now(self) -> Iterator[None]:
-        """Allow tools from the packages that are there now; from those before if the block raises."""
+        """Allow tools from the packages that exist now; from the previous ones if the block raises."""
         before = os.environ.get(PACKAGES, "")
         if self._all_packages:
             os.environ[PACKAGES] = ",".join(packages_in(self._tools))

@@ -14,10 +14,10 @@ STAGE = "{stage}"
 
 
 def read_secrets(path: Path, reserved: Collection[str] = ()) -> dict[str, str]:
-    """Return the values by name; none if there is no file. Objects are returned as JSON, for references with a ``key``.
+    """Return the values by name; empty if there is no file. Objects are JSON, for references with a ``key``.
 
-    ``{stage}`` in a name is ``local``. Names that begin with a slash are those of parameters. ``reserved`` names are of
-    the local cloud's own secrets. Raises ``LocalCloudError`` that names the wrong line, and quotes no value.
+    ``{stage}`` in a name becomes ``local``. Names that begin with a slash are those of parameters. ``reserved`` are the
+    names of the local cloud's own secrets. Raises ``LocalCloudError``, which names the wrong line but quotes no value.
     """
     if not path.is_file():
         return {}
@@ -38,7 +38,7 @@ def read_secrets(path: Path, reserved: Collection[str] = ()) -> dict[str, str]:
 
 
 def put_parameters(systems_manager: Any, values: dict[str, str]) -> None:
-    """Put the values whose names are those of parameters, by a client of ``ssm``."""
+    """Put the values whose names are those of parameters. ``systems_manager`` is a client of ``ssm``."""
     for name, value in values.items():
         if name.startswith("/"):
             systems_manager.put_parameter(Name=name, Value=value, Type="SecureString", Overwrite=True)

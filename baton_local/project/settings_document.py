@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SettingsFile:
-    """A file whose content is valid."""
+    """A settings file whose content is valid."""
 
     path: Path
     values: Mapping[str, Any]
@@ -32,7 +32,7 @@ def read_settings_file(
 ) -> SettingsFile | None:
     """Return the file, YAML or JSON; None if there is none.
 
-    ``check`` raises ``InvalidDocument`` for further faults. Raises ``LocalCloudError`` that names every wrong line.
+    ``check`` raises ``InvalidDocument`` for further faults. Raises ``LocalCloudError``, which names every wrong line.
     """
     if not path.is_file():
         return None
@@ -43,7 +43,9 @@ def read_settings_file(
     try:
         values = json.loads(json.dumps(text.values, allow_nan=False))
     except (TypeError, ValueError):
-        raise LocalCloudError(f"{path}: holds a value that JSON has not, such as a date: put it in quotes.") from None
+        raise LocalCloudError(
+            f"{path}: has a value that JSON does not support, such as a date: put it in quotes."
+        ) from None
     try:
         document = check_document(values)
         check(document)
@@ -57,9 +59,9 @@ def read_settings_file(
 
 
 def put_document(s3: S3Client, bucket: str, path: Path) -> SettingsDocument:
-    """Put the file's settings, and return them; the defaults if there is no file.
+    """Put the file's settings into the bucket, and return them. Without a file, put nothing and return the defaults.
 
-    Raises ``LocalCloudError`` that names every wrong line.
+    Raises ``LocalCloudError``, which names every wrong line.
     """
     settings_file = read_settings_file(path)
     if settings_file is None:

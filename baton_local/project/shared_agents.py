@@ -1,4 +1,4 @@
-"""The agents' files in one state for all functions of the local cloud, so that hot reload can exchange them.
+"""The agents' files, which all functions of the local cloud share so that hot reload can exchange them.
 
 Deployed functions read their files once.
 """
@@ -46,7 +46,7 @@ def share(functions: Iterable[str]) -> None:
 
 
 def shared_agents() -> AgentFiles:
-    """Return the agents of this process. All functions that share them use what they ``take``."""
+    """Return the agents of this process. A change by ``take`` applies to all functions that share them."""
     return deployed_ports().agent_files
 
 
@@ -57,13 +57,13 @@ class UnusableFunction:
     place: str
     """The place of the declaration, as ``file:line: field``."""
     entry_point: str | None
-    """The name by which it is imported; None for one that is written where the agent is."""
+    """The name by which it is imported; None for a function in the agent's own file."""
     problem: Exception
     name: str | None = None
     """The name of a tool; None for another function."""
 
     def describe(self, why: str) -> str:
-        """Return a line about it, with the reason ``why`` it cannot be used. `baton check` says the same of a tool."""
+        """Return a line with the reason ``why`` it cannot be used. `baton check` prints the same line for a tool."""
         return f"{self.place}: {self.name} cannot be used: {why.rstrip('.')}." if self.name else f"{self.place}: {why}"
 
 
@@ -79,7 +79,7 @@ def unusable_functions(files: AgentFiles) -> list[UnusableFunction]:
         for tool in (tool for tool in agent.tools if isinstance(tool, PythonTool)):
             try:
                 event_loop.run(source.tools(tool))
-            except Exception as problem:  # noqa: BLE001  whatever the code of a tool raises
+            except Exception as problem:  # noqa: BLE001  the code of a tool may raise anything
                 entry_point = tool.entry_point if tool.function is None else None
                 unusable.append(
                     UnusableFunction(files.find_tool_position(tool) or tool.name, entry_point, problem, tool.name)
@@ -93,8 +93,8 @@ def unusable_functions(files: AgentFiles) -> list[UnusableFunction]:
 
 
 def close_resources() -> None:
-    """Close what tools have opened. A failure of theirs does not keep the cloud from stopping."""
+    """Close the resources that tools have opened. Failures are logged, so that the cloud can stop."""
     try:
         event_loop.begin(composition.close_resources()).result(CLOSING_SECONDS)
     except Exception:
-        logger.exception("Resources of tools were not closed in order")
+        logger.exception("Resources of tools could not be closed")

@@ -22,13 +22,13 @@ class VectorCache:
     """A file of vectors of one embedding model. A file that cannot be used counts as empty."""
 
     def __init__(self, path: Path, embedder: str, dimensions: int) -> None:
-        """Vectors of other models in the file are not used, and removed by ``keep_only``."""
+        """Open no file yet. Vectors of other models in the file are not used, and ``keep_only`` removes them."""
         self._path = path
         self._model = f"{embedder}\0{dimensions}\0"
         self._dimensions = dimensions
 
     def get(self, texts: Sequence[str]) -> dict[str, Vector]:
-        """Return the vectors of those of the texts that have one."""
+        """Return the kept vectors of texts; texts without a vector are left out."""
         vectors: dict[str, Vector] = {}
         with self._opened() as file:
             for text in texts:
@@ -38,7 +38,7 @@ class VectorCache:
         return vectors
 
     def put(self, vectors: Mapping[str, Vector]) -> None:
-        """Keep the vectors of texts."""
+        """Store the vectors of texts."""
         rows = [(self._checksum(text), array("f", vector).tobytes()) for text, vector in vectors.items()]
         with self._opened() as file:
             file.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
@@ -47,10 +47,10 @@ class VectorCache:
         """Remove the vectors of all other texts."""
         checksums = {self._checksum(text) for text in texts}
         with self._opened() as file:
-            all_of_them = [row[0] for row in file.execute("SELECT checksum FROM vectors")]
+            stored = [row[0] for row in file.execute("SELECT checksum FROM vectors")]
             file.executemany(
                 "DELETE FROM vectors WHERE checksum = ?",
-                [(checksum,) for checksum in all_of_them if checksum not in checksums],
+                [(checksum,) for checksum in stored if checksum not in checksums],
             )
 
     @contextmanager
@@ -69,7 +69,7 @@ class VectorCache:
 
 
 def _open(path: Path | str) -> sqlite3.Connection:
-    """Return the file with its table. One that is damaged is replaced."""
+    """Return a connection to the file with its table. A damaged file is replaced."""
     try:
         return _with_table(path)
     except sqlite3.DatabaseError as problem:

@@ -11,21 +11,22 @@ from stat import S_ISREG
 from watchfiles import Change, watch
 
 GATHER_MS = 150
-"""Milliseconds in which changes count as one: editors write a file in several steps."""
+"""Milliseconds in which changes count as one, because editors write a file in several steps."""
 STEP_MS = 50
+"""Milliseconds between two looks for changes."""
 LOOK_MS = 1000
-"""Milliseconds until a folder that was not there is noticed."""
+"""Milliseconds until a new folder is noticed."""
 
 
 Snapshot = Mapping[Path, tuple[int, int]]
-"""The developer's files in folders, with the time of their last change in nanoseconds and their size."""
+"""The developer's files, with the time of their last change in nanoseconds since the epoch and their size in bytes."""
 
 
 def snapshot(folders: Sequence[Path]) -> Snapshot:
     """Return the files of the folders as they are now."""
     files: dict[Path, tuple[int, int]] = {}
     for path in (path for folder in folders for path in folder.rglob("*") if _is_source(None, str(path))):
-        with suppress(OSError):  # it is gone already
+        with suppress(OSError):  # the file was just removed
             state = path.stat()
             if S_ISREG(state.st_mode):
                 files[path] = state.st_mtime_ns, state.st_size
@@ -33,9 +34,9 @@ def snapshot(folders: Sequence[Path]) -> Snapshot:
 
 
 def changes_in(folders: Sequence[Path], stopped: threading.Event, known: Snapshot | None = None) -> Iterator[set[Path]]:
-    """Yield what changes from now on until ``stopped`` is set, and first what has changed since ``known``.
+    """Yield the paths that change, until ``stopped`` is set; first those that have changed since ``known``.
 
-    For a folder that comes, goes or is replaced, the folder itself is yielded.
+    If a folder is created, removed or replaced, the folder itself is yielded.
     """
     return _changes(folders, {folder for folder in folders if folder.is_dir()}, stopped, known)
 
@@ -61,21 +62,21 @@ def _changes(
             if watched
             else [set()]
         ):
-            if known is not None:  # the watch stands by now
+            if known is not None:  # the watch has begun, so that no change is missed
                 unseen |= {path for path, _ in known.items() ^ snapshot(folders).items()}
                 known = None
-            # Changes of a folder before it is watched are not seen: they are yielded once it is.
+            # A folder that has changed before it was watched is yielded once it is watched.
             if paths := {Path(path) for _, path in changes} | unseen:
                 unseen = set()
                 yield paths
-            there = {folder for folder in folders if folder.is_dir()}
+            existing = {folder for folder in folders if folder.is_dir()}
             gone = {Path(path) for change, path in changes if change is Change.deleted} & watched
-            if there != watched or gone:
-                unseen, watched = (there ^ watched) | gone, there
+            if existing != watched or gone:
+                unseen, watched = (existing ^ watched) | gone, existing
                 break
 
 
 def _is_source(_: object, path: str) -> bool:
-    """Return whether the file is one of the developer's: editors and Python write other ones."""
+    """Return whether the developer wrote the file, and not an editor for itself or Python."""
     name = Path(path).name
     return "__pycache__" not in path and not name.startswith(".") and not name.endswith(("~", ".tmp", ".pyc"))
