@@ -1,4 +1,4 @@
-"""Evaluations: data sets of cases, held several times, scored, summed up with intervals and compared."""
+"""Evaluations: data sets of cases, run several times, scored, summarised with confidence intervals and compared."""
 
 from baton_testing.evals.answer import Answer, Source
 from baton_testing.evals.dataset import EvalCase

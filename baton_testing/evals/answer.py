@@ -1,4 +1,4 @@
-"""One run of a case: the conversation, as checks look at it."""
+"""One run of a case: the conversation, in the form that checks read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from baton_testing.observation import Called
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A document, by all that it may be named by."""
+    """A document, with all of its names."""
 
     id: str = ""
     title: str = ""
@@ -32,10 +32,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The end of a conversation, and the way to it."""
+    """The last answer of a conversation, and how it came about."""
 
     text: str = ""
-    """Everything that agents said after the last turn of the user. Words of people of desks are not theirs."""
+    """Everything that agents said after the last turn of the user, without the words of people at desks."""
     result: Any = None
     """The value of the last structured answer."""
     answered_by: str | None = None
@@ -51,20 +51,20 @@ class Answer:
     retrieved: tuple[Source, ...] | None = None
     """A document for each passage that was retrieved for the last turn, the best passage first.
 
-    None: that is not recorded, or may not be read.
+    None if that is not recorded, or may not be read.
     """
     tokens: int = 0
     usd: float | None = None
-    """None: it is not known."""
+    """None if the price is unknown."""
     seconds: float = 0.0
     """Seconds of real time that the user waited."""
     error: str | None = None
-    """The reason for which the conversation did not come to its end."""
+    """The reason why the conversation was not completed."""
     transcript: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     """Texts that may explain the answer, such as tools that agents went without."""
     thread_id: str | None = None
-    """The conversation, if it is stored."""
+    """The id of the conversation, if it is stored."""
 
 
 def read_source(values: Mapping[str, Any]) -> Source:
@@ -81,10 +81,10 @@ def read_retrieved(record: Mapping[str, Any]) -> tuple[Source, ...]:
             if origin.get("documentId"):
                 names = (origin["documentId"], item.get("title"), origin.get("url"))
                 scored_sources.append((float(item.get("score") or 0.0), Source(*(str(name or "") for name in names))))
-    scored_sources.sort(key=lambda scored: -scored[0])  # stable: equals stay in the order of the prompt
+    scored_sources.sort(key=lambda scored: -scored[0])  # stable: equal scores keep the order of the prompt
     return tuple(source for _, source in scored_sources)
 
 
 def with_files(sources: Sequence[Source], files: Mapping[str, str]) -> tuple[Source, ...]:
-    """Return sources with the names of their files, which ``files`` has by document."""
+    """Return sources with the names of their files. ``files`` has the names by the documents' ids."""
     return tuple(Source(source.id, source.title, source.url, files.get(source.id, "")) for source in sources)

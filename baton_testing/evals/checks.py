@@ -91,7 +91,7 @@ class JsonSchema(Check):
 
 
 def _check_patterns(part: Mapping[str, Any]) -> None:
-    """Raise ``ValueError`` if a schema cannot be checked in linear time, whatever a model answers."""
+    """Raise ``ValueError`` if a schema cannot be checked in linear time for all answers."""
     for pattern in (part.get("pattern"), *part.get("patternProperties", ())):
         if pattern is not None:
             compile_pattern(pattern)

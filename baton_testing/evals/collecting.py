@@ -1,4 +1,4 @@
-"""Make a data set of stored conversations, over the administration API and without personal data."""
+"""Make a data set from stored conversations, by the administration API and without personal data."""
 
 from __future__ import annotations
 
@@ -18,30 +18,31 @@ from baton_testing.evals.reading import MAX_LINE
 
 MAX_COLLECTED = 1_000
 MAX_THREADS = 5_000
-"""Conversations that are looked at."""
+"""The most conversations that are read."""
 MAX_MESSAGES = 2_000
-"""Messages of a conversation that are read, the newest."""
+"""The number of newest messages of a conversation that are read."""
 MAX_TEXT = 100_000
-"""Characters of one text of a case."""
+"""The most characters of one text of a case."""
 MAX_COMMENT = 10_000
+"""The most characters of a user's comment."""
 DELIVERED = "delivered"
-"""The status of a turn that people answer. It says nothing about agents."""
+"""The status of a turn that people answer, so that it is no case for agents."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The turns to collect. Without a condition all are."""
+    """The turns to collect. Without a condition, all turns are collected."""
 
     rating: str | None = None
-    """``up`` or ``down``: turns with an answer that was rated so."""
+    """``up`` or ``down``, for turns with such a rating."""
     errors: bool = False
-    """Turns that ended with an error; with a rating, turns that fit one of both."""
+    """Whether to collect turns that ended with an error. With a rating, turns must meet one of the two conditions."""
     agent: str | None = None
     since: datetime | None = None
     limit: int = 100
 
     def takes(self, turn: Turn) -> bool:
-        """Return whether a turn is wanted."""
+        """Return whether a turn meets the conditions."""
         if turn.status in {"running", "interrupted", DELIVERED} or turn.started_at is None:
             return False
         if self.since is not None and turn.started_at < self.since:
@@ -53,7 +54,7 @@ class Wanted:
 
 
 async def collect(client: AsyncBaton, criteria: Wanted) -> AsyncIterator[dict[str, Any]]:
-    """Yield a case for each wanted turn of the tenant, without personal data, the newest conversations first.
+    """Yield a case for each turn of the tenant that meets ``criteria``, without personal data, newest first.
 
     Raises the client's errors.
     """
@@ -63,11 +64,11 @@ async def collect(client: AsyncBaton, criteria: Wanted) -> AsyncIterator[dict[st
         looked_at += 1
         if looked_at > MAX_THREADS:
             return
-        every = [turn async for turn in client.threads.turns(thread.id, limit=100)]
-        turns = [turn for turn in every if criteria.takes(turn)]
+        all_turns = [turn async for turn in client.threads.turns(thread.id, limit=100)]
+        turns = [turn for turn in all_turns if criteria.takes(turn)]
         if not turns:
             continue
-        delivered = {turn.run_id for turn in every if turn.status == DELIVERED}
+        delivered = {turn.run_id for turn in all_turns if turn.status == DELIVERED}
         messages = await _messages(client, thread.id)
         for turn in turns:
             case = _case(thread, turn, messages, delivered)
@@ -104,9 +105,9 @@ async def _messages(client: AsyncBaton, thread_id: str) -> list[Message]:
 
 
 def _case(thread: Thread, turn: Turn, messages: Sequence[Message], delivered: Collection[str]) -> dict[str, Any] | None:
-    """Return the case of a turn; None if its messages are not there, or it began without one.
+    """Return the case of a turn; None if its messages were not read, or no user's message began it.
 
-    Messages of runs that were ``delivered`` to people are left out: in the case, agents would get them.
+    ``delivered`` are the runs whose messages people answered. They are left out, because agents never got them.
     """
     run = [message for message in messages if message.metadata.run_id == turn.run_id]
     if not run or run[0].role != "user":
@@ -146,7 +147,7 @@ def _case(thread: Thread, turn: Turn, messages: Sequence[Message], delivered: Co
 
 
 async def _redact(case: dict[str, Any]) -> dict[str, Any]:
-    """Return the case with placeholders for personal data, one for one value."""
+    """Return the case with placeholders for personal data. Equal values get the same placeholder."""
     texts = {"input": case["input"], "reference": case["reference"], "comment": case["metadata"].get("comment")}
     clean = await replace_texts(texts, Redactor(InProcessPiiDetector()), may_hold_text)
     metadata = case["metadata"] | ({"comment": clean["comment"]} if clean["comment"] else {})
@@ -154,7 +155,7 @@ async def _redact(case: dict[str, Any]) -> dict[str, Any]:
 
 
 async def write_cases(cases: AsyncIterator[dict[str, Any]], file: TextIO) -> int:
-    """Write cases, a line each, and return their number. Conversations that are too long for one are cut."""
+    """Write cases, one a line, and return their number. Conversations that are too long for a line are cut."""
     count = 0
     async for case in cases:
         file.write(_line(case) + "\n")
@@ -163,7 +164,7 @@ async def write_cases(cases: AsyncIterator[dict[str, Any]], file: TextIO) -> int
 
 
 def _line(case: dict[str, Any]) -> str:
-    """Return the case as a line that can be read again. The oldest turns make room first, and then ends of texts."""
+    """Return the case as a line short enough to be read. The oldest turns are left out first, then texts are cut."""
     left_out = 0
     while len(line := json.dumps(case, ensure_ascii=True)) >= MAX_LINE:
         turns, reference = case["input"], case["reference"] or ""

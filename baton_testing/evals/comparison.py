@@ -11,6 +11,7 @@ from baton_testing.evals.results import CaseRecord, EvaluationRecord, Result
 from baton_testing.evals.summary import PASSED
 
 SIGNIFICANT = 0.05
+"""The p-value below which a difference counts."""
 
 
 class Verdict(StrEnum):
@@ -19,11 +20,11 @@ class Verdict(StrEnum):
     BETTER = "better"
     WORSE = "worse"
     NO_DIFFERENCE = "no difference"
-    """None that is larger than chance may have made."""
+    """No difference that chance may not explain."""
 
 
 class Difference(Result):
-    """The difference of a metric over the cases that both evaluations have."""
+    """The difference of a metric over the cases of both evaluations."""
 
     name: str
     cases: int
@@ -35,7 +36,7 @@ class Difference(Result):
     """The lower end of the 95% interval, by paired bootstrap over cases; None with a single case."""
     high: float | None
     better: int
-    """Cases whose value has risen."""
+    """The number of cases whose value has risen."""
     worse: int
     p_value: float
     """The p-value of McNemar's exact test, whose hypothesis is that as many cases rise as fall."""
@@ -46,7 +47,7 @@ class Comparison(Result):
     """The comparison of two evaluations."""
 
     before: str
-    """The label of the version that is compared with."""
+    """The label of the old version."""
     after: str
     differences: tuple[Difference, ...]
     """``passed`` first."""
@@ -54,7 +55,7 @@ class Comparison(Result):
     """Cases that passed more often than before."""
     worsened: tuple[str, ...]
     unpaired: int
-    """Cases that only one of them has, or that were not judged in one of them."""
+    """The number of cases that were judged in only one of the two evaluations, or in none."""
 
     @property
     def verdict(self) -> Verdict:
@@ -64,7 +65,7 @@ class Comparison(Result):
 
 
 def compare(before: EvaluationRecord, after: EvaluationRecord) -> Comparison:
-    """Return the differences of all metrics that both have. Cases are paired by their names."""
+    """Return the differences of all metrics of both evaluations. Cases are paired by their names."""
     old = {case.name: case for case in before.cases}
     pairs = [(old[case.name], case) for case in after.cases if case.name in old]
     shares = [(a.name, a.share, b.share) for a, b in pairs]
@@ -107,8 +108,8 @@ def _difference(name: str, values: Sequence[tuple[float, float]]) -> Difference 
     better, worse = sum(change > 0 for change in changes), sum(change < 0 for change in changes)
     p_value = mcnemar(better, worse)
     verdict = Verdict.NO_DIFFERENCE
-    # Both must agree: the bootstrap of a few equal changes has an interval without width, and the test by signs knows
-    # nothing of the sizes of changes.
+    # Both must agree: the bootstrap of a few equal changes has an interval without width, and McNemar's test ignores
+    # the sizes of changes.
     if p_value < SIGNIFICANT and estimate.low is not None and estimate.high is not None:
         verdict = Verdict.BETTER if estimate.low > 0 else Verdict.WORSE if estimate.high < 0 else verdict
     return Difference(

@@ -29,9 +29,9 @@ class EvalCase(Part):
     """One case: a conversation, and the checks of its last answer and of its tool calls."""
 
     name: str = Field(min_length=1, max_length=200)
-    """Unique in a run. By it, cases of two runs are compared."""
+    """Unique in a run. Cases of two runs are paired by their names."""
     input: Annotated[_Turns, BeforeValidator(_as_turns, json_schema_input_type=str | Action | _Turns)]
-    """One message, or a list of actions: messages, decisions, what people of desks do, and time that passes."""
+    """One message, or a list of actions: messages, decisions, actions of people at desks, and time that passes."""
     agent: str | None = None
     """The main agent; absent: the default."""
     user: User = User()

@@ -1,4 +1,4 @@
-"""Hold the cases of data sets, several at once, and score them."""
+"""Run the cases of data sets, several at the same time, and score them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from baton_testing.evals.scoring import score
 from baton_testing.evals.spending import Budget
 
 MAX_RUNS = 20_000
-"""Runs of all cases together."""
+"""The most runs of all cases together."""
 MAX_LINES = 200
-"""Lines of a transcript that are kept, the last ones."""
+"""The number of last lines of a transcript that are kept."""
 MAX_LINE = 1_000
-"""Characters of a line."""
+"""The most characters of a line that are kept."""
 MAX_KEPT = 64 * 1024 * 1024
-"""Characters of answers and transcripts of all runs that are kept. Further runs have only scores and reasons."""
+"""The most characters of all answers and transcripts that are kept. Further runs have scores and reasons only."""
 
 
 class Target(Protocol):
@@ -49,8 +49,9 @@ class Evaluation:
     progress: Callable[[Evaluation], None] = lambda evaluation: None
     """Called after each run."""
     done: dict[tuple[int, int], RunRecord] = field(default_factory=dict)
-    """Runs by the number of their case and of their repetition."""
+    """The completed runs, by the numbers of their case and repetition, from 0."""
     stopped: str | None = None
+    """The reason why no more runs are begun; None while they are."""
     _judged: float = 0.0
     _kept: int = 0
 
@@ -60,12 +61,12 @@ class Evaluation:
 
     @property
     def total(self) -> int:
-        """The number of runs that are to take place."""
+        """The number of runs of all cases."""
         return len(self.cases) * self.repeat
 
     async def run(self) -> None:
-        """Hold all cases. Runs that were done before a cancellation or an error are in ``done``."""
-        # All cases once, then all of them again: an end before time leaves something of every case.
+        """Run all cases. After a cancellation or an error, ``done`` has the completed runs. Raises ``CannotRun``."""
+        # Each repetition runs all cases, so that an early end leaves runs of every case.
         waiting = iter([(number, attempt) for attempt in range(self.repeat) for number in range(len(self.cases))])
         try:
             async with asyncio.TaskGroup() as workers:
@@ -78,7 +79,7 @@ class Evaluation:
             raise exception from None
 
     def records(self) -> tuple[CaseRecord, ...]:
-        """Return the cases with the runs that were done."""
+        """Return the cases with their completed runs."""
         return tuple(
             CaseRecord(
                 name=case.case.name,
@@ -107,14 +108,14 @@ class Evaluation:
             answer = await self.target.hold(case, attempt)
         except CannotRun:
             raise
-        except Exception as problem:  # noqa: BLE001 - what no case expects must not hide what came of other cases
+        except Exception as problem:  # noqa: BLE001 - an unexpected error must not lose the results of other cases
             answer = Answer(error=f"the conversation could not be held: {problem!r}")
         self.budget.add(answer.usd)
         scores: list[Score] = []
         for check in case.case.checks if answer.error is None else ():
             scores += await self._score(check, case, answer)
         passed = passed_as_a_whole(answer.error, tuple(scores))
-        # Of a case that passes again and again, one transcript is enough.
+        # One transcript is enough for a case that passes repeatedly.
         transcript = answer.transcript[-MAX_LINES:] if attempt == 0 or not passed else ()
         answer_text = replace_surrogates(answer.text[:MAX_ANSWER])
         text, lines = self._keep(answer_text, tuple(replace_surrogates(line[:MAX_LINE]) for line in transcript))
@@ -132,7 +133,7 @@ class Evaluation:
         )
 
     def _keep(self, text: str, transcript: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-        """Return an answer and its transcript as far as there is room for them."""
+        """Return an answer and its transcript; empty ones if they would exceed ``MAX_KEPT``."""
         size = len(text) + sum(map(len, transcript))
         if self._kept + size > MAX_KEPT:
             return "", ()
@@ -145,12 +146,12 @@ class Evaluation:
         if not isinstance(check, Judge):
             try:
                 return score(check, case.case, answer)
-            except Exception as problem:  # noqa: BLE001 - an odd answer must not hide what came of other cases
+            except Exception as problem:  # noqa: BLE001 - an unusual answer must not lose the results of other cases
                 return [Score.not_judged(check.name or check.type, f"it cannot be carried out: {problem!r}")]
         if self.judge is None:
             raise CannotRun(f"{case.place}: a judge is asked, and there is no model to ask. Name one: --judge MODEL")
-        found = await self.judge.score(check, case.case, answer)
+        result = await self.judge.score(check, case.case, answer)
         cost = self.judge.usd
         self.budget.add(None if cost is None else cost - self._judged)
         self._judged = cost if cost is not None else self._judged
-        return [found]
+        return [result]

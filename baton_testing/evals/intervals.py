@@ -1,6 +1,6 @@
-"""Estimates with 95% intervals. All of them are deterministic: what is drawn by chance is drawn from a seed.
+"""Estimates with 95% intervals. All are deterministic, because random samples are drawn from a fixed seed.
 
-Runs of one case are alike, so they count for less than runs of as many cases: see ``estimate_rate``.
+Runs of one case are correlated, so they count for less than runs of as many cases. See ``estimate_rate``.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ CONFIDENCE = 0.95
 SEED = 20_261_126
 RESAMPLES = 2_000
 MANY = 200
-"""Values from which on the mean is taken for normally distributed, instead of drawing samples."""
+"""The number of values from which the mean is taken as normally distributed, instead of resampling."""
 _Z = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2)
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean, and the ends of its interval; None if there are too few values for one."""
+    """A mean, and the ends of its interval, which are None if there are too few values."""
 
     mean: float
     low: float | None
@@ -38,12 +38,12 @@ def wilson(passes: float, runs: float) -> tuple[float, float]:
     share, square = passes / runs, _Z * _Z
     centre = (share + square / (2 * runs)) / (1 + square / runs)
     half = _Z * sqrt(share * (1 - share) / runs + square / (4 * runs * runs)) / (1 + square / runs)
-    # Rounding must not leave the share outside.
+    # Rounding must not put the share outside of the interval.
     return max(0.0, min(share, centre - half)), min(1.0, max(share, centre + half))
 
 
 def estimate_rate(groups: Sequence[Sequence[bool]]) -> Estimate | None:
-    """Return the share of True over the runs of several cases, with Wilson's interval; None without any run.
+    """Return the share of True over the runs of several cases, with Wilson's interval; None without runs.
 
     With several runs of a case, their number is divided by the design effect: the variance of the share with cases as
     clusters, over that of independent runs (Kish 1965; for evaluations Miller 2024, arXiv:2411.00640, section 2.2).
@@ -66,14 +66,14 @@ def _effective_runs(groups: Sequence[Sequence[bool]], runs: int, share: float) -
         return float(runs)  # nothing but this case is spoken of
     if share in (0.0, 1.0):
         return float(cases)
-    spread = sum((sum(group) - len(group) * share) ** 2 for group in groups) * cases / (cases - 1) / runs**2
-    alone = share * (1 - share) / runs
-    wanted: float = runs * alone / spread if spread else runs
-    return min(float(runs), max(float(cases), wanted))
+    clustered_variance = sum((sum(group) - len(group) * share) ** 2 for group in groups) * cases / (cases - 1) / runs**2
+    independent_variance = share * (1 - share) / runs
+    effective: float = runs * independent_variance / clustered_variance if clustered_variance else runs
+    return min(float(runs), max(float(cases), effective))
 
 
 def estimate_mean(values: Sequence[float]) -> Estimate | None:
-    """Return the mean with a percentile interval of the bootstrap (Efron 1979); None without values.
+    """Return the mean with a percentile bootstrap interval (Efron 1979); None without values.
 
     With ``MANY`` values or more, the interval is that of the normal distribution.
     """
@@ -97,7 +97,7 @@ def _interval(values: Sequence[float], mean: float) -> tuple[float, float]:
 
 
 def mcnemar(better: int, worse: int) -> float:
-    """Return the two-sided p-value of the exact test of McNemar: of equally many cases in both directions."""
+    """Return the two-sided p-value of McNemar's exact test, whose hypothesis is equal numbers in both directions."""
     changed = better + worse
     if not changed:
         return 1.0

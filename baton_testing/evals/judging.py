@@ -1,8 +1,8 @@
 """A model that grades conversations by a rubric.
 
-The evaluated conversation may try to steer the judge. It is therefore never part of the instructions: it goes as one
-JSON string in a separate message, behind a mark that is drawn for each request, and the judge can do nothing but answer
-with a grade. Steering is made harder by this, and not impossible: a grade is an estimate, and no permission.
+The evaluated conversation may try to steer the judge. It is therefore never part of the instructions: it is sent as one
+JSON string in a separate message, between marks that are random for each request, and the judge can only answer with a
+grade. This makes steering harder, but not impossible: a grade is an estimate, and grants no permission.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ TASK = "eval_judge"
 """The name of the request, for scripts of the demo model and for traces."""
 MAX_GRADE = 10
 MAX_TOKENS = 2_000
-"""Tokens of an answer. Models that think need more than the answer itself has."""
+"""The most tokens of an answer. Models that think need more than the answer itself has."""
 MAX_TRANSCRIPT = 60_000
-"""Characters of a conversation that a judge reads: its beginning and its end."""
+"""The most characters of a conversation that a judge reads. The middle of a longer one is left out."""
 _INSTRUCTIONS = """\
 You grade a conversation between a user and an assistant, strictly and by this rubric alone:
 
@@ -59,12 +59,12 @@ _SCHEMA: Mapping[str, Any] = {
 
 
 class NotJudged(Exception):
-    """The judge gave no grade. The message says why."""
+    """An error because the judge gave no grade. The message says why."""
 
 
 @dataclass(frozen=True)
 class JudgeModel:
-    """The judge."""
+    """A model that judges, with its prices."""
 
     model: MeteredModel
     name: str
@@ -73,11 +73,11 @@ class JudgeModel:
 
     @property
     def usd(self) -> float | None:
-        """The cost of the judge so far; None if it is not known."""
+        """The cost of the judge so far, in USD; None if it is unknown."""
         return self.model.cost(self.prices)
 
     async def score(self, check: Judge, case: EvalCase, answer: Answer) -> Score:
-        """Return the median grade of the votes, or a score that is not judged if fewer than half have a grade."""
+        """Return the median grade of the votes; a score without a value unless more than half have a grade."""
         metric = check.name or check.type
         grades: list[tuple[int, str]] = []
         failure = ""
@@ -89,14 +89,14 @@ class JudgeModel:
         if 2 * len(grades) <= check.votes:
             return Score.not_judged(metric, failure)
         middle = median(grade for grade, _ in grades)
-        _, reason = min(grades, key=lambda grade: abs(grade[0] - middle))
+        _, reason = min(grades, key=lambda entry: abs(entry[0] - middle))
         return Score.graded(metric, middle / MAX_GRADE, check.threshold, reason)
 
     async def _grade(self, check: Judge, case: EvalCase, answer: Answer) -> tuple[int, str]:
         """Return a grade and its reason. Raises ``NotJudged``."""
         mark = f"-----{secrets.token_hex(8)}-----"
         instructions = _INSTRUCTIONS.format(rubric=check.rubric, mark=mark, most=MAX_GRADE)
-        data = replace_surrogates(json.dumps(_evaluated(case, answer), ensure_ascii=False))
+        data = replace_surrogates(json.dumps(_make_material(case, answer), ensure_ascii=False))
         prompts = [Prompt(Role.SYSTEM, instructions), Prompt(Role.USER, f"{mark}\n{data}\n{mark}")]
         settings = ModelSettings(
             model=self.name, max_output_tokens=MAX_TOKENS, metadata={"task": TASK}, answer_schema=_SCHEMA
@@ -124,7 +124,7 @@ def read_grade(text: str) -> tuple[int, str]:
     return grade, str(values.get("reason", ""))
 
 
-def _evaluated(case: EvalCase, answer: Answer) -> dict[str, Any]:
+def _make_material(case: EvalCase, answer: Answer) -> dict[str, Any]:
     whole = "\n".join(answer.transcript)
     if len(whole) > MAX_TRANSCRIPT:
         half = MAX_TRANSCRIPT // 2

@@ -1,4 +1,4 @@
-"""Read data sets, with the place and the remedy of each problem."""
+"""Read data sets. Each problem is reported with its position and its remedy."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from baton_testing.evals.dataset import EvalCase
 from baton_testing.known_names import KnownNames
 
 MAX_LINE = 1024 * 1024
-"""Bytes of a line."""
+"""The most bytes of a line."""
 MAX_CASES = 2_000
-"""Cases of a run."""
+"""The most cases of a run."""
 MAX_DEPTH = 64
-"""Objects and lists within each other."""
+"""The most levels of nested objects and lists."""
 MAX_PROBLEMS = 50
-"""Problems that are listed."""
+"""The most problems that are listed."""
 SUFFIX = ".jsonl"
 ONE_A_LINE = (
     f'A data set is a file *{SUFFIX} with one case a line, such as {{"name": "A greeting", "input": "Hello", "checks": '
     '[{"type": "contains", "text": "Hello"}]}. `baton eval collect` makes one of stored conversations.'
 )
-"""The advice where no case is found."""
+"""The advice if no case is found."""
 _CHECK: TypeAdapter[Any] = TypeAdapter(AnyCheck)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadCase:
-    """A case, and its place."""
+    """A case, and its position."""
 
     path: Path
     line: int
@@ -50,39 +50,41 @@ class ReadCase:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A flaw of a data set."""
+    """A problem in a data set."""
 
     path: Path
     line: int
-    """0: it is about the whole file."""
+    """The line, from 1; 0 for a problem of the whole file."""
     text: str
     rest: ReadCase | None = None
-    """The sound parts of a case that has the flaw."""
+    """The valid parts of the case that has the problem."""
     column: int = 0
-    """0: it is about the whole line."""
+    """The column, from 1; 0 for a problem of the whole line."""
 
     def __str__(self) -> str:
-        return ":".join([str(self.path), *(str(each) for each in (self.line, self.column) if each), f" {self.text}"])
+        return ":".join(
+            [str(self.path), *(str(number) for number in (self.line, self.column) if number), f" {self.text}"]
+        )
 
 
 Check = Callable[[Sequence[ReadCase]], Iterable[Problem]]
-"""Yields the problems of cases with what is evaluated. Raises ``CannotRun``."""
+"""Yields the problems that cases have with the evaluated agents. Raises ``CannotRun``."""
 
 
 def read_datasets(paths: Sequence[Path], *, tags: Sequence[str] = (), check: Check | None = None) -> list[ReadCase]:
-    """Return the cases of the files in their order, those with one of the ``tags`` if some are given.
+    """Return the cases of the files in their order. If there are ``tags``, return the cases with one of them.
 
-    Raises ``CannotRun`` with the problems of all files, and then also with those that ``check`` finds.
+    Raises ``CannotRun`` with the problems of all files, and if there are any, with those that ``check`` finds too.
     """
     cases: list[ReadCase] = []
     problems: list[Problem] = []
     files = _files(paths)
     for path in files:
-        for each in _read(path):
-            if isinstance(each, Problem):
-                problems.append(each)
+        for part in _read(path):
+            if isinstance(part, Problem):
+                problems.append(part)
             else:
-                cases.append(each)
+                cases.append(part)
             if len(cases) > MAX_CASES:
                 raise CannotRun(
                     f"{path}: a run has at most {MAX_CASES} cases. Choose some by --tag, or by fewer files."
@@ -106,7 +108,7 @@ def read_datasets(paths: Sequence[Path], *, tags: Sequence[str] = (), check: Che
 def _all_problems(
     files: Sequence[Path], problems: Sequence[Problem], cases: Sequence[ReadCase], check: Check | None
 ) -> list[str]:
-    """Return the problems with those that ``check`` finds, in the order of files and lines."""
+    """Return the problems and those that ``check`` finds, in the order of files and lines."""
     try:
         problems, more = [*problems, *(check(cases) if check is not None else ())], ""
     except CannotRun as problem:
@@ -116,13 +118,13 @@ def _all_problems(
 
 
 def unknown_names(cases: Sequence[ReadCase], known: KnownNames) -> Iterator[Problem]:
-    """Yield the agents and tools that cases name, and that do not exist."""
+    """Yield a problem for each agent and tool that a case names but that does not exist."""
     for case in cases:
         yield from (Problem(case.path, case.line, text) for text in _unknown_names(case, known))
 
 
 def check_names(cases: Sequence[ReadCase], known: KnownNames) -> None:
-    """Look up the agents and tools that cases name. Raises ``CannotRun`` with those that do not exist."""
+    """Raise ``CannotRun`` with the agents and tools that cases name but that do not exist."""
     problems = list(map(str, unknown_names(cases, known)))
     if problems:
         raise CannotRun("\n".join(problems[:MAX_PROBLEMS]))
@@ -132,7 +134,7 @@ def _files(paths: Sequence[Path]) -> list[Path]:
     found: list[Path] = []
     for path in paths:
         if path.is_dir():
-            inside = sorted(each for each in path.iterdir() if each.suffix == SUFFIX)
+            inside = sorted(file for file in path.iterdir() if file.suffix == SUFFIX)
             if not inside:
                 raise CannotRun(f"{path}: no data sets (*{SUFFIX}) here. {ONE_A_LINE}")
             found += inside
@@ -179,7 +181,7 @@ def _case(path: Path, number: int, line: bytes) -> Iterator[ReadCase | Problem]:
 
 
 def _values(line: bytes) -> dict[str, Any]:
-    """Return the object in a line. Raises ``ValueError`` with what is wrong."""
+    """Return the object in a line. Raises ``ValueError`` with the problem and, if known, the column."""
     try:
         values = json.loads(line.decode(), object_pairs_hook=_without_repetitions, parse_constant=_refuse_constant)
         _check_writable(values)
@@ -195,15 +197,15 @@ def _values(line: bytes) -> dict[str, Any]:
 
 
 def _sound_parts(values: Mapping[str, Any]) -> EvalCase:
-    """Return the parts of a case with problems in which names can be looked up all the same."""
+    """Return the parts of an invalid case whose names can still be checked."""
     agent, checks = values.get("agent"), values.get("checks")
     found: list[Any] = []
-    # Stubs may be those of the tools that checks name.
+    # Without valid stubs it is unknown which tools exist.
     for check in checks if isinstance(checks, list) and "tools" not in values else ():
         try:
             found.append(_CHECK.validate_python(check))
         except ValidationError:
-            found.append(None)  # keeps the numbers of the others
+            found.append(None)  # keeps the indices of the others
     return EvalCase.model_construct(
         name="", input=(), agent=agent if isinstance(agent, str) else None, checks=tuple(found)
     )
@@ -218,13 +220,13 @@ def _without_repetitions(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _check_writable(values: Any) -> None:
-    """Raise ``ValueError`` for what results, which are JSON in UTF-8, cannot have."""
+    """Raise ``ValueError`` if values cannot be written to results, which are JSON in UTF-8."""
     depth, level = 0, [values]
-    while level := [each for each in level if isinstance(each, dict | list)]:
+    while level := [value for value in level if isinstance(value, dict | list)]:
         depth += 1
         if depth > MAX_DEPTH:
             raise ValueError("it is nested too deeply")
-        level = [inner for each in level for inner in (each.values() if isinstance(each, dict) else each)]
+        level = [inner for value in level for inner in (value.values() if isinstance(value, dict) else value)]
     written = json.dumps(values, ensure_ascii=False, allow_nan=False)
     if replace_surrogates(written) != written:
         raise ValueError("it has half of a character, such as \\ud83d without its second half")
@@ -246,7 +248,7 @@ def _problems(problem: ValidationError) -> Iterator[str]:
             case "union_tag_not_found":
                 place, what = [*place, "type"], f"is missing. Available: {', '.join(TYPES)}"
         field = ".".join(map(str, place))
-        # What a rule of the whole case says begins with the field.
+        # The message of a rule of the whole case begins with the field already.
         yield f"{field}: {what}" if field else what
 
 
@@ -265,7 +267,7 @@ def _file_problems(folder: Path, case: EvalCase) -> Iterator[str]:
 
 
 def _is_inside(folder: Path, name: str) -> bool:
-    """Return whether a path is relative and stays in the folder, also where links lead."""
+    """Return whether a path is relative and inside the folder after links are resolved."""
     try:
         return not Path(name).is_absolute() and (folder / name).resolve().is_relative_to(folder.resolve())
     except (OSError, ValueError):  # such as a loop of links, or a zero byte
@@ -281,8 +283,8 @@ def _repeated_names(cases: Sequence[ReadCase]) -> Iterator[Problem]:
             yield Problem(case.path, case.line, text)
 
 
-def _unknown_names(each: ReadCase, known: KnownNames) -> Iterator[str]:
-    case = each.case
+def _unknown_names(read_case: ReadCase, known: KnownNames) -> Iterator[str]:
+    case = read_case.case
     found: list[tuple[str, str | None]] = []
     if case.agent is not None:
         found.append(("agent", known.find_main_problem(case.agent)))

@@ -11,12 +11,12 @@ from pydantic.alias_generators import to_camel
 from baton.domain.text import replace_surrogates
 
 MAX_REASON = 500
-"""Characters of a reason."""
+"""The most characters of a reason."""
 MAX_ANSWER = 20_000
-"""Characters of an answer that are kept."""
+"""The most characters of an answer that are kept."""
 INTERRUPTED = "It was interrupted."
 FORMAT = 1
-"""The number of the form of result files. One of another form is not read."""
+"""The version of the format of result files. Files of other versions are not read."""
 
 
 class Result(BaseModel):
@@ -36,7 +36,7 @@ class Score(Result):
 
     @classmethod
     def of(cls, metric: str, passed: bool, reason: str = "") -> Self:
-        """Return the score of a check that holds or does not; ``reason`` counts if it does not."""
+        """Return the score of a check that holds or not. ``reason`` is kept only if it does not hold."""
         return cls(metric=metric, value=float(passed), passed=passed, reason="" if passed else cut(reason))
 
     @classmethod
@@ -56,10 +56,10 @@ class RunRecord(Result):
     """One run of a case."""
 
     passed: bool | None
-    """None: nothing failed, and something was not judged."""
+    """None if no check failed, but one was not judged."""
     scores: tuple[Score, ...] = ()
     error: str | None = None
-    """The reason for which the conversation did not come to its end."""
+    """The reason why the conversation was not completed."""
     answer: str = ""
     tokens: int = 0
     usd: float | None = None
@@ -70,7 +70,7 @@ class RunRecord(Result):
 
     @property
     def reasons(self) -> list[str]:
-        """The reasons for which it did not pass, or was not judged."""
+        """The reasons why it did not pass, or was not judged."""
         found = [f"{score.metric}: {score.reason}" for score in self.scores if not score.passed]
         return [f"error: {self.error}", *found] if self.error is not None else found
 
@@ -99,12 +99,12 @@ class CaseRecord(Result):
 
     @property
     def is_flaky(self) -> bool:
-        """True if some runs passed and others failed."""
+        """Whether some runs passed and others failed."""
         return 0 < self.passes < len(self.judged)
 
     @property
     def share(self) -> float | None:
-        """The share of judged runs that passed; None without any."""
+        """The share of judged runs that passed; None without judged runs."""
         return self.passes / len(self.judged) if self.judged else None
 
 
@@ -124,9 +124,9 @@ class EvaluationRecord(Result):
     seconds: float
     cases: tuple[CaseRecord, ...]
     not_run: int = 0
-    """Runs that did not take place, because the evaluation was interrupted or its money spent."""
+    """The number of runs that did not take place, because the evaluation was interrupted or its budget spent."""
     stopped: str | None = None
-    """The reason that it ended early."""
+    """The reason why it ended early."""
     notes: tuple[str, ...] = ()
     agent_id: str | None = None
     """The agent of a tenant whose version was evaluated; None for other evaluations."""
@@ -134,14 +134,14 @@ class EvaluationRecord(Result):
 
 
 def passed_as_a_whole(error: str | None, scores: tuple[Score, ...]) -> bool | None:
-    """Return whether a run passed; None if something was not judged and nothing failed."""
+    """Return whether a run passed; None if a check was not judged and none failed."""
     if error is not None or any(score.passed is False for score in scores):
         return False
     return None if any(score.passed is None for score in scores) else True
 
 
 def cut(text: str, longest: int = MAX_REASON) -> str:
-    """Return a text on one line that can be written in UTF-8, cut if it is too long."""
+    """Return a text as one line that can be encoded in UTF-8, cut to ``longest`` characters."""
     line = " ".join(replace_surrogates(text).split())
     return line if len(line) <= longest else f"{line[: longest - 3]}..."
 

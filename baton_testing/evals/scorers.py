@@ -30,11 +30,11 @@ from baton_testing.evals.results import Score, cut
 from baton_testing.virtual_time import real_time
 
 MODULE = "scorers"
-"""The module of functions that are named without one."""
+"""The module of functions that are named without a module."""
 SECONDS = 60.0
-"""The time of one call."""
+"""The time limit of one call."""
 GIVEN = ("answer", "case")
-"""Parameters that are no arguments of the check: the ``Answer``, and the ``EvalCase``."""
+"""Parameters that are not arguments of the check: the ``Answer``, and the ``EvalCase``."""
 RESULTS = "True or False, a number from 0 to 1, a pair of one of them and a reason, or None for not judged"
 
 
@@ -43,7 +43,7 @@ class Scorers:
     """The functions that cases name. Each module is imported once."""
 
     _modules: dict[Path, ModuleType | str] = field(default_factory=dict)
-    """Modules by their files, or what is wrong with them."""
+    """Modules, or the reasons why they cannot be imported, by their files."""
 
     def problems(self, cases: Sequence[ReadCase]) -> Iterator[Problem]:
         """Yield the problems of the functions that cases name."""
@@ -56,23 +56,23 @@ class Scorers:
                         yield Problem(case.path, case.line, f"checks.{number}.{problem}")
 
     def check(self, cases: Sequence[ReadCase]) -> None:
-        """Raise ``CannotRun`` with the functions that cannot be called."""
+        """Raise ``CannotRun`` if functions that cases name cannot be called."""
         problems = [str(problem) for problem in self.problems(cases)]
         if problems:
             raise CannotRun("\n".join(problems[:MAX_PROBLEMS]))
 
     async def score(self, check: PythonScorer, case: ReadCase, answer: Answer) -> Score:
-        """Return the function's score. One that fails, or returns something else, has not judged."""
+        """Return the function's score; a score without a value if it fails or returns an invalid value."""
         metric = check.name or check.function.rpartition(":")[2]
         folder = case.path.parent
         function = self._find(folder, check)
         if isinstance(function, str):
             return Score.not_judged(metric, function)
         given = {"answer": answer, "case": case.case}
-        wanted = {name: value for name, value in given.items() if name in inspect.signature(function).parameters}
+        requested = {name: value for name, value in given.items() if name in inspect.signature(function).parameters}
         try:
             async with real_time(), asyncio.timeout(SECONDS) as limit:
-                returned = await _call(function, {**check.arguments, **wanted})
+                returned = await _call(function, {**check.arguments, **requested})
         except (Exception, SystemExit) as problem:  # noqa: BLE001 - a scorer's fault must not hide other scores
             if isinstance(problem, TimeoutError) and limit.expired():
                 return Score.not_judged(metric, f"{check.function} has taken more than {SECONDS:g} seconds")
@@ -80,7 +80,7 @@ class Scorers:
         return _as_score(check, metric, returned)
 
     def _find(self, folder: Path, check: PythonScorer) -> Callable[..., Any] | str:
-        """Return the function of a check, or the field and what is wrong with it."""
+        """Return the function of a check, or the problem, which begins with its field."""
         module_name, _, name = check.function.rpartition(":")
         file = (folder / f"{module_name or MODULE}.py").absolute()
         if file not in self._modules:
@@ -96,7 +96,7 @@ class Scorers:
 
 
 def _import(file: Path) -> ModuleType | str:
-    """Import a file as a module, or return what is wrong with it."""
+    """Return a file as an imported module, or the reason why it cannot be imported."""
     if not file.is_file():
         return f"there is no file {file.name} beside the data set"
     name = f"baton_scorers_{file.stem}_{abs(hash(file))}"
@@ -141,7 +141,7 @@ async def _call(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
 
 
 async def _call_in_thread(function: Callable[..., Any], given: dict[str, Any]) -> Any:
-    """Call a function in a thread that nothing waits for: one that never ends would hold up the event loop's end."""
+    """Call a function in a daemon thread, because one that never returns must not block the end of the event loop."""
     future: Future[tuple[Any, BaseException | None]] = Future()
     future.set_running_or_notify_cancel()
 

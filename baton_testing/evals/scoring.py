@@ -1,4 +1,4 @@
-"""Scores of a run by the checks of its case. No model decides; the judge is elsewhere."""
+"""Scores of a run by the checks of its case that need no model. See ``judging`` for the judge."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ from baton_testing.evals.similarity import rouge_l, token_f1
 from baton_testing.matching import holds
 
 MAX_MATCHED = 1_000_000
-"""Characters of an answer in which a pattern is looked for."""
+"""The most characters of an answer in which a pattern is searched."""
 _OF_ANSWERS = (Cites, Contains, Equals, JsonEquals, JsonSchema, NotContains, Regex, Retrieves, Similarity)
-"""Checks of what an agent has answered."""
+"""Checks of an agent's answer."""
 
 
 def score(check: AnyCheck, case: EvalCase, answer: Answer) -> list[Score]:
-    """Return the scores of a check, one or two. Raises ``TypeError`` for a judge and a scorer, which are elsewhere."""
+    """Return the one or two scores of a check. Raises ``TypeError`` for ``Judge`` and ``PythonScorer``."""
     name = check.name or check.type
     if answer.delivered and isinstance(check, _OF_ANSWERS):
         return [Score.not_judged(name, "people answer: the last message was delivered to a desk, and no agent spoke")]
@@ -62,7 +62,7 @@ def score(check: AnyCheck, case: EvalCase, answer: Answer) -> list[Score]:
             missing = [document for document in check.documents if not _has(answer.sources, document)]
             value = 1 - len(missing) / len(check.documents)
             reason = f"not cited: {', '.join(missing)}. Sources: {_list(answer.sources)}" if missing else ""
-            if any(_has(answer.retrieved or (), each) for each in missing):
+            if any(_has(answer.retrieved or (), document) for document in missing):
                 reason += ". It was retrieved: an answer cites a document by its title in brackets, or its address"
             return [Score.graded(name, value, check.threshold, reason)]
         case MaxCost():
@@ -77,14 +77,14 @@ def score(check: AnyCheck, case: EvalCase, answer: Answer) -> list[Score]:
 
 
 def _problem(check: AnyCheck, case: EvalCase, answer: Answer) -> str | None:
-    """Return the reason that a check does not hold; None if it does."""
+    """Return the reason why a check does not hold; None if it holds."""
     match check:
         case Contains() | NotContains():
-            said = _plain(answer.text, ignore_case=check.ignore_case)
-            there = [each for each in check.text if _plain(each, ignore_case=check.ignore_case) in said]
+            said = _normalize(answer.text, ignore_case=check.ignore_case)
+            present = [words for words in check.text if _normalize(words, ignore_case=check.ignore_case) in said]
             if isinstance(check, NotContains):
-                return f"it has {_quote(there[0])}" if there else None
-            missing = [each for each in check.text if each not in there]
+                return f"it has {_quote(present[0])}" if present else None
+            missing = [words for words in check.text if words not in present]
             return f"it lacks {_quote(missing[0])}" if missing else None
         case Regex():
             text = replace_surrogates(answer.text)[:MAX_MATCHED]
@@ -92,14 +92,16 @@ def _problem(check: AnyCheck, case: EvalCase, answer: Answer) -> str | None:
             return None if found else f"nothing matches {_quote(check.pattern)}"
         case Equals():
             expected = check.text if check.text is not None else str(case.expected)
-            same = _plain(answer.text, ignore_case=check.ignore_case) == _plain(expected, ignore_case=check.ignore_case)
-            return None if same else f"it is not {_quote(expected)}"
+            is_same = _normalize(answer.text, ignore_case=check.ignore_case) == _normalize(
+                expected, ignore_case=check.ignore_case
+            )
+            return None if is_same else f"it is not {_quote(expected)}"
         case JsonEquals() | JsonSchema():
             return _json_problem(check, case, answer)
         case ToolCalled() | ToolNotCalled() | ToolOrder():
             return _call_problem(check, answer)
         case Consulted():
-            unasked = [each for each in check.agent if each not in answer.consulted]
+            unasked = [agent for agent in check.agent if agent not in answer.consulted]
             return f"{unasked[0]} was not consulted" if unasked else None
         case HandedOffTo():
             return None if check.agent in answer.handoffs else f"handed over to {_list(answer.handoffs)}"
@@ -126,9 +128,9 @@ def _json_problem(check: JsonEquals | JsonSchema, case: EvalCase, answer: Answer
 
 
 def _difference(check: JsonEquals, case: EvalCase, found: Any) -> str | None:
-    wanted = check.value if "value" in check.model_fields_set else case.expected
-    same = holds(found, wanted) if check.partial else canonical_text(found) == canonical_text(wanted)
-    return None if same else f"it is {cut(json.dumps(found, ensure_ascii=False))}"
+    expected = check.value if "value" in check.model_fields_set else case.expected
+    is_same = holds(found, expected) if check.partial else canonical_text(found) == canonical_text(expected)
+    return None if is_same else f"it is {cut(json.dumps(found, ensure_ascii=False))}"
 
 
 def _schema_problem(check: JsonSchema, found: Any) -> str | None:
@@ -140,7 +142,7 @@ def _schema_problem(check: JsonSchema, found: Any) -> str | None:
 
 
 def read_json(text: str) -> Any:
-    """Return the JSON value in a text: all of it, or the content of its first fenced block. Raises ``ValueError``."""
+    """Return the JSON value that a text, or its first fenced block, consists of. Raises ``ValueError``."""
     try:
         return _loads(text)
     except ValueError:
@@ -177,8 +179,8 @@ def _call_problem(check: ToolCalled | ToolNotCalled | ToolOrder, answer: Answer)
                 and check.by in (None, call.agent_id)
                 and (check.arguments is None or holds(call.arguments, check.arguments))
             ]
-            wanted = bool(fitting) if check.times is None else len(fitting) == check.times
-            return None if wanted else f"{len(fitting)} such calls: {called}"
+            holds_count = bool(fitting) if check.times is None else len(fitting) == check.times
+            return None if holds_count else f"{len(fitting)} such calls: {called}"
 
 
 def _retrieval(check: Retrieves, answer: Answer, name: str) -> list[Score]:
@@ -196,9 +198,8 @@ def _retrieval(check: Retrieves, answer: Answer, name: str) -> list[Score]:
 def recall_and_precision(retrieved: Sequence[Source], relevant: Sequence[str], k: int) -> tuple[float, float]:
     """Return recall@k by documents, and precision@k by passages, both from 0 to 1.
 
-    Recall is the share of the relevant documents of which one of the first ``k`` passages is; precision the share of
-    the first ``k`` passages, as far as there are so many, that come from relevant documents. Nothing retrieved has the
-    precision 0.
+    Recall is the share of the relevant documents that have a passage among the first ``k``. Precision is the share of
+    the first ``k`` passages, or of all if there are fewer, that are from relevant documents; 0 without passages.
     """
     first = retrieved[:k]
     recall = sum(_has(first, name) for name in relevant) / len(relevant)
@@ -210,7 +211,7 @@ def _has(sources: Sequence[Source], name: str) -> bool:
     return any(source.is_named(name) for source in sources)
 
 
-def _plain(text: str, *, ignore_case: bool) -> str:
+def _normalize(text: str, *, ignore_case: bool) -> str:
     return " ".join((text.casefold() if ignore_case else text).split())
 
 

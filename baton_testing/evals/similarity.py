@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Sequence
 
 MAX_WORDS = 2_000
-"""Words of each text that are compared: the longest common sequence takes time by their product."""
+"""The most words of each text that are compared. The time is proportional to the product of their numbers."""
 _WORD = re.compile(r"\w+", re.UNICODE)
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words of a text, without differences of case and width, at most ``MAX_WORDS``."""
+    """Return the first ``MAX_WORDS`` words of a text, folded in case and width."""
     return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())[:MAX_WORDS]
 
 
@@ -41,14 +41,14 @@ def _f1(common: int, found: int, expected: int) -> float:
 def _common_length(left: Sequence[str], right: Sequence[str]) -> int:
     """Return the length of the longest common subsequence.
 
-    Rows of the table are the bits of an integer (Hyyrö 2004), so that 2,000 words take a millisecond.
+    A row of the table is an integer with a bit for each column (Hyyrö 2004), so that 2,000 words take a millisecond.
     """
-    places: dict[str, int] = {}
+    positions: dict[str, int] = {}
     for index, word in enumerate(left):
-        places[word] = places.get(word, 0) | 1 << index
-    everything = (1 << len(left)) - 1
-    row = everything
+        positions[word] = positions.get(word, 0) | 1 << index
+    all_bits = (1 << len(left)) - 1
+    row = all_bits
     for word in right:
-        matches = row & places.get(word, 0)
-        row = ((row + matches) | (row - matches)) & everything
+        matches = row & positions.get(word, 0)
+        row = ((row + matches) | (row - matches)) & all_bits
     return len(left) - row.bit_count()

@@ -15,7 +15,7 @@ _PRICES = TypeAdapter(dict[str, Price])
 
 
 def read_prices(text: str | None) -> Prices:
-    """Return the prices of models of a million tokens, as ``BATON_MODEL_PRICES`` has them. Raises ``CannotRun``."""
+    """Return the prices of models in USD for a million tokens, from ``BATON_MODEL_PRICES``. Raises ``CannotRun``."""
     if not text:
         return NO_PRICES
     try:
@@ -27,22 +27,23 @@ def read_prices(text: str | None) -> Prices:
 
 @dataclass
 class Budget:
-    """The money that may be spent, and what was."""
+    """The money that may be spent, and that was spent."""
 
     most: float | None = None
-    """USD; None: no limit."""
+    """USD; None for no limit."""
     spent: float = 0.0
+    """USD."""
     unknown: bool = False
-    """True if the cost of a run is not known."""
+    """Whether the cost of a run is unknown."""
 
     def add(self, usd: float | None) -> None:
-        """Count the cost of a run; None: it is not known."""
+        """Count the cost of a run, in USD; None if it is unknown."""
         self.unknown = self.unknown or usd is None
         self.spent += usd or 0.0
 
     @property
     def ended(self) -> str | None:
-        """The reason that nothing more may be spent; None as long as there is none."""
+        """The reason why no more money may be spent; None while it may be."""
         if self.most is None:
             return None
         if self.unknown:

@@ -11,7 +11,7 @@ from baton_testing.evals.results import CaseRecord, EvaluationRecord, Result
 PASSED = "passed"
 """The metric of whole runs."""
 MEASURES = "similarity."
-"""The beginning of metrics that are never shares of runs, even if every value is 0 or 1."""
+"""The prefix of metrics that are never shares of runs, even if every value is 0 or 1."""
 
 
 class Metric(Result):
@@ -24,14 +24,14 @@ class Metric(Result):
     """The lower end of the 95% interval; None with a single value."""
     high: float | None
     runs: int
-    """Runs with a value."""
+    """The number of runs with a value."""
     not_judged: int = 0
     is_rate: bool = True
     """Whether every value is 0 or 1, so that the mean is a share of runs."""
 
 
 class Summary(Result):
-    """The result in numbers."""
+    """The result of an evaluation in numbers."""
 
     metrics: tuple[Metric, ...]
     """``passed`` first, then in the order of checks."""
@@ -41,10 +41,10 @@ class Summary(Result):
     flaky: tuple[str, ...]
     tokens: int
     usd: float | None
-    """None if the cost of a run is not known."""
+    """None if the cost of a run is unknown."""
     mean_seconds: float | None
     slowest_seconds: float | None
-    """The time of the slowest run. Times are reported, and decide nothing."""
+    """The time of the slowest run. Times are reported only, and decide nothing."""
 
     @property
     def passed(self) -> Metric:

@@ -12,16 +12,18 @@ from baton_testing.evals.summary import Summary
 
 
 def as_json(record: EvaluationRecord, summary: Summary, comparison: Comparison | None) -> dict[str, Any]:
-    """Return everything as JSON values: the record's fields, ``summary``, and ``comparison`` if there is one."""
-    found = record.model_dump(mode="json", by_alias=True)
-    found["summary"] = summary.model_dump(mode="json", by_alias=True)
+    """Return the results as JSON values: the record's fields, ``summary``, and ``comparison`` if there is one."""
+    results = record.model_dump(mode="json", by_alias=True)
+    results["summary"] = summary.model_dump(mode="json", by_alias=True)
     if comparison is not None:
-        found["comparison"] = comparison.model_dump(mode="json", by_alias=True) | {"verdict": comparison.verdict.value}
-    return found
+        results["comparison"] = comparison.model_dump(mode="json", by_alias=True) | {
+            "verdict": comparison.verdict.value
+        }
+    return results
 
 
 def write_json(record: EvaluationRecord, summary: Summary, comparison: Comparison | None, path: Path) -> None:
-    """Write the results."""
+    """Write the results to a JSON file, and create its folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(as_json(record, summary, comparison), indent=1, ensure_ascii=True)
     path.write_text(text + "\n", encoding="utf-8")

@@ -15,21 +15,21 @@ MAX_MESSAGE = 300
 def write_junit(record: EvaluationRecord, path: Path) -> None:
     """Write a suite for each data set, with a case for each of its cases.
 
-    A case fails if one of its runs failed, and is skipped if none was judged or took place.
+    A case fails if one of its runs failed. It is skipped if none of its runs was judged or took place.
     """
     placed = ((case, case.place.rpartition(":")[0]) for case in record.cases)
     write_suites(f"baton eval {record.label}", ((file, _case(case, file)) for case, file in placed), path)
 
 
 def _case(case: CaseRecord, file: str) -> TestCase:
-    made = TestCase(clean_for_xml(case.name), clean_for_xml(file), round(sum(run.seconds for run in case.runs), 3))
+    test_case = TestCase(clean_for_xml(case.name), clean_for_xml(file), round(sum(run.seconds for run in case.runs), 3))
     weak = next((run for run in case.runs if run.passed is False), None)
     if weak is not None:
         failure = Failure(clean_for_xml("; ".join(weak.reasons))[:MAX_MESSAGE], "check")
         share = f"{case.passes} of {count(len(case.judged), 'run')} passed"
         failure.text = clean_for_xml("\n".join([f"{case.place}: {share}", *weak.reasons, "", *weak.transcript]))
-        made.result = [failure]
+        test_case.result = [failure]
     elif not case.judged:
         reasons = [reason for run in case.runs for reason in run.reasons] or ["it did not take place"]
-        made.result = [Skipped(clean_for_xml(f"not judged: {reasons[0]}")[:MAX_MESSAGE])]
-    return made
+        test_case.result = [Skipped(clean_for_xml(f"not judged: {reasons[0]}")[:MAX_MESSAGE])]
+    return test_case

@@ -1,4 +1,4 @@
-"""The page of an evaluation: one HTML file, which loads nothing and runs nothing."""
+"""The page of an evaluation: one HTML file without scripts and external resources."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from baton_testing.evals.results import EvaluationRecord, count
 from baton_testing.evals.summary import Summary
 
 MAX_CASES = 500
-"""Cases that are shown in detail; those that did not pass come first."""
+"""The most cases that are shown in detail. Those that did not pass are first."""
 
 
 def write_page(record: EvaluationRecord, summary: Summary, comparison: Comparison | None, path: Path) -> None:
-    """Write the page. All texts are escaped."""
+    """Write the page to a file, and create its folder. All texts are escaped."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {"mean": show_mean, "interval": show_interval, "counted": count}
     template = environment.from_string((files(__package__ or "") / "page.html").read_text(encoding="utf-8"))
     cases = sorted(record.cases, key=lambda case: 1.0 if case.share is None else case.share)
-    shown = template.render(
+    page = template.render(
         record=record,
         summary=summary,
         comparison=comparison,
@@ -31,4 +31,4 @@ def write_page(record: EvaluationRecord, summary: Summary, comparison: Compariso
         lines=footer(record, summary),
     )
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(shown, encoding="utf-8", errors="replace")
+    path.write_text(page, encoding="utf-8", errors="replace")

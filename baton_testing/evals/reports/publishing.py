@@ -1,4 +1,4 @@
-"""Results as a server takes them."""
+"""Results in the form in which they are sent to a server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_REASON = 300
 def make_request(record: EvaluationRecord, summary: Summary) -> dict[str, Any]:
     """Return the body of ``POST /v1/evaluations``: numbers and reasons, without answers and transcripts.
 
-    Cases that did not pass come first; those that do not fit are left out and counted.
+    Cases that did not pass are first. Cases over the limits of count and size are left out and counted.
     """
     cases = sorted(record.cases, key=lambda case: 1.0 if case.share is None else case.share)
     shown = [_case(case) for case in cases if case.runs][:MAX_CASES]

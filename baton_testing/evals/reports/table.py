@@ -15,11 +15,11 @@ from baton_testing.reports.terminal import make_printable
 
 _STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red", Verdict.NO_DIFFERENCE: "default"}
 MAX_FAILED = 20
-"""Cases that did not pass and are shown with reasons."""
+"""The most cases that are shown with the reasons why they did not pass."""
 
 
 class EvaluationTerminal:
-    """A terminal for results. Nothing that a model says is taken for markup."""
+    """A terminal for results. Texts of models are never interpreted as markup."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(markup=False, highlight=False, emoji=False, soft_wrap=True)
@@ -32,7 +32,7 @@ class EvaluationTerminal:
         *,
         command_seconds: float | None = None,
     ) -> None:
-        """Print the cases that need a look, and the metrics. ``command_seconds`` is how long the command has taken."""
+        """Print the cases that did not always pass, and the metrics. ``command_seconds`` is the command's time."""
         weak = [case for case in record.cases if case.share != 1.0 and case.runs]
         for case in weak[:MAX_FAILED]:
             self._case(case)
@@ -75,7 +75,7 @@ class EvaluationTerminal:
 
 
 def state(case: CaseRecord) -> tuple[str, str]:
-    """Return the state of a case in a word or two, and its style."""
+    """Return the state of a case in a word or two, and its colour as a style of rich."""
     if case.is_flaky:
         return "flaky", "yellow"
     if not case.judged:
@@ -94,7 +94,7 @@ def metrics_table(summary: Summary) -> list[Text]:
         )
         for metric in summary.metrics
     ]
-    return _aligned(("metric", "mean", "95% interval", "runs"), rows, ["bold", *[""] * len(rows)])
+    return _align(("metric", "mean", "95% interval", "runs"), rows, ["bold", *[""] * len(rows)])
 
 
 def differences_table(comparison: Comparison) -> list[Text]:
@@ -114,11 +114,11 @@ def differences_table(comparison: Comparison) -> list[Text]:
         for difference in comparison.differences
     ]
     heads = ("metric", "before", "after", "difference", "95% interval", "p", "")
-    return _aligned(heads, rows, [_STYLES[difference.verdict] for difference in comparison.differences])
+    return _align(heads, rows, [_STYLES[difference.verdict] for difference in comparison.differences])
 
 
-def _aligned(heads: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str]) -> list[Text]:
-    """Return a table whose first column stands left and whose others stand right, however wide the terminal is."""
+def _align(heads: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str]) -> list[Text]:
+    """Return a table whose first column is aligned left and the others right, whatever the terminal's width."""
     clean = [[make_printable(cell) for cell in row] for row in (heads, *rows)]
     widths = [max(cell_len(row[column]) for row in clean) for column in range(len(heads))]
     lines = []
@@ -130,12 +130,12 @@ def _aligned(heads: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequen
 
 
 def show_mean(metric: Metric) -> str:
-    """Return the mean as a person reads it: a share in percent, another mean as a number."""
+    """Return the mean for display: a rate in percent, another mean as a number."""
     return "-" if metric.mean is None else f"{metric.mean:.1%}" if metric.is_rate else f"{metric.mean:.3f}"
 
 
 def show_interval(metric: Metric) -> str:
-    """Return the interval, in the form of the mean."""
+    """Return the interval for display, in the form of the mean."""
     if metric.low is None or metric.high is None:
         return "-"
     low, high = (f"{end:.1%}" if metric.is_rate else f"{end:.3f}" for end in (metric.low, metric.high))
@@ -143,7 +143,7 @@ def show_interval(metric: Metric) -> str:
 
 
 def footer(record: EvaluationRecord, summary: Summary) -> list[str]:
-    """Return the lines below the table."""
+    """Return the lines below the table, about the whole evaluation."""
     runs = f"{count(summary.cases, 'case')}, {count(summary.runs, 'run')} in {record.seconds:.1f} s with {record.model}"
     cost = f"{count(summary.tokens, 'token')}, " + (
         "cost not known" if summary.usd is None else f"{summary.usd:.4f} USD"

@@ -19,7 +19,7 @@ from baton_testing.evals.targets.project_run import Plan, evaluate_project
 
 DIR, REV, MODEL = "dir:", "rev:", "model:"
 MAX_ARCHIVE = 512 * 1024 * 1024
-"""Bytes of a revision."""
+"""The most bytes of a revision's archive."""
 GIT_SECONDS = 120
 
 
@@ -29,21 +29,21 @@ class Other:
 
     folder: Path | None = None
     revision: str | None = None
-    """The full name of a commit."""
+    """The full hash of a commit."""
     model: str | None = None
 
     @property
     def label(self) -> str:
-        """The version in results."""
+        """The name of the version in results."""
         if self.folder is not None:
             return str(self.folder)
         return self.revision[:12] if self.revision is not None else str(self.model)
 
 
 def find_other(text: str, project: Path) -> Other:
-    """Return the version that ``--against`` names: a folder, a revision or a model, tried in this order.
+    """Return the version that ``--against`` names. A folder, a revision and a model are tried in this order.
 
-    ``dir:``, ``rev:`` and ``model:`` in front decide. Raises ``CannotRun``.
+    The prefixes ``dir:``, ``rev:`` and ``model:`` choose one. Raises ``CannotRun``.
     """
     if text.startswith(MODEL):
         return Other(model=text.removeprefix(MODEL))
@@ -63,10 +63,10 @@ def find_other(text: str, project: Path) -> Other:
 def _commit(name: str, project: Path) -> str | None:
     command = ["git", "-C", str(project), "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=GIT_SECONDS, check=False)  # noqa: S603
+        completed = subprocess.run(command, capture_output=True, text=True, timeout=GIT_SECONDS, check=False)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired, ValueError):
         return None  # without Git nothing is a revision
-    return done.stdout.strip() if done.returncode == 0 else None
+    return completed.stdout.strip() if completed.returncode == 0 else None
 
 
 @contextmanager
@@ -75,16 +75,16 @@ def checked_out(commit: str, project: Path) -> Iterator[Path]:
     command = ["git", "-C", str(project), "archive", "--format=tar", commit, "."]
     with tempfile.TemporaryDirectory(prefix="baton-eval-") as folder:
         try:
-            done = subprocess.run(command, capture_output=True, timeout=GIT_SECONDS, check=False)  # noqa: S603
+            completed = subprocess.run(command, capture_output=True, timeout=GIT_SECONDS, check=False)  # noqa: S603
         except (OSError, subprocess.TimeoutExpired) as problem:
             raise CannotRun(f"--against: {commit[:12]} cannot be read: {problem}") from None
-        if done.returncode != 0:
-            words = done.stderr.decode("utf-8", "replace").strip()
+        if completed.returncode != 0:
+            words = completed.stderr.decode("utf-8", "replace").strip()
             raise CannotRun(f"--against: {commit[:12]} cannot be read: {words}")
-        if len(done.stdout) > MAX_ARCHIVE:
+        if len(completed.stdout) > MAX_ARCHIVE:
             raise CannotRun(f"--against: {commit[:12]} has more than {MAX_ARCHIVE} bytes")
         try:
-            with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
+            with tarfile.open(fileobj=io.BytesIO(completed.stdout)) as archive:
                 archive.extractall(folder, filter="data")
         except (tarfile.TarError, OSError) as problem:  # such as a link to a place outside
             raise CannotRun(f"--against: {commit[:12]} cannot be unpacked: {problem}") from None
@@ -92,7 +92,7 @@ def checked_out(commit: str, project: Path) -> Iterator[Path]:
 
 
 def evaluate_apart(plan: Plan) -> EvaluationRecord:
-    """Evaluate in another process, whose modules are not those of this one. Raises ``CannotRun``."""
+    """Evaluate in another process, so that the two versions do not share modules. Raises ``CannotRun``."""
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_evaluate, args=(plan, sender), daemon=True)

@@ -1,4 +1,4 @@
-"""The embedding model that the environment names, as a deployment asks it."""
+"""The embedding model that the environment names, called as in a deployment."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from baton_testing.virtual_time import real_time
 
 @dataclass(frozen=True)
 class RealTimeEmbedder:
-    """``ports.documents.search.Embedder`` over another one. While it works, time passes as on the wall."""
+    """``ports.documents.search.Embedder`` over another one. While it works, real time passes."""
 
     embedder: OpenAIEmbedder
 
@@ -53,14 +53,14 @@ class RealTimeEmbedder:
 
 
 def make_embedder() -> RealTimeEmbedder | None:
-    """Return the model of ``BATON_EMBEDDING_MODEL``; None if none is named. Raises ``CannotRun`` for one on Bedrock."""
+    """Return the model of ``BATON_EMBEDDING_MODEL``; None if unset. Raises ``CannotRun`` for a model on Bedrock."""
     embedding = EmbeddingSettings()
     if embedding.model is None:
         return None
     settings = read_settings()
     if settings.is_on_bedrock(embedding.model):
         raise CannotRun(
-            f"BATON_EMBEDDING_MODEL: {embedding.model} is on Bedrock, which evaluations of a project do not ask. Name "
+            f"BATON_EMBEDDING_MODEL: {embedding.model} is on Bedrock, which evaluations of a project do not call. Name "
             "another one, or none; or evaluate a deployment with --url."
         )
     embedder = OpenAIEmbedder(

@@ -1,4 +1,4 @@
-"""The documents of a project, as its agents find them: read, divided and indexed by the product's own steps."""
+"""The documents of a project, which the product's own steps read, divide and index for its agents."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ MAX_DOCUMENTS = 2_000
 
 @dataclass(frozen=True)
 class ProjectKnowledge:
-    """The documents that agents know. Conversations read them, and none changes another's."""
+    """The documents that agents know. Conversations read them, and do not change those of others."""
 
     documents: FakeDocuments = field(default_factory=FakeDocuments)
     index: FakeSearchIndex = field(default_factory=FakeSearchIndex)
     files: Mapping[str, str] = field(default_factory=dict)
     """The names of files by the ids of their documents."""
     embedder: RealTimeEmbedder | None = None
-    """The embedding model for questions; None: similarity of meaning is estimated by shared words."""
+    """The embedding model for questions; None if similarity of meaning is estimated by shared words."""
 
     @property
     def found_by(self) -> str | None:
@@ -50,7 +50,7 @@ class ProjectKnowledge:
         return self.embedder.name if self.embedder is not None else "shared words"
 
     def give(self, ports: ConversationPorts) -> None:
-        """Let the agents of one conversation find the documents."""
+        """Set the ports of one conversation so that its agents find the documents."""
         if not self.files:
             return
         ports.documents = self.documents
@@ -61,7 +61,7 @@ class ProjectKnowledge:
 
 
 class _Files:
-    """The files of ingestion, in memory: the part of ``ports.documents.documents.DocumentFiles`` that its steps use."""
+    """The part of ``ports.documents.documents.DocumentFiles`` that the steps of ingestion use, in memory."""
 
     def __init__(self) -> None:
         self._bodies: dict[tuple[str, str, int, str], bytes] = {}
@@ -74,7 +74,7 @@ class _Files:
 
 
 class _NoPipeline:
-    """A stand-in for the pipeline: its steps are carried out here."""
+    """A stand-in for the pipeline, because ``read_knowledge`` carries out the steps itself."""
 
 
 async def read_knowledge(
@@ -87,11 +87,11 @@ async def read_knowledge(
     libraries: Path | None = None,
     permissions: Mapping[str, str] | None = None,
 ) -> ProjectKnowledge:
-    """Read the documents in ``folder/AGENT/`` for each of the tenants, and those of ``libraries`` once for all.
+    """Read the documents in ``folder/AGENT/`` for each tenant, and those of ``libraries`` once for all tenants.
 
-    ``permissions`` are those that the documents of a library need, by the library's name.
+    ``permissions`` has the permission that the documents of a library need, by the library's name.
 
-    ``make_embedder`` is called once for this event loop, and once for that of the conversations.
+    ``make_embedder`` is called once for this event loop, and once for the conversations' loop.
     Raises ``CannotRun`` with all files that cannot be read.
     """
     files = await asyncio.to_thread(owned_files, folder)
@@ -132,7 +132,7 @@ async def read_knowledge(
 
 
 async def _take(app: App, scope: Scope, file: OwnedFile, permission: str | None) -> str | None:
-    """Make a file part of an agent's knowledge, and return the reason if it cannot be."""
+    """Make a file part of an agent's knowledge. Return the reason if it cannot be, otherwise None."""
     name, body = file.file.name, await asyncio.to_thread(file.file.read_bytes)
     content_type = type_by_name(name)
     if content_type not in MEDIA_TYPES:

@@ -1,4 +1,4 @@
-"""The models of a project's evaluation: that of its agents, and the one that judges."""
+"""The models of a project's evaluation: the agents' model and the judge."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ProjectModels:
     real: tuple[RealModel, ...] = ()
     """The models that are called over connections."""
     can_judge: bool = True
-    """False if the demo model judges, and its script has no rule for that."""
+    """False if the demo model is the judge and its script has no rule for that."""
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -39,7 +39,7 @@ class ProjectModels:
 
 
 def scripted_models(script: Path, judge: str | None) -> ProjectModels:
-    """Return the demo model's script, and the endpoint's model ``judge`` if it is named. Raises ``CannotRun``."""
+    """Return the demo model with a script. ``judge`` is a model of the endpoint, or None. Raises ``CannotRun``."""
     # Imported here, since it takes a second of every start.
     from baton_testing.models.demo_script import DemoScriptModel, read_engine
 
@@ -56,6 +56,6 @@ def scripted_models(script: Path, judge: str | None) -> ProjectModels:
 
 
 def real_models(judge: str | None) -> ProjectModels:
-    """Return the models that the environment names. Raises ``CannotRun``."""
+    """Return the models that the environment names. ``judge`` replaces the judge's. Raises ``CannotRun``."""
     real = RealModel()
     return ProjectModels(real.names, lambda own_time: real, real, judge or real.names.default, (real,))

@@ -31,7 +31,7 @@ from baton_testing.project_agents import AgentPlace, check_functions
 from baton_testing.virtual_time import VirtualTimeLoop
 
 SCRIPTED = "scripted"
-"""In place of a model's name: the script of the demo model."""
+"""The value of ``Plan.model`` for the demo model's script."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Plan:
     documents: Path
     """The folder of the agents' documents; it need not exist."""
     script: Path
-    """The demo model's script, for answers without a model."""
+    """The demo model's script, used if no model is named."""
     cases: tuple[ReadCase, ...]
     label: str
     libraries: Path | None = None
@@ -50,9 +50,9 @@ class Plan:
     library_permissions: Mapping[str, str] = field(default_factory=dict)
     """The permissions that users need for the documents of libraries, by the libraries' names."""
     model: str | None = None
-    """The model of agents that name none, or ``SCRIPTED``; None: as the environment says."""
+    """The model of agents that name none, or ``SCRIPTED``; None for the environment's model."""
     judge: str | None = None
-    """The model that judges; None: the model of the agents."""
+    """The model that judges; None for the agents' model."""
     repeat: int = 1
     concurrency: int = 4
     max_usd: float | None = None
@@ -75,7 +75,7 @@ class Plan:
 
 
 def evaluate_project(plan: Plan, progress: Callable[[Evaluation], None]) -> EvaluationRecord:
-    """Hold the cases with the project's agents. Raises ``CannotRun``; Ctrl-C ends it with the runs so far."""
+    """Run the cases with the project's agents. Ctrl-C ends it with the runs so far. Raises ``CannotRun``."""
     environment = dict(plan.place.environment)
     if not plan.is_scripted and plan.model is not None:
         environment["BATON_CHAT_MODEL"] = plan.model
@@ -111,7 +111,7 @@ class _Run:
     scorers: Scorers
 
     def hold(self, progress: Callable[[Evaluation], None]) -> EvaluationRecord:
-        """Hold the cases, and return the record."""
+        """Run the cases, and return the record."""
         plan, models, names = self.plan, self.models, self.models.names
         target = ProjectTarget(
             agents=self.agents,
@@ -163,7 +163,7 @@ class _Run:
 
 
 def _check_prices(plan: Plan, models: ProjectModels, prices: Prices) -> None:
-    """Raise ``CannotRun`` if money is limited, and the price of a model is not known."""
+    """Raise ``CannotRun`` if the money is limited, but the price of a model is unknown."""
     asked = {models.names.default, *([models.judge_name] if plan.asks_judge else [])}
     missing = sorted(name for name in asked if prices.of(name) is None)
     if plan.max_usd is not None and missing:

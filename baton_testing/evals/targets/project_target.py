@@ -1,4 +1,4 @@
-"""The agents of a project, in this process: over ports in memory, with a real or a scripted model."""
+"""The agents of a project, in this process, over ports in memory and with a real or a scripted model."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _retrieved(ports: ConversationPorts, last: Observation) -> tuple[Source, ...
 
 
 def _last_turn(actions: Sequence[Action]) -> int:
-    """Return the place of the user's last turn. What people of desks do, and time that passes, follows it."""
+    """Return the index of the user's last turn. Only actions of people at desks, and waits, follow it."""
     others = ("person", "wait")
     return max(n for n, action in enumerate(actions) if all(getattr(action, name) is None for name in others))
 

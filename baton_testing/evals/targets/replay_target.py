@@ -1,4 +1,4 @@
-"""A version of a tenant's agent, which answers turns of stored conversations again as dry runs."""
+"""A version of a tenant's agent, which answers turns of stored conversations again in dry runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from baton_testing.observation import Called
 
 @dataclass(frozen=True)
 class ReplayTarget:
-    """A version of an agent as a target. Nothing is stored, and calls get the results of the stored turn."""
+    """A version of an agent as a target. Nothing is stored, and tool calls get the results of the stored turn."""
 
     client: AsyncBaton
     agent_id: str
@@ -36,7 +36,7 @@ class ReplayTarget:
 
 
 def replay_problems(cases: Sequence[ReadCase], agent_id: str) -> Iterator[Problem]:
-    """Yield the problems of cases that are no turns of the agent in a stored conversation."""
+    """Yield a problem for each case that is not a turn of the agent in a stored conversation."""
     for case in cases:
         if _find_turn(case) is None:
             yield Problem(

@@ -37,11 +37,11 @@ class ServerPlan:
     concurrency: int = 4
     max_usd: float | None = None
     agent: str | None = None
-    """The agent whose ``version`` answers turns of stored conversations again; None: conversations are held."""
+    """The agent whose ``version`` answers turns of stored conversations again; None for new conversations."""
     version: int | None = None
 
     def make_target(self, client: AsyncBaton) -> Target:
-        """Return the agents that are evaluated."""
+        """Return the evaluated agents as a target."""
         if self.agent is None or self.version is None:
             return ServerTarget(client)
         return ReplayTarget(client, self.agent, self.version)
@@ -54,7 +54,7 @@ class ServerPlan:
 
 @asynccontextmanager
 async def signed_in(url: str | None) -> AsyncIterator[AsyncBaton]:
-    """Yield a client of a server with the token of other commands. Raises ``CannotRun`` without one."""
+    """Yield a client of a server with the token of ``baton login``. Raises ``CannotRun`` without a token."""
     environment = Environment.of_process(url=url)
     try:
         profile = environment.profile()
@@ -68,7 +68,7 @@ async def signed_in(url: str | None) -> AsyncIterator[AsyncBaton]:
 
 
 def evaluate_server(plan: ServerPlan, progress: Callable[[Evaluation], None]) -> EvaluationRecord:
-    """Hold the cases with a server's agents. Raises ``CannotRun``; Ctrl-C ends it with the runs so far."""
+    """Run the cases with a server's agents. Ctrl-C ends it with the runs so far. Raises ``CannotRun``."""
     check_for_server(plan.cases)
     scorers = Scorers()
     scorers.check(plan.cases)
@@ -107,10 +107,10 @@ class _Run:
         self.judge_name: str | None = None
 
     async def hold(self) -> None:
-        """Hold the cases."""
+        """Run the cases and fill ``evaluation``. Raises ``CannotRun``."""
         plan = self.plan
         asks_judge = any(isinstance(check, Judge) for case in plan.cases for check in case.case.checks)
-        judging = _judging(plan.judge) if asks_judge else None
+        judging = _make_judge(plan.judge) if asks_judge else None
         if judging is not None:
             self.judge_name = judging.name
         async with signed_in(plan.url) as client:
@@ -132,8 +132,8 @@ class _Run:
             await self.evaluation.run()
 
 
-def _judging(name: str | None) -> JudgeModel:
-    """Return the judge over the endpoint that the environment names. Raises ``CannotRun``."""
+def _make_judge(name: str | None) -> JudgeModel:
+    """Return the judge at the endpoint that the environment names. Raises ``CannotRun``."""
     from baton_testing.models.real import RealModel
 
     if name is None and not os.environ.get("BATON_CHAT_MODEL"):

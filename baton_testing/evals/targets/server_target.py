@@ -18,9 +18,9 @@ from baton_testing.observation import Called, Observation, Said
 
 _T = TypeVar("_T")
 ANSWER_SECONDS = 870.0
-"""The time that a server may need for an answer."""
+"""The time limit of an answer of the server."""
 MAX_RECORDS = 500
-"""Tool calls, and sub-tasks, of a conversation that are read."""
+"""The most tool calls, sub-tasks, handoffs and turns of a conversation that are read."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class ServerTarget:
 
     client: AsyncBaton
     evaluation_id: str = field(default_factory=lambda: secrets.token_hex(6))
-    """The beginning of the ids of its conversations."""
+    """A part of the ids of its conversations, which makes them unique."""
 
     async def hold(self, case: ReadCase, attempt: int) -> Answer:
         """See ``Target``."""
@@ -101,7 +101,7 @@ class ServerTarget:
 
 
 def server_problems(cases: Sequence[ReadCase]) -> Iterator[Problem]:
-    """Yield the problems of cases that only a project's own process can hold."""
+    """Yield a problem for each case that can run only with a project's agents in this process."""
     for case in cases:
         if any(turn.say is None or turn.files for turn in case.case.input):
             yield Problem(case.path, case.line, "input: with --url, turns are messages without files")
@@ -112,7 +112,7 @@ def server_problems(cases: Sequence[ReadCase]) -> Iterator[Problem]:
 
 
 def check_for_server(cases: Sequence[ReadCase]) -> None:
-    """Raise ``CannotRun`` for cases that only a project's own process can hold."""
+    """Raise ``CannotRun`` for cases that can run only with a project's agents in this process."""
     problems = list(map(str, server_problems(cases)))
     if problems:
         raise CannotRun("\n".join(problems[:MAX_PROBLEMS]))
