@@ -11,7 +11,7 @@ from baton.domain.times import from_millis, to_millis
 from baton.ports.clock import Clock, LastTimeZone
 
 NOON = datetime(2040, 3, 1, 12, tzinfo=UTC)
-"""Far ahead, so that no engine's TTL collects what a test has written a moment ago."""
+"""A time far ahead, so that no engine's TTL deletes what a test has just written."""
 
 
 class FakeClock:
@@ -28,7 +28,7 @@ class FakeClock:
         return str(uuid.UUID(int=self._random.getrandbits(128), version=4))
 
     def advance(self, seconds: float) -> None:
-        """Move the time, backwards if ``seconds`` is negative."""
+        """Move the time by ``seconds``, backwards if negative."""
         self.time += timedelta(seconds=seconds)
 
 
@@ -38,7 +38,7 @@ class FakeTimeZones:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self.of_users: dict[tuple[str, str], LastTimeZone] = {}
-        """By tenant and user."""
+        """The last time zones by tenant and user."""
         self.asked = 0
         """The number of reads."""
 

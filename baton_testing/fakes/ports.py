@@ -51,7 +51,7 @@ from baton_testing.fakes.threads.workflows import FakeWorkflows
 
 
 class MemoryPorts(Ports):
-    """Fakes in place of the ports of a deployment that a conversation uses. The clock must be given."""
+    """Fakes of the ports that a conversation uses. Set ``clock`` before the others are read."""
 
     lease_times = USUAL_TIMES
     inspection_policy = InspectionPolicy()
@@ -226,7 +226,7 @@ class MemoryPorts(Ports):
 
     @cached_property
     def context_lengths(self) -> dict[str, int]:
-        """The tokens that models are declared to read, by name."""
+        """The declared context lengths of models in tokens, by name."""
         return {}
 
     def context_tokens(self, model: str) -> int | None:

@@ -1,4 +1,4 @@
-"""Marks of A2A tasks, and the queue of push notifications, in memory."""
+"""Marks of A2A tasks and the queue of push notifications, in memory."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class FakeA2ATasks:
 
 @dataclass
 class FakePushQueue:
-    """``ports.agents.a2a.PushQueue``: in order, one of each name in a group."""
+    """``ports.agents.a2a.PushQueue``. Records are in order, and each name occurs once in a group."""
 
     sent: list[ThreadChange | PushNotice | WebhookDelivery] = field(default_factory=list)
     postponed: list[tuple[str, int]] = field(default_factory=list)

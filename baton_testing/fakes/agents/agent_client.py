@@ -15,7 +15,7 @@ from baton.ports.agents.chat_model import TextDelta
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One scripted answer: ``pieces`` (text, or progress), then ``error`` or ``end``; None while the agent works.
+    """One scripted answer: ``pieces`` (text, or progress), then ``error`` or ``end``, which is None if work continues.
 
     With ``gate``, the answer pauses before its piece number ``gate_at`` until the test sets the gate.
     """
@@ -33,17 +33,17 @@ class ScriptedAgentClient:
 
     otherwise: Reply = field(default_factory=Reply)
     asked: list[tuple[str, AgentTask]] = field(default_factory=list)
-    """Agent's id and task of every call so far."""
+    """The agent's id and the task of each call so far."""
     stopped: list[str] = field(default_factory=list)
-    """Our ids of the tasks whose agent was asked to stop."""
+    """Baton's ids of the tasks whose agent was asked to stop."""
     cancelled: list[tuple[str, str]] = field(default_factory=list)
-    """Agents and their own ids of tasks that were stopped without being followed."""
+    """The agents and remote ids of tasks that ``cancel`` was called for."""
 
     def __post_init__(self) -> None:
         self._scripts: dict[str, deque[Reply]] = {}
 
     def script(self, agent_id: str, *replies: Reply | str | AgentFailed) -> None:
-        """Set the agent's next answers: text in one piece, a failure before anything was said, or a ``Reply``."""
+        """Set the agent's next answers: a text in one piece, a failure before any text, or a ``Reply``."""
         for reply in replies:
             if isinstance(reply, str):
                 reply = Reply((reply,))
@@ -60,27 +60,27 @@ class ScriptedAgentClient:
         self.asked.append((agent.id, task))
         script = self._scripts.get(agent.id)
         reply = script.popleft() if script else self.otherwise
-        over = False
+        is_over = False
         try:
             for index, piece in enumerate(reply.pieces):
                 await self._pass(reply, index)
                 yield TextDelta(piece) if isinstance(piece, str) else piece
             await self._pass(reply, len(reply.pieces))
-            over = True
+            is_over = True
             if reply.error is not None:
                 raise reply.error
         finally:
-            if not over and not is_passed_on():
+            if not is_over and not is_passed_on():
                 self.stopped.append(task.task_id)
         if reply.end is not None:
             yield reply.end
 
     async def cancel(self, agent: AgentDefinition, scope: Scope, remote_task_id: str) -> None:
-        """Note that the agent was asked to stop."""
+        """Record that the agent was asked to stop."""
         self.cancelled.append((agent.id, remote_task_id))
 
     async def _pass(self, reply: Reply, index: int) -> None:
-        # A real agent gives way to other tasks between two pieces; so does this one.
+        # Like a real agent, this one lets other tasks run between two pieces.
         await asyncio.sleep(0)
         if reply.gate is not None and reply.gate_at == index:
             await reply.gate.wait()

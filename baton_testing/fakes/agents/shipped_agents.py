@@ -10,7 +10,7 @@ _DEFAULTS = {"name": "Assistant", "description": "Helps.", "system_prompt": "You
 
 
 def agent(agent_id: str = "assistant", **fields: Any) -> AgentDefinition:
-    """Return an agent definition; fields that a test does not care about are filled in."""
+    """Return an agent definition with default values for the fields that a test does not set."""
     return AgentDefinition.model_validate({"id": agent_id} | _DEFAULTS | fields)
 
 

@@ -18,7 +18,7 @@ Function = Callable[..., Awaitable[str | ToolResult]]
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """One call that came."""
+    """One call of a tool."""
 
     name: str
     arguments: Mapping[str, Any]
@@ -52,7 +52,7 @@ class FakeTools:
         asks: str | None = None,
         background: BackgroundRules | None = None,
     ) -> None:
-        """Add a tool."""
+        """Add a tool that is implemented by ``function``."""
         spec = ToolSpec(name, description, parameters or {"type": "object", "properties": {}})
         tool = Tool(spec, origin, requires_approval, timeout_seconds, label, asks, background)
         self._tools[name] = tool, function, required_permissions
@@ -62,7 +62,7 @@ class FakeTools:
         del self._tools[name]
 
     def lose(self, origin: str, reason: str) -> None:
-        """Have tools of ``origin`` that cannot be reached."""
+        """Report that the tools of ``origin`` cannot be reached."""
         self._missing.append(MissingTools(origin, reason))
 
     async def offered(self, agent: AgentDefinition, scope: Scope) -> OfferedTools:

@@ -22,7 +22,7 @@ class FakeDocuments:
     def __init__(self) -> None:
         self.records: dict[_Place, Document] = {}
         self.before_write: Callable[[], Awaitable[None]] | None = None
-        """A call before every write, such as one that fails."""
+        """A function that is called before every write, for example to let it fail."""
         self.after_write: Callable[[], Awaitable[None]] | None = None
 
     async def create(self, scope: Scope, document: Document) -> Document:
@@ -105,12 +105,12 @@ class FakeDocuments:
             if document.check_at is not None and document.check_at <= before:
                 yield DocumentRef(tenant, agent, document_id, document.latest.number)
 
-    async def _call(self, happening: Callable[[], Awaitable[None]] | None) -> None:
-        if happening is not None:
-            await happening()
+    async def _call(self, hook: Callable[[], Awaitable[None]] | None) -> None:
+        if hook is not None:
+            await hook()
 
 
 def _round_times(document: Document) -> Document:
-    """Return the document as a store keeps it: with times to the millisecond."""
+    """Return the document as a store keeps it, with times rounded to milliseconds."""
     body = DOCUMENT.pack(document)
     return DOCUMENT.unpack(body, id=document.id, agent_id=document.agent_id, revision=document.revision)

@@ -1,4 +1,4 @@
-"""Embeddings without a model: texts that share words are alike."""
+"""Embeddings without a model: texts that share words are similar."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ DIMENSIONS = 64
 
 @dataclass
 class FakeEmbedder:
-    """``ports.documents.search.Embedder`` that hashes words into a vector's places, the same in every process."""
+    """``ports.documents.search.Embedder`` that hashes words to components of a vector, equally in every process."""
 
     name: str = "fake-embedder"
     dimensions: int = DIMENSIONS
     embedded: list[str] = field(default_factory=list)
     """All texts, in the order of the calls."""
     queries: list[str] = field(default_factory=list)
-    """The texts among them that were embedded to search with."""
+    """The embedded texts that were queries."""
     failure: Exception | None = None
     """The error that ``embed`` raises."""
     seconds: float = 0.0
@@ -49,11 +49,11 @@ class FakeEmbedder:
 
     def vector(self, text: str) -> Vector:
         """Return the vector of a text, of length 1."""
-        places = [0.0] * self.dimensions
+        components = [0.0] * self.dimensions
         for word in re.findall(r"\w+", text.lower()) or [""]:
             digest = hashlib.blake2b(word.encode(), digest_size=8).digest()
-            places[int.from_bytes(digest[1:]) % self.dimensions] += 1.0 if digest[0] % 2 else -1.0
-        length = math.hypot(*places)
+            components[int.from_bytes(digest[1:]) % self.dimensions] += 1.0 if digest[0] % 2 else -1.0
+        length = math.hypot(*components)
         if not length:  # words have cancelled each other out
             return (1.0,) + (0.0,) * (self.dimensions - 1)
-        return tuple(component / length for component in places)
+        return tuple(component / length for component in components)

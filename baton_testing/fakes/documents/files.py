@@ -13,7 +13,7 @@ from baton.ports.documents.files import ThreadFiles, Upload
 
 
 class FakeFiles:
-    """``Files``; ``put`` plays the client that uploads. ``bodies``: (tenant, thread, file id) -> bytes."""
+    """``Files`` with ``put`` for the client that uploads. ``bodies`` are by tenant, thread and file id."""
 
     def __init__(self) -> None:
         self.bodies: dict[tuple[str, str, str], bytes] = {}
@@ -41,7 +41,7 @@ class FakeFiles:
         return _FakeThreadFiles(self, scope.tenant_id, thread_id)
 
     def put(self, upload: Upload, body: bytes) -> None:
-        """Send ``body`` as a client would; the store refuses any other size than the one announced."""
+        """Upload ``body`` as a client would. Raises ``ValueError`` if its size is not the announced one."""
         key, size = self._uploads[upload.url]
         if len(body) != size:
             raise ValueError("SignatureDoesNotMatch")

@@ -35,7 +35,7 @@ _Owner = tuple[IndexName, str, str]
 
 @dataclass
 class FakeSearchIndex:
-    """``ports.documents.search.SearchIndex``. Words are compared by BM25, whole."""
+    """``ports.documents.search.SearchIndex``. Whole words are compared by BM25."""
 
     dimensions: int = DIMENSIONS
     documents: dict[_Owner, dict[str, IndexDocument]] = field(default_factory=dict)
@@ -77,10 +77,10 @@ class FakeSearchIndex:
 
     async def delete(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
         await self._answer()
-        gone = [document.id for document in self._choose(scope, index, chosen)]
-        for document_id in gone:
+        deleted = [document.id for document in self._choose(scope, index, chosen)]
+        for document_id in deleted:
             del self.documents[_owner(scope, index)][document_id]
-        return len(gone)
+        return len(deleted)
 
     async def list(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> AsyncIterator[IndexDocument]:
         await self._answer()

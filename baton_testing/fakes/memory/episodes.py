@@ -27,7 +27,7 @@ class FakeEpisodes:
         self._redactions: dict[tuple[str, str, int], str] = {}
         self.failed: set[_Session] = set()
         self.is_down = False
-        """Whether nothing can be recorded at the moment."""
+        """Whether writes fail at the moment."""
         self.dies_at: int | None = None
         """The number, counted from 1, of the write before which the worker dies."""
         self.writes = 0
@@ -45,7 +45,7 @@ class FakeEpisodes:
             raise LeaseLost
         episode_ref = replace(ref, ended_at=from_millis(to_millis(ref.ended_at)))
         self._refs[session] = (lease.fence, episode_ref, lease.scope.user_id)
-        # A row is written whole: what stood there before is gone.
+        # As in the table, a new row replaces the old one completely.
         self._episodes.pop(session, None)
         self.failed.discard(session)
 
@@ -197,17 +197,17 @@ class FakeEpisodes:
 
 
 class WorkerDied(Exception):
-    """The worker is gone. What it has written stays."""
+    """An error that stands for the death of a worker. Its writes so far are kept."""
 
 
 @dataclass
 class FakeClosings:
-    """``ports.memory.episodes.Closings``: the pipelines that were started, each attempt once."""
+    """``ports.memory.episodes.Closings`` that records the started pipelines, each attempt once."""
 
     started: dict[tuple[str, int], EpisodeRef] = field(default_factory=dict)
-    """The episodes, by id and attempt."""
+    """The episodes by id and attempt."""
     failure: Exception | None = None
-    """The error of starting an attempt after the first."""
+    """The error of the start of every attempt after the first."""
 
     async def start(self, scope: Scope, ref: EpisodeRef, *, attempt: int) -> None:
         if self.failure is not None and attempt > 1:

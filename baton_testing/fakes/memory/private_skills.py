@@ -23,7 +23,7 @@ _Key = tuple[str, str, str, str]
 
 @dataclass(slots=True)
 class _Kept:
-    """A skill, or the rest of one that was removed."""
+    """A skill, or the record of a removed one."""
 
     version: int = 0
     skill: Procedure | None = None

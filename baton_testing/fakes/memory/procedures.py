@@ -156,7 +156,7 @@ class FakeProcedures:
         return True
 
     def add_shared(self, scope: Scope, version: Procedure) -> Procedure:
-        """Save an approved version, and retire the one that it replaces."""
+        """Save an approved version, and retire the version that it replaces."""
         name = _name(scope, version.agent_id, version.id)
         procedure = replace(version, version=max(self._versions[name], default=0) + 1)
         self._retire(name, self._find_approved(name), _approval(procedure))

@@ -17,7 +17,7 @@ from baton_testing.fakes.clock import FakeClock
 
 @dataclass(frozen=True, slots=True)
 class AuditRecord:
-    """One record, in the tenant of the user who acted."""
+    """One record, with the scope of the user who acted."""
 
     scope: Scope
     action: str

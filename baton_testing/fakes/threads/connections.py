@@ -1,4 +1,4 @@
-"""WebSocket connections in memory, whose other ends are the test, and their frames."""
+"""WebSocket connections in memory, whose frames a test can read."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ MAX_FRAME = 32 * 1024
 
 @dataclass
 class FakeConnections:
-    """``ports.threads.connections.Connections`` that keeps every frame it took."""
+    """``ports.threads.connections.Connections`` that keeps every frame."""
 
     frames: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     """The frames that each connection received, in order."""
     gone: set[str] = field(default_factory=set)
-    """Connections that take nothing any more: those that were closed, and those a test adds."""
+    """Connections that accept no more frames: those that were closed, and those that a test adds."""
     closed: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -48,7 +48,7 @@ class FakeConnections:
         self.closed.append(connection_id)
 
     def events(self, connection_id: str) -> list[dict[str, Any]]:
-        """Return the events that the connection received; those that came in parts are put together."""
+        """Return the events that the connection received. Events in parts are joined."""
         events: list[dict[str, Any]] = []
         parts = ""
         for event in (event for frame in self.frames[connection_id] for event in events_in(frame)):
@@ -63,6 +63,6 @@ class FakeConnections:
 
 
 def events_in(frame: str | bytes) -> list[dict[str, Any]]:
-    """Return the events of a server's frame: it is one, or a JSON array of several."""
+    """Return the events of a server's frame, which is one event or a JSON array of several."""
     received = json.loads(frame)
     return received if isinstance(received, list) else [received]

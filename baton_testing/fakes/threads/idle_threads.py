@@ -24,7 +24,7 @@ class FakeIdleThreads:
         self.unreadable: set[str] = set()
         """Ids of threads whose records cannot be read."""
         self.seen: Callable[[], Awaitable[object]] | None = None
-        """A call after a thread was found due, and before anything is done about it."""
+        """A function that is called after a thread was found due, and before it is yielded."""
 
     async def due(self, before: datetime) -> AsyncIterator[DueThread]:
         rows = self._store.rows

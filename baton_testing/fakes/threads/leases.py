@@ -47,7 +47,7 @@ class Row:
     thread: Thread
     idle: timedelta
     check_at: datetime | None
-    """None: in no index."""
+    """None if the thread is not in the idle index."""
     fence: int = 0
     next_seq: int = 1
     owner: str | None = None
@@ -85,7 +85,7 @@ class Row:
 
 
 class FakeLeases:
-    """The leases of the thread store. Each method is one step."""
+    """The leases of the thread store. Each method is atomic."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -93,7 +93,7 @@ class FakeLeases:
         self.turns: dict[tuple[Key, str], TurnRecord] = {}
         self.tombstones: dict[Key, ThreadUse] = {}
         self._tenants: dict[str, str] = {}
-        """The tenants that use thread ids."""
+        """The tenants by the thread ids that they use."""
 
     async def acquire(self, scope: Scope, request: LeaseRequest) -> Lease:
         now, key = self._now(), (scope.tenant_id, request.thread_id)
@@ -139,7 +139,7 @@ class FakeLeases:
         )
 
     async def renew(self, lease: Lease, *, used_seq: int, without_record: bool = False) -> Lease:
-        row = self._mine(lease)
+        row = self._check_held(lease)
         if without_record:
             row.delivery = None
         row.until = self._now() + LEASE
@@ -167,17 +167,17 @@ class FakeLeases:
         return self._change(lease, replace(run, attempt=run.attempt + 1))
 
     async def want_notifications(self, scope: Scope, thread_id: str) -> Thread:
-        row = self._own(scope, thread_id)
+        row = self._find_own(scope, thread_id)
         row.thread = replace(row.thread, notifies=True)
         return row.shown(self._now())
 
     async def rename(self, scope: Scope, thread_id: str, title: str) -> Thread:
-        row = self._own(scope, thread_id)
+        row = self._find_own(scope, thread_id)
         row.thread = replace(row.thread, title=title)
         return row.shown(self._now())
 
     async def keep_made_title(self, scope: Scope, thread_id: str, *, title: str, preview: str | None) -> Thread:
-        row = self._own(scope, thread_id)
+        row = self._find_own(scope, thread_id)
         row.thread = replace(row.thread, title=row.thread.title or title, preview=preview or row.thread.preview)
         return row.shown(self._now())
 
@@ -199,7 +199,7 @@ class FakeLeases:
                 raise LeaseLost
             row.fence = lease.fence
         else:
-            self._mine(lease)
+            self._check_held(lease)
         thread, awaits_user = row.thread, commit.reading.awaits_user
         row.thread = replace(
             thread,
@@ -232,7 +232,7 @@ class FakeLeases:
         return _committed(row.thread)
 
     async def keep_pending(self, lease: Lease, pending: PendingInterrupts) -> None:
-        row = self._mine(lease)
+        row = self._check_held(lease)
         row.thread = replace(row.thread, pending=pending)
 
     async def close(
@@ -241,7 +241,7 @@ class FakeLeases:
         row = self._row(lease)
         if row.committed_fence == lease.fence:
             return row.thread.notifies
-        self._mine(lease)
+        self._check_held(lease)
         data = row.thread.conversation.data
         conversation = ConversationState(row.thread.agent_id, resumable=tuple(resumable), data=data)
         closed = replace(row.thread, status=ThreadStatus.CLOSED, awaits_user=False)
@@ -258,7 +258,7 @@ class FakeLeases:
         row = self._row(lease)
         if row.committed_fence == lease.fence:
             return
-        self._mine(lease)
+        self._check_held(lease)
         row.thread = replace(
             row.thread, segments=lease.thread.segments, last_seq=last_seq, conversation=conversation, windows=windows
         )
@@ -291,19 +291,19 @@ class FakeLeases:
         return None
 
     def bury(self, scope: Scope, thread_id: str) -> None:
-        """Put a tombstone in the thread's place."""
+        """Replace the thread's row by a tombstone."""
         row = self.rows.pop((scope.tenant_id, thread_id))
         self.tombstones[scope.tenant_id, thread_id] = ThreadUse(row.fence + 1, None, row.thread.usage.total_tokens)
 
     def _change(self, lease: Lease, run: Run) -> Lease:
-        row = self._mine(lease)
+        row = self._check_held(lease)
         row.thread = replace(row.thread, run=run)
         return replace(lease, thread=replace(lease.thread, run=run))
 
     def _now(self) -> datetime:
         return from_millis(to_millis(self._clock.now()))
 
-    def _own(self, scope: Scope, thread_id: str) -> Row:
+    def _find_own(self, scope: Scope, thread_id: str) -> Row:
         row = self.rows.get((scope.tenant_id, thread_id))
         if row is None or row.thread.user_id != scope.user_id:
             raise ThreadUnavailable(is_unused=row is None)
@@ -316,7 +316,7 @@ class FakeLeases:
         row = self._row(lease)
         return (row.owner, row.fence) == (lease.owner, lease.fence)
 
-    def _mine(self, lease: Lease) -> Row:
+    def _check_held(self, lease: Lease) -> Row:
         if not self._holds(lease):
             raise LeaseLost
         return self._row(lease)

@@ -29,7 +29,7 @@ class FakeLiveRegistry:
     """``ports.threads.connections.LiveRegistry``."""
 
     def __init__(self, clock: Clock, leases: FakeLeases | None = None) -> None:
-        """``leases`` count the changes of each thread; without them nothing does."""
+        """``leases`` count the changes of each thread; with None, changes are not counted."""
         self._clock = clock
         self._leases = leases
         self._read: dict[_Thread, datetime] = {}

@@ -110,7 +110,7 @@ def _put(records: dict[_Key, tuple[int, R]], lease: Lease, record: R) -> None:
 
 def _in_order(records: Mapping[_Key, tuple[int, T]]) -> list[tuple[_Place, T]]:
     placed = [((ordinal, _began(record), record_id), record) for (ordinal, record_id), (_, record) in records.items()]
-    return sorted(placed, key=lambda one: one[0])
+    return sorted(placed, key=lambda entry: entry[0])
 
 
 def _began(record: ToolCallRecord | Task) -> datetime:
@@ -118,7 +118,10 @@ def _began(record: ToolCallRecord | Task) -> datetime:
 
 
 def _page(records: list[T], limit: int, cursor: str | None) -> tuple[list[T], str | None]:
-    """Return the newest below the cursor, the id of the last one shown: at most ``limit``, fewer if they are long."""
+    """Return the next page of the newest records and its cursor, which is the id of its last record.
+
+    A page has at most ``limit`` records, and fewer if they are long.
+    """
     ids = [record.id for record in records]
     if cursor is not None and cursor not in ids:
         raise InvalidRequest("cursor was not handed out by this list.")
@@ -134,7 +137,7 @@ def _page(records: list[T], limit: int, cursor: str | None) -> tuple[list[T], st
 
 
 def _size(record: ToolCallRecord | Task) -> int:
-    """Return roughly the number of characters of a record, without the messages of a task."""
+    """Return the approximate number of characters of a record, without the messages of a task."""
     if isinstance(record, Task):
         return len(record.message) + len(record.result or "")
     return len(str(record.input)) + len(record.output or "") + len(record.error_message or "")

@@ -20,7 +20,7 @@ class FakeSchedules:
 
     def __init__(self) -> None:
         self.stored: dict[Owner, dict[str, Schedule]] = {}
-        """Schedules by the tenant and the user, and by their ids."""
+        """Schedules by their ids, by tenant and user."""
         self._users: dict[Owner, None] = {}
 
     async def add(self, scope: Scope, schedule: Schedule, *, is_first: bool = True) -> Schedule:
@@ -93,7 +93,7 @@ class FakeBackgroundTasks:
         return True
 
     def due(self) -> dict[DueEntry, DueTask]:
-        """Return the tasks that are due for a look at some time, by their entries."""
+        """Return the tasks that have a time of their next check, by their entries."""
         return {
             DueEntry(partition=f"{tenant_id}#{thread_id}", sort=f"BACKGROUND#{task.id}", at=task.check_at): DueTask(
                 owner, thread_id, task
@@ -110,7 +110,7 @@ class FakeDueItems:
         self._schedules = schedules
         self._tasks = tasks
         self.later: dict[tuple[str, str, str], LaterRun] = {}
-        """The messages that were put off, by tenant, thread and message."""
+        """The postponed messages, by tenant, thread and message."""
 
     async def before(self, moment: datetime) -> AsyncIterator[Sequence[DueEntry]]:
         entries = [
@@ -152,10 +152,10 @@ class FakeDueItems:
 
 @dataclass
 class FakeDelayQueue:
-    """``ports.threads.schedules.DelayQueue``, which keeps what it is given."""
+    """``ports.threads.schedules.DelayQueue`` that only records its entries."""
 
     sent: list[tuple[DueEntry, int]] = field(default_factory=list)
-    """Entries, with the seconds after which they are to be delivered."""
+    """Entries, with the seconds until their delivery."""
 
     async def send(self, entry: DueEntry, *, seconds: int) -> None:
         self.sent.append((entry, seconds))

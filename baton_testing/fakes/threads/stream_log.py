@@ -16,7 +16,7 @@ KEPT = timedelta(hours=24)
 
 
 class FakeStreamLog:
-    """``ports.threads.stream_log.StreamLog``: pieces under their first sequence number, guarded by the fence."""
+    """``ports.threads.stream_log.StreamLog``. Pieces are kept by their first sequence number, guarded by the fence."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

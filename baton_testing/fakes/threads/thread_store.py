@@ -20,7 +20,7 @@ from baton_testing.fakes.threads.leases import FakeLeases, Key, Row
 
 
 class FakeThreadStore(FakeLeases):
-    """``ports.threads.threads.ThreadStore``. Each method is one step: nothing can come between its parts."""
+    """``ports.threads.threads.ThreadStore``. Each method is atomic."""
 
     def __init__(self, clock: Clock) -> None:
         super().__init__(clock)
@@ -42,7 +42,7 @@ class FakeThreadStore(FakeLeases):
     # What readers see
 
     def committed(self, tenant_id: str, thread_id: str) -> list[StoredMessage]:
-        """Return the messages below the pointer."""
+        """Return the committed messages, oldest first."""
         row = self.rows[tenant_id, thread_id]
         return [self._messages[tenant_id, thread_id][ordinal][1] for ordinal in range(row.thread.next_ordinal)]
 

@@ -11,7 +11,7 @@ from baton.domain.threads.queued import Queued
 
 @dataclass
 class FakeTurnQueue:
-    """``ports.threads.turn_queue.TurnQueue``: in order within a thread, one of each request id."""
+    """``ports.threads.turn_queue.TurnQueue``. Messages are in order, and each request id occurs once."""
 
     sent: list[tuple[Scope, Queued]] = field(default_factory=list)
     is_down: bool = False
