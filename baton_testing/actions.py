@@ -1,4 +1,4 @@
-"""Actions in conversation tests: those of the user, of people of desks and of other systems, and time that passes."""
+"""Actions in conversation tests: of the user, of people at desks and of other systems, and time that passes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from baton_testing.durations import Duration
 
 ACTIONS = ("say", "approve", "decline", "exit", "continue_", "close", "another", "wait", "desk", "person", "event")
-"""The fields of an action of which it has one."""
+"""The fields of an action. Each action has exactly one of them."""
 
 
 class Part(BaseModel):
-    """The base of all parts. Unknown fields are errors, so that a misspelt one is noticed."""
+    """The base of all parts of a test file. Unknown fields are errors, so that misspelt fields are noticed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_by_name=False, validate_by_alias=True)
 
@@ -29,7 +29,7 @@ class PersonStep(Part):
     notes: str | None = Field(default=None, min_length=1)
     """A note for people, and for the agent after the return."""
     transfers: str | None = None
-    """The desk that the conversation goes on to."""
+    """The desk that the conversation is transferred to."""
     returns: bool | str = False
     """Hand the conversation back; a text is the note for the agent."""
 
@@ -41,13 +41,13 @@ class PersonStep(Part):
 
 
 class Meanwhile(Part):
-    """A message of the user that comes while the agent works."""
+    """A message that the user sends while the agent works."""
 
     say: str = Field(min_length=1)
     while_busy: Literal["queue", "steer", "interrupt"] | None = None
-    """Its treatment; absent: that of the agent's definition."""
+    """The treatment of the message; absent: as in the agent's definition."""
     during: str | None = None
-    """The tool whose call it comes during; absent: it comes when the run asks a model for the first time."""
+    """The tool during whose call it is sent; absent: it is sent during the run's first call of a model."""
     withdraws: bool = False
     """True if the user withdraws it at once."""
 
@@ -57,22 +57,22 @@ class EventStep(Part):
 
     type: str = Field(min_length=1)
     data: Any = None
-    """Its data, any JSON value."""
+    """The event's data, any JSON value."""
     id: str | None = Field(default=None, min_length=1)
-    """The sender's id of it; absent: a new one. The same id again is the same event, which counts once."""
+    """The sender's id of the event; absent: a new one. An event with the same id again is ignored."""
 
 
 class Action(Part):
-    """One thing that the user, a person of a desk or another system does, or time that passes."""
+    """One action of the user, of a person at a desk or of another system, or time that passes."""
 
     say: str | None = Field(default=None, min_length=1)
     """A message."""
     files: tuple[str, ...] = ()
-    """Files that go with it, by their paths from the test's file."""
+    """Files that are attached to the message, by their paths from the test's file."""
     approve: bool | str | None = None
-    """Agree to the calls that wait, or to those of the tool that is named."""
+    """Approve the waiting calls: all of them, or those of the named tool."""
     decline: bool | str | None = None
-    """Disagree."""
+    """Decline the waiting calls: all of them, or those of the named tool."""
     comment: str | None = None
     """The person's comment on the decision."""
     meanwhile: tuple[Meanwhile, ...] = ()
@@ -86,9 +86,9 @@ class Action(Part):
     another: bool = False
     """Take the steps from now on in another conversation of the same user."""
     wait: Duration | None = None
-    """Let time pass; it takes none."""
+    """Let virtual time pass, which takes no real time."""
     desk: bool | str = False
-    """Ask for the people of a desk by the button of the page: of the first one, or of the one that is named."""
+    """Ask for the people of a desk by the button of the page: of the first desk, or of the named one."""
     person: PersonStep | None = None
     event: EventStep | None = None
 

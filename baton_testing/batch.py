@@ -1,4 +1,4 @@
-"""Many conversations: which of them, in this process or in several."""
+"""Many conversations, held in this process or in several."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from baton_testing.reports.result import ConversationResult
 from baton_testing.runner import Runner
 
 FEW = 300
-"""Conversations that are held sooner in one process than others take to start."""
+"""The number of conversations up to which one process is faster than the start of several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Batch:
     def of(
         cls, agent_place: AgentPlace, answering: Answering, files: Sequence[ReadFile], name: str | None = None
     ) -> Batch:
-        """Choose all conversations, or those whose names contain ``name``. Raises ``CannotRun`` if there are none."""
+        """Choose all conversations, or those whose names contain ``name``. Raises ``CannotRun`` if none does."""
         chosen = [
             (file, number)
             for file in files
@@ -52,7 +52,7 @@ class Batch:
     def results(self, processes: int | None = None) -> Iterator[ConversationResult]:
         """Hold the conversations, and yield their results in their order. Raises ``CannotRun``.
 
-        ``processes``: as many as cores if there are many conversations, unless it is given.
+        If ``processes`` is None, there is one for each core if there are many conversations, otherwise one.
         """
         if processes is None:
             processes = min(os.cpu_count() or 1, len(self.chosen)) if len(self.chosen) > FEW else 1
@@ -60,7 +60,7 @@ class Batch:
             runner = _make_runner(self.place, self.answering)
             yield from (runner.run(file, number) for file, number in self.chosen)
             return
-        # Started by spawning, since a process with threads must not be forked.
+        # "spawn", because a process with threads must not be forked.
         executor = ProcessPoolExecutor(
             processes, multiprocessing.get_context("spawn"), initializer=_begin, initargs=(self.place,)
         )
@@ -75,7 +75,7 @@ class Batch:
 
 
 def record(results: Sequence[ConversationResult]) -> list[Path]:
-    """Write the recordings into cassettes, and return their files. Runs that failed with an error are left out."""
+    """Write the recordings into cassettes, and return their files. Failed runs with a model's error are left out."""
     written: dict[Path, Cassette] = {}
     for result in results:
         run = result.runs[-1]
@@ -91,7 +91,7 @@ def record(results: Sequence[ConversationResult]) -> list[Path]:
 
 
 def _read_cassette(path: Path, result: ConversationResult) -> Cassette:
-    """Return the cassette with its other conversations, if they were recorded of the same models."""
+    """Return the cassette at ``path``; an empty one if it is missing or was recorded with other models."""
     try:
         cassette = Cassette.read(path)
     except CannotRun:
@@ -100,11 +100,11 @@ def _read_cassette(path: Path, result: ConversationResult) -> Cassette:
 
 
 _entered = ExitStack()
-"""The context of a process of the pool; it ends with the process."""
+"""The contexts that a process of the pool has entered. They end with the process."""
 
 
 def _begin(agent_place: AgentPlace) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the first process's to deal with
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process handles Ctrl-C
     _entered.enter_context(agent_place.enter())
 
 

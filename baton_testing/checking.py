@@ -31,7 +31,7 @@ def find_unmet(expectation: Expectation, seen: Observation) -> Iterator[Unmet]:
     if expectation.approval is not None and expectation.approval not in seen.approvals:
         yield Unmet(f"a person is asked about {expectation.approval}", f"asked about {_list(seen.approvals)}")
     for words in expectation.asks:
-        if _plain(words) not in _plain("\n".join(seen.questions)):
+        if _normalize(words) not in _normalize("\n".join(seen.questions)):
             yield Unmet(f"a person is asked {words!r}", f"asked {_list(seen.questions)}")
     if expectation.error is not None and expectation.error != seen.error:
         yield Unmet(f"the error {expectation.error}", f"{seen.error or 'no error'}")
@@ -110,12 +110,12 @@ def _agents(expectation: Expectation, seen: Observation) -> Iterator[Unmet]:
 
 
 def _words(expectation: Expectation, seen: Observation) -> Iterator[Unmet]:
-    text = _plain(seen.text)
+    text = _normalize(seen.text)
     for words in expectation.says:
-        if _plain(words) not in text:
+        if _normalize(words) not in text:
             yield Unmet(f"agents say {words!r}", f"they said {seen.text!r}" if seen.text else "they said nothing")
     for words in expectation.says_not:
-        if _plain(words) in text:
+        if _normalize(words) in text:
             yield Unmet(f"agents do not say {words!r}", f"they said {seen.text!r}")
     if expectation.matches is not None and not re.search(expectation.matches, seen.text):
         yield Unmet(f"what agents say matches {expectation.matches!r}", f"they said {seen.text!r}")
@@ -136,7 +136,7 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _plain(text: str) -> str:
+def _normalize(text: str) -> str:
     return " ".join(text.casefold().split())
 
 

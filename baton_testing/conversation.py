@@ -42,26 +42,26 @@ from baton_testing.watch import Watch
 SENDER = "host"
 """The id of the system that sends events."""
 SHORTEST_PAUSE = timedelta(minutes=1)
-"""The time between two sweeps, as the schedule of a deployment has it."""
+"""The time between two sweeps, as in the schedule of a deployment."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A person's decision about calls that wait."""
+    """A person's decision about waiting calls."""
 
     agrees: bool
     tool: str | None = None
-    """The tool it is about; None: all of them."""
+    """The tool whose calls it is about; None for all calls."""
     comment: str | None = None
 
 
 class DrivenConversation:
-    """A user in front of the project's agents. Each method is a step, and returns its observation."""
+    """A user's conversation with the project's agents. Each action is a step, and returns its observation."""
 
     def __init__(
         self, ports: ConversationPorts, user: User, own_time: OwnTime, *, name: str, agent: str | None, folder: Path
     ) -> None:
-        """``folder`` is the one in which paths of files begin. ``name`` decides the conversation's id."""
+        """``folder`` is the base of the paths of files. The conversation's id is derived from ``name``."""
         self._ports = ports
         self._app = build(ports)
         self.scope = Scope(user.tenant, user.id, frozenset(user.permissions))
@@ -74,7 +74,7 @@ class DrivenConversation:
         self._open_page()
 
     def begin_another(self) -> DrivenConversation:
-        """Return another conversation of the same user over the same stores. This one can go on, too."""
+        """Return another conversation of the same user over the same stores. Both can be continued."""
         other = copy(self)
         other._open_page()
         return other
@@ -87,7 +87,7 @@ class DrivenConversation:
         self._interrupts: list[dict[str, Any]] = []
         self._page = UserPage(self._ports, self._app, self.scope, self._name, self.thread_id)
         self._arrived: list[Event] = []
-        """Events of runs that nobody waits for, such as the return of a desk that nobody answers at."""
+        """Events of runs that no step waits for, such as the return from a desk at which nobody answers."""
 
     async def take(self, action: Action) -> Observation:
         """Take one step of a test, or of a case of an evaluation."""
@@ -115,7 +115,7 @@ class DrivenConversation:
         return await self.decide(decision, action.meanwhile)
 
     async def say(self, text: str, files: Sequence[str] = (), meanwhile: Sequence[Meanwhile] = ()) -> Observation:
-        """Send a message, and ``meanwhile`` others while the agent works."""
+        """Send a message with ``files``, and the messages ``meanwhile`` while the agent works."""
         return await self._observe(f"say: {text}", lambda emit: self._say(text, files, emit), meanwhile)
 
     async def decide(self, decision: Decision, meanwhile: Sequence[Meanwhile] = ()) -> Observation:
@@ -156,7 +156,7 @@ class DrivenConversation:
         return await self._observe("close", end)
 
     async def go_to_another(self) -> Observation:
-        """Leave this conversation as it is. The steps from now on are taken in another one of the same user."""
+        """Leave this conversation as it is, and take the steps from now on in another one of the same user."""
 
         async def leave(emit: Callable[[Event], None]) -> None:
             self._open_page()
@@ -164,7 +164,7 @@ class DrivenConversation:
         return await self._observe("another", leave)
 
     async def ask_desk(self, desk_id: str | None = None) -> Observation:
-        """Ask for the people of a desk, by default of the first one."""
+        """Ask for the people of a desk, by default of the first desk."""
 
         async def ask(emit: Callable[[Event], None]) -> None:
             thread = ThreadRef(self.thread_id, may_create=True)
@@ -174,7 +174,7 @@ class DrivenConversation:
         return await self._observe("desk", ask)
 
     async def act_as_person(self, step: PersonStep) -> Observation:
-        """Let a person of the desk act. Permissions are not checked: the test decides who it is."""
+        """Carry out the actions of a person at the desk. Permissions are not checked."""
         person = Person(step.id, step.name)
 
         async def act(emit: Callable[[Event], None]) -> None:
@@ -200,7 +200,7 @@ class DrivenConversation:
         return await self._observe(f"{step.name}: {step.says or 'acts'}", act)
 
     async def send_event(self, event: EventStep) -> Observation:
-        """Send an event, as a system with ``event:send`` or a hook does: the run has no permissions of the user."""
+        """Send an event, as a system with ``event:send`` or a hook does. The run has no permissions of the user."""
         sender, owner = Scope(self.scope.tenant_id, SENDER), Scope(self.scope.tenant_id, self.scope.user_id)
 
         async def send(emit: Callable[[Event], None]) -> None:

@@ -20,7 +20,7 @@ SUFFIXES = (".yaml", ".yml")
 
 @dataclass(frozen=True, slots=True)
 class ReadFile:
-    """A file that was read, with the places of its parts."""
+    """A parsed file, with the positions of its parts."""
 
     path: Path
     content: ConversationFile
@@ -28,7 +28,7 @@ class ReadFile:
 
     @classmethod
     def of(cls, path: Path, content: ConversationFile) -> ReadFile:
-        """Return tests that are in no file."""
+        """Return tests without a file, as if they were in the file ``path``."""
         return cls(path, content, YamlDocument(path, {}, None))
 
     def where(self, location: Place) -> str:
@@ -40,7 +40,7 @@ class ReadFile:
         return self._document.line(location)
 
     def problems(self, known_names: KnownNames) -> Iterator[str]:
-        """Yield the names that do not exist, with their places."""
+        """Yield a line for each name that does not exist, with its position."""
         content = self.content
         for name, stub in content.tools.items():
             yield from self._report_at(("tools", name), known_names.find_stub_problem(name, stub))
@@ -117,7 +117,7 @@ class ReadFile:
 
 
 def find_files(paths: Sequence[Path]) -> list[Path]:
-    """Return the files that ``paths`` name: files, and those directly in folders. Raises ``CannotRun``."""
+    """Return the files among ``paths``, and the test files directly in the folders. Raises ``CannotRun`` if none."""
     files: list[Path] = []
     for path in paths:
         if path.is_dir():
@@ -159,7 +159,7 @@ def _list_problems(document: YamlDocument, problem: ValidationError) -> Iterator
 
 
 def read_files(paths: Sequence[Path], known_names: KnownNames) -> list[ReadFile]:
-    """Read files and look up all names in them. Raises ``CannotRun`` with the problems of all of them."""
+    """Read files and check all names in them. Raises ``CannotRun`` with the problems of all files."""
     files: list[ReadFile] = []
     problems: list[str] = []
     for path in paths:

@@ -1,4 +1,4 @@
-"""The ports of one conversation test: all in memory, the model, the tools and the agents as the test has them."""
+"""The ports of one conversation test, in memory, with the test's model, tools and agents."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from baton_testing.virtual_time import LoopClock
 
 @dataclass(frozen=True, slots=True)
 class ModelNames:
-    """The models that agents ask for if they name none."""
+    """The models of agents that name none."""
 
     default: str = "test-model"
     light: str = "light-model"
 
 
 class SeenWorkflows(FakeWorkflows):
-    """Workflows in memory that note every state."""
+    """Workflows in memory that record every state."""
 
     def __init__(self, clock: Clock) -> None:
         super().__init__(clock)
@@ -48,12 +48,12 @@ class SeenWorkflows(FakeWorkflows):
 
 
 class SeenRecords(FakeRunRecords):
-    """Records in memory that note their order: time stands still between the calls of a test."""
+    """Records in memory that note their order, because virtual time does not pass between the calls of a test."""
 
     def __init__(self) -> None:
         super().__init__()
         self.places: dict[str, int] = {}
-        """The place of each call and each sub-task among them, by id."""
+        """The position of each call and each sub-task in their common order, by id."""
 
     async def put_call(self, lease: Lease, call: ToolCallRecord) -> None:
         await super().put_call(lease, call)
@@ -64,7 +64,7 @@ class SeenRecords(FakeRunRecords):
         self.places.setdefault(task.id, len(self.places))
 
     def place(self, call: ToolCallRecord) -> tuple[datetime, int]:
-        """Return the place of a call among others. A consultation comes before the calls of its agent."""
+        """Return a sort key of a call. A consultation is before the calls of its agent."""
         task_id = call.task_id if call.tool_name.startswith(ASK) else None
         return call.called_at, self.places.get(task_id or call.id, self.places[call.id])
 
@@ -84,9 +84,9 @@ class ConversationPorts(MemoryPorts):
         reach: Sequence[str],
         logs_messages: bool = True,
     ) -> None:
-        """``stubs`` are tools that the test answers, ``reach`` names those outside that are really called.
+        """``stubs`` are tools that the test answers. ``reach`` names external tools that are really called.
 
-        ``logs_messages``: whether the log has what functions of the agents raise.
+        ``logs_messages`` says whether exceptions of the agents' functions are logged.
         """
         self.clock = clock
         self.shipped_agents = agents
@@ -100,7 +100,7 @@ class ConversationPorts(MemoryPorts):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The faults of tools and functions until now."""
+        """The faults of tools and functions so far."""
         return (*self.tools.notes, *self.functions.notes)
 
     @cached_property
@@ -114,5 +114,5 @@ class ConversationPorts(MemoryPorts):
 
 @cache
 def make_token_counter() -> TokenCounter:
-    """Return the counter that deployments use. Its vocabulary takes a fifth of a second to load."""
+    """Return the counter that deployments use, loaded once. Its vocabulary takes a fifth of a second to load."""
     return TiktokenCounter(TOKENIZER)

@@ -17,14 +17,14 @@ from baton_testing.models.answering import MODEL_ERRORS
 
 
 class ModelKind(StrEnum):
-    """The kind of model that answers as the agents' model, or in its place."""
+    """The kind of model that answers in a test."""
 
     SCRIPTED = "scripted"
-    """The answers that the test gives, or a script of the demo model."""
+    """The answers in the test, or a script of the demo model."""
     RECORDED = "recorded"
     """The answers in the cassette next to the file."""
     REAL = "real"
-    """The endpoint that the environment names."""
+    """The model at the endpoint that the environment names."""
 
 
 def _to_list(value: Any) -> Any:
@@ -33,7 +33,7 @@ def _to_list(value: Any) -> Any:
 
 _Word = Annotated[str, Field(min_length=1)]
 Words = Annotated[tuple[_Word, ...], BeforeValidator(_to_list, json_schema_input_type=_Word | tuple[_Word, ...])]
-"""One text, or a list."""
+"""One text, or a list of texts."""
 
 
 class Expectation(Part):
@@ -76,7 +76,7 @@ class Expectation(Part):
     result: dict[str, Any] | None = None
     """Fields that the last structured answer must have; it may have others too."""
     error: str | None = None
-    """The code of the error that the run must end with. Without it, every error is a failure."""
+    """The code of the error that the run must end with. Without this field, every error is a failure."""
     closed: bool | None = None
     """True if the conversation must have been closed, false if it must not."""
     desk: Literal["waiting", "active"] | None = None
@@ -119,7 +119,7 @@ class Expectation(Part):
 Expectations = Annotated[
     tuple[Expectation, ...], BeforeValidator(_to_list, json_schema_input_type=Expectation | tuple[Expectation, ...])
 ]
-"""One, or a list."""
+"""One expectation, or a list."""
 
 
 def _as_answer(value: Any) -> Any:
@@ -163,7 +163,7 @@ class Outcome(Part):
     """The end of a call of a stub: one of ``returns``, ``fails`` and ``refuses``."""
 
     returns: Any = None
-    """The answer: text, or anything that JSON has."""
+    """The answer: text, or any other JSON value."""
     fails: str | None = None
     """The error that the model gets."""
     refuses: str | None = None
@@ -203,7 +203,7 @@ class ToolStub(Outcome):
     """True if a person must agree; absent: as the agent's file says."""
 
     def answer_to(self, arguments: dict[str, Any]) -> Case | None:
-        """Return the case of a call; None if no case fits."""
+        """Return the case that fits a call, or the stub's own outcome; None if there is neither."""
         from baton_testing.matching import holds
 
         if (fitting := next((case for case in self.cases if holds(arguments, case.when)), None)) is not None:
@@ -213,7 +213,7 @@ class ToolStub(Outcome):
 
 
 class Step(Action):
-    """One action of a test, the answers of the model, and what is expected."""
+    """One action of a test, the answers of the model, and the expectations."""
 
     answers: Answers = ()
     """The answers of the scripted model, in order."""
@@ -281,7 +281,7 @@ class ConversationTest(Part):
 
     @property
     def is_played(self) -> bool:
-        """True if a model plays the user."""
+        """Whether a model plays the user."""
         return self.persona is not None
 
 

@@ -2,7 +2,7 @@
 
 
 class CannotRun(Exception):
-    """Tests cannot be run: a file, an agent, a tool or a setting. Nothing was tested.
+    """An error in a file, an agent, a tool or a setting, because of which tests cannot run. Nothing was tested.
 
-    The message has a line for each problem, as ``file:line: field: what is wrong`` where there is a place.
+    The message has a line for each problem, as ``file:line: field: problem`` if the position is known.
     """

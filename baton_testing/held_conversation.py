@@ -1,4 +1,4 @@
-"""A conversation that is held, and checked as it goes."""
+"""A conversation in progress, whose steps are checked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WHOLE = "the conversation"
 
 
 class HeldConversation:
-    """A conversation that is being held: its observations and failures."""
+    """A conversation in progress: its observations and failures."""
 
     def __init__(self, file: ReadFile, number: int) -> None:
         self._file = file
@@ -28,7 +28,7 @@ class HeldConversation:
         self.failures: list[Failure] = []
 
     def take_step(self, step: Step, index: int, seen: Observation, problems: Sequence[str]) -> None:
-        """Check a step of the test."""
+        """Add a step of the test and check its expectations. ``problems`` are the model's."""
         self.seen.append(seen)
         location = (*self._place, "steps", index)
         stopped = (*seen.problems, *problems)
@@ -42,13 +42,13 @@ class HeldConversation:
             self._check(expectation, seen, (*location, "expect", number), step.title)
 
     def take(self, seen: Observation) -> None:
-        """Take a step of a played user."""
+        """Add a step of a user whom a model plays."""
         self.seen.append(seen)
         if seen.error is not None and all(expectation.error is None for expectation in self._test.expect):
             self._fail(self._place, seen.title, "no error", f"the error {seen.error}")
 
     def judge(self, verdict: Verdict) -> None:
-        """Take the judge's verdict."""
+        """Add a failure if the judge's verdict is negative."""
         if not verdict.passed:
             self._fail((*self._place, "judge"), WHOLE, str(self._test.judge), verdict.reason)
 
@@ -59,11 +59,11 @@ class HeldConversation:
             self._check(expectation, whole, (*self._place, "expect", number), WHOLE)
 
     def fail_as_whole(self, expected: str, happened: str) -> None:
-        """Note that the conversation could not be held."""
+        """Add a failure of the whole conversation."""
         self._fail(self._place, WHOLE, expected, happened)
 
     def note(self, text: str) -> None:
-        """Note a text that may explain a failure."""
+        """Add a note that may explain a failure."""
         self._notes.append(text)
 
     def result(
@@ -75,7 +75,7 @@ class HeldConversation:
         seconds: float,
         recordings: Sequence[Recording],
     ) -> RunResult:
-        """Return the result."""
+        """Return the result of the run. ``seconds`` are real time."""
         return RunResult(
             failures=tuple(self.failures),
             transcript=tuple(line for seen in self.seen for line in seen.transcript()),

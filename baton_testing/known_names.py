@@ -21,9 +21,9 @@ class KnownNames:
     agents: frozenset[str]
     mains: frozenset[str]
     tools: frozenset[str]
-    """Tools that are declared by their own names, and those of Baton's own."""
+    """Tools that are declared by their own names, and Baton's own tools."""
     servers: frozenset[str]
-    """Names of MCP servers, whose tools are not known without asking them."""
+    """Names of MCP servers, whose tools are unknown without a call of the server."""
     states: frozenset[str]
     desks: frozenset[str] = frozenset()
 
@@ -55,13 +55,13 @@ class KnownNames:
         return None if name in self.agents else f"there is no agent {name!r}{_advise(name, self.agents)}"
 
     def find_main_problem(self, name: str) -> str | None:
-        """Return the problem with the agent that a conversation is to begin with; None if there is none."""
+        """Return the problem with the id of a conversation's first agent; None if there is none."""
         if name in self.mains:
             return None
         return self.find_agent_problem(name) or f"{name!r} is no main agent{_advise(name, self.mains)}"
 
     def find_desk_problems(self, action: Action) -> Iterator[tuple[str, str]]:
-        """Yield the fields of an action that need a desk which does not exist, and the problem of each."""
+        """Yield each field of an action that refers to a missing desk, and its problem."""
         target = action.person.transfers if action.person is not None else None
         named = {"desk": action.desk if isinstance(action.desk, str) else None, "person.transfers": target}
         for field, name in named.items():
@@ -72,13 +72,13 @@ class KnownNames:
             yield "desk" if action.desk else "person", "no agent of the project is a desk"
 
     def find_tool_problem(self, name: str) -> str | None:
-        """Return the problem with a tool's name; None if there is none. Tools of MCP servers may have any."""
+        """Return the problem with a tool's name; None if there is none. Tools of MCP servers may have any name."""
         if name in self.tools or self.servers:
             return None
         return f"no agent has a tool {name!r}{_advise(name, self.tools)}"
 
     def find_source_problem(self, name: str) -> str | None:
-        """Return the problem with the name of a tool or server that is reached; None if there is none."""
+        """Return the problem with the name of a tool or server in ``reach``; None if there is none."""
         if name in self.tools | self.servers:
             return None
         return f"no agent has a tool or server {name!r}{_advise(name, self.tools | self.servers)}"
@@ -100,6 +100,6 @@ class KnownNames:
 
 
 def _advise(name: str, names: Collection[str]) -> str:
-    """Return the end of a problem's text: the name that was probably meant, or all that there are."""
+    """Return the end of a problem's text: a similar name, or all available names."""
     similar = similar_name(name, names)
     return f" (did you mean {similar}?)" if similar else f". Available: {', '.join(sorted(names)) or 'none'}"

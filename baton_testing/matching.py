@@ -6,7 +6,7 @@ from typing import Any
 
 
 def holds(actual: Any, expected: Any) -> bool:
-    """Return whether ``actual`` has all that ``expected`` has: of objects the named members, of lists all in order."""
+    """Return whether ``actual`` has all members of ``expected``. Objects may have others too, but not lists."""
     if isinstance(expected, dict):
         return isinstance(actual, dict) and all(
             name in actual and holds(actual[name], expected[name]) for name in expected
@@ -14,7 +14,7 @@ def holds(actual: Any, expected: Any) -> bool:
     if isinstance(expected, list):
         if not isinstance(actual, list) or len(actual) != len(expected):
             return False
-        return all(holds(part_of_actual, part) for part_of_actual, part in zip(actual, expected, strict=True))
+        return all(holds(item, expected_item) for item, expected_item in zip(actual, expected, strict=True))
     if isinstance(actual, bool) is not isinstance(expected, bool):
         return False
     return bool(actual == expected)

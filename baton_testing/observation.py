@@ -1,4 +1,4 @@
-"""The observation of one step of a conversation from outside."""
+"""The observation of one step of a conversation, as clients see it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 LONGEST = 200
-"""Characters of a text in a report."""
+"""The most characters of a text in a report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Called:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """The observation of a step, or of all of them."""
+    """The observation of one step, or of several together."""
 
     title: str = ""
     said: tuple[Said, ...] = ()
@@ -51,7 +51,7 @@ class Observation:
     handoffs: tuple[str, ...] = ()
     """Agents that the conversation was handed over to."""
     returns: int = 0
-    """Handoffs that ended."""
+    """The number of handoffs that ended."""
     workflow_states: tuple[str, ...] = ()
     """States that the workflow entered, in their order."""
     workflow: str | None = None
@@ -59,9 +59,9 @@ class Observation:
     approvals: tuple[str, ...] = ()
     """Tools for which a person was asked."""
     questions: tuple[str, ...] = ()
-    """The questions, each with the lines of the arguments that it does not show."""
+    """The questions of approvals, each with lines for the arguments that it does not mention."""
     closings: tuple[str, ...] = ()
-    """The reasons for which the conversation was closed."""
+    """The reasons why the conversation was closed, one for each closing."""
     desk: str | None = None
     """The status of the conversation at a desk after the step; None if it is at none."""
     delivered: bool = False
@@ -71,11 +71,11 @@ class Observation:
     begun_by: tuple[str, ...] = ()
     """The causes of runs that began by themselves: ``schedule``, ``event`` or ``task``."""
     steered: tuple[str, ...] = ()
-    """Messages of the user that have entered a run."""
+    """The user's messages that have entered a run in progress."""
     interrupted: bool = False
     """Whether a run was stopped before its end."""
     withdrawn: int = 0
-    """Messages that were withdrawn before they had a turn."""
+    """The number of messages that were withdrawn before their turn."""
     result: Any = None
     """The value of the last structured answer."""
     error: str | None = None
@@ -84,25 +84,25 @@ class Observation:
     """The reasons why the test itself could not continue, such as a prompt that was not recorded."""
     tokens: int = 0
     milliseconds: float = 0.0
-    """The time that Baton itself has computed."""
+    """The CPU time of Baton itself."""
     sources: tuple[Mapping[str, Any], ...] = ()
-    """The sources of the answers, as events have them."""
+    """The sources of the answers, in the form of events."""
     runs: tuple[str, ...] = ()
     """The ids of the runs that answered."""
 
     @property
     def text(self) -> str:
-        """All that agents and people said."""
+        """All texts of agents and people."""
         return "\n".join(utterance.text for utterance in self.said)
 
     @property
     def text_of_agents(self) -> str:
-        """All that agents said."""
+        """All texts of agents."""
         return "\n".join(utterance.text for utterance in self.said if not utterance.is_person)
 
     @property
     def answered_by(self) -> str | None:
-        """The agent that spoke last; None if a person did, or nobody."""
+        """The id of the agent that spoke last; None if a person spoke last, or nobody spoke."""
         return self.said[-1].agent_id if self.said and not self.said[-1].is_person else None
 
     def transcript(self) -> Iterator[str]:
@@ -135,7 +135,7 @@ class Observation:
 
 
 def combine(parts: list[Observation]) -> Observation:
-    """Return the observation of several steps together."""
+    """Return one observation of several steps."""
     whole = Observation("the conversation")
     return Observation(
         whole.title,

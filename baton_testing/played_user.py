@@ -15,9 +15,9 @@ from baton_testing.conversation_test import ConversationTest
 from baton_testing.observation import Observation
 
 DONE = "###DONE###"
-"""The persona's answer when there is nothing left to say."""
+"""The persona's message when it has nothing left to say."""
 MAX_WORDS = 300
-"""Tokens of one message of the persona, or of a verdict."""
+"""The most tokens of one message of the persona, or of a verdict."""
 
 _PERSONA = """\
 You play a user who talks to an assistant. Stay in the role, and write only what this user would type: one short
@@ -51,7 +51,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class PlayedUser:
-    """The user and the judge of one conversation. Both ask the model that agents are answered by."""
+    """The user and the judge of one conversation. Both use the agents' model."""
 
     model: ChatModel
     name: str
@@ -64,7 +64,7 @@ class PlayedUser:
         instructions = _PERSONA.format(done=DONE, persona=self.test.persona, goal=self.test.goal)
         prompts = [Prompt(Role.SYSTEM, instructions), Prompt(Role.USER, "(The conversation begins. Say something.)")]
         for observation in seen:
-            # To the model that plays the user, the assistant is the one who asks.
+            # The roles are swapped, because the model's own texts are the user's.
             prompts.append(Prompt(Role.ASSISTANT, observation.title.removeprefix("say: ")))
             prompts.append(Prompt(Role.USER, observation.text or "(no answer)"))
         text = (await self._ask("persona", prompts, None)).strip()

@@ -22,7 +22,7 @@ from baton_testing.errors import CannotRun
 from baton_testing.virtual_time import real_time
 
 NOWHERE = "http://127.0.0.1:9"
-"""Nobody listens there: nothing of a deployment is read for a test."""
+"""An address at which no program listens, so that tests read nothing of a deployment."""
 _NEEDED = {
     "AWS_ACCESS_KEY_ID": "test",
     "AWS_SECRET_ACCESS_KEY": "test",
@@ -47,12 +47,12 @@ class AgentPlace:
 
     @classmethod
     def of(cls, folder: Path, agents: Path, tools: Path, environment: Mapping[str, str]) -> AgentPlace:
-        """Return a place with settings for its agents."""
+        """Return a place. ``environment`` has the settings for its agents."""
         return cls(folder, agents, tools, tuple(sorted(environment.items())))
 
     @contextmanager
     def enter(self) -> Iterator[None]:
-        """Have the settings and the tools' folder during the block."""
+        """Apply the settings, and make the tools importable, during the block."""
         with warnings_for_people(), applied({**dict(self.environment), **_NEEDED}), importable(self.tools):
             yield
 
@@ -65,7 +65,7 @@ class AgentPlace:
 
 
 def check_functions(files: AgentFiles) -> None:
-    """Import the functions that agents have as tools. Raises ``CannotRun`` with those that cannot be used."""
+    """Import the agents' functions. Raises ``CannotRun`` with those that cannot be used."""
     from baton_local.project.shared_agents import unusable_functions
 
     problems = [
@@ -77,7 +77,7 @@ def check_functions(files: AgentFiles) -> None:
 
 
 def real_tools(files: AgentFiles, functions: Functions) -> Tools:
-    """Return the agents' tools as a deployment calls them, without its secrets."""
+    """Return the agents' tools, called as in a deployment but without its secrets."""
     from baton.composition.current_settings import environment_settings
     from baton.composition.outside_clients import Outside
 
@@ -86,7 +86,7 @@ def real_tools(files: AgentFiles, functions: Functions) -> Tools:
 
 
 class _NoSecrets:
-    """``ports.tenants.identity.Secrets`` without any."""
+    """``ports.tenants.identity.Secrets`` that has none."""
 
     def get(self, name: str) -> str:
         raise NotFound(f"Tests read no secrets of a deployment, such as {name}: stub the tool.")
@@ -100,18 +100,18 @@ def _describe_problem(problem: Exception) -> str:
 
 
 MAX_NOTES = 10
-"""Different faults of one conversation that are named."""
+"""The most different faults of one conversation that are noted."""
 
 
 class RealTimeFunctions(Functions):
-    """``Functions`` whose time limits are those of the wall: a socket may take as long as outside of tests."""
+    """``Functions`` whose time limits are in real time, so that network calls have as much time as outside of tests."""
 
     def __init__(
         self, packages: Callable[[], Sequence[str]] = tuple, *, logs_messages: Callable[[], bool] = bool
     ) -> None:
         super().__init__(packages, logs_messages=logs_messages)
         self.notes: list[str] = []
-        """The faults of functions and of agents' ``run``, with file and line."""
+        """The faults of functions and of agents' ``run``, with their file and line."""
 
     async def call(
         self,
@@ -131,12 +131,12 @@ class RealTimeFunctions(Functions):
                 raise
 
     def note_blocked(self, function: Callable[..., Any], context: TurnContext, blocked: Blocked) -> None:
-        """Note that code keeps other conversations waiting, with its place in the project."""
+        """Note that a function has blocked the event loop, with its position in the project."""
         what = f"{function.__qualname__} has blocked the event loop for {blocked.seconds:.1f} s"
         self._add(f"{blocked.after}: {what}, up to {blocked.until or 'its end'}")
 
     def note(self, problem: Exception) -> None:
-        """Note a fault with its place in the project."""
+        """Note a fault with its position in the project."""
         self._add(describe_code_problem(problem))
 
     def _add(self, text: str) -> None:

@@ -1,4 +1,4 @@
-"""Conversations for tests in Python: plain asserts on what agents say, call and hand over."""
+"""Conversations for tests in Python, with plain asserts about the agents' texts, calls and handoffs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ StubFunction = Callable[[dict[str, Any]], Any]
 
 
 class ConversationFailed(AssertionError):
-    """A step that could not be done, or a run that ended with an error which the test does not expect."""
+    """A failure of a step that could not be done, or of a run that ended with an unexpected error."""
 
 
 def call(
@@ -134,12 +134,12 @@ class Conversation:
 
     @property
     def steps(self) -> Sequence[Observation]:
-        """The steps until now."""
+        """The observations of the steps so far."""
         return tuple(self._steps)
 
     @property
     def workflow(self) -> str | None:
-        """The state that the newest workflow is in; None if none has begun."""
+        """The state of the newest workflow; None if no workflow has begun."""
         return self._steps[-1].workflow if self._steps else None
 
     def say(
@@ -293,7 +293,7 @@ class Conversation:
 
 
 def _to_scripted(answers: Sequence[Answer]) -> list[ScriptedAnswer]:
-    """Raises ``ConversationFailed``, because a test may be written without a type checker."""
+    """Raises ``ConversationFailed`` for invalid values, because tests may be written without a type checker."""
     if not isinstance(answers, list | tuple):
         raise ConversationFailed(f"`answers` is {answers!r}, which is not a list. {ANSWERS_EXAMPLE}")
     scripted = [ScriptedAnswer(say=answer) if isinstance(answer, str) else answer for answer in answers]

@@ -1,4 +1,4 @@
-"""Hold the conversations of tests."""
+"""Run the conversations of tests."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Runner:
     answering: Answering
 
     def run(self, file: ReadFile, number: int, answering: Answering | None = None) -> ConversationResult:
-        """Hold the conversation ``number`` of a file, as often as it wants. Raises ``CannotRun``."""
+        """Run the conversation ``number`` of a file, as often as its test says. Raises ``CannotRun``."""
         test = file.content.conversations[number]
         answering = answering or self.answering
         count = answering.runs(test)
@@ -45,14 +45,14 @@ class Runner:
                     runs.append(loop.run(self._hold(file, number, model, own_time)))
             except CannotRun:
                 raise
-            except Exception as problem:  # noqa: BLE001 - what no step expects must not hide what came of other tests
+            except Exception as problem:  # noqa: BLE001 - an unexpected error must not lose the results of other tests
                 runs.append(_fail(file, number, problem))
         needed = count if test.passes is None else min(test.passes, count)
         line = file.line(("conversations", number))
         return ConversationResult(file.path, line, test.name, tuple(runs), needed, model.names)
 
     def warm_up(self) -> None:
-        """Hold a conversation that counts for nothing, so that loading modules is not taken for Baton's own time."""
+        """Run a conversation whose result is dropped, so that imports do not count as Baton's own time later."""
         step = {"say": "Hello", "answers": ["Hello."]}
         content = ConversationFile.model_validate({"conversations": [{"name": "Warm-up", "steps": [step]}]})
         self.run(ReadFile.of(Path("warm-up.yaml"), content), 0, Answering())
@@ -99,7 +99,7 @@ def _fail(file: ReadFile, number: int, problem: Exception) -> RunResult:
 async def _follow(
     conversation: DrivenConversation, test: ConversationTest, model: AnsweringModel, held: HeldConversation
 ) -> None:
-    """Take the test's steps, up to the first that fails."""
+    """Take the test's steps up to the first failure."""
     for index, step in enumerate(test.steps):
         model.give(step.answers)
         seen = await conversation.take(step)
@@ -116,7 +116,7 @@ async def _play(
     model: AnsweringModel,
     held: HeldConversation,
 ) -> None:
-    """Let a model play the user, and another one judge."""
+    """Let a model play the user, and then judge the conversation."""
     model.give(test.answers)
     try:
         for _ in range(test.max_turns):

@@ -1,4 +1,4 @@
-"""The tools of a test: Python functions are called, stubs answer from the test, and others are not reached."""
+"""The tools of a test: Python functions are called, stubs answer from the test, and other tools are not called."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ ANY_ARGUMENTS: Mapping[str, Any] = {"type": "object", "properties": {}}
 
 
 class StubbedTools:
-    """``ports.agents.tools.Tools`` over the project's own tools, of which some are stubbed."""
+    """``ports.agents.tools.Tools`` over the project's own tools, some of which are stubbed."""
 
     def __init__(self, real: Tools, stubs: Mapping[str, ToolStub], reach: Sequence[str]) -> None:
         self._real = real
         self._stubs = stubs
         self._reach = frozenset(reach)
         self.notes: list[str] = []
-        """The tools that agents went without, and calls that failed."""
+        """Notes about tools that agents did not get, and about failed calls."""
         self.unanswered: list[str] = []
-        """Those of the notes about calls for which a stub has no answer."""
+        """The notes about calls for which a stub has no answer."""
         self.before: Callable[[str], Awaitable[None]] | None = None
-        """Called with the name of a tool before it."""
+        """A function that is called with a tool's name before the tool is called, or None."""
 
     async def offered(self, agent: AgentDefinition, scope: Scope) -> OfferedTools:
         permitted = [tool for tool in agent.tools if all(scope.has(name) for name in tool.required_permissions)]
@@ -51,7 +51,7 @@ class StubbedTools:
             stubs = self._find_stubs(definition)
             offered += stubs
             if not stubs:
-                # It does not count as missing: answers that never need it would all begin with `limited_resources`.
+                # If it counted as missing, all answers would begin with `limited_resources`, even if they need no tool.
                 self._note(f"{agent.id} went without {definition.name}: stub it under `tools`, or name it in `reach`.")
         return OfferedTools(tuple(offered), tools.missing)
 
@@ -94,7 +94,7 @@ class StubbedTools:
         )
 
     def _is_asked(self, definition: ToolDefinition) -> bool:
-        """Return whether the definition's own source lists its tools."""
+        """Return whether the tools of a definition are listed by their real source, and not by stubs."""
         if definition.name in self._reach:
             return True
         return isinstance(definition, PythonTool) and not self._is_described(definition)
@@ -104,7 +104,7 @@ class StubbedTools:
         return stub is not None and stub.parameters is not None
 
     def _find_stubs(self, definition: ToolDefinition) -> list[Tool]:
-        """Return the stubs that stand for a definition whose source is not asked."""
+        """Return the stubs for a definition whose real source is not called."""
         if isinstance(definition, McpServer):
             return [
                 replace(

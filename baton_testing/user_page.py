@@ -1,4 +1,4 @@
-"""The page of the user: it writes while the agent works, and gets the events of runs that nobody waits for."""
+"""The user's page: it sends messages while the agent works, and gets the events of runs that no step waits for."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from baton_testing.actions import Meanwhile
 from baton_testing.conversation_ports import ConversationPorts
 
 TURN_SECONDS = 840.0
-"""The virtual time of a turn: the most that a worker has."""
+"""The time limit of a turn in virtual time, as for a worker."""
 PAGE = "page"
-"""The page's connection."""
+"""The id of the page's connection."""
 _LIFETIME = timedelta(days=365)
 """The validity of the page's token."""
 _NOTICED_SECONDS = 5.0
-"""The virtual time after a message, in which a worker sees that it stops the run. Workers look every two seconds."""
+"""The virtual time that passes after a message, so that a worker, which checks every two seconds, can stop the run."""
 
 
 class UserPage:
-    """The user's page in front of a conversation."""
+    """The user's page with a conversation."""
 
     def __init__(self, ports: ConversationPorts, app: App, scope: Scope, name: str, thread_id: str) -> None:
         """``name`` is the client's name of the thread ``thread_id``."""
@@ -40,13 +40,13 @@ class UserPage:
         self._unsent: list[Meanwhile] = []
         self._requests = 0
         self.refusal: str | None = None
-        """The code with which a message was refused."""
+        """The code of the error with which a message was refused, or None."""
 
     @contextmanager
     def writing(self, messages: Sequence[Meanwhile], next_id: Callable[[], str]) -> Iterator[None]:
         """Send messages at their times while the block runs.
 
-        ``unsent`` has those whose times have not come.
+        Afterwards ``unsent`` has the messages whose times did not come.
         """
         self.refusal, self._unsent = None, list(messages)
         if not messages:
@@ -68,7 +68,7 @@ class UserPage:
 
     @property
     def unsent(self) -> Sequence[Meanwhile]:
-        """The messages that were not sent, because the tools that they are to come during were not called."""
+        """The messages that were not sent, because the tools during whose calls they are sent were not called."""
         return tuple(self._unsent)
 
     async def _send(self, message: Meanwhile, message_id: str) -> None:
@@ -91,7 +91,7 @@ class UserPage:
         await asyncio.sleep(_NOTICED_SECONDS)
 
     async def carry_out(self) -> list[Event]:
-        """Carry out the records of the queue. Return the events of their runs."""
+        """Run the turns in the queue, and return their events."""
         queue, live, connections = self._ports.queue, self._ports.live, self._ports.connections
         connections.frames.clear()
         if not queue.sent:

@@ -1,4 +1,4 @@
-"""An event loop on which waiting costs nothing: its clock jumps to whatever is due next (``looptime``)."""
+"""An event loop whose clock jumps to the next timer instead of waiting (``looptime``)."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from datetime import datetime, timedelta
 from looptime import LoopTimeEventLoop
 
 STUCK_SECONDS = 10.0
-"""Real seconds after which tasks that all wait for nothing get ``looptime.IdleTimeoutError``."""
+"""Real seconds after which ``looptime.IdleTimeoutError`` is raised if all tasks wait without a timer."""
 
 SHUTDOWN_SECONDS = 120.0
-"""Real seconds for threads that are still at work: on busy cores they may take long."""
+"""Real seconds for threads to end. On busy cores they may take long."""
 
 
 class VirtualTimeLoop(LoopTimeEventLoop, asyncio.SelectorEventLoop):
-    """An event loop whose time begins at 0 and passes only while everybody waits.
+    """An event loop whose time begins at 0 and passes only while all tasks wait.
 
-    Threads and sockets work, in no time.
+    Threads and sockets work, but take no virtual time.
     """
 
     idle_seconds = STUCK_SECONDS
@@ -31,23 +31,23 @@ class VirtualTimeLoop(LoopTimeEventLoop, asyncio.SelectorEventLoop):
 
     def __init__(self, selector: selectors.BaseSelector | None = None) -> None:
         super().__init__(selector, idle_timeout=self.idle_seconds, noop_cycles=0)
-        # asyncio adds a nanosecond to the time and runs what is due before that. From the hundredth day on, a float has
-        # no room for it, and the loop would look at the clock for ever.
+        # asyncio adds a nanosecond to the time and runs the timers before that. After a hundred days, a float cannot
+        # represent the nanosecond, and the loop would never run the timers.
         self._clock_resolution = 1e-6
         self._outside = 0
         self._over = threading.Event()
         self._standing_by: asyncio.Future[bool] | None = None
 
     async def outside_begins(self) -> None:
-        """Let time pass as on the wall until something outside, which is asked now, has answered."""
+        """Let real time pass until ``outside_ends``, for a call of an external service."""
         self._outside += 1
         if self._outside == 1:
-            # The loop does not jump while a thread is at work, so that no time limit ends what is asked.
+            # While a thread works, the loop does not jump to a time limit of the call.
             self._over = threading.Event()
             self._standing_by = self.run_in_executor(None, self._over.wait)
 
     async def outside_ends(self) -> None:
-        """Let time stand again: it has answered, or nobody waits for it any more."""
+        """Stop real time again after the external call."""
         self._outside -= 1
         if not self._outside and self._standing_by is not None:
             self._over.set()
@@ -60,7 +60,7 @@ class VirtualTimeLoop(LoopTimeEventLoop, asyncio.SelectorEventLoop):
 
 @asynccontextmanager
 async def real_time() -> AsyncIterator[None]:
-    """Let the time of a ``VirtualTimeLoop`` pass as on the wall during the block, which asks something outside."""
+    """Let real time pass on a ``VirtualTimeLoop`` during the block, which calls an external service."""
     loop = asyncio.get_running_loop()
     if not isinstance(loop, VirtualTimeLoop):
         yield
@@ -73,7 +73,7 @@ async def real_time() -> AsyncIterator[None]:
 
 
 class LoopClock:
-    """``ports.clock.Clock`` that shows ``begins_at`` and the time of the running loop since it was made.
+    """``ports.clock.Clock`` that shows ``begins_at`` plus the running loop's time since this clock was made.
 
     Its ids are the same in every run.
     """

@@ -1,4 +1,4 @@
-"""Watch a conversation from outside: by the events that clients get, and by the records."""
+"""Observe a conversation by the events that clients get, and by the records."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MANY = 10_000
 
 
 class Watch:
-    """An observer of the additions of each step of a user's conversations."""
+    """An observer of what each step adds to a user's conversations."""
 
     def __init__(self, ports: ConversationPorts, scope: Scope, own_time: OwnTime) -> None:
         self._ports = ports
@@ -31,22 +31,22 @@ class Watch:
         self._tasks: set[str] = set()
         self._handoffs: dict[str, HandoffOutcome | None] = {}
         self._closed: Counter[str] = Counter()
-        """The closings that were seen, by conversation."""
+        """The number of closings seen so far, by conversation."""
         self._tokens = 0
         self._states = 0
         self._problems: list[str] = []
         self._own_time = own_time
 
     def problem(self, reason: str) -> None:
-        """Note the reason why the step cannot be done."""
+        """Add a reason why the step cannot be done."""
         self._problems.append(reason)
 
     def begin(self) -> None:
-        """Begin a step."""
+        """Begin a step, from which Baton's own time counts."""
         self._own_time.restart()
 
     async def end(self, title: str, thread_id: str, events: Sequence[Event], error: str | None) -> Observation:
-        """Return the observation of a conversation in the time since the last step."""
+        """Return the observation of a conversation since the last step. ``error`` is the code of a refused request."""
         milliseconds = self._own_time.milliseconds
         calls = [call for call in await self._all_calls(thread_id) if call.id not in self._calls]
         self._calls.update(call.id for call in calls)
@@ -78,8 +78,8 @@ class Watch:
             steered=_list_steered(events),
             interrupted=any(outcome.get("type") == "cancelled" for outcome in _list_outcomes(events)),
             withdrawn=sum(_is_withdrawal(event) for event in events),
-            result=_result(events),
-            error=error or _error(events),
+            result=_find_result(events),
+            error=error or _find_error(events),
             problems=tuple(problems),
             tokens=tokens,
             milliseconds=milliseconds,
@@ -178,11 +178,11 @@ def _list_interrupts(events: Sequence[Event]) -> list[Mapping[str, Any]]:
     return [interrupt for outcome in _list_outcomes(events) for interrupt in outcome.get("interrupts") or ()]
 
 
-def _result(events: Sequence[Event]) -> Any:
+def _find_result(events: Sequence[Event]) -> Any:
     results = [event.body.get("result") for event in events if event.type == "RUN_FINISHED"]
     return next((result for result in reversed(results) if result is not None), None)
 
 
-def _error(events: Sequence[Event]) -> str | None:
+def _find_error(events: Sequence[Event]) -> str | None:
     failures = [event for event in events if event.type == "RUN_ERROR" and not _is_withdrawal(event)]
     return next((str(event.body["code"]) for event in failures), None)

@@ -1,4 +1,4 @@
-"""The answer of a model in tests: as data, and as a model streams it."""
+"""The answer of a model in tests, as data and as a stream."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class ModelAnswer:
 
     text: str = ""
     calls: tuple[tuple[str, str], ...] = ()
-    """Tools, and the arguments as JSON."""
+    """The names of tools, with their arguments as JSON."""
     reason: FinishReason = FinishReason.STOP
     usage: Usage | None = None
     error: str | None = None
-    """The code of the error that ends it."""
+    """The code of the error that ends the answer."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return the answer as a cassette keeps it."""
+        """Return the answer in the form of cassettes."""
         values: dict[str, Any] = {}
         if self.text:
             values["text"] = self.text
@@ -57,7 +57,7 @@ class ModelAnswer:
         )
 
     async def stream(self, model: str) -> AsyncGenerator[ModelChunk, None]:
-        """Yield the answer as the port has it."""
+        """Yield the answer as the chunks of ``ChatModel``. Raises its error."""
         if self.text:
             yield TextDelta(self.text)
         if self.error is not None:
@@ -68,5 +68,5 @@ class ModelAnswer:
 
 
 def model_error(code: str) -> ModelError:
-    """Return the error of this code; ``ModelRefused`` if no model fails with it."""
+    """Return an error with this code; a ``ModelRefused`` if no model's error has the code."""
     return MODEL_ERRORS.get(code, ModelRefused)()

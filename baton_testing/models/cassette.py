@@ -1,4 +1,4 @@
-"""Cassettes: recorded answers of a model, next to the file of the tests that they are for."""
+"""Cassettes: recorded answers of a model, in a file next to the file of the tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from baton_testing.models.answering import ModelAnswer
 from baton_testing.models.request import RenderedRequest
 
 FORMAT = 1
-"""The version of the format. It grows when the same conversation gets another shape or another key."""
+"""The version of the format, increased when the same conversation gets another form or other keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Recording:
     answer: ModelAnswer
 
     def as_json(self) -> dict[str, Any]:
-        """Return the recording as the file has it."""
+        """Return the recording in the form of the file."""
         return {"key": self.request.key, "answer": self.answer.as_json(), "request": dict(self.request.values)}
 
 
@@ -44,7 +44,7 @@ class Cassette:
 
     @classmethod
     def read(cls, path: Path) -> Cassette:
-        """Read a file. Raises ``CannotRun`` for one that is missing, damaged or of another format."""
+        """Read a file. Raises ``CannotRun`` if it is missing, damaged or of another format."""
         test = path.name.removesuffix(".cassette.json")
         again = f"record it again: `baton test {path.with_name(f'{test}.yaml')} --record`"
         try:
@@ -75,11 +75,11 @@ class Cassette:
             raise CannotRun(f"{path}: the cassette is damaged ({problem!r}): {again}.") from None
 
     def with_conversation(self, name: str, recordings: Sequence[Recording]) -> Cassette:
-        """Return the cassette with a new recording of a conversation."""
+        """Return a copy in which ``recordings`` are those of the conversation."""
         return Cassette(self.names, {**self.conversations, name: recordings})
 
     def write(self, path: Path) -> None:
-        """Write the file, whole or not at all."""
+        """Write the file atomically."""
         content = {
             "format": FORMAT,
             "baton": __version__,

@@ -22,14 +22,14 @@ OF_THIS_MACHINE = ModelNames("baton-demo", "baton-demo-light")
 
 
 class TestModel(ChatModel, Protocol):
-    """A chat model that answers a test, and may find out that the test cannot continue."""
+    """A chat model that answers a test, and reports if the test cannot continue."""
 
     problems: list[str]
-    """The reasons why it cannot."""
+    """The reasons why the test cannot continue."""
 
 
 class AnsweringModel:
-    """The model of one conversation that is held once."""
+    """The model of one run of a conversation."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class AnsweringModel:
     ) -> None:
         self.names = names
         self.notes = notes
-        """Texts of the model that may explain a failure."""
+        """Notes about the model that may explain a failure."""
         self._close = close
         self._model = model
         self._recorder: RecordingModel | None = None
@@ -52,21 +52,21 @@ class AnsweringModel:
 
     @property
     def model(self) -> ChatModel:
-        """The model that agents ask."""
+        """The model for agents."""
         return self._recorder or self._model
 
     @property
     def recordings(self) -> list[Recording]:
-        """The answers that were recorded."""
+        """The recorded requests and answers."""
         return self._recorder.recordings if self._recorder is not None else []
 
     def give(self, answers: Sequence[ScriptedAnswer]) -> None:
-        """Take the answers of a step, if the model gives scripted ones."""
+        """Pass the answers of a step to the model, if it is a scripted one."""
         if isinstance(self._model, ScriptedModel):
             self._model.give(answers)
 
     def problems(self) -> list[str]:
-        """Return, once, the reasons why the test cannot continue."""
+        """Return the reasons why the test cannot continue, and clear them."""
         problems, self._model.problems = self._model.problems, []
         if isinstance(self._model, ScriptedModel):
             answers = self._model.left()
@@ -74,7 +74,7 @@ class AnsweringModel:
         return problems
 
     async def aclose(self) -> None:
-        """Close connections."""
+        """Close the model's connections."""
         if self._close is not None:
             await self._close()
 
@@ -84,17 +84,17 @@ class Answering:
     """The choice of each conversation's model. It can be sent to other processes."""
 
     kind: ModelKind | None = None
-    """The kind on the command line; None: the one in the files."""
+    """The kind of model on the command line; None if the files decide."""
     records: bool = False
-    """True if the answers go into cassettes."""
+    """Whether the answers are written into cassettes."""
     script: Path | None = None
     """The demo model's script for tests that have neither answers nor a script."""
     wanted_runs: int | None = None
     may_keep_some: bool = False
-    """True if scripted answers that nobody asks for are not a problem."""
+    """Whether unused scripted answers are no problem."""
 
     def runs(self, test: ConversationTest) -> int:
-        """Return the number of times that a conversation is held."""
+        """Return how often a conversation is run."""
         return 1 if self.records else self.wanted_runs or test.runs
 
     def choose_kind(self, file: ReadFile, test: ConversationTest) -> ModelKind:
@@ -154,5 +154,5 @@ def _cassette(path: Path) -> Cassette:
 
 @lru_cache(16)
 def _read(path: Path, changed: int) -> Cassette:
-    """Return the cassette at ``path``. ``changed`` only makes a changed file another key of the cache."""
+    """Return the cassette at ``path``. ``changed`` is in the cache's key, so that a changed file is read again."""
     return Cassette.read(path)

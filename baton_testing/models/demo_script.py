@@ -25,7 +25,7 @@ from baton_testing.models.own_time import OwnTime
 
 @cache
 def read_engine(script: Path) -> Engine:
-    """Return the engine that plays a script. Raises ``CannotRun`` for one that cannot be used."""
+    """Return the engine that plays a script. Raises ``CannotRun`` if the script cannot be used."""
     try:
         return Engine(Script.read(script))
     except ScriptError as problem:
@@ -72,8 +72,8 @@ class DemoScriptModel:
             reply = structured(self._engine.reply(situation), request)
         except ScriptError as problem:
             raise self._unavailable(f"The script failed: {problem}") from None
-        done = Completion.of(request, reply, self._counter)
-        if not done.text and not done.calls:
+        completion = Completion.of(request, reply, self._counter)
+        if not completion.text and not completion.calls:
             task = situation.variables["task"]
             raise self._unavailable(
                 f"No rule of the script with `task: {task}` fits."
@@ -81,10 +81,10 @@ class DemoScriptModel:
                 else f"No rule of the script fits: {situation.message!r}."
             )
         return ModelAnswer(
-            done.text,
-            tuple((call.name, call.arguments) for call in done.calls),
-            FinishReason(done.finish_reason),
-            Usage(done.prompt_tokens, done.completion_tokens),
+            completion.text,
+            tuple((call.name, call.arguments) for call in completion.calls),
+            FinishReason(completion.finish_reason),
+            Usage(completion.prompt_tokens, completion.completion_tokens),
         )
 
     def _unavailable(self, reason: str) -> ModelError:

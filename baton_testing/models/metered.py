@@ -1,4 +1,4 @@
-"""A model whose tokens are noted."""
+"""A model whose tokens are counted."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from baton.ports.documents.files import ThreadFiles
 
 @dataclass
 class MeteredModel:
-    """``ports.agents.chat_model.ChatModel`` that notes the tokens of another one by model."""
+    """``ports.agents.chat_model.ChatModel`` that counts the tokens of another one."""
 
     model: ChatModel
     spent: list[ModelUsage] = field(default_factory=list)
     is_complete: bool = True
-    """False if a call reported no usage."""
+    """Whether every call has reported its usage."""
     before: Callable[[], Awaitable[None]] | None = None
-    """Called before each request."""
+    """A function that is called before each request, or None."""
 
     async def stream(
         self,
@@ -42,11 +42,11 @@ class MeteredModel:
 
     @property
     def tokens(self) -> int:
-        """All tokens so far."""
+        """The tokens of all calls so far."""
         return sum(usage.usage.total_tokens for usage in self.spent)
 
     def cost(self, prices: Prices) -> float | None:
-        """Return the cost so far; None if a price or a usage is not known."""
+        """Return the cost so far, in USD; None if a price or a usage is unknown."""
         if not self.is_complete:
             return None
         return prices.cost(self.spent, Usage(self.tokens)) if prices else None

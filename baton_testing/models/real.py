@@ -1,4 +1,4 @@
-"""The endpoint that the environment names, as a deployment asks it."""
+"""The model at the endpoint that the environment names, called as in a deployment."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OPENAI = "https://api.openai.com/v1"
 
 
 class RealModel:
-    """``ports.agents.chat_model.ChatModel`` over the product's adapters. While it works, time passes as on the wall."""
+    """``ports.agents.chat_model.ChatModel`` over the product's adapters. While it works, real time passes."""
 
     def __init__(self, default: str | None = None) -> None:
         """Read the environment. Raises ``CannotRun`` if it names no model, or a setting of models is wrong.
@@ -33,7 +33,7 @@ class RealModel:
         """
         self.problems: list[str] = []
         self.notes: list[str] = []
-        """The endpoint's words about requests that it did not answer."""
+        """The endpoint's reasons for failed requests."""
         settings = read_settings(default)
         self.names = ModelNames(settings.chat_model, settings.light_model or settings.chat_model)
         try:

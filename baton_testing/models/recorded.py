@@ -1,4 +1,4 @@
-"""Models that play a cassette, and that fill one."""
+"""A model that plays a cassette, and a model that fills one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MAX_DIFF_LINES = 60
 
 
 class RecordedModel:
-    """``ChatModel`` that gives recorded answers. A request without one is a problem of the test."""
+    """``ChatModel`` that gives recorded answers. A request without a recording is a problem of the test."""
 
     def __init__(self, recordings: Sequence[Recording], own_time: OwnTime | None = None) -> None:
         self._recordings = recordings
@@ -49,7 +49,7 @@ class RecordedModel:
         thread_files: ThreadFiles,
         tools: Sequence[ToolSpec] = (),
     ) -> AsyncGenerator[ModelChunk, None]:
-        """Yield the recorded answer to this request; asked again, the next one."""
+        """Yield the next recorded answer to this request; the last one if there are no more."""
         with self._own_time.not_counted():
             answer = self._answer(RenderedRequest.of(settings, prompts, tools))
         async for chunk in answer.stream(settings.model):
@@ -65,10 +65,10 @@ class RecordedModel:
         return answers[min(played, len(answers) - 1)]
 
     def _describe_difference(self, request: RenderedRequest) -> str:
-        """Return the difference of a request from the nearest recorded one of those that were not played."""
+        """Return the difference of a request from the most similar recorded one, if possible from an unplayed one."""
         unplayed = [recording.request for recording in self._recordings if not self._played[recording.request.key]]
         nearest = max(
-            unplayed or [recording.request for recording in self._recordings], key=_likeness(request), default=None
+            unplayed or [recording.request for recording in self._recordings], key=_make_likeness(request), default=None
         )
         if nearest is None:
             return "The cassette has no recording of this conversation. Record it: `baton test FILE -k NAME --record`."
@@ -84,7 +84,7 @@ class RecordedModel:
         )
 
 
-def _likeness(request: RenderedRequest) -> Callable[[RenderedRequest], float]:
+def _make_likeness(request: RenderedRequest) -> Callable[[RenderedRequest], float]:
     def likeness(other: RenderedRequest) -> float:
         return difflib.SequenceMatcher(None, other.lines, request.lines, autojunk=False).ratio()
 
@@ -92,7 +92,7 @@ def _likeness(request: RenderedRequest) -> Callable[[RenderedRequest], float]:
 
 
 class RecordingModel:
-    """``ChatModel`` that notes the answers of another one."""
+    """``ChatModel`` that records the answers of another one."""
 
     def __init__(self, model: ChatModel) -> None:
         self._model = model
@@ -106,7 +106,7 @@ class RecordingModel:
         thread_files: ThreadFiles,
         tools: Sequence[ToolSpec] = (),
     ) -> AsyncGenerator[ModelChunk, None]:
-        """Yield the model's chunks."""
+        """Yield the model's chunks, and record the request and the answer."""
         request = RenderedRequest.of(settings, prompts, tools)
         text: list[str] = []
         calls: list[tuple[str, str]] = []

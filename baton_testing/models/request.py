@@ -1,4 +1,4 @@
-"""A request to a model as a cassette keeps it: only the parts that the model reads, the same in every run."""
+"""A request to a model in the form of cassettes: only the parts that the model reads, equal in every run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class RenderedRequest:
 
     @classmethod
     def of(cls, settings: ModelSettings, prompts: Sequence[Prompt], tools: Sequence[ToolSpec]) -> RenderedRequest:
-        """Render a request. Calls get numbers in place of ids; limits of time and hints to caches are left out."""
+        """Return a request with numbers for the ids of calls, and without time limits and hints for caches."""
         numbers: dict[str, str] = {}
 
         def number_of(call_id: str) -> str:
@@ -42,13 +42,13 @@ class RenderedRequest:
 
     @cached_property
     def key(self) -> str:
-        """A key that is equal for requests that say the same."""
+        """A hash of the values, so that equal requests have equal keys."""
         body = json.dumps(self.values, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
         return hashlib.sha256(body.encode()).hexdigest()[:32]
 
     @cached_property
     def lines(self) -> tuple[str, ...]:
-        """The request as text, for people who compare two."""
+        """The request as lines of text, for people who compare two requests."""
         return tuple(_lines(self.values))
 
 
@@ -66,17 +66,17 @@ def _message(prompt: Prompt, number_of: Any) -> dict[str, Any]:
 def _lines(values: Mapping[str, Any]) -> Iterator[str]:
     for name, value in values["settings"].items():
         if value is not None:
-            yield f"{name}: {_plain(value)}"
+            yield f"{name}: {_to_text(value)}"
     for tool in values["tools"]:
         yield f"tool {tool['name']}: {tool['description']}"
-        yield f"  {_plain(tool['parameters'])}"
+        yield f"  {_to_text(tool['parameters'])}"
     for message in values["messages"]:
         about = [message["role"], *(f"{name}: {message[name]}" for name in ("name", "tool_call_id") if name in message)]
         yield f"[{', '.join(about)}]"
         content = message["content"]
-        yield from content.splitlines() if isinstance(content, str) else map(_plain, content)
+        yield from content.splitlines() if isinstance(content, str) else map(_to_text, content)
         yield from (f"  calls {call['name']} {call['arguments']}" for call in message.get("tool_calls", ()))
 
 
-def _plain(value: Any) -> str:
+def _to_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)

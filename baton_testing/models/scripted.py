@@ -24,36 +24,36 @@ OF_THEIR_OWN = {
     "fact_changes": '{"pairs": []}',
     "thread_title": "A conversation",
 }
-"""The answers to Baton's own requests where a test scripts none."""
+"""The answers to Baton's own requests for which a test has none."""
 
 
 class ScriptedModel:
-    """``ports.agents.chat_model.ChatModel``. Each answer is given once, to the first request that it is for."""
+    """``ports.agents.chat_model.ChatModel`` that gives each answer once, to the first request of its agent or task."""
 
     def __init__(
         self, *, may_keep_some: bool = False, read_script: Callable[[], DemoScriptModel] | None = None
     ) -> None:
-        """``may_keep_some``: answers that nobody asks for are not a problem.
+        """``may_keep_some`` says whether unused answers are no problem.
 
-        ``read_script`` returns the model that answers until the first answer is given; None: there is none.
+        ``read_script`` returns a model that answers until ``give`` is called with answers.
         """
         self._may_keep_some = may_keep_some
         self._read_script = read_script
         self._script: DemoScriptModel | None = None
         self._waiting: list[ScriptedAnswer] = []
         self._not_offered: dict[str, None] = {}
-        """Tools that answers have called without being offered them."""
+        """Tools that answers have called although they were not offered."""
         self.problems: list[str] = []
-        """Requests that no answer was left for."""
+        """Descriptions of requests for which there was no answer."""
 
     def give(self, answers: Sequence[ScriptedAnswer]) -> None:
-        """Add answers."""
+        """Add answers. The first ones end the use of the demo model's script."""
         self._waiting += answers
         if answers:
             self._read_script = self._script = None
 
     def left(self) -> list[ScriptedAnswer]:
-        """Return the answers that nobody has asked for and somebody should have, and drop all."""
+        """Drop the unused answers, and return them unless they are no problem."""
         answers, self._waiting = self._waiting, []
         return [] if self._may_keep_some else answers
 
@@ -65,7 +65,7 @@ class ScriptedModel:
         thread_files: ThreadFiles,
         tools: Sequence[ToolSpec] = (),
     ) -> AsyncGenerator[ModelChunk, None]:
-        """Yield the next answer for the agent or task that asks."""
+        """Yield the next answer for the agent or task of the request."""
         if self._script is None and self._read_script is not None:
             try:
                 self._script = self._read_script()

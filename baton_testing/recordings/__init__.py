@@ -1,1 +1,1 @@
-"""Tests made of stored conversations."""
+"""Tests made from stored conversations."""

@@ -11,13 +11,13 @@ from baton_testing.recordings.stored_thread import Json
 
 
 def find_cause(messages: Sequence[Json]) -> Json | None:
-    """Return the source of a run's first message; None if a message of the user, or an action, has begun it."""
+    """Return the source of a run's first message; None if a user's message or an action began the run."""
     first = messages[0]
     return first["metadata"]["source"] if first["role"] == EVENT else None
 
 
 def event_step(message: Json, cause: Json) -> Json:
-    """Return the event that has begun a run as a step."""
+    """Return the event that began a run as a step of a test."""
     text = str(message.get("content") or "null")
     try:
         data = json.loads(text)
@@ -27,7 +27,7 @@ def event_step(message: Json, cause: Json) -> Json:
 
 
 def list_unmade(causes: Sequence[Json], tools: Sequence[str]) -> list[str]:
-    """Return what a test cannot begin, a sentence each; ``tools`` are the names of the tools that were called."""
+    """Return a sentence for each kind of run that a test cannot begin. ``tools`` are the names of the called tools."""
     kinds = {cause["kind"] for cause in causes}
     parts: list[str] = []
     if CauseKind.SCHEDULE in kinds and "schedule" not in tools:

@@ -1,4 +1,4 @@
-"""Decisions about calls that waited for a person, read from the messages of a stored conversation."""
+"""Decisions about calls that waited for a person, from the messages of a stored conversation."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ class StoredDecision:
     agrees: bool
     comment: str | None = None
     is_late: bool = False
-    """True if nobody decided in time."""
+    """Whether the call expired without a decision."""
 
     def step(self, about: bool | str) -> Json:
-        """Return it as a step of a test, about the tool that is named, or all that waits."""
+        """Return the decision as a step of a test, about the named tool, or with True about all waiting calls."""
         step: Json = {"approve" if self.agrees else "decline": about}
         return step | ({"comment": self.comment} if self.comment else {})
 
 
 def decisions(messages: Sequence[Json]) -> list[StoredDecision]:
-    """Return the decisions with which a run began, by the results of calls that an earlier run had asked for.
+    """Return the decisions with which a run began, found by its results of calls of an earlier run.
 
     Whether an approved call succeeded does not matter.
     """
@@ -45,9 +45,9 @@ def decisions(messages: Sequence[Json]) -> list[StoredDecision]:
 
 
 def waiting_message(messages: Sequence[Json]) -> Json | None:
-    """Return the message of a run whose calls have no result in it; None if there is none.
+    """Return the last message of an agent in a run if none of its calls has a result there, otherwise None.
 
-    Its model was not asked again: the run waited for a person.
+    After such a message the run waited for a person.
     """
     results = {str(message.get("toolCallId")) for message in messages if message["role"] == "tool"}
     for message in reversed(messages):
@@ -65,5 +65,5 @@ def _decision(result: Json) -> StoredDecision:
         return StoredDecision(call_id, tool, agrees=False, is_late=True)
     if is_refused and text.startswith(REFUSED):
         return StoredDecision(call_id, tool, agrees=False, comment=text.partition(COMMENT)[2] or None)
-    # Calls that a rule refuses after a person has agreed are refused in a test as well.
+    # If a rule refused a call after an approval, the rule refuses it in the test as well.
     return StoredDecision(call_id, tool, agrees=True)

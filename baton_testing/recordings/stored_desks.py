@@ -1,4 +1,4 @@
-"""People of desks in a stored conversation, as steps of a test."""
+"""People at desks in a stored conversation, as steps of a test."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from baton_testing.recordings.stored_thread import Json
 
 ARRIVALS = ("desk_waiting", "desk_queued")
 LATE_RETURNS = ("desk_nobody", "desk_silent", "desk_over")
-"""Sentences of returns that time brings, and nobody."""
+"""Sentences of returns that happen because of time, and not by a person."""
 
 
 @dataclass
 class StoredDesks:
-    """The desks of a conversation, run by run."""
+    """The state of a conversation at desks, which ``follow`` updates run by run."""
 
     agents: AgentFiles
     person: str | None = None
-    """The name of the person who has the conversation."""
+    """The name of the person who has taken the conversation, or None."""
     is_at_desk: bool = False
 
     def step(self, messages: Sequence[Json]) -> Json | None:
         """Return the action with which a run without a message of the user began.
 
-        None if it was a decision about calls. A return that time brings is an empty step: its wait comes before.
+        None if it was a decision about calls. A return because of time is an empty step, since the wait before it
+        causes the return.
         """
         author = next((message["metadata"]["author"] for message in messages if is_by_person(message)), None)
         if author is not None:
@@ -49,7 +50,7 @@ class StoredDesks:
         return step
 
     def follow(self, messages: Sequence[Json]) -> None:
-        """Note where a run has left the conversation."""
+        """Update the state after a run."""
         for name, values, _ in self._list_sentences(messages):
             if name == "desk_taken":
                 self.person, self.is_at_desk = values["person"], True
@@ -57,11 +58,11 @@ class StoredDesks:
                 self.person, self.is_at_desk = None, name in ARRIVALS
 
     def _list_sentences(self, messages: Sequence[Json]) -> list[tuple[str, dict[str, str], str]]:
-        """Return the fixed sentences among messages, as ``_sentence`` describes one."""
+        """Return the fixed sentences among messages, in the form of ``_sentence``."""
         return [sentence for message in messages if (sentence := self._sentence(message)) is not None]
 
     def _sentence(self, message: Json) -> tuple[str, dict[str, str], str] | None:
-        """Return the name of a fixed sentence, the values in it, and the agent that says it; None for other words."""
+        """Return the name of a fixed sentence, its values, and the agent that says it; None for another message."""
         if message["role"] != "assistant" or is_by_person(message):
             return None
         for name, sentence in fixed_sentences(self.agents):
@@ -73,7 +74,7 @@ class StoredDesks:
 
 
 def fixed_sentences(agents: AgentFiles) -> Iterator[tuple[str, str]]:
-    """Yield the names and texts of the sentences that Baton says for agents: their own texts, and the default ones."""
+    """Yield the names and texts of the sentences that Baton says for agents: the agents' own, then the defaults."""
     for agent in agents.all():
         for of_locale in agent.sentences.values():
             yield from of_locale.items()

@@ -1,4 +1,4 @@
-"""A stored conversation, read over the HTTP API of a running deployment and without personal data."""
+"""A stored conversation, read by the HTTP API of a running deployment, and its form without personal data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class StoredThread:
-    """A conversation as a deployment serves it; everything oldest first."""
+    """A conversation in the form of the API. All lists are oldest first."""
 
     thread: Json
     messages: list[Json]
@@ -29,7 +29,7 @@ class StoredThread:
     tasks: list[Json]
     handoffs: list[Json]
     contexts: Mapping[str, Json]
-    """The Context Inspector's records, by run; those that are there and that the token may read."""
+    """The Context Inspector's records by run, as far as they exist and the token may read them."""
     tenant_id: str
 
     @property
@@ -38,7 +38,7 @@ class StoredThread:
         return str(self.thread.get("threadId") or self.thread.get("id"))
 
     async def redact(self) -> StoredThread:
-        """Return it with placeholders for personal data, the same one for the same value."""
+        """Return a copy with placeholders for personal data. Equal values get the same placeholder."""
         whole = {name: getattr(self, name) for name in self.__slots__}
         redactor = Redactor(InProcessPiiDetector())
         clean = await replace_texts(whole, redactor, may_hold_text)
@@ -83,7 +83,7 @@ async def _all(client: httpx.AsyncClient, path: str, **params: Any) -> list[Json
 
 
 async def _context(client: httpx.AsyncClient, path: str) -> Json | None:
-    """Return an inspector's record; None if there is none, or the token may not read it."""
+    """Return an inspector's record; None if it is missing, incomplete, or the token may not read it."""
     answer = await _answer(client, path)
     context = answer.json() if answer.is_success else None
     return context if isinstance(context, dict) and context.get("calls") and not context.get("cut") else None

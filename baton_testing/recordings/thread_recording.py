@@ -1,4 +1,4 @@
-"""Write a test and its cassette of a stored conversation."""
+"""Write a test and its cassette from a stored conversation."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ HEAD = """\
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The written files, and the result of today's agents with the answers of then."""
+    """The written files, and the result of the present agents with the stored answers."""
 
     test: Path
     cassette: Path
     result: ConversationResult
     left_out: tuple[str, ...] = ()
-    """Parts of the conversation that the test lacks, a sentence each."""
+    """A sentence for each part of the conversation that the test lacks."""
 
 
 def write_test(stored: StoredThread, agent_place: AgentPlace, path: Path) -> Written:
     """Write the test of a conversation without personal data to ``path``, and its cassette next to it.
 
-    The cassette is made by holding the conversation with the agents as they are now, who get the answers of then: it
-    knows their prompts as they are here. Raises ``CannotRun`` if a file already exists.
+    To make the cassette, the conversation is repeated with the present agents and the stored answers, so that the
+    cassette has the prompts of the present agents. Raises ``CannotRun`` if ``path`` exists.
     """
     if path.exists():
         raise CannotRun(f"{path} is there already. Name another file: `baton test NEW.yaml --from {stored.id}`.")
@@ -70,7 +70,7 @@ def _on_one_line(text: str) -> str:
 
 
 class _WithoutAliases(yaml.SafeDumper):
-    """A dumper that writes equal values out each time: a person edits them one by one."""
+    """A dumper that repeats equal values, because people edit each of them."""
 
     def ignore_aliases(self, data: object) -> bool:
         return True

@@ -1,4 +1,4 @@
-"""Make a test of a stored conversation: its steps, stubs of its tools, and the answers of its models."""
+"""Make a test from a stored conversation: its steps, stubs of its tools, and the answers of its models."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from baton_testing.recordings.stored_desks import StoredDesks, is_by_person
 from baton_testing.recordings.stored_thread import Json, StoredThread
 
 MODELS_TOOLS = (ADVANCE, END, RETURN, SILENT)
-"""Baton's tools that models call, whose calls are in the records alone."""
+"""Baton's own tools whose calls are in the records, but not in the messages."""
 LONG_PAUSE = timedelta(minutes=5)
-"""The shortest pause of the user that is part of the test."""
+"""The shortest pause of the user that becomes a step of the test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +68,12 @@ class ThreadTest:
                 continue
             acted = desks.step(messages) if first["role"] != "user" else None
             is_reminder = cause is not None and cause["kind"] == CauseKind.SCHEDULE
-            is_due = is_reminder or acted == {}  # a reminder, or a return to the agent, at its time
+            is_due = is_reminder or acted == {}  # a reminder, or a return from a desk because of time
             pause = at - before if before is not None and at is not None else timedelta()
             if is_due and at is not None and begins_at is not None:
-                pause = max(pause, at - begins_at - waited)  # short pauses are no part of the test
+                pause = max(
+                    pause, at - begins_at - waited
+                )  # includes the short pauses, which are not steps of the test
             wait: Json = {}
             if pause >= LONG_PAUSE or is_due:
                 minutes = int(pause.total_seconds() // 60) + is_due
@@ -114,7 +116,7 @@ class ThreadTest:
         ] or [{"approve": True}]
 
     def left_out(self) -> list[str]:
-        """Return what the test lacks, a sentence each."""
+        """Return a sentence for each part of the conversation that the test lacks."""
         parts = [
             f"The file {name} of {_text(message)[:60]!r} may hold personal data: name another one in its `files`."
             for message in self.stored.messages
@@ -137,7 +139,7 @@ class ThreadTest:
         return list(dict.fromkeys(parts))
 
     def _answers(self, run_id: str, messages: Sequence[Json]) -> Iterator[Json]:
-        """Yield the answers of all models of a run, of each agent in its order."""
+        """Yield the answers of all models of a run. Those of each agent are in their order."""
         recorded = self.stored.contexts.get(run_id)
         yield from (
             self._from_context(recorded, run_id, messages) if recorded is not None else self._from_messages(messages)
@@ -146,7 +148,7 @@ class ThreadTest:
             yield {"task": "handoff_summary", "say": handoff["contextSummary"] or "-"}
 
     def _from_context(self, recorded: Json, run_id: str, messages: Sequence[Json]) -> Iterator[Json]:
-        """Yield the answers of the inspector's record: each is in the prompt of the call that came after it."""
+        """Yield the answers in the inspector's record. Each answer is in the prompt of the agent's next call."""
         calls = recorded["calls"]
         for index, call in enumerate(calls):
             size = len(call["messages"])
@@ -167,7 +169,7 @@ class ThreadTest:
                 yield self._last_answer(call, run_id, messages)
 
     def _last_answer(self, call: Json, run_id: str, messages: Sequence[Json]) -> Json:
-        """Return the answer after which an agent's model was not called again in a run."""
+        """Return the last answer of an agent's model in a run. ``call`` is the agent's last call in the record."""
         if call["taskId"] is not None:
             task = next((task for task in self.stored.tasks if task["taskId"] == call["taskId"]), None)
             return _answer(call["agentId"], str((task or {}).get("result") or "-"), ())
@@ -187,7 +189,7 @@ class ThreadTest:
         return _answer(call["agentId"], text or ("" if calls else "-"), calls)
 
     def _from_messages(self, messages: Sequence[Json]) -> Iterator[Json]:
-        """Yield the answers that can be seen without the inspector."""
+        """Yield the answers that are known without the inspector's record."""
         run_id = messages[0]["metadata"]["runId"]
         for handoff in self._find_transfers(messages):
             yield _answer(handoff["sourceAgentId"], "", [_transfer_call(handoff)])
@@ -216,13 +218,13 @@ class ThreadTest:
                 yield _answer(task["agentId"], str(task.get("result") or "-"), ())
 
     def _find_time(self, message: Json) -> str:
-        """Return when the model gave an answer: before its calls were made."""
+        """Return the time of an answer: that of its first call, or of the message if it has no calls."""
         ids = {call["id"] for call in message.get("toolCalls") or ()}
         times = [str(call["calledAt"]) for call in self.stored.tool_calls if call["id"] in ids]
         return min(times, default=str(message["metadata"].get("timestamp") or ""))
 
     def _find_spoken(self, messages: Sequence[Json]) -> list[Json]:
-        """Return the messages of agents, without the sentences that Baton says for them."""
+        """Return the messages with the agents' own words, without the sentences that Baton says for them."""
         return [
             message
             for message in messages
@@ -257,7 +259,7 @@ class ThreadTest:
             yield {"workflow": state}
 
     def _find_state(self, run_id: str) -> str | None:
-        """Return the state that the workflow was in after a run; None if it has not moved."""
+        """Return the state of the workflow after a run; None if the state has not changed."""
         state: str | None = None
         for call in self.stored.tool_calls:
             if call["runId"] == run_id:
@@ -267,11 +269,11 @@ class ThreadTest:
         return state.upper() if state is not None else None
 
     def _own_calls(self, run_id: str) -> list[Json]:
-        """Return the calls of Baton's own tools, which messages do not have."""
+        """Return a run's calls of Baton's own tools that messages do not have."""
         return [call for call in self.stored.tool_calls if call["runId"] == run_id and call["toolName"] in MODELS_TOOLS]
 
     def _find_handoffs(self, messages: Sequence[Json]) -> list[Json]:
-        """Return the handoffs that began between a run's first message and its last."""
+        """Return the handoffs that began between a run's first and last messages."""
         begin, end = _moment(messages[0]), _moment(messages[-1])
         if begin is None or end is None:
             return []
@@ -282,7 +284,7 @@ class ThreadTest:
         ]
 
     def _find_transfers(self, messages: Sequence[Json], agent_id: str | None = None) -> list[Json]:
-        """Return the handoffs of a run that a model has asked for; with ``agent_id``, the model of that agent."""
+        """Return the handoffs of a run that models asked for; with ``agent_id``, only that agent's."""
         return [
             handoff
             for handoff in self._find_handoffs(messages)
@@ -293,7 +295,7 @@ class ThreadTest:
         return name not in BUILTIN_TOOLS and not name.startswith((ASK, TRANSFER))
 
     def _stubs(self) -> Json:
-        """Return stubs that answer as the tools did then."""
+        """Return stubs that give the stored answers of the tools."""
         stubs: Json = {}
         refused = self._refused()
         for call in self.stored.tool_calls:
@@ -313,7 +315,7 @@ class ThreadTest:
         return stubs
 
     def _refused(self) -> set[str]:
-        """Return the ids of calls that were never made."""
+        """Return the ids of calls that were refused, and therefore not made."""
         return {
             str(message.get("toolCallId"))
             for message in self.stored.messages
@@ -321,19 +323,19 @@ class ThreadTest:
         }
 
     def _new_stub(self, name: str) -> Json | None:
-        """Return a stub without cases; None for a tool that today's agents do not have."""
+        """Return a stub without cases; None for a tool that the present agents do not have."""
         tools = [tool for agent in self.agents.all() for tool in agent.tools]
         if any(tool.name == name for tool in tools if not isinstance(tool, McpServer)):
             return {"cases": []}
         if name in SCHEDULE_TOOLS:
             return None
         server = next((tool.name for tool in tools if isinstance(tool, McpServer)), None)
-        # Which of several servers has the tool is not on record.
+        # The records do not say which server has the tool.
         return {"server": server, "parameters": {"type": "object"}, "cases": []} if server is not None else None
 
 
 def _recorded(call: Json) -> Json:
-    """Return a recorded call as an answer has it."""
+    """Return a recorded call in the form of an answer's calls."""
     return {"name": call["toolName"], "arguments": call["input"]}
 
 
@@ -386,6 +388,6 @@ def _moment(message: Json) -> datetime | None:
 
 
 def _fits(sentence: str, text: str) -> bool:
-    """Return whether a text is the sentence, with anything in its placeholders."""
+    """Return whether a text is the sentence, with any values for its placeholders."""
     pattern = ".+".join(re.escape(part.strip()) for part in re.split(r"\{\w+\}", sentence))
     return re.fullmatch(pattern, text.strip(), re.DOTALL) is not None

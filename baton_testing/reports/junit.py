@@ -13,7 +13,7 @@ from baton_testing.reports.report import Report
 from baton_testing.reports.result import ConversationResult
 
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML 1.0 cannot have."""
+"""Characters that are not allowed in XML 1.0."""
 
 
 def write_junit(report: Report, path: Path) -> None:
@@ -23,7 +23,7 @@ def write_junit(report: Report, path: Path) -> None:
 
 
 def write_suites(name: str, cases: Iterable[tuple[str, TestCase]], path: Path) -> None:
-    """Write cases in suites by the names of their files."""
+    """Write a suite for each file, from pairs of a file's name and a case."""
     suites: dict[str, TestSuite] = {}
     for file, case in cases:
         suites.setdefault(file, TestSuite(clean_for_xml(file))).add_testcase(case)
@@ -52,5 +52,5 @@ def _case(result: ConversationResult) -> TestCase:
 
 
 def clean_for_xml(text: str) -> str:
-    """Return text without characters that XML cannot have."""
+    """Return a text with U+FFFD for each character that is not allowed in XML."""
     return _NO_XML.sub("\ufffd", text)

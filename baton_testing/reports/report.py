@@ -1,4 +1,4 @@
-"""The report of a run of tests as a whole."""
+"""The report of a whole run of tests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Report:
 
     results: Sequence[ConversationResult]
     not_run: int = 0
-    """Tests that were not run any more."""
+    """The number of tests that were not run, because the run ended early."""
     seconds: float = 0.0
 
     @property
@@ -26,20 +26,16 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """True if all tests were run and passed."""
+        """Whether all tests were run and passed."""
         return not self.failed and not self.not_run
 
     @property
     def pass_hat(self) -> Mapping[int, float]:
-        """The estimates of pass^k, by k, over the tests that were held more than once: see ``pass_hat_k``."""
+        """The estimates of pass^k by k, over the tests with more than one run. See ``pass_hat_k``."""
         repeated = [result for result in self.results if len(result.runs) > 1]
-        most = min((len(conversation_result.runs) for conversation_result in repeated), default=0)
+        most = min((len(result.runs) for result in repeated), default=0)
         return {
-            k: sum(
-                pass_hat_k(len(conversation_result.runs), conversation_result.passes, k)
-                for conversation_result in repeated
-            )
-            / len(repeated)
+            k: sum(pass_hat_k(len(result.runs), result.passes, k) for result in repeated) / len(repeated)
             for k in range(1, most + 1)
         }
 

@@ -22,25 +22,25 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """One conversation that was held."""
+    """The result of one run of a conversation."""
 
     failures: tuple[Failure, ...] = ()
     transcript: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     """Texts that may explain a failure, such as tools that agents went without."""
     warnings: tuple[str, ...] = ()
-    """Those of the notes that people read of a passed test too: the test itself may be wrong."""
+    """Notes that are shown for a passed test too, because the test itself may be wrong."""
     tokens: int = 0
     milliseconds: float = 0.0
-    """The time that Baton itself has computed."""
+    """The CPU time of Baton itself."""
     seconds: float = 0.0
-    """The time that it took on the wall."""
+    """The real time of the run."""
     recordings: tuple[Recording, ...] = ()
     """The model's answers for the cassette."""
 
     @property
     def passed(self) -> bool:
-        """True if all expectations held."""
+        """Whether all expectations were met."""
         return not self.failures
 
 
@@ -55,7 +55,7 @@ class ConversationResult:
     needed: int = 1
     """The number of runs that must pass."""
     names: ModelNames = field(default_factory=ModelNames)
-    """The models that were asked."""
+    """The names of the models."""
 
     @property
     def passes(self) -> int:
@@ -64,10 +64,10 @@ class ConversationResult:
 
     @property
     def passed(self) -> bool:
-        """True if enough of them have passed."""
+        """Whether enough runs have passed."""
         return self.passes >= self.needed
 
     @property
     def failing(self) -> RunResult | None:
-        """The first run that failed."""
+        """The first failed run, or None."""
         return next((run for run in self.runs if not run.passed), None)

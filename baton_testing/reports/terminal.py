@@ -11,14 +11,14 @@ from baton_testing.reports.report import Report
 from baton_testing.reports.result import ConversationResult, RunResult
 
 LINES_AROUND = 14
-"""Lines of the transcript that are shown of a failing conversation, the last ones."""
+"""The number of last lines of a failed conversation's transcript that are shown."""
 
 
 class Terminal:
-    """A terminal for results as they come, and for the summary."""
+    """A terminal for results as they arrive, and for the summary."""
 
     def __init__(self, console: Console | None = None) -> None:
-        # Nothing that a model says is taken for markup, or for something to colour.
+        # Texts of models must not be interpreted as markup, or highlighted.
         self._console = console or Console(markup=False, highlight=False, emoji=False, soft_wrap=True)
 
     def result(self, result: ConversationResult) -> None:
@@ -36,7 +36,7 @@ class Terminal:
             self._print_notes(dict.fromkeys(warning for run in result.runs for warning in run.warnings))
 
     def summary(self, report: Report) -> None:
-        """Print the counts."""
+        """Print the counts of passed, failed and skipped tests, and the estimates of pass^k."""
         passed = len(report.results) - len(report.failed)
         parts = [f"{passed} passed"]
         if report.failed:
@@ -81,5 +81,5 @@ def _diff_style(line: str) -> str:
 
 
 def make_printable(text: str) -> str:
-    """Return text without characters that a terminal would obey."""
+    """Return a text with spaces for control characters, which a terminal would execute."""
     return "".join(character if character.isprintable() else " " for character in text)
