@@ -1,4 +1,4 @@
-"""The part of the data that an operator restores, and how."""
+"""An operator's choice of the data to restore, and of the way."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from baton_deployment.errors import DeploymentError
 from baton_deployment.restoring.due_items import PastDue
 
 DEFAULT_RATE = 500
-"""Write units a second: half of what one partition of the table takes."""
+"""Write units a second: half of the limit of one partition of the table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +19,9 @@ class Choice:
     thread_id: str | None = None
     """One conversation of the tenant, with its forks."""
     replaces: bool = False
-    """Whether what has changed since is replaced by what there was."""
+    """Whether items that have changed since are replaced by the restored ones."""
     includes_removed: bool = False
-    """Whether to put back what users or Baton may have removed in ordinary use. Lost conversations get it always."""
+    """Whether to put back items that may have been removed in ordinary use. Lost conversations always get them."""
     past_due: PastDue = PastDue.RUN
     rate: float = DEFAULT_RATE
     """Write units a second."""
@@ -38,7 +38,7 @@ class Choice:
 
     @property
     def description(self) -> str:
-        """The part as a phrase."""
+        """The restored part of the data as a phrase."""
         if self.thread_id is not None:
             return f"the conversation {self.thread_id} of {self.tenant_id}"
         return f"the tenant {self.tenant_id}" if self.tenant_id is not None else "everything"

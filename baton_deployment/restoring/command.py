@@ -1,4 +1,4 @@
-"""``baton restore``: a plan, a question, the restore, and what follows it."""
+"""``baton restore``: a plan, a question, the restore, repeated requests to forget, and checks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 Write = Callable[[str], None]
 REQUEST_SECONDS = 120.0
-"""The time for one request to the table with its retries, while it throttles."""
+"""The time limit of one request to the table, including retries while the table throttles."""
 REPORT_SECONDS = 5.0
 """The time between two lines of progress."""
 INDEX_SECONDS = 10.0
@@ -49,19 +49,19 @@ NOT_RESTORED = (
 
 @dataclass(frozen=True, slots=True)
 class RestoreRequest:
-    """The command as an operator has given it."""
+    """The options of the command."""
 
     choice: Choice
     at: datetime | None = None
-    """The time to restore; None: that of ``table``."""
+    """The time to restore; None for the time of ``table``."""
     table: str | None = None
-    """A restored table that exists; None: it is made."""
+    """An existing restored table; None to create one."""
     bucket: str | None = None
-    """Another bucket with the files of that time than the stage's."""
+    """Another bucket than the stage's, with the files of that time."""
     files: bool = True
     only_plans: bool = False
     from_start: bool = False
-    """Whether the progress of an interrupted restore is dropped."""
+    """Whether to ignore the progress of an interrupted restore."""
 
 
 def restore(
@@ -73,9 +73,9 @@ def restore(
     confirm: Callable[[str], bool],
     write: Write,
 ) -> None:
-    """Restore what is chosen into a deployed stage. ``folder`` is for the file of its progress.
+    """Restore the chosen data into a deployed stage. ``folder`` gets the file with the progress.
 
-    Raises ``DeploymentError``, and also for a check that finds something missing afterwards.
+    Raises ``DeploymentError``, for instance if items are missing afterwards.
     """
     request.choice.check()
     if request.table is None and request.at is None:
@@ -108,7 +108,7 @@ class _Command:
         self.clock = SystemClock()
 
     def run(self) -> None:
-        """Plan, ask, restore and check."""
+        """Plan, ask for confirmation, restore and check. Raises ``DeploymentError``."""
         source = self._source()
         progress_file = ProgressFile(self.progress_path, self.live_name, source, self.request.choice)
         if self.request.from_start:
@@ -163,14 +163,14 @@ class _Command:
         return restoration.tenants
 
     async def _repeat_requests(self, stores: Stores, tenants: set[str]) -> None:
-        """Carry out again what users have asked to be forgotten since."""
+        """Repeat the requests to forget that were made since the restored time."""
         forgettings = StepFunctionsForgettings(self.account.client("stepfunctions"), self.outputs["ForgetUserArn"])
         requests = RepeatedRequests(stores.live, stores.forgotten, forgettings, self.clock)
         number = await requests.repeat(tenants, self.request.choice)
         self.write(f"\n{number} requests to forget since then are repeated, each with its own cut-off.")
 
     def _rebuild_indices(self, tenants: set[str]) -> None:
-        """Rebuild the search indices of these tenants."""
+        """Rebuild the search indices of the tenants, or of all if no tenant was chosen."""
         if "SearchFunctionName" not in self.outputs:
             self.write("Search is off: there are no indices to rebuild.")
             return
@@ -183,7 +183,7 @@ class _Command:
         )
 
     async def _verify(self, stores: Stores) -> bool:
-        """Compare again, and check messages and files of every conversation. Return whether nothing is missing."""
+        """Compare again, and check the messages and files of every conversation. Return whether nothing is missing."""
         restoration = Restoration(
             stores,
             replace(self.request.choice, replaces=False),
@@ -202,7 +202,7 @@ class _Command:
         return not (counts.items.total() + counts.files + counts.lost_messages + counts.lost_bodies)
 
     async def _verify_indices(self, tenants: set[str]) -> bool:
-        """Compare the search indices with what is stored, until the pipeline has indexed the documents.
+        """Compare the search indices with the stored data until the pipeline has indexed the documents.
 
         Return whether they agree.
         """
@@ -225,7 +225,7 @@ class _Command:
     # Parts
 
     def _search(self, tenants: set[str]) -> tuple[LambdaClient, list[str]]:
-        """Return the client for the search function, and the tenants to name; none for all."""
+        """Return the client for the search function, and the names of the tenants; empty for all."""
         client = self.account.client("lambda", wait_seconds=FUNCTION_SECONDS)
         return client, sorted(tenants) if self.request.choice.tenant_id is not None else []
 

@@ -1,4 +1,4 @@
-"""The items of a partition in the restored table and in the live one, side by side."""
+"""The items of a partition in the restored and in the live table, in pairs."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from baton_deployment.restoring.item_kinds import ItemKind, kind_of
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The two items with one key."""
+    """The two items with the same key."""
 
     then: Item | None
-    """The restored table's item."""
+    """The restored table's item, or None."""
     now: Item | None
-    """The live table's item."""
+    """The live table's item, or None."""
 
     @property
     def item(self) -> Item:
-        """One of the items: both have the same key."""
+        """One of the items, for its key."""
         item = self.then or self.now
         assert item is not None  # noqa: S101 - one of them has been read
         return item
 
     @property
     def kind(self) -> ItemKind | None:
-        """The kind of the items; None for one that this release does not know."""
+        """The kind of the items; None if this release does not know it."""
         return kind_of(self.item)
 
     @property
@@ -45,9 +45,9 @@ class Pair:
 
 
 async def pairs_of(source: Table, live: Table, partition: str, *, prefix: str | None = None) -> AsyncGenerator[Pair]:
-    """Yield the items of a partition in both tables, in the order of their keys.
+    """Yield the pairs of items of a partition, in the order of their keys.
 
-    The restored table is read without consistency, at half the price: nobody writes to it.
+    The restored table is read without consistency, at half the price, because it does not change.
     """
     async with (
         aclosing(source.query(partition, prefix=prefix, consistent=False)) as then_pages,
@@ -68,9 +68,9 @@ async def pairs_of(source: Table, live: Table, partition: str, *, prefix: str | 
 
 
 def as_read(seen: Item, new: Item | None = None) -> dict[str, Any]:
-    """Return ``condition``, ``values`` and ``names`` of a write that holds only while an item is as it was read.
+    """Return ``condition``, ``values`` and ``names`` of a write that succeeds only if ``seen`` is unchanged.
 
-    ``new`` replaces it: none of its other attributes may have been added meanwhile.
+    If ``new`` replaces the item, the additional attributes of ``new`` must not have been added meanwhile.
     """
     names: dict[str, str] = {}
     values: Item = {}

@@ -1,4 +1,4 @@
-"""The restore of one conversation: its partition, the items of it elsewhere in the table, and its files."""
+"""The restore of one conversation: its partition, its items in other partitions, and its files."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from baton_deployment.restoring.live_writes import LiveWrites, has_expired
 from baton_deployment.restoring.object_versions import ObjectVersions
 
 AT_ONCE = 16
-"""Writes of one conversation under way at the same time."""
+"""The most concurrent writes of one conversation."""
 BATCH = 512
-"""Items of a conversation in memory."""
+"""The most items of a conversation that are in memory."""
 RESTORING = "restoring"
-"""The attribute of the tombstone that stands for a conversation while it is being restored."""
+"""The attribute of the tombstone that replaces a conversation while it is restored."""
 FENCE_GAP = 10_000
-"""The distance from the restored fence to the one of a restored conversation.
+"""The distance between the stored fence and the fence of the restored conversation.
 
-Workers of leases that nothing stored knows any more have lower ones.
+Workers with leases that are no longer stored have lower fences.
 """
 SEQ_GAP = 1_000_000
-"""The distance to its next event's number.
+"""The distance between the stored and the restored number of the next event.
 
-Clients may have seen events after the restored ones. Those that resume are behind this gap, and get a snapshot.
+Clients may have seen events after the restored ones. When they resume, they are behind this gap and get a snapshot.
 """
 _LEASE = frozenset(
     {
@@ -48,17 +48,17 @@ _LEASE = frozenset(
         "watchers", "live_changes", "idle_failures",
     }
 )  # fmt: skip
-"""Attributes of a conversation's item that are about workers and connections of the moment."""
+"""Attributes of a conversation's item about its present workers and connections."""
 _CHANGING = _LEASE | {
     "fence", "next_seq", "last_seq", "idle_shard", "idle_check_at", "listed_at", "unread", "owner_claimed",
 }  # fmt: skip
-"""The attributes that differ without a difference that a user notices."""
+"""Attributes whose differences no user notices."""
 _BEFORE_MESSAGES = ("CALL#", "TASK#", "REMOTE#", "STEP#")
-"""Kinds whose keys have the number of a message."""
+"""The beginnings of sort keys that contain the number of a message."""
 
 
 class Outcome(StrEnum):
-    """The result for a conversation."""
+    """The outcome of the restore of a conversation."""
 
     UNCHANGED = "unchanged"
     RESTORED = "restored"
@@ -83,31 +83,31 @@ class RestoredConversation:
 
 @dataclass(slots=True)
 class _Differences:
-    """The comparison of a conversation."""
+    """The differences of a conversation between the two tables."""
 
     lost: Counter[str] = field(default_factory=Counter)
     removable: Counter[str] = field(default_factory=Counter)
-    """Missing items that somebody may have removed."""
+    """Missing items that may have been removed in ordinary use, by kind."""
     differing: int = 0
     is_newer: bool = False
     """Whether the live conversation has messages beyond the restored ones."""
 
 
 class _Mode(NamedTuple):
-    """The items that a pass copies."""
+    """The rules by which items are copied."""
 
     is_whole: bool
-    """Whether removable items are put back too: the conversation itself is missing, or is replaced."""
+    """Whether removable items are put back too, because the conversation itself is missing or replaced."""
     replaces: bool
-    """Whether differing items are replaced, and those removed that the restored conversation does not have."""
+    """Whether differing items are replaced, and items that the restored conversation lacks are removed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationRestore:
-    """The restore of conversations from one table and bucket into others.
+    """The restore of conversations from one table and bucket to others.
 
-    A conversation that is missing, or that is replaced, is hidden behind a tombstone with a higher fence until all of
-    it is there, so that nobody reads or continues half of it; a repetition finishes one that was interrupted.
+    A conversation that is missing or replaced is hidden by a tombstone with a higher fence until it is complete, so
+    that nobody reads or continues a part of it. A repetition finishes an interrupted restore.
     """
 
     source: Table
@@ -117,13 +117,13 @@ class ConversationRestore:
     objects: ObjectVersions | None
     clock: Clock
     replaces: bool = False
-    """Whether conversations that have gone on since, and items that differ, are replaced: an operator's choice."""
+    """Whether conversations that have continued since, and items that differ, are replaced."""
     includes_removed: bool = False
-    """Whether conversations that exist get back what users or Baton may have removed from them."""
+    """Whether existing conversations get back items that users or Baton may have removed."""
     past_due: PastDue = PastDue.RUN
 
     async def restore(self, tenant_id: str, thread_id: str) -> RestoredConversation:
-        """Restore a conversation, or find out what that would do. Raises ``StoreUnavailable``."""
+        """Restore a conversation, or for a plan find out the result. Raises ``StoreUnavailable``."""
         anybody = Scope(tenant_id, ANYBODY)
         then = await self.source.get(keys.thread(anybody, thread_id), consistent=False)
         if then is None or ("committed_fence" not in then and then.get("thread_status") != TOMBSTONE):
@@ -175,7 +175,7 @@ class ConversationRestore:
     async def _restore_whole(
         self, scope: Scope, thread_id: str, then: Item, now: Item | None, mode: _Mode
     ) -> RestoredConversation:
-        """Hide the conversation, copy all of it, and show it."""
+        """Hide the conversation, copy all its items, and show it."""
         outcome = Outcome.REPLACED if mode.replaces and now is not None else Outcome.RESTORED
         claim = now if now is not None and RESTORING in now else self._claim(scope, then, now, outcome)
         if now is not None and now.get("lease_until", 0) >= to_millis(self.clock.now()):
@@ -189,19 +189,19 @@ class ConversationRestore:
         await self._copy_owner(scope, thread_id, then, claim, counts.items)
         thread = {name: value for name, value in then.items() if name not in _LEASE}
         thread |= {"fence": claim["fence"], "next_seq": claim["next_seq"], "last_seq": claim["next_seq"] - 1}
-        # Forgetting may have begun meanwhile: then its mark is there, or the tombstone is gone.
-        is_there = await self.writes.put_if(
+        # If forgetting has begun meanwhile, the item has its mark, or the tombstone is deleted.
+        is_shown = await self.writes.put_if(
             thread,
             "fence = :fence AND restoring = :outcome AND attribute_not_exists(swept)",
             {":fence": claim["fence"], ":outcome": claim[RESTORING]},
         )
         counts.items["conversations"] += 1
-        if not is_there:
+        if not is_shown:
             return RestoredConversation(Outcome.FORGOTTEN)
         return RestoredConversation(outcome, counts)
 
     def _claim(self, scope: Scope, then: Item, now: Item | None, outcome: Outcome) -> Item:
-        """Return the tombstone that hides the conversation. The user's list has it, so that forgetting finds it."""
+        """Return the tombstone that hides the conversation. It is in the user's list, so that forgetting finds it."""
         tombstone = make_tombstone(scope, now or then, self.clock)
         live = now or {}
         return {
@@ -215,7 +215,7 @@ class ConversationRestore:
     # Comparison
 
     async def _find_newer(self, then: Item) -> _Differences:
-        """Find out whether a lost conversation has left messages beyond the restored ones."""
+        """Return whether the live table has messages of a lost conversation beyond the restored ones."""
         first, last = keys.message.sort(then["next_ordinal"]), keys.message.sort(LAST_NUMBER)
         newer = await self.live.read_all(then["PK"], first=first, last=last, limit=1, enough=1)
         return _Differences(is_newer=bool(newer))
@@ -241,7 +241,7 @@ class ConversationRestore:
     # Copies
 
     async def _copy(self, scope: Scope, thread_id: str, then: Item, mode: _Mode) -> ItemCounts:
-        """Copy the items of the partition, but for the conversation's own."""
+        """Copy the items of the partition except the conversation's own item."""
         counts = ItemCounts()
 
         async def apply(pair: Pair) -> None:
@@ -281,17 +281,17 @@ class ConversationRestore:
         return counts
 
     async def _copy_pointers(self, scope: Scope, thread_id: str, then: Item) -> Counter[str]:
-        """Copy the items of the conversation that are in other partitions."""
+        """Copy the conversation's items in other partitions, and return their numbers by kind."""
         episodes = await self.source.read_all(then["PK"], prefix=keys.episode.prefix, consistent=False)
         numbers = [keys.episode.number(item) for item in episodes]
-        wanted_keys = [
+        pointer_keys = [
             keys.episode_place(scope, episode_id(thread_id, number), thread_id, number) for number in numbers
         ]
-        wanted_keys.append(keys.user_upload(scope, thread_id))
+        pointer_keys.append(keys.user_upload(scope, thread_id))
         desk_key = find_desk_place(scope, then)
         if desk_key is not None:
-            wanted_keys.append(desk_key)
-        items = await self.source.get_many(wanted_keys)
+            pointer_keys.append(desk_key)
+        items = await self.source.get_many(pointer_keys)
         async for page in self.source.query(keys.user_listing(scope), prefix=keys.FLOW, consistent=False):
             items += [item for item in page if item["thread_id"] == thread_id]
         copied: Counter[str] = Counter()
@@ -303,7 +303,7 @@ class ConversationRestore:
         return copied
 
     async def _copy_owner(self, scope: Scope, thread_id: str, then: Item, claim: Item, items: Counter[str]) -> None:
-        """Copy the item that names the id's tenant, and remove the conversation from a desk where it was not then."""
+        """Copy the item with the tenant of the conversation's id. Remove the conversation from a later desk."""
         owner = await self.source.get(keys.owner(thread_id), consistent=False)
         if owner is None:
             owner = {**keys.owner(thread_id), "tenant_id": scope.tenant_id}
@@ -322,15 +322,15 @@ class ConversationRestore:
 
 
 def _differs(then: Item, now: Item) -> bool:
-    """Return whether the items of a conversation differ in more than what changes all the time."""
+    """Return whether two items of a conversation differ in more than ``_CHANGING``."""
     names = (then.keys() | now.keys()) - _CHANGING
     return any(then.get(name) != now.get(name) for name in names)
 
 
 def _is_committed(item: Item, kind: ItemKind, thread: Item) -> bool:
-    """Return whether an item belongs to what the conversation's item had committed.
+    """Return whether an item belongs to the committed part of the conversation.
 
-    A run that was in progress has written the others. Nobody finishes it: its message can be sent again.
+    The other items are of a run that was in progress. No worker finishes it; its message can be sent again.
     """
     end = thread["next_ordinal"]
     if kind.name == "messages":

@@ -1,4 +1,4 @@
-"""The check of the live conversations: whether all messages are there, and the files that their items name."""
+"""The check of live conversations: whether they have all messages, and all files to which their items refer."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from baton_deployment.restoring.forgotten import ANYBODY
 from baton_deployment.restoring.object_versions import ObjectVersions
 
 DIGEST = "_sha256"
-"""The end of the attributes that name a body in the bucket."""
+"""The end of the names of attributes that refer to a body in the bucket."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationState:
-    """The findings of a check."""
+    """The result of the check of a conversation."""
 
     is_there: bool = False
+    """Whether the conversation exists."""
     messages: int = 0
     lost_messages: int = 0
     lost_bodies: int = 0
@@ -32,7 +33,7 @@ class ConversationState:
 
 @dataclass(frozen=True, slots=True)
 class ConversationCheck:
-    """A comparison of a conversation's pointer with its messages, and of its items with its files."""
+    """A comparison of a conversation's number of messages with its messages, and of its items with its files."""
 
     live: Table
     objects: ObjectVersions | None

@@ -1,4 +1,4 @@
-"""The counts of a restore: of its plan, of its progress and of its end."""
+"""The counts of a restore, for its plan, its progress and its result."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from baton_deployment.restoring.item_counts import ItemCounts
 from baton_deployment.restoring.records import RestoredRecords
 
 LISTED = 20
-"""Conversations whose ids are listed for an outcome."""
+"""The most conversations whose ids are listed for an outcome."""
 ATTENTION = (Outcome.GONE_ON, Outcome.DIFFERS, Outcome.TAKEN, Outcome.BUSY)
-"""Outcomes whose conversations an operator may want to look at."""
+"""Outcomes whose conversations an operator may want to inspect."""
 LINES: Mapping[Outcome, str] = {
     Outcome.RESTORED: "are missing: they come back whole",
     Outcome.COMPLETED: "lack items or files: these come back",
@@ -34,7 +34,7 @@ DONE: Mapping[Outcome, str] = {
     Outcome.COMPLETED: "lacked items or files, which are back",
     Outcome.REPLACED: "had changed since and are replaced",
 }
-"""Lines after a restore, where they differ from those of its plan."""
+"""Lines after a restore, as far as they differ from the plan's."""
 
 
 @dataclass(slots=True)
@@ -45,7 +45,7 @@ class Counts(ItemCounts):
     files: int = 0
     forgotten_records: int = 0
     removed_partitions: int = 0
-    """Conversations, and partitions with records, of removed tenants."""
+    """The number of conversations, and of partitions with records, of removed tenants."""
     unknown: int = 0
     listed: dict[str, list[str]] = field(default_factory=dict)
     """The first conversations of outcomes that need attention, as tenant and id."""
@@ -55,7 +55,7 @@ class Counts(ItemCounts):
     lost_bodies: int = 0
 
     def add_conversation(self, tenant_id: str, thread_id: str, result: RestoredConversation) -> None:
-        """Count a conversation."""
+        """Count the result for a conversation."""
         if result.outcome is Outcome.NOT_BEGUN:
             return
         self.conversations[result.outcome.value] += 1
@@ -79,7 +79,7 @@ class Counts(ItemCounts):
             listed.append(f"{tenant_id} {thread_id}")
 
     def add_records(self, result: RestoredRecords) -> None:
-        """Count the records of a partition."""
+        """Count the result for a partition of records."""
         self.add(result)
         self.forgotten_records += result.forgotten
         self.unknown += result.unknown
@@ -133,7 +133,7 @@ class Counts(ItemCounts):
 
     @classmethod
     def of_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Read what ``as_json`` has returned."""
+        """Return the counts from the values of ``as_json``."""
         return cls(
             Counter(stored["items"]),
             Counter(stored["removable"]),

@@ -1,4 +1,4 @@
-"""Restored items that were due before now: schedules, messages that were put off, and background work."""
+"""Restored items that were due before now: schedules, postponed messages, and background work."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from baton.domain.times import to_millis
 
 
 class PastDue(StrEnum):
-    """The treatment of what was due between the restored time and now."""
+    """The treatment of items that were due between the restored time and now."""
 
     RUN = "run"
-    """It begins once, late, and says so. A run whose message the conversation has already is not repeated."""
+    """Each begins once, marked as late. A run whose message is already in the conversation is not repeated."""
     SKIP = "skip"
-    """Schedules go on with their next time, and what was due once is left out."""
+    """Schedules continue with their next time, and items that were due once are left out."""
 
 
 def prepare_due(item: Item, past_due: PastDue, now: datetime) -> Item | None:
-    """Return the item to write in the place of a restored one; None if it is left out."""
+    """Return the item to write instead of a restored one; None if it is left out."""
     is_past = item.get("idle_check_at", to_millis(now)) < to_millis(now)
     if past_due is PastDue.RUN or not is_past:
         return item

@@ -1,4 +1,4 @@
-"""The users and conversations that requests since a time have forgotten, and that no restore brings back."""
+"""Users and conversations that were forgotten since a time, which no restore brings back."""
 
 from __future__ import annotations
 
@@ -17,38 +17,38 @@ from baton.domain.times import from_millis, to_millis
 from baton.ports.clock import Clock
 
 ANYBODY = "-"
-"""A user for keys that name the tenant only."""
+"""A placeholder for the user in scopes of keys that contain the tenant only."""
 MARGIN = timedelta(hours=1)
-"""The time before the restored one at which requests count too: their second sweep may have come after it."""
+"""The time before the restored time in which ended requests count too, since their last sweep may have been later."""
 
 
 @dataclass(frozen=True, slots=True)
 class PastRequest:
-    """A request to forget that the restored data knows nothing of, or not the end of."""
+    """A request to forget that was made, or ended, after the restored time."""
 
     id: str
     subject: ForgetSubject
     user_id: str
     requested_by: str
     cutoff_at: datetime
-    """Everything that began before is forgotten."""
+    """Conversations that began before this time are forgotten."""
     thread_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TenantRequests:
-    """The requests of one tenant, and the conversations that its retention removes today."""
+    """The requests of one tenant, and the age from which its retention removes conversations."""
 
     requests: tuple[PastRequest, ...]
     users: dict[str, datetime]
     threads: dict[str, datetime]
     active_since: datetime | None
-    """The time of the last activity before which conversations are too old; None if they are kept for ever."""
+    """Conversations without activity since this time are removed; None if all are kept."""
 
 
 @dataclass(slots=True)
 class ForgottenSince:
-    """The subjects of requests since the time of the restored table, tenant by tenant."""
+    """The requests to forget since the time of the restored table, read tenant by tenant."""
 
     source: Table
     live: Table
@@ -59,18 +59,18 @@ class ForgottenSince:
     _reading: dict[str, asyncio.Lock] = field(default_factory=dict, init=False)
 
     async def of_tenant(self, tenant_id: str) -> TenantRequests:
-        """Return the requests of a tenant. They are read once."""
+        """Return the requests of a tenant, which are read once."""
         async with self._reading.setdefault(tenant_id, asyncio.Lock()):
             if tenant_id not in self._tenants:
                 self._tenants[tenant_id] = await self._read(Scope(tenant_id, ANYBODY))
             return self._tenants[tenant_id]
 
     def forget_cache(self) -> None:
-        """Read the requests again when they are asked for: users may have made some during a restore."""
+        """Clear the cached requests, because users may have made new ones during a restore."""
         self._tenants.clear()
 
     async def has_thread(self, scope: Scope, thread: Item) -> bool:
-        """Return whether a conversation of the restored table is forgotten, or led by one that is."""
+        """Return whether a conversation of the restored table, or one of its parents, is forgotten or too old."""
         requests = await self.of_tenant(scope.tenant_id)
         seen: Item | None = thread
         while seen is not None:
@@ -86,11 +86,11 @@ class ForgottenSince:
         return False
 
     async def has_user(self, scope: Scope) -> bool:
-        """Return whether the user is forgotten."""
+        """Return whether the user was forgotten."""
         return scope.user_id in (await self.of_tenant(scope.tenant_id)).users
 
     async def user_partitions(self, tenant_id: str) -> set[str]:
-        """Return the partitions of the users that are forgotten."""
+        """Return the partitions of the tenant's forgotten users."""
         users = (await self.of_tenant(tenant_id)).users
         return {keys.user_listing(Scope(tenant_id, user_id)) for user_id in users}
 

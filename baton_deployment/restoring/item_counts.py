@@ -1,4 +1,4 @@
-"""The numbers of items that a restore puts back, replaces, removes and leaves alone."""
+"""The numbers of items that a restore puts back, replaces, removes and keeps."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class ItemCounts:
-    """Numbers of items of a conversation, of a partition or of a whole restore."""
+    """The numbers of items of a conversation, of a partition or of a whole restore."""
 
     items: Counter[str] = field(default_factory=Counter)
-    """The items that were put back, by kind."""
+    """The numbers of items that were put back, by kind."""
     removable: Counter[str] = field(default_factory=Counter)
-    """Missing items that were left out, because somebody may have removed them, by kind."""
+    """The numbers of missing items that were left out because they may have been removed on purpose, by kind."""
     replaced: int = 0
     removed: int = 0
     differing: int = 0
-    """Items that differ, and were left alone."""
+    """The number of differing items that were kept."""
 
     def add(self, more: ItemCounts) -> None:
         """Add the numbers of another part."""

@@ -1,4 +1,4 @@
-"""The kinds of items in the table, and how a restore treats those that the live table lacks."""
+"""The kinds of items in the table, and their treatment in a restore if the live table lacks them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ class Handling(StrEnum):
     """The treatment of items of a kind in a restore."""
 
     HISTORY = "history"
-    """In ordinary use nobody removes them from what exists, so a missing one was lost: it is put back."""
+    """Items that are never removed in ordinary use. A missing one was lost, so it is put back."""
     REMOVABLE = "removable"
-    """Users or Baton remove them in ordinary use, so a missing one may be right.
+    """Items that users or Baton remove in ordinary use, so that they may be missing on purpose.
 
     They are put back with a conversation that is restored as a whole, and otherwise by an explicit choice.
     """
     MOMENT = "moment"
-    """Leases of the moment, connections, queues, locks, counts and logs: never copied."""
+    """Present leases, connections, queues, locks, counts and logs, which are never copied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,16 +27,16 @@ class ItemKind:
     """A kind of items."""
 
     name: str
-    """Its plural, by which items are counted."""
+    """The plural, under which items are counted."""
     handling: Handling
     of_thread: bool = False
-    """Whether its items are copied with their conversation, wherever they are."""
+    """Whether its items are copied with their conversation, whatever their partition."""
 
 
 THREAD_PARTITION = ""
-"""The name of the partitions of conversations in ``KINDS``."""
+"""The name of conversations' partitions in ``KINDS``."""
 ANY = ""
-"""The sort key of a kind that has a partition to itself."""
+"""The sort key of a kind that has its own partition."""
 PROJECT = "~project"
 """The tenant of the project's libraries."""
 
@@ -124,14 +124,14 @@ KINDS: Mapping[tuple[str, str], ItemKind] = {
 
 
 def kind_of(key: Mapping[str, Any]) -> ItemKind | None:
-    """Return the kind of the item with this key; None for one that this release does not know."""
+    """Return the kind of the item with this key; None if this release does not know it."""
     name = partition_name(key["PK"])
     head, separator, _ = key["SK"].partition("#")
     return KINDS.get((name, head + separator)) or KINDS.get((name, ANY))
 
 
 def partition_name(partition: str) -> str:
-    """Return the name of a partition in ``KINDS``: of a conversation's, an empty one."""
+    """Return the name of a partition in ``KINDS``, which is empty for conversations."""
     first, _, rest = partition.partition("#")
     if first.startswith("~") and first != PROJECT:
         return first
@@ -139,6 +139,6 @@ def partition_name(partition: str) -> str:
 
 
 def tenant_of(partition: str) -> str | None:
-    """Return the tenant of a partition; None for one of no tenant."""
+    """Return the tenant of a partition; None if it belongs to no tenant."""
     first = partition.partition("#")[0]
     return None if first.startswith("~") and first != PROJECT else first

@@ -1,4 +1,4 @@
-"""Writes of a restore to the live table: paced, each under a condition, and none while it only plans."""
+"""Writes of a restore to the live table, each paced and conditional. A plan makes none."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ UNIT = 1024
 
 @dataclass(slots=True)
 class Pace:
-    """A bound on the write units a second, so that a restore leaves room for users."""
+    """A limit on the write units a second, so that a restore leaves capacity for users."""
 
     units_a_second: float
     _free_at: float = field(default=0.0, init=False)
 
     async def wait(self, units: int) -> None:
-        """Return when as many units may be written."""
+        """Wait until so many units may be written."""
         now = asyncio.get_running_loop().time()
         begins_at = max(now, self._free_at)
         self._free_at = begins_at + units / self.units_a_second
@@ -32,7 +32,7 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class LiveWrites:
-    """The writes to the live table. No write replaces or removes what it has not seen before."""
+    """The writes to the live table. A write replaces or removes only an item that is unchanged since it was read."""
 
     table: Table
     pace: Pace
@@ -40,11 +40,11 @@ class LiveWrites:
     """False for a plan, which writes nothing and answers as if every condition held."""
 
     async def put_back(self, item: Item) -> bool:
-        """Write an item that the live table lacks. Return False if somebody has written it meanwhile."""
+        """Write an item that the live table lacks. Return False if it was written by another meanwhile."""
         return await self._put(item, condition=IS_NEW)
 
     async def replace(self, item: Item, seen: Item) -> bool:
-        """Write an item in the place of ``seen``. Return False if somebody has changed that meanwhile."""
+        """Replace the item ``seen``. Return False if it has changed meanwhile."""
         return await self._put(item, **as_read(seen, item))
 
     async def put_if(self, item: Item, condition: str, values: Item) -> bool:
@@ -52,7 +52,7 @@ class LiveWrites:
         return await self._put(item, condition=condition, values=values)
 
     async def remove(self, seen: Item) -> bool:
-        """Remove an item as it was read. Return False if somebody has changed it meanwhile."""
+        """Remove the item ``seen``. Return False if it has changed meanwhile."""
         if not self.are_made:
             return True
         await self.pace.wait(_units(seen))
@@ -75,7 +75,7 @@ def has_expired(item: Item, now: datetime) -> bool:
 
 
 def _units(item: Item) -> int:
-    """Return about as many write units as an item takes, without those of its indexes."""
+    """Return the approximate write units of an item, without those of its indexes."""
     return 1 + sum(len(name) + _size(value) for name, value in item.items()) // UNIT
 
 

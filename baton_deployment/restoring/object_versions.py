@@ -1,4 +1,4 @@
-"""Files as they were at a time: a bucket with versions keeps replaced and deleted ones for 30 days."""
+"""Files as they were at a time. A bucket with versions keeps replaced and deleted objects for 30 days."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AT_ONCE = 8
 
 @dataclass(frozen=True, slots=True)
 class ObjectVersions:
-    """The objects of a bucket, and those of the bucket to restore, which may be the same."""
+    """The versions of a bucket's objects, and the bucket to restore them to, which may be the same."""
 
     client: S3Client
     bucket: str
@@ -27,9 +27,9 @@ class ObjectVersions:
     at: datetime
 
     async def restore(self, prefix: str, *, writes: bool) -> int:
-        """Bring back the objects below a prefix that there were at the time and that are missing.
+        """Restore the missing objects below a prefix that existed at the time ``at``.
 
-        Objects that have been written since are left alone. Returns their number. Raises ``StoreUnavailable``.
+        Return their number. Objects that were written since are kept. Raises ``StoreUnavailable``.
         """
         lost = await self._lost(prefix)
         if writes:
@@ -37,7 +37,7 @@ class ObjectVersions:
         return len(lost)
 
     async def _lost(self, prefix: str) -> list[_LostObject]:
-        """Return the objects of the time whose newest version is a deletion, or which the live bucket lacks."""
+        """Return the objects of the time ``at`` that are deleted now, or that another live bucket lacks."""
         lost = [obj async for obj in self._of_time(prefix)]
         if self.bucket != self.live_bucket and lost:
             present = {key async for key in self.present(prefix)}
@@ -45,7 +45,7 @@ class ObjectVersions:
         return [obj for obj in lost if obj.marker_id is not None]
 
     async def _of_time(self, prefix: str) -> AsyncIterator[_LostObject]:
-        """Yield the objects of the time, with the delete marker that hides it today, if there is one."""
+        """Yield the objects of the time ``at``, each with the delete marker that hides it now, if there is one."""
         key, versions = None, list[dict[str, Any]]()
         async for version in self._versions(prefix):
             if version["Key"] != key:
@@ -57,7 +57,7 @@ class ObjectVersions:
             yield obj
 
     def _choose(self, versions: list[dict[str, Any]]) -> _LostObject | None:
-        """Return the version of a key at the time, of all its versions."""
+        """Return the object of a key at the time ``at`` from all its versions; None if it did not exist."""
         before = [version for version in versions if version["LastModified"] <= self.at]
         newest = max(before, key=lambda version: (version["LastModified"], version["IsLatest"]), default=None)
         if newest is None or not _has_content(newest):
@@ -73,7 +73,7 @@ class ObjectVersions:
 
     async def _bring_back(self, lost: _LostObject) -> None:
         if lost.removes_marker and self.bucket == self.live_bucket:
-            # The object is as it was, and no event says that it was written.
+            # This restores the object without an event for a new object.
             assert lost.marker_id is not None  # noqa: S101 - it is the marker that is removed
             await call(self.client.delete_object, Bucket=self.bucket, Key=lost.key, VersionId=lost.marker_id)
             return
@@ -81,7 +81,7 @@ class ObjectVersions:
         await call(self.client.copy_object, Bucket=self.live_bucket, Key=lost.key, CopySource=source)
 
     async def _versions(self, prefix: str) -> AsyncIterator[dict[str, Any]]:
-        """Yield versions and delete markers, those of one key after the other."""
+        """Yield versions and delete markers, grouped by key."""
         request: dict[str, Any] = {"Bucket": self.bucket, "Prefix": prefix}
         while True:
             answer: Any = await call(self.client.list_object_versions, **request)
@@ -106,16 +106,16 @@ class ObjectVersions:
 
 @dataclass(frozen=True, slots=True)
 class _LostObject:
-    """An object as it was."""
+    """An object of the time ``at``, with the state of its key now."""
 
     key: str
     version_id: str
     marker_id: str | None
-    """The delete marker that is its newest version; None if it is there."""
+    """The delete marker that is the key's newest version; None if the object exists."""
     removes_marker: bool
-    """Whether it is back when that marker is removed."""
+    """Whether the removal of that marker restores the object."""
 
 
 def _has_content(version: dict[str, Any]) -> bool:
-    """Return whether a version is an object, and no delete marker."""
+    """Return whether a version is an object, and not a delete marker."""
     return "Size" in version

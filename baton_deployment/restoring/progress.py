@@ -1,4 +1,4 @@
-"""The progress of a restore, in a file from which a repetition of the command goes on."""
+"""The progress of a restore, in a file with which a repetition of the command continues."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from baton_deployment.restoring.restored_table import RestoredTable
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The point that an interrupted restore has reached."""
+    """The progress of an interrupted restore."""
 
     counts: Counts
     position: Mapping[str, str]
@@ -24,7 +24,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class ProgressFile:
-    """The file of one restore. It holds keys and counts, and no content."""
+    """The file of one restore. It has keys and counts, but no content."""
 
     path: Path
     live: str
@@ -32,7 +32,7 @@ class ProgressFile:
     choice: Choice
 
     def read(self) -> Progress | None:
-        """Return the progress of an earlier restore of the same data with the same choice, if it was interrupted."""
+        """Return the progress of an interrupted restore of the same data with the same choice, or None."""
         try:
             stored = json.loads(self.path.read_text())
         except (OSError, ValueError):
@@ -42,7 +42,7 @@ class ProgressFile:
         return Progress(Counts.of_json(stored["counts"]), stored["position"], frozenset(stored["tenants"]))
 
     def write(self, progress: Progress) -> None:
-        """Replace the file."""
+        """Replace the file atomically."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         content = {
             "restore": self._identity,
@@ -55,7 +55,7 @@ class ProgressFile:
         unfinished.replace(self.path)
 
     def remove(self) -> None:
-        """Remove the file: the restore is complete."""
+        """Remove the file, because the restore is complete or begins again."""
         self.path.unlink(missing_ok=True)
 
     @property

@@ -1,4 +1,4 @@
-"""The restore of the items that belong to no conversation: agents, procedures, documents, settings, users' records."""
+"""The restore of items outside of conversations: agents, procedures, documents, settings, users' records."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class RestoredRecords(ItemCounts):
 
     forgotten: int = 0
     unknown: int = 0
-    """Items of kinds that this release does not know. They are not copied."""
+    """The number of items of unknown kinds, which are not copied."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordRestore:
-    """The restore of partitions that are no conversations'."""
+    """The restore of partitions that do not belong to a conversation."""
 
     source: Table
     live: Table
@@ -46,11 +46,11 @@ class RecordRestore:
     replaces: bool = False
     """Whether items that differ are replaced."""
     includes_removed: bool = False
-    """Whether items are put back that users or Baton may have removed in ordinary use."""
+    """Whether items that may have been removed in ordinary use are put back."""
     past_due: PastDue = PastDue.RUN
 
     async def restore(self, partition: str) -> RestoredRecords:
-        """Restore a partition's items, or find out what that would do. Raises ``StoreUnavailable``."""
+        """Restore a partition's items, or for a plan find out the result. Raises ``StoreUnavailable``."""
         result = RestoredRecords()
         tenant_id = tenant_of(partition) or ""
         forgotten_partitions = await self.forgotten.user_partitions(tenant_id) if tenant_id else set()
@@ -98,7 +98,7 @@ class RecordRestore:
             result.items[kind.name] += 1
 
     async def _is_forgotten(self, tenant_id: str, item: Item) -> bool:
-        """Return whether an item belongs to a forgotten user, or was made of a forgotten conversation."""
+        """Return whether an item belongs to a forgotten user, or was made from a forgotten conversation."""
         scope = Scope(tenant_id, ANYBODY)
         if item["PK"] == keys.schedulers(scope):
             return await self.forgotten.has_user(Scope(tenant_id, item["user_id"]))
@@ -111,7 +111,7 @@ class RecordRestore:
         return thread is None or await self.forgotten.has_thread(Scope(tenant_id, thread["user_id"]), thread)
 
     async def _is_allowed(self, tenant_id: str, item: Item) -> bool:
-        """Return whether a missing item may come back beside what the live table has."""
+        """Return whether a missing item is compatible with the items of the live table."""
         if item.get("request_status") == ForgetStatus.RUNNING.value:
             return False  # nothing would carry the request out
         if not item["SK"].startswith(agent_keys.APPROVED):

@@ -1,4 +1,4 @@
-"""Requests to forget that were made since the restored time, carried out again in the live stack."""
+"""Requests to forget that were made since the restored time, repeated in the live stack."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from baton_deployment.restoring.forgotten import ANYBODY, ForgottenSince, PastRe
 
 @dataclass(frozen=True, slots=True)
 class RepeatedRequests:
-    """The repetition of requests. The restore has left their subjects out; this proves that nothing came back.
+    """The repetition of requests. The restore leaves out their subjects, and this removes anything that came back.
 
-    A repetition keeps the cut-off of the first request: what a user has said since then stays.
+    A repetition has the cut-off of the original request, so that later messages of a user are kept.
     """
 
     live: Table
@@ -37,7 +37,7 @@ class RepeatedRequests:
         subjects: set[tuple[object, ...]] = set()
         for tenant_id in sorted(tenants):
             requests = (await self.forgotten.of_tenant(tenant_id)).requests
-            # Of several requests for one subject the last counts, which covers the others.
+            # The last of several requests for one subject covers the others.
             for request in sorted(requests, key=lambda request: request.cutoff_at, reverse=True):
                 subject = (tenant_id, request.subject, request.user_id, request.thread_id)
                 if choice.thread_id is not None and request.thread_id not in (None, choice.thread_id):
@@ -70,7 +70,7 @@ class RepeatedRequests:
         await audit.record(requester, action, thread_id=None, outcome="requested", detail=detail)
 
     async def _enforce_retention(self, scope: Scope) -> None:
-        """Have the next sweep apply the tenant's retention to what came back: sessions, uploads, audit records."""
+        """Make the next sweep apply the tenant's retention to restored sessions, uploads and audit records."""
         retention = await DynamoRetentions(self.live, self.clock).get(scope)
         if retention.is_limited:
             await self.live.put({**keys.retention_due(scope.tenant_id), "due_at": to_millis(self.clock.now())})

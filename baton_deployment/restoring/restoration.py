@@ -1,4 +1,4 @@
-"""A pass over the restored table: conversation by conversation, and the records of tenants and users."""
+"""A pass over the restored table: its conversations, and the records of tenants and users."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from baton_deployment.restoring.object_versions import ObjectVersions
 from baton_deployment.restoring.records import RecordRestore
 
 AT_ONCE = 16
-"""Conversations that are compared at the same time."""
+"""The most partitions that are compared at the same time."""
 PAGE_SIZE = 500
-"""Keys of one request of the scan."""
+"""The most keys in one request of the scan."""
 BATCH_SIZE = 64
 Position = Mapping[str, str]
 Report = Callable[[Counts, Position | None], Awaitable[None]]
 _COPIED = {name for (name, _), kind in KINDS.items() if not kind.of_thread and kind.handling is not Handling.MOMENT}
-"""The names of partitions with records that are copied."""
+"""The names of partitions whose records are copied."""
 _NAMES = {name for name, _ in KINDS}
-"""The names of all partitions of this release."""
+"""The names of all partitions that this release knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,25 +46,25 @@ class Stores:
     """The restored table."""
     live: Table
     objects: ObjectVersions | None
-    """None if files are left out."""
+    """None if files are not restored."""
     forgotten: ForgottenSince
     clock: Clock
 
 
 @dataclass
 class Restoration:
-    """One pass, which plans or writes. It can be repeated, and two may run at the same time."""
+    """One pass, which plans or writes. It may be repeated, and two may run at the same time."""
 
     stores: Stores
     choice: Choice
     writes: bool
     tenants: set[str] = field(default_factory=set)
-    """The tenants that it has come by."""
+    """The tenants of the partitions so far."""
     check: ConversationCheck | None = None
     """The check of the live conversations, for a pass that verifies."""
     page_size: int = PAGE_SIZE
     batch_size: int = BATCH_SIZE
-    """Partitions after which progress is reported."""
+    """The number of partitions after which progress is reported."""
 
     def __post_init__(self) -> None:
         stores, choice = self.stores, self.choice
@@ -129,7 +129,7 @@ class Restoration:
             total.files += await self.stores.objects.restore(prefix, writes=self.writes)
 
     async def _partitions(self, after: Position | None) -> AsyncGenerator[tuple[Sequence[str], Position | None]]:
-        """Yield the partitions to restore, some at a time, with the position behind them."""
+        """Yield batches of partitions to restore, each with the position after it, which is None at the end."""
         tenant_id, thread_id = self.choice.tenant_id, self.choice.thread_id
         if tenant_id is not None and thread_id is not None:
             yield await self._with_forks(Scope(tenant_id, ANYBODY), thread_id), None
@@ -138,7 +138,7 @@ class Restoration:
         last, partitions = after["PK"] if after is not None else "", list[str]()
         async with aclosing(self.stores.source.scan_keys(prefix=prefix, after=after, limit=self.page_size)) as pages:
             async for page, position in pages:
-                # A partition's items come one after the other, and it is restored with the first of them.
+                # The items of a partition are adjacent, and the partition is restored when the first item is read.
                 partitions += [partition for partition in dict.fromkeys(key["PK"] for key in page) if partition != last]
                 last = page[-1]["PK"] if page else last
                 if len(partitions) >= self.batch_size or position is None:

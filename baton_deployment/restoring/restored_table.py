@@ -1,4 +1,4 @@
-"""The table with the data of a point in time, which an operator has made or which is made here."""
+"""The table with the data of a point in time, which an operator or this module has created."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Write = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class RestoredTable:
-    """A table that nobody writes to."""
+    """A table with restored data, which no program changes."""
 
     name: str
     at: datetime
@@ -30,7 +30,7 @@ class RestoredTable:
 
 
 def parse_time(text: str) -> datetime:
-    """Return a time that an operator has written, in UTC. Raises ``DeploymentError`` without an offset."""
+    """Return a time from an operator's text, in UTC. Raises ``DeploymentError`` if it is wrong or has no offset."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -41,7 +41,7 @@ def parse_time(text: str) -> datetime:
 
 
 def read_restored_table(client: DynamoDBClient, name: str, at: datetime | None, live: str) -> RestoredTable:
-    """Return a table that exists, with the time of its data: ``at``, or the one that DynamoDB has noted.
+    """Return an existing table with the time of its data: ``at``, or the time that DynamoDB has recorded.
 
     Raises ``DeploymentError``.
     """
@@ -64,9 +64,9 @@ def read_restored_table(client: DynamoDBClient, name: str, at: datetime | None, 
 
 
 def make_restored_table(client: DynamoDBClient, live: str, at: datetime, write: Write) -> RestoredTable:
-    """Restore the live table as it was ``at`` a time into a second one, unless that was done before.
+    """Restore the live table of the time ``at`` into a second table, unless that was done before.
 
-    Waits until it can be read: minutes, or hours for a large table. Raises ``DeploymentError``.
+    Wait until the table can be read, which takes minutes, or hours if it is large. Raises ``DeploymentError``.
     """
     name = f"{live[:230]}-{at:%Y%m%dT%H%M%SZ}"
     try:
@@ -88,7 +88,7 @@ def make_restored_table(client: DynamoDBClient, live: str, at: datetime, write: 
 
 
 def _check_window(client: DynamoDBClient, live: str, at: datetime) -> None:
-    """Raise ``DeploymentError`` if the table cannot be restored to a time."""
+    """Raise ``DeploymentError`` if the table cannot be restored to the time ``at``."""
     description = client.describe_continuous_backups(TableName=live)["ContinuousBackupsDescription"]
     window = description.get("PointInTimeRecoveryDescription", {})
     earliest, latest = window.get("EarliestRestorableDateTime"), window.get("LatestRestorableDateTime")
