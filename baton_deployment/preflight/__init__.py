@@ -1,4 +1,4 @@
-"""Checks before a deployment: each reports one thing that would otherwise fail late, or work badly without a word."""
+"""Checks before a deployment: each reports a problem that would otherwise appear late, or without an error."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ class Preflight:
     build: Path
     """SAM's ``.aws-sam/build``."""
     asks_model: bool = False
-    """True if the provider of models may be asked."""
+    """Whether the provider of models may be called."""
     read_contents: Callable[[], Contents] | None = None
-    """Reads what is deployed beside the product. It may raise ``AgentFileError``. None: that is not checked."""
+    """Reads the contents other than the product, or raises ``AgentFileError``. None: they are not checked."""
     allowed_hosts: tuple[str, ...] = ()
-    """Hosts that the project allows, unless the settings file names some."""
+    """Hosts that the project allows, unless the settings file has ``allowedHosts``."""
 
     def checks(self) -> Iterator[Check]:
-        """Yield the result of each check, as soon as it is there."""
+        """Yield the result of each check as soon as it is known."""
         account = region = None
         try:
             account = Account.of(self.stage)
@@ -112,7 +112,7 @@ class Preflight:
             yield from asked(MODEL, partial(check_model, account, template))
 
     def _project(self, contents: Contents, template: DeployedTemplate, account: Account | None) -> Iterator[Check]:
-        """Yield the checks of what the project brings, by the rules that hold once it is deployed."""
+        """Yield the checks of the project's contents, by the rules of its deployment."""
         yield from check_addresses(contents, EgressPolicy.of(self._hosts(account)))
         yield from check_models(contents, self._settings(), template)
         yield from check_secret_names(contents, template)
@@ -122,7 +122,7 @@ class Preflight:
         yield from check_requirements(contents.requirements)
 
     def _hosts(self, account: Account | None) -> tuple[str, ...]:
-        """Return the hosts that may be called after the deployment, which puts the settings."""
+        """Return the hosts that may be called after the deployment, which also deploys the settings."""
         settings = self._settings()
         if "allowed_hosts" in settings.model_fields_set:
             return settings.allowed_hosts
@@ -201,7 +201,7 @@ def _home(account: Account, stage: Stage, who: dict[str, Any]) -> Iterator[Check
 
 
 def _identity(account: Account) -> Generator[Check, None, dict[str, Any] | None]:
-    """Yield the row about the caller, and return its identity; None if AWS does not accept the credentials."""
+    """Yield the row about the caller, and return the caller's identity; None if AWS does not return it."""
     try:
         who, check = check_account(account)
     except ClientError as problem:

@@ -1,4 +1,4 @@
-"""The caller: account, region, identity, and whether the deployer's policy is granted."""
+"""Checks of the caller: account, region, identity, and the permissions of the deployer's policy."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ SHOWN = 12
 
 
 def check_account(account: Account) -> tuple[dict[str, Any], Check]:
-    """Return the caller's identity, and the row that names account, region and caller. Errors of AWS are raised."""
+    """Return the caller's identity, and the row with account, region and caller. Raises errors of AWS."""
     who: dict[str, Any] = account.client("sts").get_caller_identity()
     return who, fine("account", f"{who['Account']} in {account.region}, as {who['Arn']}")
 
 
 def check_permissions(account: Account, who: dict[str, Any], stack: str) -> Iterator[Check]:
-    """Yield whether the caller may do what a deployment does, as IAM's policy simulator answers."""
+    """Yield whether the caller has the permissions for a deployment, by IAM's policy simulator."""
     arn = str(who["Arn"])
     if arn.endswith(":root"):
         yield note(PERMISSIONS, "the account's root user may do everything", "Deploy with a role instead.")
@@ -50,7 +50,7 @@ def check_permissions(account: Account, who: dict[str, Any], stack: str) -> Iter
 
 
 def _principal(iam: Any, arn: str) -> str | None:
-    """Return the ARN of the user, or of the role behind a session."""
+    """Return the ARN of the user, or of a session's role; None for other callers."""
     if re.fullmatch(r"arn:[^:]+:iam::\d+:user/.+", arn):
         return arn
     session = re.fullmatch(r"arn:[^:]+:sts::\d+:assumed-role/([^/]+)/.+", arn)

@@ -10,23 +10,23 @@ from baton_deployment.template import DeployedTemplate
 
 CONCURRENCY = "concurrency"
 QUOTA = "ConcurrencyQuota"
-"""The parameter with the account's quota. A deployment passes it on, unless the stage names one."""
+"""The parameter with the account's quota. A deployment sets it, unless the stage's parameters do."""
 LOGGING_ROLE = "logging role"
 ALARMS = "alarms"
 PRODUCTION = "prod"
-"""The name of the stage whose alarms somebody must get."""
+"""The name of the stage whose alarms must notify somebody."""
 YOUNG = 100
-"""The quota below which connections, requests and turns soon keep each other from running."""
+"""The quota below which connections, requests and turns soon use up all executions."""
 KEPT_FREE = 100
-"""Lambda refuses reservations that leave fewer for all other functions."""
+"""The executions that Lambda keeps for functions without a reservation. It refuses to reserve more."""
 LEAST_TURNS = 2
 """The least concurrency that Lambda accepts for a queue."""
 BACKGROUND = 10
-"""Executions for requests, connections and the functions of each minute, beside the turns."""
+"""Executions for requests, connections and scheduled functions, in addition to the turns."""
 
 
 def check_concurrency(account: Account, template: DeployedTemplate) -> Iterator[Check]:
-    """Yield the meaning of the account's quota of executions at the same time."""
+    """Yield what the account's quota of concurrent executions means for the stage."""
     quota = read_quota(account)
     turns = _number(template, "MaximumConcurrentTurns")
     raise_it = (
@@ -67,12 +67,12 @@ def check_concurrency(account: Account, template: DeployedTemplate) -> Iterator[
 
 
 def read_quota(account: Account) -> int:
-    """Return the executions that Lambda allows the account at once. Errors of AWS are raised."""
+    """Return the number of concurrent executions that Lambda allows the account. Raises errors of AWS."""
     return int(account.client("lambda").get_account_settings()["AccountLimit"]["ConcurrentExecutions"])
 
 
 def _number(template: DeployedTemplate, name: str) -> int | None:
-    """Return the value of a parameter; None for a value that is not a number, which the row parameters reports."""
+    """Return the value of a parameter; None if it is not a number, which ``check_parameters`` reports."""
     value = template.values[name]
     return int(value) if value.isascii() and value.isdigit() else None
 

@@ -1,4 +1,4 @@
-"""The default provider of models, asked once with the stage's key for its list of models."""
+"""A check of the default provider of models: one request for its list of models, with the stage's key."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SECONDS = 15.0
 
 
 def check_model(account: Account | None, template: DeployedTemplate) -> Iterator[Check]:
-    """Yield whether the provider accepts the key and knows the models. No answer is generated, so it costs nothing."""
+    """Yield whether the provider accepts the key and has the models. No answer is generated, so it costs nothing."""
     values = template.values
     base = values["ModelBaseUrl"]
     models = {name: values[name] for name in ("ChatModel", "LightModel") if values[name] and "/" not in values[name]}

@@ -1,4 +1,4 @@
-"""Packages for Lambda: the Python that compiles layers, and the sizes of functions with their layers."""
+"""Checks of packages for Lambda: the Python that compiles layers, and the sizes of functions with their layers."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ from baton_local.root import ROOT
 
 MEGABYTE = 1024 * 1024
 MOST = 250 * MEGABYTE
-"""Lambda's limit of a function with its layers, unzipped."""
+"""Bytes: Lambda's limit of a function with its layers, unzipped."""
 CLOSE = 240 * MEGABYTE
-"""The web adapter's layer, which is not built here, has some megabytes too."""
+"""Bytes from which the web adapter's layer, which is not in the build, may exceed the limit."""
 PYTHON = "Python for Lambda"
 SIZES = "package sizes"
 WHEELS = "packages"
 PLATFORM = "aarch64-manylinux_2_28"
-"""The platform of Lambda's functions, as the layers' makefile names it."""
+"""The platform of Lambda's functions, as in the layers' makefile."""
 ROOM = 30
-"""Megabytes that Baton's functions with their layers leave, about."""
+"""Megabytes that Baton's functions with their layers leave for tools, approximately."""
 SECONDS = 60
-"""The longest time that the package registry is waited for."""
+"""The time limit of the package registry's answer."""
 ADVICE = "Remove packages that your tools do not need from the project's dependencies."
 
 
 def check_python(version: str = "3.13") -> Iterator[Check]:
-    """Yield whether a Python compiles the layers, as their makefiles look for it."""
+    """Yield whether there is a Python that compiles the layers, found as in their makefiles."""
     script = ROOT / "layers" / "compile.sh"
     if not script.is_file():
         yield unknown(PYTHON, f"{script} is not there")
         return
-    done = subprocess.run(
+    completed = subprocess.run(
         ["sh", str(script), "--which"],  # noqa: S607  the system's shell, as make uses it
         env={**os.environ, "PYTHON_VERSION": version},
         capture_output=True,
         text=True,
         check=False,
     )
-    if done.returncode == 0 and (python_version := done.stdout.strip()):
+    if completed.returncode == 0 and (python_version := completed.stdout.strip()):
         yield fine(PYTHON, f"{python_version} compiles the layers")
     else:
         yield fails(
@@ -54,7 +54,7 @@ def check_python(version: str = "3.13") -> Iterator[Check]:
 
 
 def check_sizes(template: DeployedTemplate, build: Path) -> Iterator[Check]:
-    """Yield whether what SAM has built fits into Lambda; ``build`` is its folder ``.aws-sam/build``."""
+    """Yield whether SAM's build fits into Lambda. ``build`` is its folder ``.aws-sam/build``."""
     if not build.is_dir():
         yield note(SIZES, "nothing is built yet: a deployment checks them after its build")
         return
@@ -85,15 +85,15 @@ def _size(folder: Path) -> int:
 
 
 def check_requirements(requirements: Sequence[str], version: str = "3.13") -> Iterator[Check]:
-    """Yield whether each package that a project's tools need has a wheel for Lambda, and whether they are large.
+    """Yield whether all packages of a project's tools have wheels for Lambda, and whether they are too large.
 
-    ``uv`` asks the package registry.
+    ``uv`` resolves them with the package registry.
     """
     if not requirements:
         return
     resolve = [uv(), "pip", "compile", "-", "--quiet", "--no-header", "--no-annotate", "--only-binary", ":all:"]
     try:
-        done = subprocess.run(
+        completed = subprocess.run(
             [*resolve, "--python-version", version, "--python-platform", PLATFORM],
             input="\n".join(requirements),
             capture_output=True,
@@ -104,12 +104,12 @@ def check_requirements(requirements: Sequence[str], version: str = "3.13") -> It
     except (OSError, subprocess.TimeoutExpired) as problem:
         yield unknown(WHEELS, f"uv does not answer: {problem}")
         return
-    if done.returncode != 0:
-        reason = " ".join(done.stderr.split())
+    if completed.returncode != 0:
+        reason = " ".join(completed.stderr.split())
         judged = fails if "unsatisfiable" in reason and "network" not in reason else unknown
         yield judged(WHEELS, reason, "Choose packages that have wheels for Linux on arm64 and this Python.")
         return
-    packages = [line.partition("==")[0] for line in done.stdout.splitlines() if "==" in line]
+    packages = [line.partition("==")[0] for line in completed.stdout.splitlines() if "==" in line]
     size = sum(map(_installed_size, packages)) // MEGABYTE
     detail = f"{len(packages)} for tools, all for Lambda; about {size} MB as they are installed here"
     if size > ROOM:

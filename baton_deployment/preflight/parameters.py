@@ -1,4 +1,4 @@
-"""Parameters of a stage: known to the template, of the form that it asks for, and valid settings of the functions."""
+"""Checks of a stage's parameters against the template and the functions' settings."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from baton_local.environment import applied
 from baton_local.settings import all_families
 
 ENVIRONMENT_BYTES = 4096
-"""Lambda's limit of all variables of a function, names and values."""
+"""Lambda's limit of a function's variables, names and values together."""
 LEAST_WEB_ACL_RATE = 10
-"""The smallest rate of requests that AWS WAF limits."""
+"""The lowest limit of requests that AWS WAF accepts."""
 CLOSE_BYTES = 100
+"""The distance to the limit from which the check warns."""
 MIGRATION = "`baton settings STAGE --from-parameters` writes such a file; see docs/how-to/upgrade.md."
 
 
 def check_parameters(template: DeployedTemplate) -> Iterator[Check]:
-    """Yield what CloudFormation or the functions would refuse."""
+    """Yield the parameters that CloudFormation or the functions would refuse, and the size of the variables."""
     problems = [*_form_problems(template), *_rule_problems(template), *_rate_problems(template)]
     yield from problems or [fine("parameters", f"{len(template.parameters)} given, all known to the template")]
     wrong = list(_settings_problems(template))
@@ -44,7 +45,7 @@ def _form_problems(template: DeployedTemplate) -> Iterator[Check]:
 
 
 def _refusal(declared: Mapping[str, Any], value: str) -> str:
-    """Return why CloudFormation refuses a value; empty if it does not."""
+    """Return the reason why CloudFormation refuses a value; empty if it does not."""
     allowed = [str(allowed_value) for allowed_value in declared.get("AllowedValues", ())]
     if allowed and value not in allowed:
         return f"{value!r} is none of {', '.join(allowed)}"
@@ -96,7 +97,7 @@ def _settings_problems(template: DeployedTemplate) -> Iterator[Check]:
 
 
 def _problems_of(family: type[Settings]) -> Iterator[tuple[str, str]]:
-    """Yield the variable and what is wrong with it."""
+    """Yield each wrong variable of a class of settings, and its problem."""
     try:
         family()
     except ValidationError as problem:
@@ -108,7 +109,7 @@ def _problems_of(family: type[Settings]) -> Iterator[tuple[str, str]]:
 
 def _size(template: DeployedTemplate) -> Check:
     sizes = {
-        # Lambda measures them as a JSON object, which its error quotes.
+        # Lambda measures the variables as a JSON object, which its error quotes.
         function: len(
             json.dumps(
                 {name: str(template.intrinsics.resolve(value)) for name, value in variables.items()},

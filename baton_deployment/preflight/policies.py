@@ -1,7 +1,7 @@
-"""The sizes of policies: the inline ones of roles, and those that let API Gateway call functions.
+"""Checks of the sizes of roles' inline policies, and of the policies that let API Gateway call functions.
 
-AWS refuses larger ones in the middle of a deployment. The names of resources are examples of the usual length here, so
-that a size is an estimate.
+AWS refuses too large policies in the middle of a deployment. The sizes are estimates, because the names of resources
+are examples of the usual length.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from baton_deployment.template import SUFFIX, DeployedTemplate
 
 NAME = "policies"
 ROLE_CHARACTERS = 10_240
-"""IAM's limit of all inline policies of a role together, without white space."""
+"""IAM's limit of the characters of all inline policies of a role, without white space."""
 FUNCTION_BYTES = 20_480
-"""Lambda's limit of the policy of a function or an alias."""
+"""Lambda's limit of the bytes of the policy of a function or an alias."""
 CLOSE = 0.96
 """The share of a limit from which an estimate may be wrong."""
 ACCOUNT = "123456789012"
@@ -27,7 +27,7 @@ WILDCARD = "arn:aws:bedrock:<region>:<account>:application-inference-profile/*"
 
 
 def check_policies(template: DeployedTemplate) -> Iterator[Check]:
-    """Yield whether roles and functions can have the policies that the stage's parameters and names give them."""
+    """Yield whether the policies of roles and functions, with the stage's parameters and names, are within limits."""
     yield _judge(
         role_sizes(template),
         ROLE_CHARACTERS,
@@ -70,7 +70,7 @@ def alias_sizes(template: DeployedTemplate) -> dict[str, int]:
 
 
 def _permission(template: DeployedTemplate, function: str, event: str, route: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a statement as Lambda stores it."""
+    """Return the statement for a route, in Lambda's form."""
     partition = template.intrinsics.resolve({"Ref": "AWS::Partition"})
     location = f"{template.region}:{ACCOUNT}"
     method = "*" if route["Method"] == "ANY" else route["Method"]

@@ -1,4 +1,4 @@
-"""Checks of a project by the rules of its deployment: addresses, models, secrets, code, documents and search."""
+"""Checks of a project's contents for a deployment: addresses, models, secrets, code, documents and search."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def check_addresses(contents: Contents, policy: EgressPolicy) -> Iterator[Check]
 
 
 def _refusal(policy: EgressPolicy, url: str) -> tuple[str, str] | None:
-    """Return why an address is refused, and the remedy."""
+    """Return the reason why an address is refused, and the remedy; None if it is allowed."""
     try:
         policy.check_url(url)
     except EgressRefused as problem:
@@ -88,7 +88,7 @@ def check_stage_addresses(template: DeployedTemplate, settings: SettingsDocument
 
 
 def check_models(contents: Contents, settings: SettingsDocument, template: DeployedTemplate) -> Iterator[Check]:
-    """Yield the models of agents that belong to no provider of the stage."""
+    """Yield the agents' models that belong to no provider of the stage."""
     providers = {BEDROCK_PROVIDER, *settings.model_providers}
     if template.values["ModelBaseUrl"]:
         providers.add(DEFAULT_PROVIDER)
@@ -125,11 +125,11 @@ def check_secret_names(contents: Contents, template: DeployedTemplate) -> Iterat
 
 
 def check_variables_read(contents: Contents, template: DeployedTemplate) -> Iterator[Check]:
-    """Yield the environment variables that agents and tools in Python read, and that no function has."""
-    there = {name for variables in template.variables().values() for name in variables}
+    """Yield the environment variables that agents and tools in Python read, but no function has."""
+    existing = {name for variables in template.variables().values() for name in variables}
     for folder in contents.code:
         for variable in variables_read(folder):
-            if variable.name in there or LAMBDA.fullmatch(variable.name):
+            if variable.name in existing or LAMBDA.fullmatch(variable.name):
                 continue
             judged = fails if variable.is_required else note
             end = "and the code fails without it" if variable.is_required else "which the code looks for"
@@ -142,7 +142,7 @@ def check_variables_read(contents: Contents, template: DeployedTemplate) -> Iter
 
 
 def check_documents(contents: Contents) -> Iterator[Check]:
-    """Yield the files of documents and libraries that the deployment would not take."""
+    """Yield the files of documents and libraries that the deployment would not accept."""
     for file in [*owned_files(contents.documents), *owned_files(contents.libraries)]:
         size, name = file.file.stat().st_size, file.file.name
         kind = type_by_name(name) or "application/octet-stream"
@@ -157,7 +157,7 @@ def check_documents(contents: Contents) -> Iterator[Check]:
 
 
 def check_search(contents: Contents, template: DeployedTemplate) -> Iterator[Check]:
-    """Yield the engine that searches, or that none does although there are documents, or agents that recall."""
+    """Yield the search engine, or a problem if search is off although documents or recalling agents need it."""
     if template.intrinsics.holds("HasSearch"):
         yield fine(SEARCH, _engine(template))
         return

@@ -1,4 +1,4 @@
-"""The secrets that parameters name: there, readable by functions, and of the form that these expect."""
+"""Checks of the secrets of a stage: whether they exist, functions can read them, and their form is right."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from baton_deployment.template import DeployedTemplate
 NAME = "secret"
 NONE: Mapping[str, str] = {}
 AWS_KEY = "alias/aws/secretsmanager"
-"""The key of every secret that was created without one."""
+"""The default key of secrets, which is AWS's own."""
 
 
 EMBED_KEYS = (
     r'"{\"acme-1\": {\"tenant\": \"acme\", \"algorithm\": \"HS256\", \"key\": \"$(openssl rand -base64 48)\"}}"'
 )
-"""A shell's word with a new key for the tenant ``acme``."""
+"""A quoted value for a shell, with a new key for the tenant ``acme``."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def expected_secrets(template: DeployedTemplate, provider_secrets: Mapping[str, 
 def check_secrets(
     account: Account, template: DeployedTemplate, provider_secrets: Mapping[str, str] = NONE
 ) -> Iterator[Check]:
-    """Yield one row for each secret. ``provider_secrets``: a provider of models to the secret with its key."""
+    """Yield one row for each secret. ``provider_secrets`` has the secrets with keys, by providers of models."""
     manager = account.client("secretsmanager")
     keys = _Keys(account, template.values["SecretsKeyArn"])
     for secret in expected_secrets(template, provider_secrets):
@@ -113,24 +113,24 @@ def _check_parameter(account: Account, name: str, location: str) -> Check:
 def _field_problem(key: str) -> Callable[[str], str]:
     def problem(text: str) -> str:
         try:
-            is_there = isinstance(json.loads(text).get(key), str)
+            has_key = isinstance(json.loads(text).get(key), str)
         except (ValueError, AttributeError):
-            is_there = False
-        return "" if is_there else f"is no JSON object with the text {key}"
+            has_key = False
+        return "" if has_key else f"is no JSON object with the text {key}"
 
     return problem
 
 
 @dataclass(frozen=True)
 class _Keys:
-    """The keys that functions may decrypt secrets with."""
+    """The KMS keys with which functions may decrypt secrets."""
 
     account: Account
     own: str
     """The value of ``SecretsKeyArn``, maybe empty."""
 
     def check(self, secret: ExpectedSecret, key: str | None) -> Check | None:
-        """Return the problem of a secret with the key ``key``: an id, an ARN or an alias, None for AWS's own."""
+        """Return the problem of a secret's KMS key, or None. ``key`` is an id, an ARN or an alias; None is AWS's."""
         if key is None or key.endswith(AWS_KEY):
             return None
         named = f"{secret.name} ({secret.parameter})"
@@ -175,7 +175,7 @@ def _check(manager: Any, secret: ExpectedSecret, region: str, keys: _Keys) -> Ch
             return fails(NAME, f"{named} does not exist", command)
         if is_denied(problem):
             if problem.operation_name == "GetSecretValue":
-                # The deployer's policy reads none: with the embed keys anybody could sign tokens of any user.
+                # The deployer's policy grants no access to values, because the embed keys sign tokens of any user.
                 return encryption or note(NAME, f"{named} exists; the caller may not read whether its form is right")
             return unknown(NAME, f"{named}: the caller may not read it (secretsmanager:{problem.operation_name})")
         raise

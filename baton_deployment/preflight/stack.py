@@ -1,4 +1,4 @@
-"""The stack's name, its state, and what an earlier attempt has left behind."""
+"""Checks of the stack's name, of its state, and of resources that an earlier stack has left behind."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from baton_deployment.deployed_stack import describe_stack
 from baton_deployment.template import DeployedTemplate
 
 STATE_MACHINE_NAME = 80
-"""Characters of a state machine's name, as Step Functions allows."""
+"""Step Functions' limit of the characters of a state machine's name."""
 NAME = "stack name"
 STATE = "stack state"
 LEFT_OVER = "left over"
 
 
 def check_name(template: DeployedTemplate) -> Iterator[Check]:
-    """Yield whether names that begin with the stack's are short enough and allowed."""
+    """Yield whether the stack's name, with which other names begin, is allowed and short enough."""
     stack = template.stack
     longest = max(
         len(str(template.intrinsics.resolve(properties["Name"])))
@@ -51,7 +51,7 @@ def check_state(account: Account, stack: str) -> Iterator[Check]:
         f"aws cloudformation wait stack-delete-complete --stack-name {stack} --region {account.region}"
     )
     if status in {"ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "DELETE_FAILED"}:
-        # A rollback that has failed leaves a table or a bucket, which deleting the stack keeps.
+        # A failed rollback leaves a table or a bucket, which the deletion of the stack keeps.
         then = "" if status == "ROLLBACK_COMPLETE" else "\n`baton teardown STAGE` shows what it has left behind."
         yield fails(STATE, f"{status}: the stack must be deleted before the next attempt", delete + then)
     elif status == "UPDATE_ROLLBACK_FAILED":
@@ -64,7 +64,7 @@ def check_state(account: Account, stack: str) -> Iterator[Check]:
 
 
 def _left_over(account: Account, stack: str) -> Iterator[Check]:
-    """Yield resources of fixed names, which a new stack cannot create again."""
+    """Yield existing resources with fixed names, which a new stack could not create."""
     logs = account.client("logs")
     for prefix in (f"/aws/lambda/{stack}/", f"/aws/vendedlogs/states/{stack}/", f"/aws/apigateway/{stack}/"):
         groups = [

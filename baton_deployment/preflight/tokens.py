@@ -1,4 +1,4 @@
-"""Callers of a stage: whether any token can be accepted."""
+"""A check whether the stage can accept any token."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ TOKENS = "tokens"
 
 
 def check_tokens(account: Account, template: DeployedTemplate, issuers: int) -> Iterator[Check]:
-    """Yield a note if there is neither an embed key nor one of the ``issuers`` that the settings file names.
+    """Yield a note if there is no embed key, and the settings file has no token issuers; ``issuers`` is their number.
 
-    Another row reports a secret that cannot be read, or is wrong.
+    The check of secrets reports a secret that cannot be read, or is wrong.
     """
     name = template.values["EmbedKeysSecret"]
     if issuers:
