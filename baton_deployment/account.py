@@ -1,4 +1,4 @@
-"""The AWS account and region of a deployment, and its clients: they give up soon and repeat little."""
+"""The AWS account and region of a deployment, and its clients, which have short timeouts and few retries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DENIED = frozenset(
     {"AccessDenied", "AccessDeniedException", "AuthorizationError", "UnauthorizedOperation", "UnauthorizedException"}
 )
 AWS_ERRORS = (BotoCoreError, ClientError, ResponseParserError)
-"""Errors of a request to AWS. The last one, which is no ``BotoCoreError``, is of an answer that is not AWS's."""
+"""Errors of a request to AWS. ``ResponseParserError``, which is no ``BotoCoreError``, means that AWS did not answer."""
 A_PAGE = "the answer is a page, not AWS's: it comes from a proxy or another server"
 SIGN_IN = (
     "set AWS_PROFILE (and `aws sso login` if it needs that), or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (and "
@@ -41,12 +41,12 @@ class Account:
 
     @classmethod
     def of(cls, stage: Stage) -> Account:
-        """Return the account and region of a stage. Raises ``DeploymentError`` for a region or a profile."""
+        """Return the account and region of a stage. Raises ``DeploymentError`` for a wrong region or profile."""
         return cls.here(stage.region, stage.profile)
 
     @classmethod
     def here(cls, region: str | None = None, profile: str | None = None) -> Account:
-        """Return the account of the environment; ``region`` and ``profile`` are those of samconfig.toml.
+        """Return the account of the environment. ``region`` and ``profile`` are those of samconfig.toml.
 
         Raises ``DeploymentError``.
         """
@@ -63,13 +63,13 @@ class Account:
 
     @property
     def session(self) -> boto3.session.Session:
-        """The session that has made its clients."""
+        """The session that makes the clients."""
         return self._session
 
     def client(self, service: str, *, wait_seconds: float | None = None, patient: bool = False) -> Any:
-        """Return a client of a service; with ``wait_seconds`` one that waits so long for an answer, and asks once.
+        """Return a client of a service. With ``wait_seconds``, it waits so long for an answer, without retries.
 
-        A ``patient`` one is for many requests at a time: it repeats those that are throttled.
+        A ``patient`` client is for many concurrent requests, and retries throttled ones.
         """
         longer = Config(read_timeout=wait_seconds, retries={"total_max_attempts": 1}) if wait_seconds else None
         if patient:
@@ -85,7 +85,7 @@ def _session(region: str | None, profile: str | None) -> boto3.session.Session:
 
 @contextmanager
 def problems_explained(what: str) -> Iterator[None]:
-    """Turn errors of AWS into a ``DeploymentError`` that begins with ``what`` (did not succeed)."""
+    """Turn errors of AWS into a ``DeploymentError`` that begins with ``what``, such as "The stack cannot be read"."""
     try:
         yield
     except NoCredentialsError:
@@ -119,7 +119,7 @@ def code_of(problem: ClientError) -> str:
 
 
 def is_denied(problem: Exception) -> bool:
-    """Whether the caller lacks a permission."""
+    """Return whether the caller lacks a permission."""
     return isinstance(problem, ClientError) and code_of(problem) in DENIED
 
 

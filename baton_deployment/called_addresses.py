@@ -1,4 +1,4 @@
-"""The addresses that Baton calls for an agent, and the secrets that it reads, wherever the definition has them."""
+"""The addresses that Baton calls and the secrets that it reads for an agent, from all parts of its definition."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CALLED: Mapping[type[BaseModel], tuple[str, ...]] = {
     CardSignature: ("jwks_url",),
     ExchangeTarget: ("token_url",),
 }
-"""The fields of definitions that hold an address which Baton calls."""
+"""The fields of definitions with an address that Baton calls."""
 NOT_CALLED: Mapping[type[BaseModel], tuple[str, ...]] = {
     AgentDefinition: ("avatar_url",),  # browsers load it
     ExchangeTarget: ("resource",),  # a name in the request of a token
@@ -37,7 +37,7 @@ NOT_CALLED: Mapping[type[BaseModel], tuple[str, ...]] = {
 
 
 def called_addresses(contents: Contents, agent: AgentDefinition) -> Iterator[tuple[FieldPath, str]]:
-    """Yield the addresses with their fields, also the first server of an OpenAPI document that ships with agents."""
+    """Yield the addresses with their fields, including the server of an OpenAPI document in the agents' folder."""
     for path, part in _parts_of(agent, ()):
         for field in CALLED.get(type(part), ()):
             address = getattr(part, field)
@@ -57,7 +57,7 @@ def secret_references(agent: AgentDefinition) -> Iterator[tuple[FieldPath, Secre
 
 
 def _parts_of(value: Any, path: FieldPath) -> Iterator[tuple[FieldPath, BaseModel]]:
-    """Yield the models within ``value``, itself included, with their paths."""
+    """Yield the pydantic models within ``value``, itself included, with their paths."""
     if isinstance(value, BaseModel):
         yield path, value
         for name in type(value).model_fields:
@@ -71,7 +71,7 @@ def _parts_of(value: Any, path: FieldPath) -> Iterator[tuple[FieldPath, BaseMode
 
 
 def _server_of(contents: Contents, tool: OpenApiTool) -> str | None:
-    """Return the address of the operation; None for a document that the check of tools reports."""
+    """Return the URL of a tool's operation; None if the document cannot be read, which the check of tools reports."""
     file = contents.agents_folder / tool.spec
     try:
         document = openapi_document.parse_document(file.read_text(encoding="utf-8"), is_trusted=True)

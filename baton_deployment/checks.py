@@ -17,7 +17,7 @@ class Outcome(StrEnum):
 
     FINE = "fine"
     NOTE = "note"
-    """It works, with a limit that an operator should know."""
+    """It works, but with a limit that an operator should know."""
     FAILS = "FAILS"
     UNKNOWN = "not checked"
 
@@ -34,7 +34,7 @@ class Check:
 
 
 def fine(name: str, detail: str) -> Check:
-    """Return a check that found nothing wrong."""
+    """Return a check that found no problem."""
     return Check(name, Outcome.FINE, detail)
 
 
@@ -44,7 +44,7 @@ def note(name: str, detail: str, advice: str = "") -> Check:
 
 
 def fails(name: str, detail: str, advice: str = "") -> Check:
-    """Return a check that found a reason why the deployment would fail, or not work."""
+    """Return a check that found a reason why the deployment would fail or not work."""
     return Check(name, Outcome.FAILS, detail, advice)
 
 
@@ -54,7 +54,7 @@ def unknown(name: str, detail: str, advice: str = "") -> Check:
 
 
 def asked(name: str, check: Callable[[], Iterable[Check]]) -> Iterator[Check]:
-    """Yield the results of a check that asks AWS. An error of AWS makes it one that could not be made."""
+    """Yield the results of a check that calls AWS. After an error of AWS, yield that it could not be made."""
     try:
         yield from check()
     except AWS_ERRORS as problem:
@@ -63,7 +63,7 @@ def asked(name: str, check: Callable[[], Iterable[Check]]) -> Iterator[Check]:
 
 
 def lines_of(check: Check, width: int) -> Iterator[str]:
-    """Yield the lines of one row; ``width`` is that of the names."""
+    """Yield the lines of one row of the table. ``width`` is the width of the names."""
     indent = " " * (13 + width + 2)
     first = f"{check.outcome:<13}{check.name:<{width}}  "
     yield from _wrap(check.detail, first, indent)
@@ -72,7 +72,7 @@ def lines_of(check: Check, width: int) -> Iterator[str]:
 
 
 def summary_of(checks: Iterable[Check]) -> str:
-    """Return one line with the numbers of outcomes."""
+    """Return one line with the number of checks of each outcome."""
     outcomes = [check.outcome for check in checks]
     return ", ".join(f"{outcomes.count(outcome)} {outcome}" for outcome in Outcome if outcome in outcomes)
 

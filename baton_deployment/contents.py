@@ -1,4 +1,4 @@
-"""The contents of a deployment beside the product: agents, their documents and code."""
+"""The contents of a deployment in addition to the product: agents, their documents and code."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class Contents:
     """The contents of ``folder`` that are deployed."""
 
     folder: Path
-    """The folder whose files are named relative to it."""
+    """The folder to which paths in messages are relative."""
     agents: AgentFiles
     requirements: tuple[str, ...] = ()
-    """Requirements of its tools besides Baton, as package requirements."""
+    """The package requirements of its tools, without Baton."""
 
     @property
     def agents_folder(self) -> Path:
@@ -40,9 +40,9 @@ class Contents:
         return self.agents_folder, self.folder / "tools"
 
     def place_of(self, agent: AgentDefinition, *field: str | int) -> str:
-        """Return where a field of an agent is written, as ``file:line: field`` from the folder."""
+        """Return the position of an agent's field as ``file:line: field``, relative to the folder."""
         return self.relative(self.agents.find_position(agent, *field))
 
     def relative(self, path: str) -> str:
-        """Return a path, perhaps with a line behind it, relative to the folder."""
+        """Return a path, which a line number may follow, relative to the folder."""
         return path.removeprefix(f"{self.folder}/")

@@ -41,14 +41,14 @@ def is_first(account: Account, stack: str) -> bool:
 
 
 def is_new(description: Mapping[str, Any]) -> bool:
-    """Return whether a stack is empty: a change set that was never executed leaves one."""
+    """Return whether a stack is still empty, as a change set that was never executed leaves it."""
     return bool(description["StackStatus"] == "REVIEW_IN_PROGRESS")
 
 
 def parameter_changes(description: Mapping[str, Any], parameters: Mapping[str, str]) -> list[str]:
     """Return a line for each deployed parameter that would have another value.
 
-    SAM keeps the deployed values of those that are not named. Secrets are parameters by their names only.
+    SAM keeps the deployed values of other parameters. Parameters contain only the names of secrets.
     """
     deployed = {entry["ParameterKey"]: entry["ParameterValue"] for entry in description.get("Parameters", ())}
     return [
@@ -59,12 +59,12 @@ def parameter_changes(description: Mapping[str, Any], parameters: Mapping[str, s
 
 
 def _entries(value: str) -> list[str]:
-    """Return the parts of a value that may be a list, without the spaces that CloudFormation ignores."""
+    """Return the entries of a value that may be a list, without the spaces that CloudFormation ignores."""
     return [part.strip() for part in value.split(",")]
 
 
 def read_outputs(account: Account, stack: str) -> dict[str, str]:
-    """Return the outputs of a stack. Raises ``DeploymentError`` if it is not there."""
+    """Return the outputs of a stack. Raises ``DeploymentError`` if it does not exist or cannot be read."""
     with problems_explained(f"The outputs of {stack} cannot be read"):
         description = describe_stack(account, stack)
     if description is None:
@@ -73,5 +73,5 @@ def read_outputs(account: Account, stack: str) -> dict[str, str]:
 
 
 def address_lines(outputs: Mapping[str, str]) -> list[str]:
-    """Return a line for each address that people and programs use."""
+    """Return a line for each address in the outputs that people and programs use."""
     return [f"{name:<18} {outputs[name]}" for name in ADDRESSES if name in outputs]

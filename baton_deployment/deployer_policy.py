@@ -1,4 +1,4 @@
-"""The policy that a deployer's role needs, and the questions to IAM's simulator that find what is missing."""
+"""The policy that a deployer's role needs, and the questions to IAM's simulator that find missing permissions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from baton_deployment.policies import NAMES, read_policy
 
 PATH = "docs/reference/deployer-policy.json"
 
-# The simulator takes no wildcards in actions, so these stand for those of the policy.
+# The simulator accepts no wildcards in actions, so these examples stand for the policy's wildcards.
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "apigateway:*": ("apigateway:POST", "apigateway:PATCH", "apigateway:PUT", "apigateway:DELETE"),
     "cloudformation:*": ("CreateChangeSet", "DescribeChangeSet", "ExecuteChangeSet", "DescribeStacks", "GetTemplate"),
@@ -41,16 +41,16 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Question:
-    """Actions on one resource."""
+    """A question whether actions on one resource are allowed."""
 
     actions: tuple[str, ...]
     resource: str
     context: Mapping[str, str] = field(default_factory=dict)
-    """Values of the condition keys."""
+    """Values by condition keys."""
 
 
 def questions(account: str, region: str, stack: str) -> list[Question]:
-    """Return one question for each statement of the policy, about a resource of the stack."""
+    """Return one question for each statement of the policy, about an example of the stack's resources."""
     return [
         Question(
             tuple(action for pattern in statement["Action"] for action in _examples(pattern)),

@@ -1,4 +1,4 @@
-"""A deployment from end to end: checks, build, change set, deployment, front ends, a try, addresses."""
+"""A deployment from end to end: checks, build, change set, deployment, front ends, smoke test, addresses."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Write = Callable[[str], None]
 PROTECTION = "DeletionProtection"
 """The parameter that protects the table from deletion."""
 ACCOUNT_STACK = "baton-account"
-"""The stack of API Gateway's logging role in an account and region."""
+"""The stack with API Gateway's logging role, one in each account and region."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,9 @@ class Deployment:
     build: tuple[str, ...]
     deploy: tuple[str, ...]
     allowed_hosts: tuple[str, ...] = ()
-    """Hosts that a project may call, unless the stage's settings file names some."""
+    """Hosts that the project may call, unless the stage's settings file has ``allowedHosts``."""
     read_contents: Callable[[], Contents] | None = None
-    """Reads what is deployed beside the product. None: that is not checked."""
+    """Reads the contents other than the product. None: they are not checked."""
     project: ProjectDocuments | None = None
     """The documents of a project; None for this repository, which has no libraries."""
 
@@ -75,7 +75,7 @@ class Deployment:
     def deploy_command(self, quota: int | None = None, *, protects_table: bool = True) -> tuple[str, ...]:
         """Return the command that deploys with the stage's parameters, and with the ``quota`` unless they name one.
 
-        Unless it ``protects_table``, the table may be deleted, whatever the stage names.
+        Unless ``protects_table``, the table may be deleted, whatever the stage's parameters say.
         """
         overrides = self.stage.overrides
         if quota is not None and QUOTA not in self.stage.parameters:
@@ -86,7 +86,7 @@ class Deployment:
 
     @property
     def built(self) -> Path:
-        """The folder of what SAM has built."""
+        """The folder of SAM's build."""
         return self.folder / ".aws-sam" / "build"
 
     def preflight(self, *, asks_model: bool = False) -> Preflight:
@@ -105,7 +105,7 @@ class Deployment:
         return [f"#   the first time with {PROTECTION}=false, and once more without it when the stack exists"]
 
     def shell_lines(self) -> str:
-        """Return the steps of ``deploy``: SAM's commands as a shell takes them, and the others as comments."""
+        """Return the steps of ``deploy``: SAM's commands for a shell, and the other steps as comments."""
         within = f"cd {shlex.quote(str(self.folder))} &&"
         return "\n".join(
             (
@@ -130,11 +130,11 @@ def deploy(
     confirm: Callable[[str], bool] = lambda question: True,
     accepts_unchecked: bool = False,
 ) -> None:
-    """Check, build, deploy, publish and try a stage, and print its addresses. ``prepare`` runs before the build.
+    """Check, build, deploy, publish and test a stage, and print its addresses. ``prepare`` runs before the build.
 
-    ``confirm`` answers whether deployed parameters and settings may change as is shown before. Checks that cannot be
-    made stop the deployment unless it ``accepts_unchecked``. SAM prints the change set before it applies it, and asks
-    first where samconfig.toml has ``confirm_changeset``.
+    ``confirm`` answers whether deployed parameters and settings may change as printed before. Checks that cannot be
+    made stop the deployment unless ``accepts_unchecked``. SAM prints the change set before it applies it, and asks
+    first if samconfig.toml has ``confirm_changeset``.
 
     Raises ``DeploymentError``, and ``LocalCloudError`` if the front ends cannot be built.
     """
@@ -169,9 +169,9 @@ def deploy(
 def _agree(
     deployment: Deployment, account: Account, write: Write, confirm: Callable[[str], bool]
 ) -> SettingsPlan | None:
-    """Show how deployed parameters and settings would change, and ask. Return the settings that were agreed to.
+    """Print how deployed parameters and settings would change, and ask for agreement. Return the agreed settings.
 
-    None: the stack is new, so that nothing changes. Raises ``DeploymentError``.
+    Return None if the stack is new, so that nothing changes. Raises ``DeploymentError`` without agreement.
     """
     stage = deployment.stage
     with problems_explained(f"{stage.stack} cannot be read"):
@@ -192,9 +192,9 @@ def _agree(
 def _deploy_stack(
     deployment: Deployment, account: Account, program: str, variables: dict[str, str], write: Write
 ) -> None:
-    """Deploy the stack. A new one protects its table when it is complete.
+    """Deploy the stack. The table of a new stack is protected when the stack is complete.
 
-    If a first deployment fails, CloudFormation deletes what it has made. It cannot delete a protected table: the
+    If a first deployment fails, CloudFormation deletes the new resources. It cannot delete a protected table: the
     rollback would fail, and leave the table and a stack that accepts no further deployment.
     """
     quota = _find_quota(account)
@@ -208,16 +208,16 @@ def _deploy_stack(
 
 
 def build(deployment: Deployment, write: Write, *, prepare: Callable[[], None] = lambda: None) -> None:
-    """Build only, which needs no account. Raises ``DeploymentError``."""
+    """Build without deploying, which needs no account. Raises ``DeploymentError``."""
     program, variables = find_sam(), sam_variables(None)
     prepare()
     _run(deployment, deployment.build, program, variables, write)
 
 
 def deploy_account(write: Write, *, asks: bool = True) -> None:
-    """Set API Gateway's logging role, once in an account and region. SAM shows the change, and asks if ``asks``.
+    """Set API Gateway's logging role, once in each account and region. SAM shows the change, and asks if ``asks``.
 
-    A role that another stack or team has set stays. Raises ``DeploymentError``.
+    A role that another stack or team has set is kept. Raises ``DeploymentError``.
     """
     account = Account.here()
     role = _find_logging_role(account)
@@ -256,7 +256,7 @@ def _contents_of_checkout(stage: Stage) -> Contents:
 
 
 def _find_quota(account: Account) -> int | None:
-    """Return the account's quota of executions at once, for its alarm; None if the caller may not read it."""
+    """Return the account's quota of concurrent executions, for the alarm; None if the caller may not read it."""
     try:
         return read_quota(account)
     except AWS_ERRORS:

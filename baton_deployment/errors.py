@@ -2,4 +2,4 @@
 
 
 class DeploymentError(Exception):
-    """A deployment tool cannot go on. The message is shown without a traceback."""
+    """An error that ends a deployment tool. The message is shown without a traceback."""

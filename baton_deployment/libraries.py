@@ -1,4 +1,4 @@
-"""Bring the project's libraries of documents to a deployed stage, once for all tenants."""
+"""Upload the project's libraries of documents to a deployed stage, once for all tenants."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ POLL_SECONDS = 2.0
 COMMAND_SECONDS = 120
 """The time limit of a command."""
 PATIENCE_SECONDS = 1_800.0
-"""The time without any progress after which the ingestion is not waited for any longer."""
+"""The time without progress after which a deployment no longer waits for the ingestion."""
 Write = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class ProjectDocuments:
-    """The documents that a project has, as far as its deployment is concerned."""
+    """The folders of a project's documents, and what its deployment does with them."""
 
     libraries: Path
     """The folder of libraries. It need not exist."""
@@ -38,7 +38,7 @@ class ProjectDocuments:
     """The folder of agents' documents, which each tenant gets by ``baton apply``. It need not exist."""
 
     def describe(self) -> list[str]:
-        """Return a line for each folder that says what a deployment does with it."""
+        """Return a line for each library and each agent's folder about its treatment in a deployment."""
         lines = [
             f"libraries/{name}: {_files(count)}, one copy for all tenants"
             for name, count in _count_by_owner(self.libraries).items()
@@ -62,8 +62,8 @@ class ProjectDocuments:
 def bring_libraries(account: Account, function: str, project: ProjectDocuments, write: Write) -> list[str]:
     """Make the stage's libraries equal to the project's, and wait until agents find them. Return the problems.
 
-    A library's earlier version of a document is found until the new one is ready. Repeating it after a failure
-    continues. Raises ``DeploymentError``.
+    The earlier version of a document is found until the new one is ready. A repetition after a failure continues.
+    Raises ``DeploymentError``.
     """
     client = account.client("lambda", wait_seconds=COMMAND_SECONDS)
 
@@ -86,7 +86,7 @@ def bring(
     upload: Upload = put_file,
     sleep: Callable[[float], object] = time.sleep,
 ) -> list[str]:
-    """Do as ``bring_libraries`` with the function that ``invoke`` invokes."""
+    """Do the same as ``bring_libraries``, with the function ``ingestion`` behind ``invoke``."""
     project.check_sizes()
     documents = _Deployed(invoke, project.permissions, write, upload=upload, sleep=sleep)
     engine = documents.engine()
@@ -106,7 +106,7 @@ def bring(
 
 
 class _Deployed(LibraryDocuments):
-    """Libraries of a stage, whose progress is written and waited for with a limit."""
+    """Libraries of a stage. Waiting for them prints their progress, and ends after ``PATIENCE_SECONDS`` without any."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class _Deployed(LibraryDocuments):
         super().__init__(invoke, permissions, upload=upload)
         self._write, self._sleep = write, sleep
         self._seen: dict[str, tuple[object, float]] = {}
-        """The progress of each library, and since when it is so."""
+        """The progress of each library, and the monotonic time of its last change."""
 
     def state(self, library: str, document_id: str) -> tuple[bool, str | None]:
         is_done, problem = super().state(library, document_id)

@@ -1,4 +1,4 @@
-"""The documented policies of those who deploy, restore and remove stages, for the names of a stage."""
+"""The documented policies for deploying, restoring and removing stages, adapted to the names of a stage."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from baton_local.root import ROOT
 
 POLICIES = ("deployer", "restore", "teardown")
 NAMES = "baton-*"
-"""The stacks' names in the documented policies. Every name that a stack makes begins with its own."""
+"""The pattern of stack names in the documented policies. All names of a stack's resources begin with the stack's."""
 SECRETS = ":secret:baton/*"
-"""The end of the ARN of the stages' secrets in the documented policies."""
+"""The end of the ARN of stages' secrets in the documented policies."""
 LIMIT = 6144
-"""Characters of a managed policy without white space, as IAM counts."""
+"""IAM's limit of the characters of a managed policy, without white space."""
 
 
 def read_policy(name: str) -> dict[str, Any]:
-    """Return a policy as it is documented."""
+    """Return a documented policy, one of ``POLICIES``."""
     policy: dict[str, Any] = json.loads((ROOT / "docs" / "reference" / f"{name}-policy.json").read_text())
     return policy
 
@@ -45,7 +45,7 @@ def render_policy(name: str, stage: Stage) -> str:
 
 
 def _secrets_of(stage: Stage) -> list[str]:
-    """Return the names of the stage's secrets: those that parameters name, and those of its tools and agents."""
+    """Return the patterns of the stage's secrets: those that parameters name, and those of its tools and agents."""
     template = DeployedTemplate.read(ROOT / "template.yaml", stage.parameters, stage.stack, "eu-central-1")
     named = [f"{value}-??????" for name, value in template.values.items() if name.endswith("Secret") and value]
     return [*named, f"baton/{template.values['Stage']}/*"]

@@ -1,7 +1,7 @@
-"""The one region of a stage: for SAM, and for everything that Baton asks AWS itself.
+"""The one region of a stage, for SAM and for Baton's own calls of AWS.
 
-SAM and botocore read ``AWS_DEFAULT_REGION`` or the profile, other SDKs and the AWS CLI of today read ``AWS_REGION``
-first. Tools that choose differently deploy to one region and publish to another.
+SAM and botocore read ``AWS_DEFAULT_REGION`` or the profile. Other SDKs and newer AWS CLIs read ``AWS_REGION`` first.
+Without a common choice, one tool would deploy to one region and another publish to a second one.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ VARIABLES = ("AWS_REGION", "AWS_DEFAULT_REGION")
 
 
 def choose_region(environment: Mapping[str, str], configured: str | None = None, profile: str | None = None) -> str:
-    """Return the region that the ``environment`` names, else the ``configured`` one, else that of the ``profile``.
+    """Return the region of samconfig.toml or the ``environment``, or if there is none, that of the ``profile``.
 
     ``configured`` is ``region`` of samconfig.toml, which SAM prefers to the environment. Raises ``DeploymentError``
     if two sources differ, or none names a region.
@@ -33,7 +33,7 @@ def choose_region(environment: Mapping[str, str], configured: str | None = None,
 
 
 def advice_on_region(region: str) -> str:
-    """Return what to look at when AWS cannot be reached in ``region``: its name, or the network."""
+    """Return advice for the case that AWS cannot be reached in ``region``: check its name, or the network."""
     session = boto3.session.Session()
     available_regions = {
         available_region
@@ -47,5 +47,5 @@ def advice_on_region(region: str) -> str:
 
 
 def with_region(environment: Mapping[str, str], region: str) -> dict[str, str]:
-    """Return the ``environment`` of a program that must use ``region``, however it reads it."""
+    """Return ``environment`` with ``region`` in all variables from which programs read it."""
     return {**environment, **dict.fromkeys(VARIABLES, region)}

@@ -1,4 +1,4 @@
-"""SAM CLI, as a program of one region that packs bytecode."""
+"""SAM CLI, run for one region and with layers that contain bytecode."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ PROGRAMS = "programs"
 
 
 def find_sam() -> str:
-    """Return the path of the program ``sam``. Raises ``DeploymentError`` that says how to get it."""
-    beside = Path(sys.executable).parent
-    program = shutil.which("sam", path=os.pathsep.join([os.environ.get("PATH", ""), str(beside)]))
+    """Return the path of the program ``sam``. Raises ``DeploymentError`` with advice if it is missing."""
+    environment_folder = Path(sys.executable).parent
+    program = shutil.which("sam", path=os.pathsep.join([os.environ.get("PATH", ""), str(environment_folder)]))
     if program is None:
         raise DeploymentError(
             "A deployment needs AWS SAM, and `sam` is not on PATH. Install it: `uv tool install aws-sam-cli`, or "
@@ -44,7 +44,7 @@ def check_programs() -> Iterator[Check]:
 
 
 def sam_variables(region: str | None) -> dict[str, str]:
-    """Return the environment of SAM; without a ``region`` that of a build only. Raises ``DeploymentError``."""
+    """Return the environment of SAM. A build needs no ``region``. Raises ``DeploymentError`` if ``uv`` is missing."""
     private_uv = ROOT / ".baton" / "tools" / "bin" / "uv"  # a checkout's, by `make setup`
     uv = os.environ.get("UV") or shutil.which("uv") or (str(private_uv) if private_uv.exists() else None)
     if uv is None:
@@ -60,7 +60,7 @@ def in_region(command: tuple[str, ...], region: str) -> tuple[str, ...]:
 
 
 def run_sam(program: str, command: tuple[str, ...], folder: Path, variables: Mapping[str, str]) -> None:
-    """Run ``sam ...`` in a folder, with its output where this program's goes. Raises ``DeploymentError``."""
+    """Run ``sam ...`` in a folder, with this program's output. Raises ``DeploymentError`` if it fails."""
     code = subprocess.run([program, *command[1:]], cwd=folder, env=variables, check=False).returncode
     if code != 0:
         raise DeploymentError(f"`{' '.join(command[:2])}` failed with exit code {code}; what it says is above.")

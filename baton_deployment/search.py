@@ -1,4 +1,4 @@
-"""Administer the search of a deployed stage: invoke ``SearchFunction``, again until a rebuild has begun everything."""
+"""Administer the search of a deployed stage by ``SearchFunction``, which is invoked until a command is complete."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ if TYPE_CHECKING:
 
 COMMANDS = ("migrate", "reindex", "rebuild", "move", "verify", "repair")
 FUNCTION_SECONDS = 900
-"""The longest run of the function, whose answer the client waits for."""
+"""The longest run of the function, for which the client waits."""
 MAX_INVOCATIONS = 100
 MOVE_COUNTS = ("owners_moved", "documents_copied")
 
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """A command, and what it is for."""
+    """A command, and the tenants, agents and users that it is about."""
 
     command: str
     """One of ``COMMANDS``."""
     tenants: Sequence[str] = ()
-    """All if there are none."""
+    """The tenants; empty for all."""
     agents: Sequence[str] = ()
     """The agents of one tenant to ``move``."""
     users: Sequence[str] = ()
     """The users of one tenant to ``move``."""
     grants: bool = False
-    """Whether ``migrate`` lets the functions into a domain whose administrator is the stack's ``SearchRole``."""
+    """Whether ``migrate`` grants the functions access to a domain whose administrator is the stack's ``SearchRole``."""
 
 
 def administer_stage(
     account: Account, stage: Stage, request: SearchRequest, *, report: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Carry out a request in a deployed stage, as ``administer`` does. Raises ``DeploymentError``."""
+    """Carry out a request in a deployed stage. See ``administer``. Raises ``DeploymentError``."""
     outputs = read_outputs(account, stage.stack)
     client = account.client("lambda", wait_seconds=FUNCTION_SECONDS)
     with problems_explained("The search cannot be administered"):
@@ -57,8 +57,8 @@ def administer(
 ) -> dict[str, Any]:
     """Carry out a request in the stack with these outputs, and return the result of its last invocation.
 
-    ``report`` gets lines about the progress of a move. Raises ``DeploymentError``, and also for a command that is not
-    complete.
+    ``report`` gets lines about the progress of a move. Raises ``DeploymentError``, for instance if the
+    command stays incomplete.
     """
     function = outputs.get("SearchFunctionName")
     if function is None:
@@ -95,5 +95,5 @@ def _invoke(client: LambdaClient, function: str, event: Mapping[str, Any]) -> di
 
 
 def is_sound(result: Mapping[str, Any]) -> bool:
-    """Return whether a result has no tenant whose indices differ from what is stored."""
+    """Return whether the indices of all tenants in a result agree with the stored data."""
     return all(tenant.get("is_sound", True) for tenant in result.get("tenants", ()) if isinstance(tenant, Mapping))

@@ -29,17 +29,17 @@ MOVED = {
     "ModelProviders": "modelProviders",
     "ModelProfiles": "modelProfiles",
 }
-"""Parameters of earlier releases -> the fields of the settings that replace them."""
+"""The fields of the settings by the parameters of earlier releases that they replace."""
 LISTS = ("AllowedOrigins", "AllowedHosts", "PushHosts")
 
 
 def path_of(stage: Stage) -> Path:
-    """Return the place of a stage's file. It need not exist."""
+    """Return the path of a stage's file, which need not exist."""
     return stage.file.parent / f"settings.{stage.name}.yaml"
 
 
 def read_settings_file(path: Path) -> SettingsFile | None:
-    """Return the file, YAML or JSON; None if there is none. Raises ``DeploymentError`` that names every wrong line."""
+    """Return the file, in YAML or JSON; None if there is none. Raises ``DeploymentError``, which names wrong lines."""
     try:
         return settings_document.read_settings_file(path, _check)
     except LocalCloudError as problem:
@@ -52,11 +52,11 @@ def _check(document: SettingsDocument) -> None:
 
 
 def _check_issuers(document: SettingsDocument) -> None:
-    """Raise ``InvalidDocument`` for issuers whose keys a deployed stage does not fetch: it uses https only."""
+    """Raise ``InvalidDocument`` for issuers without https, whose keys a deployed stage does not fetch."""
     addresses = [
         (("tokenIssuers", index, field), address)
         for index, token_issuer in enumerate(document.token_issuers)
-        # With an address of the keys, the issuer is only compared with that of tokens.
+        # If there is an address of the keys, nothing is fetched from the issuer.
         for field, address in (
             (("issuer", token_issuer.issuer),)
             if token_issuer.jwks_url is None
@@ -81,7 +81,7 @@ def _is_https(address: str) -> bool:
 
 
 def check_settings_file(stage: Stage) -> Iterator[Check]:
-    """Yield whether the stage's file can be put."""
+    """Yield whether the stage's settings file is valid."""
     path = path_of(stage)
     try:
         settings_file = read_settings_file(path)
@@ -97,7 +97,7 @@ def check_settings_file(stage: Stage) -> Iterator[Check]:
 
 
 def write_from_parameters(stage: Stage) -> Path:
-    """Write the stage's file with what an earlier release has read from parameters, and return its path.
+    """Write the stage's file with the settings that earlier releases read from parameters, and return its path.
 
     Raises ``DeploymentError`` if there is such a file, if no parameter belongs in it, or if it would not be valid.
     """
@@ -117,7 +117,7 @@ def write_from_parameters(stage: Stage) -> Path:
 
 
 def from_parameters(parameters: Mapping[str, str]) -> str:
-    """Return the text of a settings file with what an earlier release has read from parameters.
+    """Return the text of a settings file with the settings that earlier releases read from parameters.
 
     Raises ``DeploymentError`` if it would not be valid.
     """

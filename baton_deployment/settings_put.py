@@ -1,4 +1,4 @@
-"""The settings document of a deployed stage: shown, compared with the stage's file, and put."""
+"""The settings document of a deployed stage: printing it, comparing it with the stage's file, and replacing it."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class DeployedSettings:
 
 @dataclass(frozen=True)
 class SettingsPlan:
-    """The settings that a stage would get."""
+    """The settings that a stage would get, and their difference from the deployed ones."""
 
     bucket: str
     deployed: DeployedSettings | None
     values: Mapping[str, Any] | None
-    """None: there is nothing to put."""
+    """The new settings; None if there is nothing to put."""
     difference: tuple[str, ...]
     """Lines of a unified difference."""
 
@@ -54,7 +54,7 @@ class SettingsPlan:
 
 
 def read_deployed(account: Account, bucket: str) -> DeployedSettings | None:
-    """Return the document; None if none was put. Raises ``DeploymentError``."""
+    """Return the deployed document; None if there is none. Raises ``DeploymentError``."""
     with problems_explained(f"s3://{bucket}/{SETTINGS_KEY} cannot be read"):
         try:
             answer = account.client("s3").get_object(Bucket=bucket, Key=SETTINGS_KEY)
@@ -67,7 +67,7 @@ def read_deployed(account: Account, bucket: str) -> DeployedSettings | None:
 
 
 def show_settings(account: Account, stage: Stage) -> str:
-    """Return the deployed document as it is. Raises ``DeploymentError`` if there is none."""
+    """Return the text of the deployed document. Raises ``DeploymentError`` if there is none."""
     deployed = read_deployed(account, _bucket(account, stage))
     if deployed is None:
         raise DeploymentError(
@@ -77,10 +77,10 @@ def show_settings(account: Account, stage: Stage) -> str:
 
 
 def plan_settings(account: Account, stage: Stage, allowed_hosts: Sequence[str] = ()) -> SettingsPlan:
-    """Check the stage's file, and compare it with what is deployed.
+    """Check the stage's file, and compare it with the deployed settings.
 
-    ``allowed_hosts`` are a project's, which hold if the file names none. Without a file, only they are changed. Raises
-    ``DeploymentError``.
+    ``allowed_hosts`` are a project's, which apply if the file has no ``allowedHosts``. Without a file, only they
+    change. Raises ``DeploymentError``.
     """
     settings_file = read_settings_file(path_of(stage))
     bucket = _bucket(account, stage)
@@ -106,9 +106,9 @@ def put_settings(
     confirm: Callable[[str], bool] = lambda question: True,
     agreed: SettingsPlan | None = None,
 ) -> None:
-    """Check the stage's file, print how it differs from what is deployed, and put it if ``confirm`` agrees.
+    """Check the stage's file, print its difference from the deployed settings, and put it if ``confirm`` agrees.
 
-    ``agreed`` is a plan that an operator has seen: documents that were deployed since are not replaced. Raises
+    ``agreed`` is a plan that an operator has seen. A document that was deployed since is not replaced. Raises
     ``DeploymentError``.
     """
     name = path_of(stage).name
@@ -133,9 +133,9 @@ def put_settings(
 
 
 def compare_settings(stage: Stage, write: Write, *, allowed_hosts: Sequence[str] = ()) -> None:
-    """Check the stage's file, and print how it differs from what is deployed, as far as that can be read.
+    """Check the stage's file, and print its difference from the deployed settings, if these can be read.
 
-    Raises ``DeploymentError`` if the file cannot be put.
+    Raises ``DeploymentError`` if the file is not valid.
     """
     path = path_of(stage)
     if read_settings_file(path) is not None:
@@ -150,13 +150,13 @@ def compare_settings(stage: Stage, write: Write, *, allowed_hosts: Sequence[str]
 
 
 def differences(deployed: DeployedSettings | None, values: Mapping[str, Any]) -> list[str]:
-    """Return the lines of a unified difference; none if nothing changes."""
+    """Return the lines of a unified difference; empty if nothing changes."""
     before = _lines(deployed.text) if deployed is not None else []
     return list(difflib.unified_diff(before, _written(values).splitlines(), "deployed", "new", lineterm="", n=2))
 
 
 def _put(account: Account, bucket: str, values: Mapping[str, Any], deployed: DeployedSettings | None) -> str:
-    # What was compared must be what is replaced: somebody else may put settings at the same time.
+    # The condition refuses to replace a document that was put after the comparison.
     condition: dict[str, Any] = {"IfMatch": deployed.etag} if deployed is not None else {"IfNoneMatch": "*"}
     with problems_explained(f"s3://{bucket}/{SETTINGS_KEY} cannot be written"):
         try:

@@ -1,4 +1,4 @@
-"""The account and region of a stage, recorded at its first deployment. No command works on it elsewhere."""
+"""The account and region of a stage, recorded at its first deployment. Commands refuse others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Home:
     region: str
 
     def __str__(self) -> str:
-        """Return words for messages."""
+        """Return a phrase for messages."""
         return f"account {self.account} in {self.region}"
 
 
@@ -36,7 +36,7 @@ def home_file(stage: Stage) -> Path:
 
 
 def read_home(stage: Stage) -> Home | None:
-    """Return the home of a stage; None if none is recorded. Raises ``DeploymentError`` for a file with faults."""
+    """Return the home of a stage; None if none is recorded. Raises ``DeploymentError`` if the file is wrong."""
     file = home_file(stage)
     if not file.is_file():
         return None
@@ -53,9 +53,9 @@ def read_home(stage: Stage) -> Home | None:
 
 
 def home_problem(stage: Stage, account: str, region: str) -> str:
-    """Return why a stage is not in an account and region; empty if it may be.
+    """Return the reason why a stage does not belong to an account and region; empty if it may.
 
-    Raises ``DeploymentError`` for a file with faults.
+    Raises ``DeploymentError`` if the file is wrong.
     """
     home, here = read_home(stage), Home(account, region)
     if home is None or home == here:
@@ -64,7 +64,7 @@ def home_problem(stage: Stage, account: str, region: str) -> str:
 
 
 def remedy(stage: Stage) -> str:
-    """Return how to reach a stage where it belongs, or to move it."""
+    """Return advice on using a stage's own account and region, or on moving the stage."""
     return (
         f"Choose its credentials and region (AWS_PROFILE, AWS_REGION). If {stage.name} moves for good, remove "
         f"[{stage.name}] from {home_file(stage)}."
@@ -83,7 +83,7 @@ def open_account(stage: Stage) -> Account:
 
 
 def record_home(account: Account, stage: Stage) -> str:
-    """Record where a stage is deployed, unless that is recorded. Return a line about it, maybe empty.
+    """Record the account and region of a stage, unless they are recorded. Return a line about it, or an empty one.
 
     Raises ``DeploymentError``.
     """

@@ -11,8 +11,8 @@ from typing import Any
 
 from baton_deployment.errors import DeploymentError
 
-# SAM CLI's grammar of --parameter-overrides (samcli/cli/types.py): a value ends at a space that is neither in quotes
-# nor behind a backslash.
+# SAM CLI's grammar of --parameter-overrides (samcli/cli/types.py): a value ends at a space that is neither quoted nor
+# escaped by a backslash.
 _KEY = r"""([A-Za-z0-9\"']+)"""
 _VALUE = r"""(\"(?:\\.|[^\"\\]+)*\"|'(?:\\.|[^'\\]+)*'|(?:\\.|[^ \"\\]+)+)"""
 _PATTERNS = (rf"(?:ParameterKey={_KEY},ParameterValue={_VALUE})", rf"(?:(?: ){_KEY}={_VALUE})")
@@ -28,24 +28,24 @@ class Stage:
     stack: str
     """The name of its stack."""
     parameters: Mapping[str, str]
-    """The template's parameters that it sets."""
+    """The values of the template's parameters that it sets."""
     overrides: tuple[str, ...] = ()
-    """The same as words of ``sam deploy --parameter-overrides``."""
+    """The same as arguments of ``sam deploy --parameter-overrides``."""
     region: str | None = None
     profile: str | None = None
     bucket: str | None = None
-    """The bucket of what SAM uploads, if it is not the one that SAM makes (``resolve_s3``)."""
+    """The bucket for SAM's uploads; None for SAM's own bucket (``resolve_s3``)."""
     prefix: str = ""
-    """The beginning of the keys there."""
+    """The prefix of the uploads' keys."""
 
     def with_overrides(self, overrides: Iterable[str]) -> Stage:
-        """Return the stage with these ``parameter_overrides`` in place of those of the file."""
+        """Return the stage with these ``parameter_overrides`` instead of the file's."""
         chosen = tuple(overrides)
         return replace(self, parameters=parse_overrides(chosen), overrides=chosen)
 
 
 def read_stage(file: Path, name: str) -> Stage:
-    """Return the stage ``name`` of ``file``. Raises ``DeploymentError`` that names the stages there are."""
+    """Return the stage ``name`` of ``file``. Raises ``DeploymentError``, which names the available stages."""
     stages = _read(file)
     if name not in stages:
         stage_names = ", ".join(stages)
@@ -87,9 +87,9 @@ def _written(name: str, value: str) -> str:
 
 
 def parse_overrides(overrides: Iterable[object]) -> dict[str, str]:
-    """Return the parameters of ``parameter_overrides``, in the same way as SAM CLI.
+    """Return the parameters in ``parameter_overrides``, parsed as SAM CLI does.
 
-    Raises ``DeploymentError`` for an entry that SAM CLI would refuse, or of which it would use the beginning only.
+    Raises ``DeploymentError`` for an entry that SAM CLI would refuse, or would use only in part.
     """
     return {_unquote(key): _unquote(value) for entry in overrides for key, value in _pairs(entry)}
 
@@ -132,7 +132,7 @@ def _read(file: Path) -> dict[str, Mapping[str, Any]]:
     except (OSError, tomllib.TOMLDecodeError) as problem:
         raise DeploymentError(f"{file} cannot be read: {problem}") from problem
     tables = {name: table for name, table in content.items() if isinstance(table, dict) and "deploy" in table}
-    # Another template is deployed under the name of a stage too: the account's.
+    # The account's template is configured like a stage, but is none.
     return {name: table for name, table in tables.items() if "template_file" not in _section(table, "deploy")}
 
 

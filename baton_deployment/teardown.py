@@ -1,4 +1,4 @@
-"""The removal of a stage: the stack, and of what it leaves behind only what is asked for by name."""
+"""The removal of a stage: its stack, and those of its retained resources that an operator names."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from baton_deployment.template import DeployedTemplate
 Write = Callable[[str], None]
 STACK = "stack"
 LEFT_OVER = "left-over"
-"""The choice of tables and buckets that earlier stacks of the same name have left."""
+"""The choice for tables and buckets that earlier stacks of the same name have left."""
 LISTING = {"ListTables": "dynamodb:ListTables", "ListBuckets": "s3:ListAllMyBuckets"}
-"""Operations that find them, and IAM's names of these."""
+"""IAM's actions by the operations that find left-over resources."""
 TABLE = "AWS::DynamoDB::Table"
 BUCKET = "AWS::S3::Bucket"
 DOMAIN = "AWS::OpenSearchService::Domain"
 KEPT = {TABLE: "the conversations", BUCKET: "files with all their versions", DOMAIN: "the search indices"}
-"""Types of resources that stacks retain, and what they hold."""
+"""The contents of retained resources, by their types."""
 WAIT = {"Delay": 15, "MaxAttempts": 240}
-"""An hour: distributions and search domains take long."""
+"""A limit of one hour, because distributions and search domains take long."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """Something that outlives the stack, and the name by which an operator asks for its deletion."""
+    """A resource that outlives the stack, and the name by which an operator chooses it for deletion."""
 
     choice: str
     name: str
-    """Its physical name."""
+    """The physical name of the resource."""
     kind: str
     """A resource type, or ``secret``."""
     content: str
@@ -50,16 +50,16 @@ class Teardown:
     account: Account
     stage: Stage
     exists: bool
-    """True while the stack is there."""
+    """Whether the stack exists."""
     parts: tuple[Part, ...]
     log_groups: tuple[str, ...]
-    """The log groups that go with the stack."""
+    """The log groups that are deleted with the stack."""
     unlisted: str = ""
-    """The action that the caller lacks to list what earlier stacks have left."""
+    """The action that the caller lacks for listing resources of earlier stacks; empty if none."""
 
     @classmethod
     def of(cls, account: Account, stage: Stage, template: DeployedTemplate) -> Teardown:
-        """Look at the stack, or at the newest deleted one of its name. Raises ``DeploymentError``."""
+        """Return the parts of the stack, or of the newest deleted stack of its name. Raises ``DeploymentError``."""
         with problems_explained(f"{stage.stack} cannot be read"):
             stack_id, exists = _find(account, stage.stack)
             resources = list(_resources(account, stack_id)) if stack_id else []
@@ -94,11 +94,11 @@ class Teardown:
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The names of what can be deleted."""
+        """The names of the parts that can be deleted."""
         return tuple(dict.fromkeys([*([STACK] if self.exists else []), *(part.choice for part in self.parts)]))
 
     def lines(self, chosen: Collection[str]) -> Iterator[str]:
-        """Yield the lines of the plan: the parts that are deleted and those that stay."""
+        """Yield the lines of the plan: the parts that will be deleted and those that stay."""
         name, region = self.stage.stack, self.account.region
         if self.exists:
             yield f"{_mark(STACK, chosen)} {STACK:<14} {name} in {region}: APIs, functions, queues, roles, alarms"
@@ -114,7 +114,7 @@ class Teardown:
         yield f"{'':15} The account's logging role stays, and so do SAM's uploads (aws-sam-cli-managed-default-...)"
 
     def delete(self, chosen: Collection[str], write: Write) -> None:
-        """Delete what is chosen, the stack first. Raises ``DeploymentError``."""
+        """Delete the chosen parts, the stack first. Raises ``DeploymentError``."""
         with problems_explained("The removal has stopped"):
             if STACK in chosen and self.exists:
                 cloudformation = self.account.client("cloudformation")
@@ -129,9 +129,9 @@ class Teardown:
 
 
 def tear_down(teardown: Teardown, chosen: Collection[str], confirm: Callable[[str], str], write: Write) -> None:
-    """Show what goes and stays, ask, and delete. Without a choice it only shows.
+    """Print the plan, ask, and delete. Without a choice, only print the plan.
 
-    ``confirm`` returns what an operator answers to a question: the stack's name. Raises ``DeploymentError``.
+    ``confirm`` returns the operator's answer to a question, which must be the stack's name. Raises ``DeploymentError``.
     """
     if missing := sorted(set(chosen) - set(teardown.choices)):
         choices = ", ".join(teardown.choices) or "nothing"
@@ -153,7 +153,7 @@ def tear_down(teardown: Teardown, chosen: Collection[str], confirm: Callable[[st
 
 
 def _find(account: Account, stack: str) -> tuple[str | None, bool]:
-    """Return the id of the stack, else of the newest deleted one of its name, and whether it is there."""
+    """Return the id of the stack, or of the newest deleted stack of its name, or None, and whether it exists."""
     client = account.client("cloudformation")
     try:
         [description] = client.describe_stacks(StackName=stack)["Stacks"]
@@ -182,7 +182,7 @@ def _resources(account: Account, stack_id: str) -> Iterator[Mapping[str, Any]]:
 def _find_left_over(
     account: Account, stack: str, template: DeployedTemplate, current: Collection[str]
 ) -> tuple[list[Part], str]:
-    """Return what earlier stacks have left, and the action that the caller lacks to list it, maybe empty."""
+    """Return the parts that earlier stacks have left, and the action that the caller lacks for listing them, or ""."""
     try:
         return list(_left_over(account, stack, template, current)), ""
     except ClientError as problem:
@@ -198,9 +198,9 @@ def _present(account: Account, parts: list[Part]) -> list[Part]:
 
 
 def _left_over(account: Account, stack: str, template: DeployedTemplate, current: Collection[str]) -> Iterator[Part]:
-    """Yield tables and buckets whose names say that an earlier stack of the same name has made them.
+    """Yield tables and buckets of earlier stacks of the same name, recognised by their names.
 
-    CloudFormation's names are ``<stack>-<logical id>-<random characters>``, a bucket's in lower case.
+    CloudFormation's names are ``<stack>-<logical id>-<random characters>``; those of buckets are in lower case.
     """
     retained = [
         (logical_id, kind)
@@ -257,7 +257,7 @@ def _mark(choice: str, chosen: Collection[str]) -> str:
 
 
 def _recovery(chosen: Collection[Part], stack: bool) -> str:
-    """Return sentences about how long what is deleted can be restored."""
+    """Return sentences about the time for which deleted parts can be restored."""
     sentences = []
     kinds = {part.kind for part in chosen}
     if TABLE in kinds:
@@ -270,7 +270,7 @@ def _recovery(chosen: Collection[Part], stack: bool) -> str:
 
 
 def _delete(account: Account, part: Part) -> str:
-    """Delete a part, and return what was done."""
+    """Delete a part, and return "Deleted", or "There was no" if it did not exist."""
     try:
         _DELETIONS[part.kind](account, part.name)
     except ClientError as problem:

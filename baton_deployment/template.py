@@ -1,4 +1,4 @@
-"""The template as an operator meets it: its parameters, rules and the variables that it gives functions."""
+"""The template for operators' checks: its parameters, rules, resources, and the functions' variables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from baton_local.stack.intrinsics import Intrinsics
 from baton_local.stack.template_translation import parse
 
 SUFFIX = "ABCDEFGHIJKL"
-"""An example of the random end of names that CloudFormation makes."""
+"""An example of the random suffix of CloudFormation's names."""
 
 
 class DeployedTemplate:
@@ -45,7 +45,7 @@ class DeployedTemplate:
 
     @property
     def values(self) -> dict[str, str]:
-        """The value of each parameter: the given one, else the default."""
+        """The value of each parameter: the stage's value, or the default."""
         defaults = {name: str(parameter.get("Default", "")) for name, parameter in self.declared.items()}
         return {**defaults, **{name: value for name, value in self.parameters.items() if name in self.declared}}
 
@@ -59,13 +59,13 @@ class DeployedTemplate:
         return Intrinsics(self.source, {**values, **self._names}, self._attribute)
 
     def resources(self, kind: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """Yield logical id and properties of each resource of a type."""
+        """Yield the logical id and the properties of each resource of a type."""
         for name, resource in self.source["Resources"].items():
             if resource["Type"] == kind:
                 yield name, resource.get("Properties", {})
 
     def variables(self) -> dict[str, dict[str, Any]]:
-        """Return the variables of each function as the template writes them, by the function's logical id."""
+        """Return the unresolved variables of each function, by the function's logical id."""
         common = self.source["Globals"]["Function"]["Environment"]["Variables"]
         functions = self.resources("AWS::Serverless::Function")
         return {
@@ -73,7 +73,7 @@ class DeployedTemplate:
         }
 
     def referred(self, value: Any) -> Iterator[str]:
-        """Yield the parameters on which a value depends, those of its conditions included."""
+        """Yield the parameters on which a value depends, including those of its conditions."""
         if isinstance(value, str) and value in self.source.get("Conditions", {}):
             yield from self.referred(self.source["Conditions"][value])
         elif isinstance(value, str):

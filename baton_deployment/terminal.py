@@ -6,7 +6,7 @@ from baton_deployment.errors import DeploymentError
 
 
 def ask(question: str, otherwise: str) -> str:
-    """Return the answer of the person at the terminal. Raises ``DeploymentError`` if there is none."""
+    """Return the answer at the terminal. Raises ``DeploymentError`` with ``otherwise`` if nobody answers."""
     try:
         return input(question)
     except EOFError:
@@ -15,10 +15,10 @@ def ask(question: str, otherwise: str) -> str:
 
 
 def agree(question: str, otherwise: str) -> bool:
-    """Return whether the person at the terminal says yes. Raises ``DeploymentError`` if there is none."""
+    """Return whether the person at the terminal answers yes. Raises ``DeploymentError`` if nobody answers."""
     return ask(f"{question} [y/N] ", otherwise).strip().lower() in ("y", "yes")
 
 
 def agree_to_deploy(question: str) -> bool:
-    """Return whether the person at the terminal agrees to a deployment. Raises ``DeploymentError`` if there is none."""
+    """Return whether the person at the terminal agrees to deploy. Raises ``DeploymentError`` if nobody answers."""
     return agree(question, "so nothing was deployed. --yes answers.")

@@ -1,4 +1,4 @@
-"""The environment variables that code in Python reads, found in its syntax tree: nothing is run."""
+"""The environment variables that code in Python reads, found in its syntax tree without running it."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LAMBDA = re.compile(r"AWS_.*|LAMBDA_.*|_HANDLER|HOME|LANG|LD_LIBRARY_PATH|PATH|PYTHONPATH|TMPDIR|TZ")
-"""The names of variables that Lambda itself sets, or that a system may lack anywhere."""
+"""The names of variables that Lambda or the operating system sets."""
 
 
 @dataclass(frozen=True)
 class VariableRead:
-    """A place that reads an environment variable by a fixed name."""
+    """A position in code that reads an environment variable by a fixed name."""
 
     file: Path
     line: int
     name: str
     is_required: bool
-    """True if the code raises ``KeyError`` without the variable, whatever else is true."""
+    """Whether the code always raises ``KeyError`` without the variable."""
 
 
 def variables_read(folder: Path) -> Iterator[VariableRead]:
-    """Yield what the modules below ``folder`` read. A module that cannot be parsed is reported by other checks."""
+    """Yield the variables that modules below ``folder`` read. Other checks report modules that cannot be parsed."""
     for file in sorted(folder.rglob("*.py")):
         try:
             tree = ast.parse(file.read_text(encoding="utf-8"))
@@ -48,7 +48,7 @@ def variables_read(folder: Path) -> Iterator[VariableRead]:
 
 
 def _conditional_parts(tree: ast.Module) -> set[int]:
-    """Return the ids of the nodes that may not be reached, or whose failure may be handled."""
+    """Return the ids of the nodes that may not be executed, or whose errors may be handled."""
     conditions = (ast.BoolOp, ast.If, ast.IfExp, ast.Match, ast.Try, ast.While)
     return {id(part) for node in ast.walk(tree) if isinstance(node, conditions) for part in ast.walk(node)}
 

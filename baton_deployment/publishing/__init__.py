@@ -13,9 +13,9 @@ from baton_local import web
 
 
 def publish_front_ends(account: Account, stage: Stage) -> str:
-    """Publish what the stage's stack serves, and return the text to print.
+    """Publish the front ends that the stage's stack serves, and return the text to print.
 
-    Raises ``DeploymentError``, and ``LocalCloudError`` if nothing can be built.
+    Raises ``DeploymentError``, and ``LocalCloudError`` if they cannot be built.
     """
     outputs = read_outputs(account, stage.stack)
     widget_place, console = place_of(outputs), console_place_of(outputs)

@@ -1,7 +1,7 @@
-"""The files of the console, put where a deployed stage serves its page from.
+"""The files of the console, published to the bucket from which a stage serves them.
 
-Modules are named after their content and never change. The page names the newest ones and is written last, so that a
-reader between two uploads has all parts of one build.
+Modules are named after their content and never change. The page names the newest modules and is written last, so that
+a browser always gets all parts of one build.
 """
 
 import json
@@ -22,12 +22,12 @@ FOLDER = "monitor"
 CONFIG = "config.json"
 ASKED_EACH_TIME = "no-cache"
 HASHED = re.compile(r"-[A-Z0-9]{8}\.[a-z]+(\.map|\.LEGAL\.txt)?$")
-"""The folder of files that the build names after their content."""
+"""The names of files that the build names after their content, so that they never change."""
 
 
 @dataclass(frozen=True)
 class ConsolePlace:
-    """The place from which a stack serves the console, and its sign-in."""
+    """The bucket and address from which a stack serves the console, and its configuration."""
 
     bucket: str
     url: str
@@ -36,7 +36,7 @@ class ConsolePlace:
 
 
 def console_place_of(outputs: Mapping[str, str]) -> ConsolePlace | None:
-    """Read a stack's outputs; None if it serves no console."""
+    """Return the console's place from a stack's outputs; None if the stack serves no console."""
     if "ConsoleBucketName" not in outputs:
         return None
     settings = json.loads(outputs["ConsoleConfig"])
@@ -49,7 +49,7 @@ def console_place_of(outputs: Mapping[str, str]) -> ConsolePlace | None:
 
 
 def read_console(built: Path) -> dict[str, bytes]:
-    """Read a build. Raises ``DeploymentError`` if it has no page, or one that names a module that is not there."""
+    """Return the files of a build. Raises ``DeploymentError`` if the page, or a module that it names, is missing."""
     files = {
         file.relative_to(built).as_posix(): file.read_bytes()
         for file in sorted(built.rglob("*"))
@@ -63,9 +63,9 @@ def read_console(built: Path) -> dict[str, bytes]:
 
 
 def publish_console(files: Mapping[str, bytes], s3: "S3Client", console_place: ConsolePlace) -> None:
-    """Upload the modules that are missing, then what is asked for each time, and the page last. May be repeated.
+    """Upload missing modules, then the changing files, and the page last. It may be repeated.
 
-    Raises ``DeploymentError`` if a module is there with other bytes; the page is not changed then.
+    Raises ``DeploymentError`` if a module exists with other bytes. The page is not changed then.
     """
     for name, content in files.items():
         if HASHED.search(name):

@@ -22,7 +22,7 @@ CONTENT_TYPES = {
 
 
 def put_once(s3: "S3Client", bucket: str, key: str, content: bytes) -> None:
-    """Write an object that never changes, unless it is there. Raises ``DeploymentError`` if it has other bytes."""
+    """Write an object that never changes, unless it exists. Raises ``DeploymentError`` if it has other bytes."""
     try:
         s3.put_object(
             Bucket=bucket,

@@ -1,8 +1,8 @@
-"""The files of the widget, put where a deployed stage serves them from.
+"""The files of the widget, published to the bucket from which a stage serves them.
 
 Each build of the widget has a separate folder, named after its version and content, whose files never change.
-``latest/`` has one small module for each entry, which imports that of the newest folder: so a release is switched to by
-writing one object, and pages that have begun with an older one still find its parts.
+``latest/`` has one small module for each entry, which imports the entry of the newest folder. Writing these modules
+switches to a release, and pages that have loaded an older one still find its parts.
 """
 
 import base64
@@ -29,15 +29,15 @@ class Release:
     """A build of the widget."""
 
     version: str
-    """The folder it is published in, such as ``v0.1.0-5f0c2a91d3e4``."""
+    """The release's folder in the bucket, such as ``v0.1.0-5f0c2a91d3e4``."""
     files: Mapping[str, bytes]
     integrity: Mapping[str, str]
-    """File -> what a tag names as ``integrity``."""
+    """The values of a script tag's ``integrity``, by file."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """The place from which a stack serves the widget, and the addresses that its pages use."""
+    """The bucket and address from which a stack serves the widget, and the addresses of its APIs."""
 
     bucket: str
     url: str
@@ -46,9 +46,9 @@ class Place:
 
 
 def read_release(built: Path, number: str) -> Release:
-    """Read a build of the version ``number``.
+    """Return the release of a build with the version ``number``.
 
-    Raises ``DeploymentError`` unless its scripts are those that ``integrity.json`` names, byte for byte.
+    Raises ``DeploymentError`` unless its scripts are exactly those in ``integrity.json``.
     """
     files = {
         file.relative_to(built).as_posix(): file.read_bytes()
@@ -67,9 +67,9 @@ def read_release(built: Path, number: str) -> Release:
 
 
 def publish(release: Release, s3: "S3Client", bucket: str) -> None:
-    """Upload what is missing, and then have ``latest/`` import it. Repeating it changes nothing.
+    """Upload missing files, then switch ``latest/`` to the release. A repetition changes nothing.
 
-    Raises ``DeploymentError`` if a file is there with other bytes; nothing of ``latest/`` is changed then.
+    Raises ``DeploymentError`` if a file exists with other bytes. ``latest/`` is not changed then.
     """
     for name, content in release.files.items():
         put_once(s3, bucket, f"{release.version}/{name}", content)
@@ -81,7 +81,7 @@ def publish(release: Release, s3: "S3Client", bucket: str) -> None:
 
 
 def tag(release: Release, widget_place: Place) -> str:
-    """Return the HTML with which a page shows exactly this release."""
+    """Return the HTML with which a page loads exactly this release."""
     script = f"{widget_place.url}/{release.version}/baton-chat.js"
     return (
         f'<script type="module" src="{escape(script)}"\n'
@@ -92,7 +92,7 @@ def tag(release: Release, widget_place: Place) -> str:
 
 
 def place_of(outputs: Mapping[str, str]) -> Place | None:
-    """Read a stack's outputs; None if it serves no widget."""
+    """Return the widget's place from a stack's outputs; None if the stack serves no widget."""
     if "WidgetBucketName" not in outputs:
         return None
     rest_url = outputs.get("RestDomainUrl", outputs["RestUrl"])

@@ -1,4 +1,4 @@
-"""A trial of a deployment after it: a user's way through it, in steps that end in time and leave nothing behind."""
+"""A smoke test of a deployment: a user's steps, which have time limits and leave nothing behind."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ from baton_deployment.stages import Stage
 
 Write = Callable[[str], None]
 STEP_SECONDS = 120.0
-"""The first start of the functions and an answer of the model, or the reading of a document."""
+"""The time limit of a step, which may include cold starts and an answer of the model, or the reading of a document."""
 CLIENT_SECONDS = 60.0
 WIDTH = 12
 
 
 @dataclass(frozen=True)
 class Trial:
-    """The results of all steps."""
+    """The result of a smoke test."""
 
     checks: tuple[Check, ...]
 
     @property
     def has_failed(self) -> bool:
-        """True if a step has failed."""
+        """Whether a step has failed."""
         return any(check.outcome is Outcome.FAILS for check in self.checks)
 
     @property
     def has_talked(self) -> bool:
-        """True if an answer came, so that the model was tried."""
+        """Whether there was an answer, so that the model was tried."""
         return any(check.name == "HTTP" and check.outcome is Outcome.FINE for check in self.checks)
 
 
 def smoke_stage(account: Account, stage: Stage, write: Write) -> None:
-    """Try a deployed stage. Raises ``DeploymentError`` if a step fails.
+    """Test a deployed stage. Raises ``DeploymentError`` if a step fails.
 
-    Where there is no token, because the stage has no embed key and the environment no ``TOKEN``, only its health is
-    tried, and the others are shown as not checked.
+    Without a token, because the stage has no embed key and the environment no ``TOKEN``, only the health is tested, and
+    the other steps are shown as not checked.
     """
     target = target_of(account, stage, given_token())
     if run_smoke(target, write).has_failed:
@@ -52,7 +52,7 @@ def smoke_stage(account: Account, stage: Stage, write: Write) -> None:
 
 
 def run_smoke(target: Target, write: Write, step_seconds: float = STEP_SECONDS) -> Trial:
-    """Try a target, and print a line for each step as it ends."""
+    """Test a target, and print a line for each step when it ends."""
     write(f"\nTrying {target.url}:\n")
     trial = asyncio.run(_try(target, write, step_seconds))
     write(f"\n{summary_of(trial.checks)}")

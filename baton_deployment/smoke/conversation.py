@@ -1,4 +1,4 @@
-"""A conversation over a WebSocket, as a page has it."""
+"""A conversation over a WebSocket, as web pages use it."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class Conversation:
 
     connection: ClientConnection
     parts: list[str] = field(default_factory=list)
-    """The slices so far of an event that is too large for a frame."""
+    """The parts received so far of an event that is too large for a frame."""
 
     async def send(self, action: str, **fields: object) -> None:
-        """Send an action."""
+        """Send the frame of an action with its fields."""
         await self.connection.send(json.dumps({"action": action, **fields}))
 
     async def events(self) -> AsyncGenerator[Event, None]:
-        """Yield events until the connection ends. Raises ``DeploymentError`` for a refusal, or when it is lost."""
+        """Yield events. Raises ``DeploymentError`` for an error event, and when the connection ends."""
         try:
             async for frame in self.connection:
                 received = json.loads(frame)
@@ -60,7 +60,7 @@ class Conversation:
 
 @asynccontextmanager
 async def connected(target: Target) -> AsyncIterator[Conversation]:
-    """Connect as the target's user. Raises ``DeploymentError`` if the server refuses it or is not there."""
+    """Connect as the target's user. Raises ``DeploymentError`` if the server refuses or cannot be reached."""
     protocols = [Subprotocol(SUBPROTOCOL), Subprotocol(str(target.token))]
     try:
         connection = await connect(target.socket_url, subprotocols=protocols, open_timeout=30)
@@ -76,6 +76,6 @@ async def connected(target: Target) -> AsyncIterator[Conversation]:
 
 
 def seq_of(event: Event) -> int | None:
-    """Return the event's number in its conversation; None if it has none."""
+    """Return the event's sequence number in its conversation; None if it has none."""
     seq: int | None = (event.get("metadata") or {}).get("seq")
     return seq

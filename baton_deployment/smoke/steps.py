@@ -1,4 +1,4 @@
-"""The steps of a trial, as a user takes them. Each returns what it has found, or raises."""
+"""The steps of a smoke test, taken as a user. Each returns a line about its result, or raises."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ QUESTION = "Please answer with one short sentence: are you there?"
 
 
 class Steps:
-    """The trial of one target. Steps may be left out, but not reordered."""
+    """The smoke test of one target. Steps may be left out, but not reordered."""
 
     def __init__(self, target: Target, client: AsyncBaton, seconds: float) -> None:
         self._target = target
         self._client = client
         self._seconds = seconds
-        """The time for which one step may wait."""
+        """The longest time for which one step waits."""
         self._threads: list[str] = []
         self._seen: list[Event] = []
         """The numbered events of the conversation over the WebSocket."""
 
     async def health(self) -> str:
-        """Ask for the server's health."""
+        """Request the server's health."""
         health = await self._client.health()
         return f"version {health.version} at {self._target.url}"
 
     async def identity(self) -> str:
-        """Ask as whom the token speaks."""
+        """Request the user of the token."""
         me = await self._client.users.me()
         return f"accepted, as {me.user_id} of the tenant {me.tenant_id}"
 
     async def http(self) -> str:
-        """Ask over HTTP, and read the answer as it streams."""
+        """Send a message over HTTP, and read the streamed answer."""
         result = await self._client.runs.create(QUESTION, thread_id=self._new_thread())
         text = " ".join(message.text for message in result.messages).strip()
         return _answered(result.outcome, text)
 
     async def socket(self) -> str:
-        """Ask over a WebSocket."""
+        """Send a message over a WebSocket, and read the answer's events."""
         thread_id = self._new_thread()
         message_id = str(uuid.uuid4())
         text, outcome = [], ""
@@ -61,7 +61,7 @@ class Steps:
         return _answered(outcome, "".join(text).strip())
 
     async def resume(self) -> str:
-        """Connect again after the first event, and get the others once more."""
+        """Connect again after the first event, and receive the later events once more."""
         if len(self._seen) < 2:
             raise DeploymentError("There is no answer over the WebSocket to resume.")
         first, *missed = self._seen
@@ -78,7 +78,7 @@ class Steps:
         return f"{len(missed)} events came again on a new connection"
 
     async def document(self) -> str:
-        """Upload a document, find it, and delete it."""
+        """Upload a document, find it by search, and delete it."""
         word = f"zq{uuid.uuid4().hex[:10]}"
         agent_id = await self._agent_id()
         uploaded = await self._client.documents.upload(
@@ -100,7 +100,7 @@ class Steps:
         return f"read, found and deleted, of the agent {agent_id}"
 
     async def forget(self) -> str:
-        """Forget the user who was made for this; of a user whose token was given, the conversations of this trial."""
+        """Forget the test's own user; of another user, delete only the conversations of this test."""
         if not self._target.is_own_user:
             requests = [await self._client.threads.delete(thread_id) for thread_id in self._threads]
             await until(
@@ -135,7 +135,7 @@ class Steps:
 
 
 def problem_of(error: Exception) -> str:
-    """Return one line about the failure of a step."""
+    """Return a line about the failure of a step."""
     if isinstance(error, TimeoutError):
         return "no result in time"
     return str(error) or type(error).__name__

@@ -1,4 +1,4 @@
-"""The deployment that is tried, and the token of a user who exists for the trial only."""
+"""The target of a smoke test, and the token of a user who exists for the test only."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from baton_deployment.template import DeployedTemplate
 from baton_local.root import ROOT
 
 ALGORITHM = "HS256"
-"""The algorithm of the keys that both sign and verify."""
+"""The algorithm of keys that can sign as well as verify."""
 LIFETIME_SECONDS = 3600
 PREFERRED_TENANT = "smoke"
 HOW_TO_GET_A_TOKEN = (
@@ -29,7 +29,7 @@ HOW_TO_GET_A_TOKEN = (
 
 @dataclass(frozen=True)
 class Target:
-    """The addresses to try, and as whom."""
+    """The addresses of the server to test, and the user's token."""
 
     url: str
     """The base of ``/v1/...`` and ``/health``."""
@@ -39,15 +39,15 @@ class Target:
     """The reason why there is no token."""
     has_search: bool = False
     no_document: str = "search is off"
-    """The reason why no document is tried, unless ``has_search``."""
+    """The reason why no document is tested, unless ``has_search``."""
     is_own_user: bool = False
-    """True if the token is of a user made for this trial, who may be forgotten."""
+    """Whether the token is of a user who exists only for this test, and may be forgotten."""
     document_permission: str = ""
-    """The permission that a document needs, so that no other user's answers rest on it."""
+    """The permission that the document requires, so that other users' answers do not use it."""
 
 
 def target_of(account: Account, stage: Stage, token: str | None = None) -> Target:
-    """Return a deployed stage as a target; without a ``token`` one is signed with a key of the embed keys' secret.
+    """Return a deployed stage as a target. If ``token`` is None, one is signed with a key of the embed keys' secret.
 
     Raises ``DeploymentError`` if there is no stack.
     """
@@ -75,7 +75,7 @@ def target_of(account: Account, stage: Stage, token: str | None = None) -> Targe
 
 
 def target_at(url: str, socket_url: str | None, token: str | None, *, has_search: bool) -> Target:
-    """Return any server as a target. Without a socket's address it is the local cloud's."""
+    """Return any server as a target. If ``socket_url`` is None, the local cloud's path is used."""
     base = url.rstrip("/")
     sockets = socket_url or "ws" + base.removeprefix("http") + "/ws"
     return Target(
@@ -89,7 +89,7 @@ def target_at(url: str, socket_url: str | None, token: str | None, *, has_search
 
 
 def sign_token(keys: str, *permissions: str) -> str:
-    """Return a token of a new user, signed with one of the embed ``keys``. Raises ``DeploymentError``."""
+    """Return a token of a new user, signed with one of the embed ``keys``. Raises ``DeploymentError`` without one."""
     try:
         embed_keys, _ = read_embed_keys(keys, allow_any_tenant=True)
     except ValueError:
@@ -97,7 +97,7 @@ def sign_token(keys: str, *permissions: str) -> str:
     usable = {kid: key for kid, key in embed_keys.items() if key.algorithm == ALGORITHM}
     if not usable:
         raise DeploymentError(f"The secret with the embed keys has no usable key for {ALGORITHM}, with which to sign.")
-    # Users of the tenant whom nobody knows, preferably in a tenant for it.
+    # If possible, the user is in a tenant for smoke tests.
     kid = min(usable, key=lambda kid: usable[kid].tenant != PREFERRED_TENANT)
     now = int(time.time())
     tenant = usable[kid].tenant
@@ -113,5 +113,5 @@ def sign_token(keys: str, *permissions: str) -> str:
 
 
 def given_token() -> str | None:
-    """Return the token that the environment names."""
+    """Return the token in the environment variable ``TOKEN``, or None."""
     return os.environ.get("TOKEN") or None
