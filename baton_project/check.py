@@ -1,4 +1,4 @@
-"""Checks of a project that start nothing."""
+"""Checks of a project, which need no local cloud and no deployment."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from baton_project.project import FILE, Project
 
 PLACED = re.compile(r"(?P<file>[^\n:]+):(?:(?P<line>\d+):)? (?:(?P<field>[\w.-]+): )?(?P<message>.+)", re.DOTALL)
 NOWHERE = "http://127.0.0.1:9"
-"""Nobody listens there: secrets of a deployment are not read for a check."""
+"""An address at which no program listens, so that a check reads no secrets of a deployment."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that cannot be used."""
+    """A part of a project that cannot be used."""
 
     message: str
     file: str | None = None
@@ -37,7 +37,7 @@ class Problem:
 
     @classmethod
     def of(cls, text: str) -> Problem:
-        """Read ``file:line: field: message``, in which all but the message is optional."""
+        """Return the problem in a text ``file:line: field: message``, in which only the message is required."""
         match = PLACED.fullmatch(text)
         if match is None:
             return cls(text)
@@ -45,7 +45,7 @@ class Problem:
         return cls(match["message"], match["file"], int(line) if line else None, match["field"])
 
     def is_about(self, other: Problem) -> bool:
-        """Return whether the other problem, found by other means, has the same cause."""
+        """Return whether another check has found the same problem."""
         return self.file == other.file and other.message in self.message
 
     def __str__(self) -> str:
@@ -54,7 +54,7 @@ class Problem:
 
 
 def report(folder: Path, write: Callable[[str], None], *, as_json: bool) -> None:
-    """Print the problems. Raises ``CheckFailed`` if there is one, and ``ProjectProblem`` if there is no project."""
+    """Print the problems. Raises ``CheckFailed`` if there are any, and ``ProjectProblem`` if there is no project."""
     project = Project.found(folder)
     agents, problems = examined(project)
     notes = [
@@ -96,9 +96,9 @@ def examined(project: Project) -> tuple[list[str], list[Problem]]:
 
 
 def obstacles(project: Project) -> list[tuple[Problem, str]]:
-    """Return what works on this machine and not in a deployment, with the remedies. Secrets and search are a stage's.
+    """Return the parts that work on this machine but not in a deployment, with remedies.
 
-    Raises ``AgentFileError``.
+    Secrets and search are not checked, because they depend on a stage. Raises ``AgentFileError``.
     """
     from baton.domain.tenants.egress_policy import EgressPolicy
     from baton_deployment.preflight import project as rules
@@ -117,7 +117,7 @@ def obstacles(project: Project) -> list[tuple[Problem, str]]:
 
 
 def read_contents(project: Project, stage: str) -> Contents:
-    """Read what is deployed of the project to ``stage``. Raises ``AgentFileError``."""
+    """Return the project's contents for a deployment to ``stage``. Raises ``AgentFileError``."""
     from baton_local.project.shared_agents import read_agents
 
     with _settings_of(project, stage):
@@ -125,7 +125,7 @@ def read_contents(project: Project, stage: str) -> Contents:
 
 
 def _problems_of_script(project: Project) -> Iterator[str]:
-    """Yield what is wrong with the script of the demo model."""
+    """Yield the problems of the demo model's script."""
     from baton.domain.definition import similar_name
     from baton_local.project.shared_agents import read_agents
 
@@ -144,7 +144,7 @@ def _problems_of_script(project: Project) -> Iterator[str]:
         return
     rules = [rule for rules in script.scenes.values() for rule in rules]
     names = KnownNames.of(read_agents())
-    # Tools of users' applications are known by the script only.
+    # The script may use tools of applications, which agents do not declare.
     called = {name for rule in rules for name in rule.rule.call}
     awaited = {name for rule in rules for name in rule.rule.after}
     is_computed = any("{{" in name for name in called)
@@ -173,7 +173,7 @@ def _unowned(project: Project, agents: Sequence[str]) -> Iterator[Problem]:
 
 
 def _misplaced(project: Project) -> Iterator[Problem]:
-    """Yield what is wrong with the folder of libraries and with their settings."""
+    """Yield the problems of the folder of libraries, and of their settings."""
     folder = project.libraries
     for name in find_libraries(folder):
         if not is_library_name(name):
@@ -191,7 +191,7 @@ def _by_place(problem: Problem) -> tuple[str, int, str, str]:
 
 
 def unreadable(project: Project) -> list[Problem]:
-    """Return the problems in the agents' files themselves."""
+    """Return the problems because of which the agents' files cannot be read."""
     from baton.adapters.agents.agent_files import AgentFileError
     from baton_local.project.shared_agents import read_agents
 
@@ -218,5 +218,5 @@ def _settings_of(project: Project, stage: str = "local") -> Iterator[None]:
 
 
 def _within(project: Project, lines: Iterable[str]) -> list[Problem]:
-    """Return the problems, with files as the developer names them."""
+    """Return the problems, with paths relative to the project's folder."""
     return [Problem.of(line.replace(f"{project.folder}{os.sep}", "")) for line in lines]

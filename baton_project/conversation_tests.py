@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class AnsweredBy(StrEnum):
-    """The source of the model's answers: a model, or a stand-in."""
+    """The source of the agents' answers: a model, or a stand-in."""
 
     SCRIPTED = "scripted"
     RECORDED = "recorded"
@@ -120,7 +120,7 @@ def _batch(agent_place: AgentPlace, files: Sequence[ReadFile], options: Options)
 
 
 def _reported(batch: Batch, options: Options) -> int:
-    """Hold the conversations, print what came of them, and return the exit code."""
+    """Run the conversations, print the results, and return the exit code."""
     from baton_client.command.process_start import seconds_since_start
     from baton_testing.batch import record
     from baton_testing.reports.junit import write_junit

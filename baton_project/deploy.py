@@ -1,4 +1,4 @@
-"""A project as a stack of the product's template, by SAM."""
+"""The deployment of a project as a stack of the product's template, by SAM."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Write = Callable[[str], None]
 
 
 def shell_lines(folder: Path, stage: str) -> str:
-    """Return the steps of a deployment, with the commands as a shell takes them. Raises ``ProjectProblem``."""
+    """Return the steps of a deployment, with the commands for a shell. Raises ``ProjectProblem``."""
     return plan(Project.found(folder), stage).shell_lines()
 
 
@@ -35,7 +35,7 @@ def find_policy(folder: Path, stage: str, name: str) -> str:
 
 
 def check_stage(folder: Path, stage: str, write: Write, *, asks_model: bool, accepts_unchecked: bool = False) -> None:
-    """Check what a deployment of the stage needs. Raises ``ProjectProblem`` and ``DeploymentError``."""
+    """Run the checks before a deployment of the stage. Raises ``ProjectProblem`` and ``DeploymentError``."""
     run_preflight(
         plan(Project.found(folder), stage).preflight(asks_model=asks_model), write, accepts_unchecked=accepts_unchecked
     )
@@ -55,7 +55,7 @@ def carry_out(
     confirm: Callable[[str], bool] = agree_to_deploy,
     accepts_unchecked: bool = False,
 ) -> None:
-    """Build the stage, and deploy it unless ``build_only``. ``confirm`` answers whether what is deployed may change.
+    """Build the stage, and deploy it unless ``build_only``. ``confirm`` answers whether deployed values may change.
 
     Raises ``ProjectProblem``, ``DeploymentError`` and ``LocalCloudError``.
     """
@@ -75,7 +75,7 @@ def carry_out(
 
 
 def plan(project: Project, stage: str) -> Deployment:
-    """Return what is run for ``stage``. Raises ``ProjectProblem`` if the project has no such stage."""
+    """Return the deployment of ``stage``. Raises ``ProjectProblem`` if the project has no such stage."""
     file = project.folder / PARAMETERS
     try:
         declared = read_stage(file, stage)
@@ -101,7 +101,10 @@ def _is_checkout(project: Project) -> bool:
 
 
 def _overrides(project: Project, stage: Stage) -> list[str]:
-    """Return the stage's parameters, and after them what the project says, unless the stage says otherwise."""
-    ours = {"DefaultAgent": project.settings.default_agent, "ToolPackages": ",".join(packages_in(project.tools))}
-    added = [f"{name}={value}" for name, value in ours.items() if value and name not in stage.parameters]
+    """Return the stage's parameters, and those of the project that the stage does not set."""
+    project_parameters = {
+        "DefaultAgent": project.settings.default_agent,
+        "ToolPackages": ",".join(packages_in(project.tools)),
+    }
+    added = [f"{name}={value}" for name, value in project_parameters.items() if value and name not in stage.parameters]
     return [*stage.overrides, *added]

@@ -12,7 +12,7 @@ from baton_project.project import Project
 
 
 def run(folder: Path, port: int | None) -> NoReturn:
-    """Run until Ctrl-C, and end this process. Raises ``ProjectProblem`` if there is no project."""
+    """Run the project until Ctrl-C, then end this process. Raises ``ProjectProblem`` if there is no project."""
     project = Project.found(folder)
     os.environ.update(project.environment())
     write_schema(project.folder)

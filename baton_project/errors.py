@@ -14,16 +14,16 @@ from baton_local.errors import LocalCloudError
 
 
 class ProjectProblem(Exception):
-    """The project cannot be used, or there is none."""
+    """An error because the project cannot be used, or there is none."""
 
 
 class CheckFailed(Exception):
-    """A part of the project cannot be used; the problem is printed already."""
+    """An error because a part of the project cannot be used. The problem has been printed."""
 
 
 @contextmanager
 def exit_on_problems() -> Iterator[None]:
-    """Print a problem that the developer can fix without a traceback, and end with its exit code."""
+    """Print problems that the developer can fix without a traceback, and end with their exit codes."""
     try:
         yield
     except ProjectProblem as problem:
@@ -52,10 +52,10 @@ def problems_printed() -> Iterator[None]:
 
 
 def _make_printable(text: str) -> str:
-    """Return lines without characters that a terminal would obey: a problem may quote a file or a server."""
+    """Return a text without control characters, which a problem may quote from a file or a server."""
     return "".join(character if character.isprintable() or character in "\n\t" else " " for character in text)
 
 
 def as_given(path: Path) -> Path:
-    """Return a path as a person in this folder names it."""
+    """Return a path relative to the current folder, if it is inside."""
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 RUN = "run"
 _OF_PROJECTS = frozenset({"BATON_DEMO_SCRIPT", "BATON_TOOL_PACKAGES", "BATON_DEFAULT_AGENT"})
-"""Variables that one project must not have from another."""
+"""Variables of one project that must not apply to another."""
 
 
 class _RunByDefault(TyperGroup):
@@ -205,7 +205,7 @@ def _exit_code(options: Options, summary: Summary, comparison: Comparison | None
         return 2
     if comparison is not None and comparison.verdict is Verdict.WORSE:
         return 1
-    # A comparison alone demands nothing of the share.
+    # A comparison has no minimum share unless one is given.
     usual = 0.0 if comparison is not None else 1.0
     least_share = usual if options.fail_under is None else options.fail_under
     return 0 if share >= least_share and not summary.not_run else 1
@@ -218,7 +218,7 @@ def _evaluate(plan: Plan) -> EvaluationRecord:
 
 
 def _evaluate_other(plan: Plan, project: Project, options: Options) -> EvaluationRecord | None:
-    """Evaluate the version that ``--against`` names, in another process. Its model's settings are this project's."""
+    """Evaluate the version that ``--against`` names in another process, with this project's settings of models."""
     from dataclasses import replace
 
     from baton_project.project import Project
@@ -346,7 +346,7 @@ def _plan(project: Project, options: Options) -> Plan:
 
 
 def _place(project: Project, below: Mapping[str, str]) -> dict[str, Any]:
-    """Return the fields of a plan that the project decides. Its own variables come before those ``below``."""
+    """Return the fields of a plan that depend on the project. Its own variables override those in ``below``."""
     from baton_local.demo_model import SCRIPT
     from baton_testing.project_agents import AgentPlace
 

@@ -1,4 +1,4 @@
-"""The extras of the distribution: ``test`` for tests and evaluations, ``local`` for everything on one's own machine."""
+"""The extras of the distribution: ``test`` for tests and evaluations, ``local`` for the local cloud and deployments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TEST = "test"
 
 
 def require_extra(extra: str, command: str) -> None:
-    """Raise ``ProjectProblem`` with the command to type if packages of the extra are missing."""
+    """Raise ``ProjectProblem`` with the command that installs the extra if its packages are missing."""
     missing = [name for name in extra_packages(extra) if not _is_installed(name)]
     if missing:
         names = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'}"
@@ -25,7 +25,7 @@ def require_extra(extra: str, command: str) -> None:
 
 
 def extra_packages(extra: str) -> list[str]:
-    """Return the names of the packages that an extra adds, with those of the extras that it names."""
+    """Return the names of the packages of an extra, including those of the extras that it contains."""
     added = [
         requirement for requirement in map(Requirement, requires(DISTRIBUTION) or ()) if _is_added(requirement, extra)
     ]

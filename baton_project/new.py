@@ -1,4 +1,4 @@
-"""Make a folder that grows into a project."""
+"""Create the folder of a new project."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ SKELETON = Path(__file__).parent / "skeleton"
 IN_PYTHON = Path(__file__).parent / "skeleton_python"
 """The files of a project with agents in Python, in place of the folders ``agents`` and ``tools``."""
 RENAMED = {"gitignore": ".gitignore", "project.toml": "pyproject.toml"}
-"""Files that tools would take for this repository's own."""
+"""The names of files in a project, by their names in the skeleton, where tools must not use them."""
 SCHEMA = "agent-schema.json"
 TEST_SCHEMA = "conversation-test-schema.json"
 CASE_SCHEMA = "eval-case-schema.json"
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 MAX_NAME = 40
-"""Characters. It begins the names of stacks and buckets, which AWS limits."""
+"""The most characters of a project's name, with which the names of stacks and buckets begin."""
 
 
 def make(folder: Path, *, in_python: bool = False, wheels: Path | None = None) -> str:
-    """Fill ``folder``, which must be new or empty, whole or not at all. Return Baton's version.
+    """Create a project in ``folder``, which must be new or empty. Return Baton's version.
 
-    ``in_python``: with agents in Python and not in YAML. ``wheels``: the folder from which uv installs Baton, for
-    versions that no index has. Raises ``ProjectProblem``.
+    ``in_python`` writes the agents in Python and not in YAML. ``wheels`` is a folder from which uv installs Baton, for
+    unpublished versions. Raises ``ProjectProblem``; then nothing is left in ``folder``.
     """
     folder = folder.resolve()
     if not NAME.fullmatch(folder.name) or len(folder.name) > MAX_NAME:
@@ -68,18 +68,18 @@ def _write(folder: Path, name: str, *, in_python: bool) -> None:
 
 
 def _add_wheels(file: Path, wheels: Path) -> None:
-    """Let uv look for Baton in the folder. Raises ``ProjectProblem`` if there are no wheels."""
+    """Configure uv to find Baton in the folder ``wheels``. Raises ``ProjectProblem`` if it has no wheel of Baton."""
     if not any(wheels.glob("baton_conversations-*.whl")):
         raise ProjectProblem(
             f"{wheels} has no wheel of Baton: `make wheels` in a clone builds it, into its folder dist."
         )
-    # A list of JSON is one of TOML, too.
+    # A list in JSON is valid TOML.
     table = f"[tool.uv]\nfind-links = {json.dumps([str(wheels)])}  # until a release is published\n"
     file.write_text(file.read_text(encoding="utf-8").replace("[tool.uv]\n", table), encoding="utf-8")
 
 
 def write_schema(folder: Path) -> None:
-    """Write the JSON Schemas of this version for agents, tests and cases of evaluations, unless they are there."""
+    """Write this version's JSON Schemas for agents, tests and cases of evaluations, unless they are current."""
     schemas = ((SCHEMA, agent_schema()), (TEST_SCHEMA, conversation_schema()), (CASE_SCHEMA, case_schema()))
     for name, schema in schemas:
         file, text = folder / name, written(schema)

@@ -1,4 +1,4 @@
-"""Operation of a project's deployed stages."""
+"""The operation of a project's deployed stages."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ Write = Callable[[str], None]
 
 
 def check_settings(folder: Path, stage: str, write: Write) -> None:
-    """Check a stage's settings file, and show how it differs from what is deployed."""
+    """Check a stage's settings file, and print its difference from the deployed settings."""
     planned = plan(Project.found(folder), stage)
     compare_settings(planned.stage, write, allowed_hosts=planned.allowed_hosts)
 
 
 def show_deployed_settings(folder: Path, stage: str, write: Write) -> None:
-    """Print the settings that a stage has."""
+    """Print the deployed settings of a stage."""
     declared = _read_stage(folder, stage)
     write(show_settings(open_account(declared), declared))
 
@@ -46,7 +46,7 @@ def write_settings_file(folder: Path, stage: str, write: Write) -> None:
 
 
 def change_settings(folder: Path, stage: str, write: Write, *, asks: bool) -> None:
-    """Put a stage's settings, after showing the difference and, if it ``asks``, a yes."""
+    """Put a stage's settings after printing the difference. If ``asks``, ask before."""
     planned = plan(Project.found(folder), stage)
     account = open_account(planned.stage)
     put_settings(
@@ -59,19 +59,19 @@ def change_settings(folder: Path, stage: str, write: Write, *, asks: bool) -> No
 
 
 def publish_stage(folder: Path, stage: str, write: Write) -> None:
-    """Publish what a stage serves to browsers. Raises ``LocalCloudError`` too if that cannot be built."""
+    """Publish the front ends of a stage. Raises ``LocalCloudError`` too if they cannot be built."""
     declared = _read_stage(folder, stage)
     write(publish_front_ends(open_account(declared), declared))
 
 
 def try_stage(folder: Path, stage: str, write: Write) -> None:
-    """Try a stage as a user."""
+    """Run the smoke test of a stage."""
     declared = _read_stage(folder, stage)
     require_success(run_smoke(target_of(open_account(declared), declared, given_token()), write))
 
 
 def try_server(url: str, socket_url: str, write: Write, *, has_search: bool) -> None:
-    """Try the server at ``url`` as a user. Without the address of its WebSocket, it is the local cloud's."""
+    """Run the smoke test of the server at ``url``. If ``socket_url`` is empty, the local cloud's path is used."""
     require_success(run_smoke(target_at(url, socket_url or None, given_token(), has_search=has_search), write))
 
 
@@ -87,7 +87,7 @@ def administer_search(
 
 
 def restore_stage(folder: Path, stage: str, request: RestoreRequest, write: Write, *, asks: bool) -> None:
-    """Restore what is chosen into a stage."""
+    """Restore the chosen data into a stage. If ``asks``, ask before."""
     project = Project.found(folder)
     declared = plan(project, stage).stage
     confirm = _confirmation("so nothing was written.", asks=asks)
@@ -95,7 +95,7 @@ def restore_stage(folder: Path, stage: str, request: RestoreRequest, write: Writ
 
 
 def remove_stage(folder: Path, stage: str, parts: Collection[str], write: Write, *, answer: str) -> None:
-    """Show the parts of a stage, and delete those that are named. ``answer`` is the stack's name; empty: it asks."""
+    """Print the parts of a stage, and delete the named ones. ``answer`` is the stack's name; if empty, ask for it."""
     declared = _read_stage(folder, stage)
     account = open_account(declared)
     template = DeployedTemplate.read(ROOT / "template.yaml", declared.parameters, declared.stack, account.region)
@@ -109,5 +109,5 @@ def _read_stage(folder: Path, stage: str) -> Stage:
 
 
 def _confirmation(otherwise: str, *, asks: bool) -> Callable[[str], bool]:
-    """Return what answers a question: the person at the terminal, or yes unless it ``asks``."""
+    """Return a function that answers a question: by asking at the terminal, or always yes unless ``asks``."""
     return partial(agree, otherwise=f"{otherwise} --yes answers.") if asks else lambda question: True

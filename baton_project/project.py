@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FILE = "pyproject.toml"
 STATE = ".baton"
-"""Folder of what a project keeps on this machine: conversations, builds. It is not part of the project."""
+"""The folder of a project's state on this machine, such as conversations and builds, outside of version control."""
 
 
 class ProjectSettings(BaseModel):
@@ -46,7 +46,7 @@ class Project:
     name: str
     settings: ProjectSettings
     requirements: tuple[str, ...] = ()
-    """Requirements of its tools besides Baton, as package requirements."""
+    """The package requirements of its tools, without Baton."""
 
     @classmethod
     def found(cls, start: Path) -> Project:
@@ -71,7 +71,7 @@ class Project:
 
     @property
     def documents(self) -> Path:
-        """The folder of what agents know, a folder an agent. It need not exist."""
+        """The folder of the agents' documents, with a folder for each agent. It need not exist."""
         return self.folder / "documents"
 
     @property
@@ -85,9 +85,10 @@ class Project:
         return self.folder / STATE / "data"
 
     def environment(self) -> dict[str, str]:
-        """Return the variables of the local cloud for this project, those of its ``.env`` among them.
+        """Return the variables of the local cloud for this project, including those of its ``.env``.
 
-        Those that are set already win, but its folders. Raises ``ProjectProblem`` if ``.env`` cannot be read.
+        Variables of this process override them, except the folder of agents. Raises ``ProjectProblem`` if ``.env``
+        cannot be read.
         """
         variables = {
             "BATON_DEFAULT_AGENT": self.settings.default_agent,

@@ -1,6 +1,6 @@
-"""Fixtures for tests in Python of a project's conversations: a pytest plugin.
+"""A pytest plugin with fixtures for tests in Python of a project's conversations.
 
-It is loaded with pytest wherever the distribution is installed, so it imports what a test needs only then.
+It is loaded wherever pytest and the distribution are installed, so it imports most modules only in the fixtures.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CONVERSATIONS = pytest.StashKey["list[Conversation]"]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the choice of the model."""
+    """Add the option ``--baton-model``."""
     parser.getgroup("baton").addoption(
         "--baton-model",
         choices=("scripted", "real"),
@@ -31,7 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def begin_conversation(request: pytest.FixtureRequest) -> Iterator[ConversationMaker]:
-    """Begin conversations with the agents of the project in whose folder the test is."""
+    """Yield a function that begins conversations with the agents of the test's project."""
     from baton_project.errors import ProjectProblem
     from baton_project.extras import TEST, require_extra
     from baton_project.project import Project
@@ -70,7 +70,7 @@ def begin_conversation(request: pytest.FixtureRequest) -> Iterator[ConversationM
 
 @pytest.fixture
 def conversation(begin_conversation: ConversationMaker) -> Conversation:
-    """A conversation with the project's main agent."""
+    """Return a conversation with the project's main agent."""
     return begin_conversation()
 
 
@@ -78,7 +78,7 @@ def conversation(begin_conversation: ConversationMaker) -> Conversation:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Show the conversations of a failed test."""
+    """Add the transcripts of a failed test's conversations to its report."""
     report = yield
     if report.failed:
         for conversation in item.stash.get(_CONVERSATIONS, ()):
@@ -87,7 +87,7 @@ def pytest_runtest_makereport(
 
 
 def _make_model(kind: str, script: Path) -> AnsweringModel:
-    """Return the model that answers. ``script``: the demo model's, for conversations without answers of the test."""
+    """Return the model. ``script`` is the demo model's, for conversations for which the test has no answers."""
     from baton_testing.models.choice import OF_THIS_MACHINE, AnsweringModel
 
     if kind == "scripted":

@@ -1,4 +1,4 @@
-"""The JSON Schemas of files of conversation tests and of data sets, by which editors complete and check."""
+"""The JSON Schemas of conversation tests and of data sets, with which editors complete and check the files."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from baton_testing.evals.dataset import EvalCase
 
 
 def conversation_schema() -> dict[str, Any]:
-    """Return the schema. Fields have the descriptions of their docstrings."""
+    """Return the schema of a file of conversation tests, with the fields' docstrings as descriptions."""
     return described_schema(ConversationFile, "Conversation tests of Baton", by_alias=True)
 
 
 def case_schema() -> dict[str, Any]:
-    """Return the schema of a case. Fields have the descriptions of their docstrings."""
+    """Return the schema of a case, with the fields' docstrings as descriptions."""
     return described_schema(EvalCase, "A case of an evaluation of Baton", by_alias=True)

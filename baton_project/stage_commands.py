@@ -22,7 +22,7 @@ Tenants = Annotated[list[str] | None, typer.Option(help="Only this tenant (repea
 
 @contextmanager
 def _carrying_out(command: str) -> Iterator[None]:
-    """Print problems, and refuse the command without the packages that it needs."""
+    """Print problems of the block. Refuse the command if the packages of the extra ``local`` are missing."""
     with exit_on_problems():
         require_extra(LOCAL, command)
         yield
