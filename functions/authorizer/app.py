@@ -1,6 +1,6 @@
-"""The REQUEST authorizer of ``$connect``, which decides if a user may open a WebSocket.
+"""The REQUEST authorizer of ``$connect``, which decides whether a user may open a WebSocket.
 
-Browsers cannot send an Authorization header with a WebSocket, so the token comes as its second subprotocol:
+Browsers cannot send an Authorization header with a WebSocket, so the token is sent as its second subprotocol:
 ``Sec-WebSocket-Protocol: baton.v1, <jwt>``.
 """
 
@@ -19,7 +19,7 @@ from baton.domain.tenants.identity import SUBPROTOCOL, Scope
 
 HEADER = "sec-websocket-protocol"
 MAX_SUBJECT = 6_500
-"""Characters of a sealed token and of the permissions. API Gateway takes 8 KB of context, with names and ids."""
+"""The most characters of a sealed token and the permissions. API Gateway takes 8 KB of context, with names and ids."""
 
 logger = Logger(use_rfc3339=True)
 verifier = composition.deployed_ports().verifier  # built once per execution environment
@@ -38,10 +38,10 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
 def _decide(event: dict[str, Any]) -> dict[str, Any] | None:
     """Return the answer that allows the connection, or None to refuse it."""
     try:
-        identity = verifier.verify(_token(event))
+        identity = verifier.verify(_read_token(event))
     except Unauthorized as error:
         logger.info("Connection refused", code=error.code)
-        # Lambda counts the exception of a refusal as an error. The alarm subtracts those that are counted here.
+        # Lambda counts the exception of a refusal as an error. The alarm subtracts the refusals that are counted here.
         count(Metric.CONNECTIONS_REFUSED)
         return None
     scope = identity.scope
@@ -58,13 +58,13 @@ def _decide(event: dict[str, Any]) -> dict[str, Any] | None:
             "expires": str(int(identity.expires_at.timestamp())),
             **({"name": scope.name} if scope.name is not None else {}),
             **({"locale": scope.locale} if scope.locale is not None else {}),
-            **_subject(scope),
+            **_make_subject_context(scope),
         },
     }
 
 
-def _subject(scope: Scope) -> dict[str, str]:
-    """Return the sealed token for the connection's turns, unless it is too long for the context."""
+def _make_subject_context(scope: Scope) -> dict[str, str]:
+    """Return the part of the context with the sealed token; empty if there is none, or if it is too long."""
     if scope.subject_token is None:
         return {}
     if len(scope.subject_token) + sum(map(len, scope.permissions)) > MAX_SUBJECT:
@@ -73,7 +73,8 @@ def _subject(scope: Scope) -> dict[str, str]:
     return {"subject": scope.subject_token}
 
 
-def _token(event: dict[str, Any]) -> str:
+def _read_token(event: dict[str, Any]) -> str:
+    """Return the token among the subprotocols. Raises ``Unauthorized`` unless they are ``baton.v1`` and one token."""
     offered: list[str] = []
     headers = event.get("multiValueHeaders") or {k: [v] for k, v in (event.get("headers") or {}).items()}
     for name, values in headers.items():

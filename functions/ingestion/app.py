@@ -1,6 +1,6 @@
 """Ingestion of documents: it starts the state machine ``ingest_document`` for uploads, and carries out its steps.
 
-Every minute it also reads the sources of documents that are due. An operator invokes it with a ``command`` to bring the
+Every minute it also reads the sources of documents that are due. An operator invokes it with a ``command`` for the
 project's libraries.
 """
 

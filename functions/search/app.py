@@ -1,4 +1,4 @@
-"""Makes the search indices during a deployment, and rebuilds them when an operator invokes it with a command."""
+"""The function that makes the search indices during a deployment, and rebuilds them at an operator's command."""
 
 from __future__ import annotations
 
@@ -34,9 +34,15 @@ MAX_REASON = 1_500
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Run the command of ``event``, or CloudFormation's request for a ``Custom::SearchIndices``.
 
-    An operator's event is ``{"command": "migrate", "roles": [...]}``, ``{"command": "reindex", "indices": [...]}``, or
-    ``{"command": "verify", "tenants": [...]}`` and the same with ``repair``, with ``move`` (``agents`` and ``users`` of
-    one tenant, too) and, for ``indices`` too, ``rebuild``, which continues at the ``positions`` of its last answer.
+    An operator's event has a ``command``, with lists of names:
+
+    - ``migrate``: ``roles``
+    - ``reindex``: ``indices``
+    - ``verify`` and ``repair``: ``tenants``
+    - ``move``: ``tenants``, and ``agents`` or ``users`` of one tenant
+    - ``rebuild``: ``indices`` and ``tenants``. It continues at the ``positions`` of its last answer.
+
+    Raises ``ValueError`` for any other command.
     """
     if "RequestType" in event:
         return _deploy(event, context)
@@ -72,7 +78,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
 
 
 def _deploy(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Make the indices and answer CloudFormation. Deleting the resource leaves them: they hold data."""
+    """Make the indices and answer CloudFormation. The deletion of the resource keeps them, because they hold data."""
     answer = {"Status": "SUCCESS", "Reason": ""}
     try:
         if event["RequestType"] != "Delete":

@@ -29,7 +29,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         case "CONNECT":
             composition.prepare_settings()
             try:
-                event_loop.run(actions.admit_connection(_scope(request), request["connectionId"]))
+                event_loop.run(actions.admit_connection(_make_scope(request), request["connectionId"]))
             except (RateLimited, TenantRemoved) as error:
                 logger.info("Connection refused", code=error.code)
                 headers = {"Retry-After": str(error.retry_after)} if error.retry_after is not None else {}
@@ -38,14 +38,14 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
             return {"statusCode": 200, "headers": {"Sec-WebSocket-Protocol": SUBPROTOCOL}}
         case "DISCONNECT":
             composition.prepare_settings()
-            scope = _scope(request) if "authorizer" in request else None
+            scope = _make_scope(request) if "authorizer" in request else None
             event_loop.run(actions.forget_connection(request["connectionId"], scope))
         case _:
-            event_loop.run(actions.handle(_caller(request), event.get("body") or ""))
+            event_loop.run(actions.handle(_make_caller(request), event.get("body") or ""))
     return {"statusCode": 200}
 
 
-def _scope(request: dict[str, Any]) -> Scope:
+def _make_scope(request: dict[str, Any]) -> Scope:
     identity = request["authorizer"]
     permissions = frozenset(identity["permissions"].split())
     return Scope(
@@ -58,10 +58,10 @@ def _scope(request: dict[str, Any]) -> Scope:
     )
 
 
-def _caller(request: dict[str, Any]) -> Caller:
+def _make_caller(request: dict[str, Any]) -> Caller:
     identity = request["authorizer"]
     return Caller(
-        scope=_scope(request),
+        scope=_make_scope(request),
         connection_id=request["connectionId"],
         request_id=request["requestId"],
         token_expires_at=datetime.fromtimestamp(int(identity["expires"]), UTC),

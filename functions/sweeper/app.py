@@ -1,5 +1,5 @@
 """The sweeper: every minute it ends idle sessions, begins runs that are due, queues takeovers of dead runs, starts
-retention that is due, and resumes the ingestion of documents. A queue brings what is due in between."""
+retention that is due, and resumes the ingestion of documents. In between, a queue delivers runs that are due."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ admission = app.ports.admission
 @logger.inject_lambda_context(clear_state=True)
 @observed
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Do all jobs once and return their counts, or begin the runs of entries of the queue.
+    """Do all jobs once and return their counts, or begin the runs of entries from the queue.
 
     Raises an ``ExceptionGroup`` if a job has failed, once the others have run.
     """

@@ -15,6 +15,7 @@ from baton.ports.tenants.tenants import EvaluationStore
 from baton.tenants.privacy.readers import Readers
 
 PAGE = 100
+"""The number of evaluations in a page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +30,11 @@ class Evaluations:
     async def publish(
         self, scope: Scope, entry: EvaluationEntry, details: Mapping[str, Any]
     ) -> tuple[Evaluation, bool]:
-        """Store an evaluation without personal data, and return it with whether it is new.
+        """Store an evaluation without personal data. Return it, and whether it is new.
 
-        A repetition returns the stored one. If the tenant then has more than ``MAX_EVALUATIONS``, the oldest of the
-        user who has published most are removed. Raises ``InvalidRequest`` if it would have begun in the future.
+        A repetition returns the stored evaluation. If the tenant then has more than ``MAX_EVALUATIONS``, the oldest
+        ones of the user with most of them are removed. Raises ``InvalidRequest`` for an evaluation that begins in the
+        future.
         """
         now = self.clock.now()
         if entry.began_at > now:
@@ -62,7 +64,7 @@ class Evaluations:
         return evaluation
 
     async def remove(self, scope: Scope, evaluation_id: str) -> None:
-        """Remove an evaluation. Raises ``NotFound`` for an id that none can have."""
+        """Remove an evaluation. Raises ``NotFound`` for an id that no evaluation can have."""
         if not EVALUATION_ID.fullmatch(evaluation_id):
             raise NotFound("There is no such evaluation.")
         await self.store.remove(scope, evaluation_id)
@@ -70,7 +72,7 @@ class Evaluations:
         await self.audit.record(scope, "evaluation.delete", thread_id=None, outcome="deleted", detail=detail)
 
     async def _make_room(self, scope: Scope) -> None:
-        """Remove the oldest evaluations of the users who published most, so that nobody's displace those of others."""
+        """Remove the oldest evaluations of the users with most, so that no user displaces the evaluations of others."""
         cursor: str | None = None
         entries: list[EvaluationEntry] = []
         while True:

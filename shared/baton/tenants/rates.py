@@ -38,14 +38,14 @@ from baton.tenants.tenant_copies import CurrentLimits
 logger = Logger(child=True)
 
 PLACE_SECONDS = 15.0
-"""Seconds beyond a stream's longest time after which its place is free, if its worker does not give it back."""
+"""Seconds after a stream's longest time at which its place is free, if its worker does not give it back."""
 OTHERS_CHECKED = 2
-"""Places of other users that a run checks, so that places of users who do not return are given back too."""
+"""The number of places of other users that a run checks, so that places of users who do not return are freed too."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunPermit:
-    """A run that the limits allow, and the activity by which it was checked."""
+    """A run that the limits allow, and the activity with which it was checked."""
 
     scope: Scope
     thread_id: str
@@ -63,7 +63,7 @@ class RunPermit:
 
 @dataclass(frozen=True, slots=True)
 class RunLimits:
-    """Limits on runs, their messages and their tokens. Those over a limit are refused."""
+    """Limits on runs, their messages and their tokens. Runs over a limit are refused."""
 
     counts: ActivityCounts
     limits: CurrentLimits
@@ -83,10 +83,10 @@ class RunLimits:
         counter = rates.counter(user)
         try:
             activity = (await self.counts.get(scope, counter)).at(self.clock.now())
-            stop = activity.find_start_refusal(rates, user, thread_id) if begins_itself else None
-            if stop is not None:
-                raise stop
-            # First, so that a flood of messages does not have the threads of all places read.
+            start_refusal = activity.find_start_refusal(rates, user, thread_id) if begins_itself else None
+            if start_refusal is not None:
+                raise start_refusal
+            # Check the rate first, so that a flood of messages does not read the threads of all places.
             refusal = activity.find_exhausted_rate(rates, user, self.clock.now(), is_message=is_message)
             if refusal is not None:
                 raise refusal
@@ -99,9 +99,9 @@ class RunLimits:
         return RunPermit(scope, thread_id, message_id, is_message, begins_itself, rates, counter, activity, leases)
 
     async def begin(self, permit: RunPermit, lease: Lease) -> RateLimited | LimitReached | None:
-        """Take the place of the run that begins under ``lease``; return the error if others have taken the last one.
+        """Take the place of the run that begins under ``lease``. Return the error if others have taken the last place.
 
-        Another attempt at the same run keeps its place even if that cannot be counted.
+        Another attempt at the same run keeps its place even if the place cannot be counted.
         """
         refusals: list[RateLimited | LimitReached] = []
         user, run, is_first, is_again = user_tag(permit.scope), long_tag(permit.message_id), True, False
@@ -117,20 +117,20 @@ class RunLimits:
             before, used = activity.places.get(permit.thread_id), lease.thread.usage.total_tokens
             is_again = before is not None and before.run == run
             if before is not None and is_again and before.fence == lease.fence:
-                return counted  # it is stored; the store's answer was lost
+                return counted  # the place is stored; the store's answer was lost
             if not is_again:
                 activity = activity.give_back(permit.thread_id, tokens=used)
-                stop = (
+                start_refusal = (
                     activity.find_start_refusal(permit.rates, user, permit.thread_id) if permit.begins_itself else None
                 )
-                refusal = stop or activity.find_refusal(
+                refusal = start_refusal or activity.find_refusal(
                     permit.rates, user, permit.thread_id, now, leases=leases, is_message=permit.is_message
                 )
                 if refusal is not None:
                     refusals.append(refusal)
                     return counted
             tokens = before.tokens if before is not None and is_again else used
-            slot = Place(user, until=_latest_run_end(now), run=run, fence=lease.fence, tokens=tokens)
+            slot = Place(user, until=_compute_latest_run_end(now), run=run, fence=lease.fence, tokens=tokens)
             if permit.begins_itself and not is_again:
                 activity = activity.begin_by_itself(user, permit.thread_id)
             return activity.take(permit.thread_id, slot, messages=1 if permit.is_message and not is_again else 0)
@@ -188,22 +188,22 @@ class RunLimits:
     async def _settle(
         self, scope: Scope, activity: Activity, rates: Rates, user: str, thread_id: str
     ) -> tuple[Activity, Mapping[str, datetime]]:
-        """Give back the places of runs that have ended; return the activity and the ends of the leases of the others.
+        """Give back the places of runs that have ended. Return the activity, and the ends of the other runs' leases.
 
-        If no place of the tenant is free, all are checked; otherwise the user's, and ``OTHERS_CHECKED`` of other
-        users: those whose last check is longest ago.
+        If no place of the tenant is free, all are checked. Otherwise the user's places are checked, and those
+        ``OTHERS_CHECKED`` places of other users whose last check was longest ago.
         """
         now = self.clock.now()
         others = {name: slot for name, slot in activity.places.items() if name != thread_id}
         limit = rates.places.tenant
         is_full = len(others) >= (min(limit, MAX_PLACES) if limit is not None else MAX_PLACES)
         oldest = sorted(others, key=lambda name: others[name].until)[:OTHERS_CHECKED]
-        doubtful = {name: slot for name, slot in others.items() if is_full or slot.user == user or name in oldest}
-        if not doubtful:
+        to_check = {name: slot for name, slot in others.items() if is_full or slot.user == user or name in oldest}
+        if not to_check:
             return activity, {}
-        threads = await self.counts.threads(scope, doubtful)
+        threads = await self.counts.threads(scope, to_check)
         leases: dict[str, datetime] = {}
-        for name, slot in doubtful.items():
+        for name, slot in to_check.items():
             thread = threads.get(name)
             if thread is None:
                 activity = activity.give_back(name)
@@ -213,7 +213,7 @@ class RunLimits:
             elif thread.fence >= slot.fence or slot.until <= now.timestamp():
                 activity = activity.give_back(name, tokens=thread.tokens)
         # A renewed place is the last to be checked again.
-        return activity.renew(leases, _latest_run_end(now)), leases
+        return activity.renew(leases, _compute_latest_run_end(now)), leases
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +224,7 @@ class ForgottenRuns:
     clock: Clock
 
     async def count(self, scope: Scope, thread_id: str) -> None:
-        """Give back the place of a buried thread of the user, before its tombstone is removed. It may be repeated.
+        """Give back the place of the user's forgotten thread, before its tombstone is removed. It may be repeated.
 
         Raises ``StoreUnavailable``.
         """
@@ -248,7 +248,7 @@ class ForgottenRuns:
 
 @dataclass(frozen=True, slots=True)
 class PlaceLimits:
-    """Limits on open connections, streams and waiting requests. Those over a limit are refused."""
+    """Limits on open connections, streams and waiting requests. Whatever exceeds a limit is refused."""
 
     counts: ActivityCounts
     limits: CurrentLimits
@@ -279,7 +279,7 @@ class PlaceLimits:
             raise RateLimited
 
     async def give_back(self, scope: Scope, kind: CounterKind, name: str) -> None:
-        """Give the place back. If that fails, it is free when its time has passed."""
+        """Give the place back. If this fails, the place is free when its time has passed."""
         rates, user = Rates.of(kind, await self.limits.of(scope)), user_tag(scope)
         if not rates:
             return
@@ -300,8 +300,8 @@ class PlaceLimits:
             await self.give_back(scope, kind, name)
 
 
-def _latest_run_end(now: datetime) -> int:
-    """Return the Unix time at which a run that is alive now has ended in any case."""
+def _compute_latest_run_end(now: datetime) -> int:
+    """Return the Unix time by which a run that is alive now must have ended."""
     return int(now.timestamp()) + RUN_SECONDS
 
 

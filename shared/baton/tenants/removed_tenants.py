@@ -1,4 +1,4 @@
-"""The tenants whose removal is confirmed: nobody acts in them, and nothing is written for them."""
+"""The tenants whose removal is confirmed: they accept no requests, and nothing is written for them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ SYSTEM = "baton"
 
 
 class RemovedTenants:
-    """The refusal of removed tenants, at the doors of requests and before every write to the table.
+    """The refusal of removed tenants, at every request and before every write to the table.
 
-    A process reads a tenant's state once a minute, so that a removal holds everywhere after a minute. If it cannot be
-    read, requests fail: otherwise a worker could write data back that have been removed.
+    A process reads a tenant's state once a minute, so that a removal holds everywhere after a minute. If the state
+    cannot be read, requests fail: otherwise a worker could write removed data back.
     """
 
     def __init__(self, removals: TenantRemovals, clock: Clock) -> None:
@@ -27,8 +27,8 @@ class RemovedTenants:
         )
 
     async def check(self, scope: Scope) -> None:
-        """Raise ``TenantRemoved`` if the tenant is removed, and ``StoreUnavailable`` if that cannot be read."""
-        is_removed = self._copies.last(scope)  # for ever
+        """Raise ``TenantRemoved`` if the tenant is removed, and ``StoreUnavailable`` if its state cannot be read."""
+        is_removed = self._copies.last(scope)  # a removal is final
         if is_removed or await self._copies.of(scope, since=FRESH, patience=None):
             raise TenantRemoved
 

@@ -1,7 +1,7 @@
 """Limits on what models cost: a call reserves the most that it may cost before it is made, and settles its cost after.
 
-A limit is checked and reserved in one step. A call may begin as long as something is left, so that the last one
-exceeds the limit, by its own price at most. What a dead worker has reserved counts until ``HOLD_SECONDS`` have passed.
+A limit is checked and reserved in one step. A call may begin as long as something is left, so the last call may
+exceed the limit, by its own price at most. What a dead worker has reserved counts until ``HOLD_SECONDS`` have passed.
 Unlike rates, these limits fail closed: a call that cannot be counted is not made.
 """
 
@@ -55,6 +55,7 @@ INPUT_MARGIN = 1.25
 PAUSES_SECONDS = (0.2, 0.4, 0.8, 1.6, 3.0, 4.0)
 """The pauses of a call that waits until calls in progress have given back what they do not need."""
 WHO = {AccountKind.TENANT: "Your organisation has", AccountKind.AGENT: "This agent has", AccountKind.USER: "You have"}
+"""The beginnings of errors, by the account whose limit is reached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ class CallSize:
     """The model and its fallbacks, by their names in settings."""
     input_tokens: int
     output_tokens: int
-    """The most that the answer may have."""
+    """The most tokens that the answer may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,19 +84,19 @@ class ReservedCall:
     scope: Scope
     name: str
     price: Price
-    """The price of the model that was asked for."""
+    """The price of the requested model."""
     holds: Sequence[tuple[AccountLimit, Hold]]
     warning: SpendingWarning | None = None
-    """The account that has spent most of what it may; None if there is none."""
+    """A warning of the account that has spent the largest share of its limit; None if none is near its limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Reserving:
-    """The reservation of a call in each account."""
+    """The reservation of a call in each account. Costs are in billionths of the currency's unit."""
 
     name: str
-    most: int
-    least: int
+    max_cost: int
+    min_cost: int
     is_limited: bool
     rules: SpendingRules
 
@@ -107,7 +108,7 @@ class SpendingLimits:
     store: SpendingStore
     limits: CurrentLimits
     prices: Callable[[], Prices]
-    """Returns the prices of models now."""
+    """A function that returns the current prices of models."""
     clock: Clock
     audit: AuditLog
 
@@ -130,9 +131,7 @@ class SpendingLimits:
         await self._check_accounts(scope, _find_accounts(rules, scope, None), rules)
 
     async def check_agent(self, scope: Scope, agent_id: str) -> None:
-        """Check that an agent may ask a model now.
-
-        For runs that begin by themselves: nobody can agree to overspend there.
+        """Check that an agent may ask a model now, in a run that begins by itself: nobody can agree to overspend there.
 
         Raises ``SpendingLimitReached`` and ``ModelsStopped``.
         """
@@ -144,7 +143,7 @@ class SpendingLimits:
         await self._check_accounts(scope, _find_accounts(rules, scope, agent_id), rules)
 
     async def reserve(self, caller: ModelCaller, rules: SpendingRules, call: CallSize) -> ReservedCall | None:
-        """Reserve what a call may cost; return None if it is not limited in money.
+        """Reserve what a call may cost; return None if its cost is not limited.
 
         Raises ``SpendingLimitReached``, ``SpendingReserved``, ``ModelsStopped``, ``PriceUnknown`` and
         ``ModelUnavailable``.
@@ -165,18 +164,20 @@ class SpendingLimits:
             if not known_prices:
                 return None
         input_tokens = int(call.input_tokens * INPUT_MARGIN)
-        most = max(price.most(input_tokens, call.output_tokens) for price in known_prices)
-        least = known_prices[0].cost(Usage(call.input_tokens))
+        max_cost = max(price.most(input_tokens, call.output_tokens) for price in known_prices)
+        min_cost = known_prices[0].cost(Usage(call.input_tokens))
         is_limited = not (caller.may_overspend and rules.may_ask)
-        reserving = _Reserving(f"c{secrets.token_hex(6)}", nano(most), nano(least), is_limited=is_limited, rules=rules)
+        reserving = _Reserving(
+            f"c{secrets.token_hex(6)}", nano(max_cost), nano(min_cost), is_limited=is_limited, rules=rules
+        )
         holds: list[tuple[AccountLimit, Hold]] = []
         warnings: list[SpendingWarning] = []
         reserved = ReservedCall(scope, reserving.name, known_prices[0], holds)
         try:
-            for limited in accounts:
-                counts, hold = await self._reserve(scope, limited, reserving)
-                holds.append((limited, hold))
-                warnings += _list_warnings(limited, counts)
+            for account_limit in accounts:
+                counts, hold = await self._reserve(scope, account_limit, reserving)
+                holds.append((account_limit, hold))
+                warnings += _list_warnings(account_limit, counts)
         except StoreUnavailable:
             logger.warning("a call of a model cannot be counted, and is not made", tenant_id=scope.tenant_id)
             count(Metric.SPENDING_NOT_COUNTED)
@@ -188,63 +189,67 @@ class SpendingLimits:
         return replace(reserved, warning=max(warnings, key=lambda warning: warning.percent, default=None))
 
     async def settle(self, reserved: ReservedCall, model: str | None, usage: Usage) -> None:
-        """Count the cost of a call that has ended. ``model`` is the one that has answered; None for the one asked."""
+        """Count the cost of a call that has ended. ``model`` is the model that answered; None: the requested model."""
         price = (self.prices().of(model) if model is not None else None) or reserved.price
         await self._settle(reserved, nano(price.cost(usage)))
 
     async def _check_accounts(self, scope: Scope, accounts: Sequence[AccountLimit], rules: SpendingRules) -> None:
-        """Raise ``SpendingLimitReached`` if one of the accounts has spent what it may."""
+        """Raise ``SpendingLimitReached`` if one of the accounts has spent its limit."""
         try:
-            for limited in accounts:
-                counts = (await self.store.get(scope, limited.account)).at(day_of(self.clock.now()))
-                period = counts.find_spent(nano_limits(limited.limit))
+            for account_limit in accounts:
+                counts = (await self.store.get(scope, account_limit.account)).at(day_of(self.clock.now()))
+                period = counts.find_spent(nano_limits(account_limit.limit))
                 if period is not None:
-                    raise self._refusal(limited, counts, period, rules, way_on="Send the message again")
+                    raise self._make_refusal(account_limit, counts, period, rules, next_step="Send the message again")
         except StoreUnavailable:  # the turn's other requests report the outage, and each call is checked again
             return
 
-    async def _reserve(self, scope: Scope, limited: AccountLimit, reserving: _Reserving) -> tuple[SpendingCounts, Hold]:
-        """Reserve the cost in one account, and return its counts.
+    async def _reserve(
+        self, scope: Scope, account_limit: AccountLimit, reserving: _Reserving
+    ) -> tuple[SpendingCounts, Hold]:
+        """Reserve the cost in one account. Return the account's counts and the reservation.
 
         Waits a while for calls in progress that have reserved what is left.
         """
-        limits = nano_limits(limited.limit) if reserving.is_limited else {}
+        limits = nano_limits(account_limit.limit) if reserving.is_limited else {}
         for pause in (*PAUSES_SECONDS, None):
             now = self.clock.now()
             until = int(now.timestamp()) + HOLD_SECONDS
-            hold = Hold(reserving.most, reserving.least, until=until, day=day_of(now))
-            result = await self.store.reserve(scope, limited.account, reserving.name, hold, limits)
+            hold = Hold(reserving.max_cost, reserving.min_cost, until=until, day=day_of(now))
+            result = await self.store.reserve(scope, account_limit.account, reserving.name, hold, limits)
             if result.hold is not None:
                 return result.counts, result.hold
             period = result.counts.find_spent(limits)
             if period is not None:
                 # This limit may have ended a run; sending the same message again would only return that run.
-                raise self._refusal(limited, result.counts, period, reserving.rules, way_on="Send a new message")
+                raise self._make_refusal(
+                    account_limit, result.counts, period, reserving.rules, next_step="Send a new message"
+                )
             if pause is not None:
                 await asyncio.sleep(pause)
         raise SpendingReserved
 
     async def _settle(self, reserved: ReservedCall, cost: int) -> None:
-        for limited, hold in reserved.holds:
+        for account_limit, hold in reserved.holds:
             try:
-                counts = await self.store.settle(reserved.scope, limited.account, reserved.name, hold, cost)
+                counts = await self.store.settle(reserved.scope, account_limit.account, reserved.name, hold, cost)
                 if counts is not None:
-                    await self._warn(reserved.scope, limited, counts)
+                    await self._warn(reserved.scope, account_limit, counts)
             except BatonError as failure:  # the reservation ends by itself
                 logger.warning("a cost is not counted", tenant_id=reserved.scope.tenant_id, code=failure.code)
                 count(Metric.SPENDING_NOT_COUNTED)
 
-    async def _warn(self, scope: Scope, limited: AccountLimit, counts: SpendingCounts) -> None:
-        """Audit and count that most of a limit is spent, once in its period."""
-        for warning in _list_warnings(limited, counts):
+    async def _warn(self, scope: Scope, account_limit: AccountLimit, counts: SpendingCounts) -> None:
+        """Audit and count once in each period that most of a limit is spent."""
+        for warning in _list_warnings(account_limit, counts):
             number = warning.period.number(counts.day)
             if counts.warned.get(warning.period) == number:
                 continue
-            if await self.store.note_warning(scope, limited.account, warning.period, number):
+            if await self.store.note_warning(scope, account_limit.account, warning.period, number):
                 count(Metric.SPENDING_WARNINGS)
                 detail = {
                     "account": warning.account.value.lower(),
-                    "agentId": limited.account.name if warning.account is AccountKind.AGENT else None,
+                    "agentId": account_limit.account.name if warning.account is AccountKind.AGENT else None,
                     "period": warning.period.value,
                     "percent": str(warning.percent),
                     "resetsAt": iso(warning.resets_at),
@@ -252,21 +257,21 @@ class SpendingLimits:
                 known_detail = {name: value for name, value in detail.items() if value is not None}
                 await self.audit.record(scope, "spending.warn", thread_id=None, outcome="reached", detail=known_detail)
 
-    def _refusal(
+    def _make_refusal(
         self,
-        limited: AccountLimit,
+        account_limit: AccountLimit,
         counts: SpendingCounts,
         period: SpendingPeriod,
         rules: SpendingRules,
         *,
-        way_on: str,
+        next_step: str,
     ) -> SpendingLimitReached:
-        """Return the error of a limit. ``way_on`` says what users do who may go on."""
+        """Return the error of a limit. ``next_step`` is what users who may overspend can do."""
         resets_at, now = period.end(counts.day), self.clock.now()
         time = "today" if period is SpendingPeriod.DAY else "this month"
-        asks = f" {way_on} with overSpending to go on." if rules.may_ask else ""
+        asks = f" {next_step} with overSpending to go on." if rules.may_ask else ""
         return SpendingLimitReached(
-            f"{WHO[limited.account.kind]} spent what models may cost {time} (UTC). The limit is reset on "
+            f"{WHO[account_limit.account.kind]} spent what models may cost {time} (UTC). The limit is reset on "
             f"{resets_at:%Y-%m-%d} at 00:00 UTC.{asks}",
             resets_at=resets_at,
             retry_after=_seconds_until(resets_at, now),
@@ -275,17 +280,19 @@ class SpendingLimits:
 
 
 def _find_accounts(rules: SpendingRules, scope: Scope, agent_id: str | None) -> Sequence[AccountLimit]:
-    """Return the limited accounts of a call. Those with the fewest calls come first: user, agent, tenant."""
+    """Return the accounts whose limits a call must keep, those with the fewest calls first: user, agent, tenant."""
     listed = [AccountLimit(Account.of_user(scope.user_id), rules.user)]
     if agent_id is not None:
         listed.append(AccountLimit(Account(AccountKind.AGENT, agent_id), rules.of_agent(agent_id)))
     listed.append(AccountLimit(Account(AccountKind.TENANT), rules.tenant))
-    return [limited for limited in listed if limited.limit]
+    return [account_limit for account_limit in listed if account_limit.limit]
 
 
-def _list_warnings(limited: AccountLimit, counts: SpendingCounts) -> Sequence[SpendingWarning]:
-    high = counts.list_high(nano_limits(limited.limit))
-    return [SpendingWarning(limited.account.kind, period, share, period.end(counts.day)) for period, share in high]
+def _list_warnings(account_limit: AccountLimit, counts: SpendingCounts) -> Sequence[SpendingWarning]:
+    high = counts.list_high(nano_limits(account_limit.limit))
+    return [
+        SpendingWarning(account_limit.account.kind, period, share, period.end(counts.day)) for period, share in high
+    ]
 
 
 def _seconds_until(time: datetime, now: datetime) -> int:

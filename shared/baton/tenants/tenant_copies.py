@@ -24,10 +24,11 @@ STALE = timedelta(minutes=5)
 GRACE = timedelta(hours=1)
 """The age up to which a copy is used while reads fail."""
 PATIENCE_SECONDS = 0.2
+"""The longest wait of a turn for a read while there is a usable copy."""
 READING_SECONDS = 20.0
-"""Age from which another read is begun instead: the worker of the first one may have been frozen."""
+"""The age of a read from which another one is begun: the worker of the first read may have been frozen."""
 MAX_TENANTS = 1_000
-"""Tenants whose limits a worker keeps."""
+"""The number of tenants of whom a worker keeps copies."""
 
 V = TypeVar("V")
 
@@ -38,7 +39,7 @@ class Copy(Generic[V]):
 
     value: V | None = None
     read_at: datetime | None = None
-    """None: it was never read, or has changed since."""
+    """The time of the read; None if the value was never read, or has changed since."""
     reading: asyncio.Task[None] | None = None
     reading_since: datetime | None = None
     """The time at which ``reading`` began."""
@@ -46,17 +47,17 @@ class Copy(Generic[V]):
 
 @dataclass(frozen=True)
 class AgedCopies(Generic[V]):
-    """Copies by tenant. Those of the tenant least recently used are dropped first."""
+    """Copies by tenant. The copy of the tenant least recently used is dropped first."""
 
     read: Callable[[Scope, V | None], Awaitable[V]]
-    """Reads a tenant's value. Its second argument is the value that was read last; None if there is none."""
+    """A function that reads a tenant's value. Its second argument is the value that was read last; None if none was."""
     clock: Clock
     copies: LRUCache[str, Copy[V]]
     """The copies by tenant; its bound limits them."""
     name: str
     """The value's name in logs."""
     note_failure: Callable[[], None] = lambda: None
-    """Called whenever an old copy stands in for a failed read."""
+    """A function that is called whenever an old copy replaces a failed read."""
 
     def begin(self, scope: Scope) -> None:
         """Begin to read the tenant's value if the copy is old, so that the caller can read other things meanwhile."""
@@ -89,7 +90,7 @@ class AgedCopies(Generic[V]):
         return copy.value
 
     def last(self, scope: Scope) -> V | None:
-        """Return the value that was read last, however old it is."""
+        """Return the value that was read last, however old it is; None if none was read."""
         return self._copy(scope).value
 
     def forget(self, scope: Scope) -> None:
@@ -146,7 +147,7 @@ class CurrentLimits:
     async def of(self, scope: Scope) -> DeploymentLimits:
         """Return the tenant's limits, at most a minute old.
 
-        If they cannot be read, those of the last copy hold, or the deployment's: a limit must not cost an answer.
+        If they cannot be read, the last copy is used, or the deployment's limits: a limit must not cost an answer.
         """
         try:
             limits: TenantLimits | None = await self._copies.of(scope)

@@ -72,7 +72,7 @@ async def list_versions(
     before = int(start) if start is not None else None
     async with audited_denials(app, scope, agent_id, READ_VERSIONS):
         entry, versions, following = await app.agent_editing.versions(scope, agent_id, limit=limit, before=before)
-    evaluations = await app.agent_editing.gate.latest(scope, agent_id)
+    evaluations = await app.agent_editing.gate.read_latest(scope, agent_id)
     agent_versions = [
         ServedAgentVersion.from_record(version, entry, evaluations.get(version.number)) for version in versions
     ]
@@ -98,7 +98,7 @@ async def get_version(
         entry, version = await app.agent_editing.version(scope, agent_id, number)
     if wants_yaml(request) and version.values is not None:
         return cast("WholeAgentVersion", await make_yaml_response(agent_id, version.values, number))
-    evaluation = (await app.agent_editing.gate.latest(scope, agent_id)).get(number)
+    evaluation = (await app.agent_editing.gate.read_latest(scope, agent_id)).get(number)
     return WholeAgentVersion.from_record(version, entry, evaluation, agent=_read_definition(version))
 
 

@@ -42,29 +42,29 @@ from baton.tenants.registry.tenant_agents import (
 from baton.tenants.tenant_copies import CurrentLimits
 
 MAX_TRIES = 24
-"""Attempts at a change while others change the tenant's agents too. One of them succeeds at every attempt."""
+"""Attempts at a change while others change the tenant's agents too. At each attempt one of them succeeds."""
 PAUSE_SECONDS = 0.03
-"""The longest pause after the first attempt, and the time by which each further one is longer."""
+"""The longest pause after the first attempt. Each further attempt adds as much to the longest pause."""
 MAX_PAUSE_SECONDS = 0.3
 _AUDIT_NAMESPACE = uuid.UUID("0e6a3a51-6d0e-4c0e-9f5a-7a3f2d7f6f10")
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedState:
-    """The state of the agent that the caller expects. In another state the change is refused."""
+    """The state of the agent that the caller expects. In any other state the change is refused."""
 
     version: int | None = None
-    """Its newest version; None: any."""
+    """The agent's newest version; None: any version."""
     exists: bool | None = None
-    """Whether there is such an agent; None: either."""
+    """Whether the agent exists; None: either."""
 
     def check(self, present: AgentVersion | None) -> None:
-        """Raise ``AgentVersionMismatch`` if the agent is in another state. None: there is no such agent."""
+        """Raise ``AgentVersionMismatch`` if the agent is in another state. ``present`` is None if it does not exist."""
         if self.exists is not None and self.exists is not (present is not None):
             raise AgentVersionMismatch("There is no such agent." if self.exists else "There is such an agent already.")
         if self.version is not None and (present is None or present.number != self.version):
-            now = f"Its newest version is {present.number}" if present is not None else "There is no such agent"
-            raise AgentVersionMismatch(f"{now}, not version {self.version}: read it again and repeat your change.")
+            state = f"Its newest version is {present.number}" if present is not None else "There is no such agent"
+            raise AgentVersionMismatch(f"{state}, not version {self.version}: read it again and repeat your change.")
 
 
 ANY_STATE = ExpectedState()
@@ -78,7 +78,7 @@ class AgentChange:
     version: int
     """The version with this definition."""
     in_force: int
-    """The version in force afterwards: another one if the definition is a candidate."""
+    """The version in force afterwards; an earlier one if the definition is a candidate."""
     is_new: bool
     """True if there was no such agent before."""
     is_stored: bool
@@ -87,7 +87,7 @@ class AgentChange:
     """The differences from the version in force."""
     warnings: Sequence[str]
     share: int | None = None
-    """The percentage of new sessions that use it, if it is a candidate."""
+    """The percentage of new sessions that use the version; None if it is not a candidate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class AgentEditing:
     audit: AuditLog
     clock: Clock
     models: Callable[[], OfferedModels]
-    """Returns the models that a tenant's agent may name."""
+    """A function that returns the models that a tenant's agent may name."""
     belongings: AgentBelongings
     limits: CurrentLimits
     gate: EvaluationGate
@@ -123,10 +123,10 @@ class AgentEditing:
         share: int | None = None,
         override: str | None = None,
     ) -> AgentChange:
-        """Make or replace an agent. ``as_served``: fields may have the names that the API serves.
+        """Make or replace an agent. With ``as_served``, fields may have the names that the API serves.
 
-        ``share``: the percentage of new sessions that use the version, which is a candidate then. Without it the
-        version is in force at once. ``override``: the reason for which it needs no evaluation.
+        ``share`` is the percentage of new sessions that use the version, which is then a candidate. Without it the
+        version is in force at once. ``override`` is the reason for which the version needs no evaluation.
 
         Raises ``InvalidAgent``, ``AgentIdTaken``, ``UnknownAgent`` (the caller lacks a permission of it),
         ``AgentVersionMismatch``, ``AgentLimitReached``, ``EvaluationRequired``, ``InvalidRequest`` for a share of a new
@@ -148,10 +148,10 @@ class AgentEditing:
         comment: str | None = None,
         override: str | None = None,
     ) -> AgentChange:
-        """Put an older version in force again, of a deleted agent too, and withdraw those that came after it.
+        """Put an older version in force again, of a deleted agent too, and withdraw all later versions.
 
-        Running sessions leave the withdrawn versions with their next turn. The version is checked by today's rules.
-        One that was never in force needs an evaluation like a promoted one. Raises what ``put`` raises, and
+        Running sessions leave the withdrawn versions with their next turn. The version is checked by today's rules. A
+        version that was never in force needs an evaluation, like a promoted one. Raises what ``put`` raises, and
         ``UnknownAgentVersion``.
         """
         self.check_not_shipped(agent_id)
@@ -165,7 +165,7 @@ class AgentEditing:
         """Delete an agent; its versions are kept. A repetition changes nothing.
 
         Raises ``AgentInUse`` while another agent of the tenant refers to it or it has documents, sources or procedures,
-        which nobody could reach afterwards; ``AgentIdTaken`` for one that ships, ``UnknownAgent``,
+        which nobody could reach afterwards; ``AgentIdTaken`` for a shipped agent, ``UnknownAgent``,
         ``AgentVersionMismatch`` and ``StoreUnavailable``.
         """
         self.check_not_shipped(agent_id)
@@ -212,7 +212,7 @@ class AgentEditing:
     ) -> tuple[AgentEntry, Sequence[AgentVersion], int | None]:
         """Return an agent's entry, its versions, the newest first, and the ``before`` of the next page.
 
-        That is None after the last page. Raises ``UnknownAgent`` and ``StoreUnavailable``.
+        ``before`` is None after the last page. Raises ``UnknownAgent`` and ``StoreUnavailable``.
         """
         state = await self.read_state(scope, agent_id)
         if state.newest is None:
@@ -223,8 +223,8 @@ class AgentEditing:
         return state.entry, versions, following
 
     async def read_state(self, scope: Scope, agent_id: str, attempt: int = 0) -> TenantAgents:
-        """Return the tenant's agents for an attempt at a change of one. Further attempts pause first, for others."""
-        if attempt:  # the list of a tenant's agents is one item
+        """Return the tenant's agents for an attempt to change one of them. Further attempts pause first, for others."""
+        if attempt:  # all changes of a tenant's agents write one item
             await self.sleep(min(PAUSE_SECONDS * attempt, MAX_PAUSE_SECONDS) * random.random())  # noqa: S311 - jitter
         listed = await self.store.list(scope)
         entry = listed.entries.get(agent_id)
@@ -237,7 +237,7 @@ class AgentEditing:
             deleted = await self.store.read(scope, [(agent_id, entry.deleted or newest.number - 1)])
         registered = RegisteredAgents(self.shipped, own)
         entry = entry or AgentEntry(0, 0)
-        candidates = await self.own.candidates(scope)
+        candidates = await self.own.read_candidates(scope)
         return TenantAgents(listed, registered, own, entry, newest, deleted[0] if deleted else None, candidates)
 
     async def store_entry(
@@ -321,7 +321,7 @@ class AgentEditing:
             state.check_references(scope, definition)
             if (present is not None) if restores is None else not entry.was_in_force(restores):
                 await self.gate.check(scope, definition.id, restores, share, override)
-            change = replace(change, warnings=tuple(state.warnings(scope, definition)))
+            change = replace(change, warnings=tuple(state.list_warnings(scope, definition)))
             if is_dry:
                 return change
             version = AgentVersion(
@@ -347,7 +347,7 @@ class AgentEditing:
     async def _audit_change(
         self, scope: Scope, version: AgentVersion, outcome: str, more: Mapping[str, Any] | None = None
     ) -> None:
-        """Audit a change, once, without the text of the definition."""
+        """Audit a change, once, without the text of the definition. ``more`` has further details."""
         key = uuid.uuid5(_AUDIT_NAMESPACE, f"{scope.tenant_id}\0{version.agent_id}\0{version.number}")
         detail: dict[str, Any] = {"agentId": version.agent_id, "version": version.number, "restores": version.restores}
         detail |= more or {}

@@ -15,7 +15,7 @@ from baton.tenants.registry.registered_agents import RegisteredAgents, missing_p
 
 @dataclass(frozen=True, slots=True)
 class AgentRegistry:
-    """The agents of all tenants. A caller that looks up several uses one ``RegisteredAgents``, which never changes.
+    """The agents of all tenants. A caller of several lookups uses one ``RegisteredAgents``, which never changes.
 
     Every method raises ``StoreUnavailable`` if the tenant's agents cannot be read and there is no copy of them.
     """
@@ -32,7 +32,7 @@ class AgentRegistry:
         return RegisteredAgents(self.shipped, await self.own.of(scope))
 
     async def in_session(self, scope: Scope, thread: Thread) -> RegisteredAgents:
-        """Return the agents as the current session of ``thread`` uses them: with the versions that it keeps."""
+        """Return the agents as the current session of ``thread`` uses them: in the versions that the session keeps."""
         return RegisteredAgents(self.shipped, await self.own.in_session(scope, thread))
 
     async def current(self, scope: Scope) -> RegisteredAgents:
@@ -50,9 +50,9 @@ class AgentRegistry:
     async def _read_agents_with(self, scope: Scope, agent_id: str | None) -> RegisteredAgents:
         """Return agents that include the one with this id, if it exists.
 
-        The tenant's own are read if no shipped agent has the id, and read again if a copy lacks it, because it may be
-        new. For an agent that is hidden from the caller, the same is read as for an unknown one, so that the time of
-        the answer reveals nothing.
+        The tenant's own agents are read if no shipped agent has the id, and read again if a copy lacks it, because the
+        agent may be new. The same reads are made for an agent that is hidden from the caller and for an unknown one, so
+        that the time of the answer reveals nothing.
         """
         if agent_id is None or _is_visible(scope, self.shipped.get(agent_id)):
             return RegisteredAgents(self.shipped, {})

@@ -31,8 +31,8 @@ class Rollout:
 class AgentRollouts:
     """Changes of candidates, by callers with the permission ``agent:write``.
 
-    A repeated change changes nothing. Every method raises ``UnknownAgent``, ``AgentIdTaken``,
-    ``AgentVersionMismatch`` if the version is no candidate, and ``StoreUnavailable``.
+    A repetition changes nothing. Every method raises ``UnknownAgent``, ``AgentIdTaken``, ``AgentVersionMismatch`` if
+    the version is not a candidate, and ``StoreUnavailable``.
     """
 
     editing: AgentEditing
@@ -49,9 +49,9 @@ class AgentRollouts:
         return await self._change(scope, agent_id, number, change, "shared", share=share, override=override)
 
     async def promote(self, scope: Scope, agent_id: str, number: int, *, override: str | None = None) -> Rollout:
-        """Put the candidate in force. Sessions that use the former version keep it. Raises ``EvaluationRequired`` too.
+        """Put the candidate in force. Sessions that use the former version keep it.
 
-        The definition is checked by today's rules. Raises ``InvalidAgent``.
+        The definition is checked by today's rules. Raises ``InvalidAgent`` and ``EvaluationRequired`` too.
         """
 
         def change(entry: AgentEntry) -> AgentEntry:
@@ -63,7 +63,7 @@ class AgentRollouts:
         return await self._change(scope, agent_id, number, change, "promoted", override=override)
 
     async def withdraw(self, scope: Scope, agent_id: str) -> Rollout:
-        """End the candidate and take it away from running sessions, with every version after the one in force."""
+        """End the candidate, and withdraw every version after the one in force from running sessions."""
         return await self._change(scope, agent_id, None, lambda entry: entry.withdraw(entry.number), "withdrawn")
 
     async def _change(
@@ -78,7 +78,7 @@ class AgentRollouts:
         self.editing.check_not_shipped(agent_id)
         for attempt in range(MAX_TRIES):
             state = await self.editing.read_state(scope, agent_id, attempt)
-            candidate = await self._check(scope, agent_id, state)
+            candidate = await self._read_candidate(scope, agent_id, state)
             entry = change(state.entry)
             if entry == state.entry:
                 return Rollout.of(entry)
@@ -94,8 +94,11 @@ class AgentRollouts:
                 return Rollout.of(entry)
         raise StoreUnavailable
 
-    async def _check(self, scope: Scope, agent_id: str, state: TenantAgents) -> AgentVersion | None:
-        """Return the candidate. Raise ``UnknownAgent`` if the caller lacks a permission of it or the one in force."""
+    async def _read_candidate(self, scope: Scope, agent_id: str, state: TenantAgents) -> AgentVersion | None:
+        """Return the candidate; None if there is none.
+
+        Raises ``UnknownAgent`` if the caller lacks a permission of the candidate or of the version in force.
+        """
         if state.present is None:
             raise UnknownAgent
         check_permissions(scope, state.present)
@@ -117,6 +120,6 @@ def _get_candidate(entry: AgentEntry, number: int) -> Candidate:
 
 
 def _is_larger(entry: AgentEntry, before: AgentEntry) -> bool:
-    """Return whether more new sessions use the candidate than before."""
+    """Return whether more new sessions use the candidate after the change than before."""
     assert before.candidate is not None  # noqa: S101 - the change has checked it
     return entry.candidate is None or entry.candidate.share > before.candidate.share

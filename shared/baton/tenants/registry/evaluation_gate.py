@@ -13,6 +13,7 @@ from baton.tenants.tenant_copies import CurrentLimits
 FIRST_SHARE = 10
 """The percentage of new sessions that a version may have without an evaluation."""
 PAGE = 100
+"""The number of evaluations in a page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,33 +26,34 @@ class EvaluationGate:
     async def check(
         self, scope: Scope, agent_id: str, number: int | None, share: int | None, override: str | None
     ) -> None:
-        """Raise ``EvaluationRequired`` unless the version may have this share of new sessions; None: it is in force.
+        """Raise ``EvaluationRequired`` unless the version may have this share of new sessions; None: it is put in
+        force.
 
         ``number`` is None for a version that is being made, which has no evaluation. ``override`` is the reason for
-        which it needs none.
+        which the version needs none.
         """
-        least = (await self.limits.current(scope)).agent_evaluation
-        if least is None or override is not None or (share is not None and share <= FIRST_SHARE):
+        min_passed = (await self.limits.current(scope)).agent_evaluation
+        if min_passed is None or override is not None or (share is not None and share <= FIRST_SHARE):
             return
         if number is None:
             raise EvaluationRequired(
                 f"A new version begins with at most {FIRST_SHARE} % of new sessions: send share={FIRST_SHARE} or less,"
                 " evaluate it, then promote it. Or send override with the reason."
             )
-        entry = (await self.latest(scope, agent_id)).get(number)
+        entry = (await self.read_latest(scope, agent_id)).get(number)
         if entry is None:
             raise EvaluationRequired(
                 f"Version {number} has no evaluation: run `baton eval --agent {agent_id} --version {number}` and"
                 " publish the results. Or send override with the reason."
             )
-        if entry.passed is None or entry.passed < least:
+        if entry.passed is None or entry.passed < min_passed:
             passed = "none" if entry.passed is None else f"{entry.passed:.1%}"
             raise EvaluationRequired(
-                f"Of version {number}, {passed} of the runs passed in its last evaluation, and {least:.1%} are needed."
-                " Or send override with the reason."
+                f"Of version {number}, {passed} of the runs passed in its last evaluation, and {min_passed:.1%} are"
+                " needed. Or send override with the reason."
             )
 
-    async def latest(self, scope: Scope, agent_id: str) -> dict[int, EvaluationEntry]:
+    async def read_latest(self, scope: Scope, agent_id: str) -> dict[int, EvaluationEntry]:
         """Return the last evaluation of each version of an agent. Raises ``StoreUnavailable``."""
         latest: dict[int, EvaluationEntry] = {}
         cursor: str | None = None

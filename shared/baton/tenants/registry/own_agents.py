@@ -27,12 +27,12 @@ logger = Logger(child=True)
 RECHECK_AGE = timedelta(seconds=1)
 """The age from which a copy is read again for a caller that names an agent that the copy lacks."""
 MAX_TENANTS = 500
-"""Tenants whose agents a worker keeps."""
+"""The number of tenants whose agents a worker keeps."""
 MAX_CHARACTERS = 16 * 1024 * 1024
-"""Characters of all definitions that a worker keeps. Those of the tenant least recently used go first."""
+"""The characters of all definitions that a worker keeps. The tenant least recently used is dropped first."""
 
 MAX_OLDER = 100
-"""Versions, of all tenants, that a worker keeps for the sessions that are pinned to them."""
+"""The number of versions, of all tenants, that a worker keeps for the sessions that are pinned to them."""
 
 Agents = Mapping[str, AgentDefinition]
 _Key = tuple[str, int]
@@ -44,9 +44,9 @@ class _AgentsCopy:
 
     agents: Agents = field(default_factory=dict)
     entries: Mapping[str, AgentEntry] = field(default_factory=dict)
-    """The entries of these agents in the list, of those that cannot be used, and of deleted ones."""
+    """The list's entries of these agents, of agents that cannot be used, and of deleted ones."""
     parsed: Mapping[_Key, AgentDefinition | None] = field(default_factory=dict)
-    """Definitions by agent and version; None: one that cannot be used. Versions never change."""
+    """Definitions by agent and version; None: the definition cannot be used. Versions never change."""
     size: int = 0
     """Characters of the definitions."""
 
@@ -56,7 +56,7 @@ class _AgentsCopy:
         return any(entry.candidate is not None for entry in self.entries.values())
 
     def lacks(self, pinned: Mapping[str, int]) -> bool:
-        """Return whether a version is newer than the copy."""
+        """Return whether a version in ``pinned`` is newer than the copy."""
         entries = self.entries
         return any(name not in entries or entries[name].newest < number for name, number in pinned.items())
 
@@ -72,8 +72,8 @@ class _AgentsCopy:
         return chosen
 
 
-def _size(copy: Copy[_AgentsCopy]) -> int:
-    """Return the share of ``MAX_CHARACTERS`` that a copy takes. A small one counts as one of ``MAX_TENANTS``."""
+def _measure(copy: Copy[_AgentsCopy]) -> int:
+    """Return the share of ``MAX_CHARACTERS`` that a copy takes. A small copy counts as one of ``MAX_TENANTS``."""
     size = copy.value.size if copy.value is not None else 0
     return min(max(size, MAX_CHARACTERS // MAX_TENANTS), MAX_CHARACTERS)
 
@@ -88,7 +88,7 @@ class OwnAgents:
         self._copies = AgedCopies(
             self._read,
             clock,
-            LRUCache(MAX_CHARACTERS, _size),
+            LRUCache(MAX_CHARACTERS, _measure),
             "a tenant's agents",
             note_failure=lambda: count(Metric.AGENTS_UNREADABLE),
         )
@@ -107,7 +107,7 @@ class OwnAgents:
         """
         return (await self._copies.of(scope, since=since, patience=patience)).agents
 
-    async def candidates(self, scope: Scope) -> Agents:
+    async def read_candidates(self, scope: Scope) -> Agents:
         """Return the agents' candidates by the agent's id, from the copy that the caller has just read.
 
         Raises ``StoreUnavailable``.
@@ -120,8 +120,8 @@ class OwnAgents:
     async def in_session(self, scope: Scope, thread: Thread) -> Agents:
         """Return the agents as the current session of ``thread`` uses them.
 
-        A session keeps the versions of the agents that have taken part in it. One that cannot be read or used any more
-        is replaced by the version in force, whose permissions are required in any case. Raises what ``of`` raises.
+        A session keeps the versions of the agents that have taken part in it. A version that can no longer be read or
+        used is replaced by the version in force, whose permissions are required in any case. Raises what ``of`` raises.
         """
         copy = await self._copies.of(scope)
         if thread.pinned and copy.lacks(thread.pinned):  # another worker has seen a newer list
@@ -177,7 +177,7 @@ class OwnAgents:
         return {(version.agent_id, version.number): self.parse_usable(tenant_id, version) for version in versions}
 
     def parse_usable(self, tenant_id: str, version: AgentVersion) -> AgentDefinition | None:
-        """Return the definition if current rules allow it: they may be stricter than when it was stored."""
+        """Return the definition if current rules allow it, which may be stricter than earlier rules; None otherwise."""
         try:
             definition, problems = check_agent(version.values or {})
         except RecursionError:

@@ -16,7 +16,7 @@ class RegisteredAgents:
     """The agents that ship with the deployment and a tenant's own. They never change, so a run sees one state of them.
 
     For a caller who lacks a permission of an agent, that agent does not exist. If a shipped agent and one of the
-    tenant have the same id, only the shipped one exists.
+    tenant's have the same id, only the shipped one exists.
     """
 
     def __init__(self, shipped: ShippedAgents, own: Mapping[str, AgentDefinition]) -> None:
@@ -27,7 +27,7 @@ class RegisteredAgents:
         self.libraries = shipped.libraries
 
     def describe(self, agent_id: str) -> AgentDefinition | None:
-        """Return the definition, whatever the caller's permissions, or None if there is none."""
+        """Return the definition, whatever the caller's permissions; None if there is no such agent."""
         return self._shipped.get(agent_id) or self._own.get(agent_id)
 
     def with_change(self, change: Callable[[AgentDefinition], AgentDefinition]) -> RegisteredAgents:
@@ -64,7 +64,7 @@ class RegisteredAgents:
         return agent
 
     def is_default(self, agent: AgentDefinition) -> bool:
-        """Return whether conversations begin with the agent if they name none."""
+        """Return whether conversations that name no agent begin with this one."""
         return agent.id == self._default.id
 
     def offered_desks(self, scope: Scope, agent: AgentDefinition) -> list[AgentDefinition]:

@@ -34,8 +34,9 @@ MAX_DEFINITIONS = 512 * 1024
 """The most characters of all definitions of a tenant. Every worker that serves the tenant has them in memory."""
 
 PAGE = 100
+"""The number of procedures in a page."""
 MAX_PAGES = 20
-"""Pages of procedures that are read: an agent's own are listed among those of all agents."""
+"""The most pages of procedures that are read: an agent's own are listed among those of all agents."""
 _LIVE = (ProcedureStatus.APPROVED, ProcedureStatus.PENDING)
 
 
@@ -47,11 +48,11 @@ class TenantAgents:
     registered: RegisteredAgents
     own: Mapping[str, AgentDefinition]
     entry: AgentEntry
-    """The entry of the agent in question; with the number 0 if there never was one."""
+    """The entry of the agent in question; its number is 0 if the agent has never existed."""
     newest: AgentVersion | None
-    """The version in force of the agent in question, a deletion too."""
+    """The version in force of the agent in question. It may be a deletion."""
     deleted: AgentVersion | None = None
-    """The deleted version, if that is a deletion."""
+    """The version that was deleted, if ``newest`` is a deletion."""
     candidates: Mapping[str, AgentDefinition] = field(default_factory=dict)
     """The candidates of all agents, by the agent's id."""
 
@@ -70,8 +71,8 @@ class TenantAgents:
     def check_limits(self, agent_id: str, size: int, max_agents: int, *, is_added: bool = False) -> None:
         """Raise ``AgentLimitReached`` if the tenant would have too many agents, ids or characters.
 
-        ``size``: characters of the definition. ``is_added``: it comes beside the version in force. At
-        the limit of agents, an existing one may still be changed.
+        ``size`` is the number of characters of the definition. ``is_added`` is True if it is stored beside the version
+        in force. At the limit of agents, an existing agent may still be changed.
         """
         others = {other_id: entry for other_id, entry in self.listed.present.items() if other_id != agent_id}
         if (agent_id not in self.listed.present and len(others) >= max_agents) or (
@@ -91,7 +92,7 @@ class TenantAgents:
         if problems:
             raise make_invalid(problems)
 
-    def warnings(self, scope: Scope, definition: AgentDefinition) -> Iterator[str]:
+    def list_warnings(self, scope: Scope, definition: AgentDefinition) -> Iterator[str]:
         """Yield warnings about allowed settings that may surprise the author."""
         missing = [name for name in definition.required_permissions if not scope.has(name)]
         if missing:
@@ -104,7 +105,7 @@ class TenantAgents:
                 yield f"{other.id}: {field_name(problem.place)}: {problem.what}."
 
     def list_referring(self, scope: Scope, agent_id: str) -> list[str]:
-        """Return ids of agents that refer to this one, or a phrase for them if the caller may know none of them.
+        """Return ids of agents that refer to this one, or a phrase if the caller may not know any of them.
 
         Candidates count, because they may be promoted.
         """
@@ -149,7 +150,7 @@ class AgentBelongings:
 
 def check_permissions(scope: Scope, version: AgentVersion) -> None:
     """Raise ``UnknownAgent`` if the caller lacks a permission of the version."""
-    required = (version.values or {}).get("required_permissions", ())  # it may no longer be a valid definition
+    required = (version.values or {}).get("required_permissions", ())  # the values may no longer be a valid definition
     for permission in map(str, required if isinstance(required, list | tuple) else ()):
         if not scope.has(permission):
             raise UnknownAgent(permission=permission)
@@ -180,7 +181,7 @@ class AgentDraft:
     def of(cls, definition: AgentDefinition) -> AgentDraft:
         """Return the definition as it will be read again. Raises ``ValueError`` for values that JSON cannot hold."""
         values = definition.model_dump(mode="json", exclude_unset=True)
-        if values.get("workflow", ...) is None:  # as it is served; in a file it is a mistake
+        if values.get("workflow", ...) is None:  # the API serves None; in a file it is a mistake
             del values["workflow"]
         return cls(AgentDefinition.model_validate(values), values, len(json.dumps(values, ensure_ascii=False)))
 
@@ -190,7 +191,8 @@ def make_draft(
 ) -> AgentDraft:
     """Return the definition as it would be stored. Raises ``InvalidAgent`` with all its problems.
 
-    ``as_served``: fields may have the names that the API serves. ``models`` returns the models that it may name.
+    With ``as_served``, fields may have the names that the API serves. ``models`` returns the models that the agent may
+    name.
     """
     try:
         text = json.dumps(values, ensure_ascii=False, allow_nan=False, default=str)
@@ -237,7 +239,7 @@ class FieldChange:
 
 
 def find_changes(before: AgentDefinition | None, after: AgentDefinition) -> tuple[FieldChange, ...]:
-    """Return the fields that differ, by name. Of a new agent, those that are not at their defaults."""
+    """Return the fields that differ, by name. For a new agent, return the fields that are not at their defaults."""
     if before is None:
         served = wire(after, exclude_defaults=True)
         return tuple(FieldChange(field, None, value) for field, value in sorted(served.items()))
