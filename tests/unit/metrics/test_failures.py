@@ -693,7 +693,7 @@ async def an_answer_that_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
 @failure(Metric.OUTPUT_TOKENS)
 async def an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     harness = Harness()
-    monkeypatch.setattr(RunExecution, "_measure_milliseconds", lambda self, question: 250)
+    monkeypatch.setattr(RunExecution, "_measure_milliseconds_since", lambda self, question: 250)
     harness.model.script(Answer(("Hello ", "Ada"), usage=Usage(100, 20)))
     await harness.say()
 
