@@ -1,7 +1,7 @@
 """Errors of this package. ``baton_client.conditions`` has a class for each code of the server's table.
 
-Catch as finely as needed: ``ThreadBusyError`` for one code, ``ConflictError`` for a kind, ``APIStatusError`` for every
-answer that is an error, ``BatonError`` for everything.
+Catch ``ThreadBusyError`` for one code, ``ConflictError`` for a kind of errors, ``APIStatusError`` for every error of
+the server, and ``BatonError`` for everything.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ class ConfigurationError(BatonError):
 class UnexpectedAnswerError(BatonError):
     """The server answered with something that this version of its API does not have.
 
-    It may be no Baton, a proxy in front of one, or one that is much older or newer than this client.
+    The answer may come from another program, from a proxy, or from a release that is much older or newer than the
+    client.
     """
 
 
 class NoStructuredAnswerError(BatonError):
-    """A value was asked for, and the answer is text, or there is none. The agent needs an ``answer_schema``."""
+    """A structured answer was asked for, but there is only text, or nothing. The agent needs an ``answer_schema``."""
 
 
 class AnswerMismatchError(BatonError):
@@ -45,7 +46,7 @@ class APITimeoutError(APIConnectionError):
 
 
 class StreamInterruptedError(APIConnectionError):
-    """A run can no longer be followed. It continues without this client: ``baton.runs.follow`` takes it up again."""
+    """A run can no longer be followed. It continues without this client; ``baton.runs.follow`` follows it again."""
 
     def __init__(self, message: str, *, thread_id: str, run_id: str | None, last_seq: int) -> None:
         super().__init__(message)
@@ -56,7 +57,7 @@ class StreamInterruptedError(APIConnectionError):
         self.answers: Sequence[Answer] = ()
         """Decisions and results of tools that the server may not have. Sending them again is safe.
 
-        ``client.runs.stream(thread_id=..., answers=...)`` does it.
+        ``client.runs.stream(thread_id=..., answers=...)`` sends them.
         """
 
 
@@ -106,23 +107,23 @@ class APIStatusError(BatonError):
         self.retry_after = retry_after
         """The seconds to wait before the next attempt, if the server named them."""
         self.run_id = run_id
-        """The run that ended with it, of an error that came in a stream."""
+        """The run that ended with this error; None unless it came in a stream."""
         self.seq = seq
-        """The number of its event. With one, the run had begun: sending the message again gives the same error."""
+        """The number of the event, if the run had begun. Sending the message again then gives the same error."""
         self.resets_at = resets_at
-        """The time at which the spending limit is reset that was reached (``SpendingLimitReachedError``)."""
+        """The time at which the reached spending limit is reset (``SpendingLimitReachedError``)."""
         self.can_continue = can_continue
         """Whether the user may go on beyond that limit: send the message with ``over_spending=True``.
 
-        It needs another id if ``seq`` is a number."""
+        If ``seq`` is a number, the message needs another id."""
 
 
 class BadRequestError(APIStatusError):
-    """The request is wrong as it is (400, 405, 413, 415, 422)."""
+    """The request is invalid; repeating it unchanged fails again (400, 405, 413, 415, 422)."""
 
 
 class AuthenticationError(APIStatusError):
-    """There was no token, or none that the server trusts (401)."""
+    """The request has no token, or one that the server does not trust (401)."""
 
 
 class PermissionDeniedError(APIStatusError):
@@ -130,11 +131,11 @@ class PermissionDeniedError(APIStatusError):
 
 
 class NotFoundError(APIStatusError):
-    """There is no such thing, or not for this caller (404)."""
+    """The named object does not exist, or the caller may not see it (404)."""
 
 
 class ConflictError(APIStatusError):
-    """Something that exists, or has changed meanwhile, stands against it (409, 412)."""
+    """The request conflicts with something that exists, or has changed meanwhile (409, 412)."""
 
 
 class RateLimitError(APIStatusError):

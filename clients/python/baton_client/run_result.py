@@ -14,24 +14,24 @@ from baton_client.structured import instance_of
 T = TypeVar("T")
 
 Outcome = Literal["success", "cancelled", "interrupt", "delivered", "none"]
-"""The end of a run; ``delivered``: people answer the message; ``none`` where nothing was there to follow."""
+"""The end of a run. ``delivered``: people at a desk answer the message. ``none``: there was no run to follow."""
 TaskStatus = Literal["working", "completed", "failed", "timed_out", "cancelled"]
 """The state of a question to another agent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interrupt:
-    """Something that a run waits for: a person's approval of a call, or the result of a client tool."""
+    """A question at which a run ends: an approval by a person, or a call of a client tool."""
 
     id: str
     reason: str
-    """``tool_approval``, ``client_tool``, or what a later server has."""
+    """``tool_approval``, ``client_tool``, or a reason that a newer server has."""
     message: str | None = None
     """The question for the person."""
     tool_name: str | None = None
     tool_call_id: str | None = None
     arguments: str = ""
-    """The call's arguments, as JSON. Cut, with an ellipsis, if they are long and this client did not see the call."""
+    """The call's arguments, as JSON. Long ones end with an ellipsis if this client did not see the call."""
     raw: Mapping[str, Any] = field(default_factory=dict)
     """The interrupt as it was sent."""
     label: str | None = None
@@ -46,7 +46,7 @@ class Interrupt:
 
     @property
     def arguments_by_name(self) -> dict[str, Any]:
-        """The call's arguments; empty if they are no JSON object, such as those that are cut."""
+        """The call's arguments; empty if ``arguments`` is not a JSON object, for example because it was shortened."""
         try:
             values = json.loads(self.arguments)
         except ValueError:
@@ -65,10 +65,10 @@ class SaidMessage:
     sources: list[Source] = field(default_factory=list)
     """Its sources: consulted agents, passages of documents, files."""
     consulted: list[Source] = field(default_factory=list)
-    """Documents that agents were given for it, and that it does not cite."""
+    """Documents that agents were given for the message but that it does not cite."""
     is_complete: bool = False
     author: Person | None = None
-    """The person of a desk who has written it; ``None`` for what agents say."""
+    """The person at a desk who wrote the message; None if an agent did."""
     attachments: list[dict[str, Any]] = field(default_factory=list)
     """The images and files of a person's message, as AG-UI parts."""
 
@@ -81,7 +81,6 @@ class SubTask:
     agent_id: str | None
     agent_name: str | None
     status: TaskStatus = "working"
-    """``working``, ``completed``, or what went wrong: ``failed``, ``timed_out``, ``cancelled``."""
     error: str | None = None
     """The failure, in the server's words."""
 
@@ -93,16 +92,19 @@ class RunResult:
     thread_id: str
     run_id: str
     outcome: Outcome
-    """``delivered``: people answer the message, and no agent does; ``none`` where nothing was there to follow."""
+    """``delivered``: people at a desk answer the message, not an agent. ``none``: there was no run to follow."""
     messages: list[SaidMessage]
     tasks: list[SubTask]
     interrupts: list[Interrupt]
-    """The interrupts that it waits for; answer them by ``client.runs.stream(thread_id=..., answers=[...])``."""
+    """The interrupts at which the run ended.
+
+    Send the answers with ``client.runs.stream(thread_id=..., answers=[...])``.
+    """
     usage: list[ModelUsage]
     """Tokens by model."""
     last_seq: int
     result: Any = None
-    """The value of a structured answer, as JSON has it; ``None`` for an answer that is text."""
+    """The value of a structured answer, as decoded JSON; None for an answer that is text."""
 
     def result_as(self, kind: type[T]) -> T:
         """Return the value of the structured answer as a pydantic model, or another type with fields.
@@ -123,7 +125,7 @@ class RunResult:
 
     @property
     def consulted(self) -> list[Source]:
-        """The documents that agents were given and that the messages do not cite, each passage once."""
+        """The documents that agents were given but that the messages do not cite, each passage once."""
         return _once(source for message in self.messages for source in message.consulted)
 
 

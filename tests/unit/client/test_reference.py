@@ -14,6 +14,16 @@ from tests.unit.docs.pages import ROOT
 PAGE = ROOT / "docs" / "reference" / "python-client.md"
 
 
+def parameters(method: Any) -> Iterator[str]:
+    """The names of a method's parameters, with a ``*`` before those that are given by name only."""
+    is_by_name = False
+    for parameter in inspect.signature(method).parameters.values():
+        if parameter.kind is parameter.KEYWORD_ONLY and not is_by_name:
+            is_by_name = True
+            yield "*"
+        yield parameter.name
+
+
 def rows(thing: Any, name: str) -> Iterator[str]:
     """The rows of the page's table: each method with its parameters and its purpose."""
     for attribute, method in inspect.getmembers(
@@ -21,9 +31,8 @@ def rows(thing: Any, name: str) -> Iterator[str]:
     ):
         if attribute.startswith("_") or attribute in {"lines", "close"}:
             continue
-        parameters = list(inspect.signature(method).parameters)
         purpose = (inspect.getdoc(method) or "").partition("\n\n")[0].replace("\n", " ")
-        yield f"| `{name}.{attribute}({', '.join(parameters)})` | {purpose} |"
+        yield f"| `{name}.{attribute}({', '.join(parameters(method))})` | {purpose} |"
     for attribute, part in sorted(vars(thing).items()):
         if isinstance(part, Resource):
             yield from rows(part, f"{name}.{attribute}")

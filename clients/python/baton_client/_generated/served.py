@@ -1115,7 +1115,7 @@ class QueuedMessage(Model):
 
 class QuietHours(Model):
     """
-    The hours of a day in which such runs wait, on the clocks of the user.
+    The hours of a day in which runs that begin by themselves wait, on the clocks of the user.
     """
 
     begin: str

@@ -39,7 +39,7 @@ MAX_RETRIES = 2
 
 
 class AsyncBaton:
-    """A client of one Baton server. Use it in an ``async with`` block, or ``aclose`` it. It is safe to share.
+    """A client of one Baton server, which is safe to share. Use it in an ``async with`` block, or ``aclose`` it.
 
     Nothing is sent before the first request.
     """
@@ -61,15 +61,16 @@ class AsyncBaton:
         Args:
             base_url: the server's address, without ``/v1``.
             token: a JWT, or a function that returns one and is asked again when it has expired; else ``BATON_TOKEN``.
-            timeout: seconds to wait for (the next part of) an answer.
-            max_retries: how often a request is sent again that may be, after a lost connection, 408, 429, 502 to 504.
-            headers: for every request.
-            resume_seconds: how long a stream tries to come back without anything new.
-            time_zone: IANA's name of the user's time zone, sent with messages; without it that of this machine, if it
-                is known and not UTC's. An empty one sends none: for programs that speak for users elsewhere.
-            http_client: used instead of an own one, for proxies and certificates; it stays the caller's to close.
+            timeout: seconds to wait for an answer, or for its next part.
+            max_retries: how often a request that is safe to repeat is sent again, after a lost connection, 408, 429, or
+                502 to 504.
+            headers: headers of every request.
+            resume_seconds: for how many seconds a stream tries to resume without a new event.
+            time_zone: the IANA name of the user's time zone, which is sent with messages. Default: the zone of this
+                machine, if it is known and not UTC. An empty name sends none, for programs whose users are elsewhere.
+            http_client: your own client, for proxies and certificates. You close it.
 
-        Raises ``ConfigurationError`` if one of them cannot be used.
+        Raises ``ConfigurationError`` if an argument cannot be used.
         """
         if max_retries < 0:
             raise ConfigurationError(f"max_retries is {max_retries}; it cannot be negative.")
@@ -120,9 +121,9 @@ class AsyncBaton:
         resume_seconds: float | None = None,
         time_zone: str | None = None,
     ) -> AsyncBaton:
-        """Return a client over the same connections with other options: another user's token, for example.
+        """Return a client with other options, such as another user's token, over the same connections.
 
-        ``headers`` are added. Closing the first client closes them all.
+        ``headers`` are added to those of this client. Closing the original client closes the connections of all.
         """
         current = self._transport.options
         options = replace(
@@ -150,9 +151,9 @@ class AsyncBaton:
         headers: Mapping[str, str] | None = None,
         is_repeatable: bool | None = None,
     ) -> httpx.Response:
-        """Send any request with the token, retries and typed errors, and return the raw response, read.
+        """Send any request with the token, retries and typed errors. Return the raw response after reading its body.
 
-        ``is_repeatable``: whether it may be sent again; without it, GET, PUT and DELETE may.
+        ``is_repeatable`` says whether the request may be sent again. By default, GET, HEAD, PUT and DELETE may.
         """
         repeats = method.upper() in {"GET", "HEAD", "PUT", "DELETE"} if is_repeatable is None else is_repeatable
         request = Request(

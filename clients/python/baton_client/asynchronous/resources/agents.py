@@ -63,7 +63,7 @@ class AsyncAgents(AsyncResource):
         return await self._sent("PUT", address, AgentChange, json=dict(definition), headers=headers, params=params)
 
     async def delete(self, agent_id: str) -> None:
-        """Delete an agent of the tenant's own. One of the deployment with the same id is used again."""
+        """Delete one of the tenant's own agents. An agent of the deployment with the same id is used again."""
         await self._delete(path(AGENT, agent_id=agent_id), None)
 
     def versions(self, agent_id: str, *, limit: int | None = None) -> AsyncPager[AgentVersion]:
@@ -90,7 +90,7 @@ class AsyncAgents(AsyncResource):
         return await self._delete(path(AGENT + "/candidate", agent_id=agent_id), Rollout)
 
     def figures(self, agent_id: str, *, since: datetime | None = None) -> AsyncPager[VersionFigures]:
-        """List turns, failures, tokens, cost and ratings by version, page by page: add up those of each version."""
+        """List turns, failures, tokens, cost and ratings by version. Pages cover different turns: add them up."""
         return self._list(path(AGENT + "/figures", agent_id=agent_id), VersionFigures, **given(**{"from": since}))
 
     async def roll_back(self, agent_id: str, version: int, *, comment: str | None = None) -> AgentChange:

@@ -12,7 +12,7 @@ from baton_client.models import AuditRecord
 
 
 class AsyncAudit(AsyncResource):
-    """``client.audit``. Needs ``audit:read``. ``client.threads.audit`` has that of one conversation."""
+    """``client.audit``. Needs ``audit:read``. ``client.threads.audit`` lists the records of one conversation."""
 
     def list(
         self,
@@ -41,7 +41,7 @@ class AsyncAudit(AsyncResource):
         thread_id: str | None = None,
         agent_id: str | None = None,
     ) -> AsyncIterator[dict[str, Any]]:
-        """Yield all records, as the server's JSON. Raises ``UnexpectedAnswerError`` if it breaks off."""
+        """Yield all records, as the server's JSON. Raises ``UnexpectedAnswerError`` if the export is incomplete."""
         params = _filters(since, until, action, outcome, user_id, thread_id, agent_id)
         return self.lines("/v1/audit/export", **params)
 

@@ -23,7 +23,7 @@ class AsyncDesks(AsyncResource):
     """``client.desks``. All methods but ``ask`` need ``desk:answer`` and the permission of the desk."""
 
     async def ask(self, thread_id: str, *, desk_id: str | None = None) -> MessageAnswer:
-        """Hand a conversation of the caller's over to a desk: by default to the first one of its agent."""
+        """Hand one of the caller's conversations over to a desk, by default to the first desk of its agent."""
         return await self._post(path(AT_DESK, thread_id=thread_id), MessageAnswer, given(deskId=desk_id))
 
     async def mine(self) -> builtins.list[Desk]:
@@ -37,13 +37,13 @@ class AsyncDesks(AsyncResource):
         desk_id: str | None = None,
         limit: int | None = None,
     ) -> AsyncPager[DeskItem]:
-        """List the conversations at the caller's desks, those that came first before the others."""
+        """List the conversations at the caller's desks, in the order of their arrival."""
         return self._list("/v1/desk", DeskItem, status=status, deskId=desk_id, limit=limit)
 
     async def changes(self) -> AsyncIterator[dict[str, Any]]:
-        """Yield ``threadId`` and ``item`` of each conversation, and of each that has changed since.
+        """Yield ``threadId`` and ``item`` of each conversation at the caller's desks, and again whenever one changes.
 
-        ``item`` is None for a conversation that has left. The stream of the server ends after a minute.
+        ``item`` is None for a conversation that has left the desk. The server ends the stream after a minute.
         """
         request = Request(method="GET", path="/v1/desk/events")
         decoder = EventDecoder()
@@ -55,20 +55,20 @@ class AsyncDesks(AsyncResource):
                         yield event["value"]
 
     async def get(self, thread_id: str) -> DeskCase:
-        """Return a conversation at a desk: the reason for which it came, its notes, and the other desks."""
+        """Return a conversation at a desk, with the reason of its handoff, its notes, and the other desks."""
         return await self._get(path(AT_DESK, thread_id=thread_id), DeskCase)
 
     async def take(self, thread_id: str) -> DeskItem:
-        """Take a conversation that waits. Raises ``DeskTakenError`` if another person has taken it."""
+        """Take a waiting conversation. Raises ``DeskTakenError`` if another person has taken it."""
         return await self._post(path(AT_DESK + "/take", thread_id=thread_id), DeskItem)
 
     async def reply(self, thread_id: str, message_id: str, content: str | builtins.list[dict[str, Any]]) -> Message:
-        """Write to the user. The same ``message_id`` again gives the same message."""
+        """Write to the user. A repeated ``message_id`` returns the message that was written under it."""
         body = {"messageId": message_id, "content": content}
         return await self._post(path(AT_DESK + "/messages", thread_id=thread_id), Message, body)
 
     async def note(self, thread_id: str, message_id: str, text: str) -> None:
-        """Leave a note for people, and for the agent after the return."""
+        """Add a note for the people of the desk. The agent reads it too, once the conversation is handed back."""
         body = {"messageId": message_id, "text": text}
         await self._post(path(AT_DESK + "/notes", thread_id=thread_id), None, body)
 
@@ -79,7 +79,7 @@ class AsyncDesks(AsyncResource):
     async def draft(
         self, thread_id: str, kind: Literal["reply", "summary"] = "reply", *, instruction: str | None = None
     ) -> Draft:
-        """Return a reply or a summary that the main agent has drafted. Nobody else sees it."""
+        """Have the main agent draft a reply or a summary, and return it. Only the caller sees it."""
         body = given(kind=kind, instruction=instruction)
         return await self._post(path(AT_DESK + "/draft", thread_id=thread_id), Draft, body)
 
@@ -88,6 +88,6 @@ class AsyncDesks(AsyncResource):
         return await self._post(path(AT_DESK + "/return", thread_id=thread_id), Thread, given(note=note))
 
     async def transfer(self, thread_id: str, desk_id: str, *, note: str | None = None) -> Thread:
-        """Hand the conversation to another desk, with a note for its people."""
+        """Move the conversation to another desk, with a note for the people there."""
         body = given(deskId=desk_id, note=note)
         return await self._post(path(AT_DESK + "/transfer", thread_id=thread_id), Thread, body)

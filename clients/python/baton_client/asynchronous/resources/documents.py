@@ -32,7 +32,7 @@ IN_PROGRESS = frozenset({"waiting", "processing"})
 
 
 class AsyncSources(AsyncResource):
-    """``client.documents.sources``: pages and buckets that documents are read from again and again."""
+    """``client.documents.sources``: pages and buckets from which documents are kept up to date."""
 
     async def create(
         self,
@@ -47,7 +47,7 @@ class AsyncSources(AsyncResource):
         required_permission: str | None = None,
         source_id: str | None = None,
     ) -> Source:
-        """Add a source. ``source_id`` makes it safe to repeat."""
+        """Add a source. With a ``source_id`` the call is safe to repeat."""
         body = {"kind": kind} | given(
             urls=list(urls) if urls is not None else None,
             url=url,
@@ -69,7 +69,7 @@ class AsyncSources(AsyncResource):
         return await self._get(path(SOURCE, agent_id=agent_id, source_id=source_id), Source)
 
     async def refresh(self, agent_id: str, source_id: str) -> Source:
-        """Read a source now."""
+        """Read a source now, before its next refresh is due."""
         return await self._post(path(SOURCE + "/refresh", agent_id=agent_id, source_id=source_id), Source)
 
     async def delete(self, agent_id: str, source_id: str) -> DeletedSource:
@@ -139,11 +139,11 @@ class AsyncDocuments(AsyncResource):
         return self._list(address, Document, limit=limit)
 
     async def get(self, agent_id: str, document_id: str) -> Document:
-        """Return a document with its status, and that of its pages."""
+        """Return a document, with the progress of its newest version."""
         return await self._get(path(DOCUMENT, agent_id=agent_id, document_id=document_id), Document)
 
     async def delete(self, agent_id: str, document_id: str) -> DeletedDocument:
-        """Delete a document; answers no longer rest on it from now on."""
+        """Delete a document. Turns stop using it at once."""
         return await self._delete(path(DOCUMENT, agent_id=agent_id, document_id=document_id), DeletedDocument)
 
     async def search(self, agent_id: str, query: str, *, limit: int | None = None) -> FoundKnowledge:

@@ -18,7 +18,7 @@ class AsyncEvaluations(AsyncResource):
     """``client.evaluations``. All methods need ``agent:write``."""
 
     def list(self, *, limit: int | None = None) -> AsyncPager[PublishedEvaluation]:
-        """List evaluations, the one that began last first."""
+        """List evaluations, the most recently begun first."""
         return self._list(EVALUATIONS, PublishedEvaluation, limit=limit)
 
     async def get(self, evaluation_id: str) -> WholeEvaluation:

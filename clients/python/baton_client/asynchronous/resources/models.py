@@ -6,18 +6,18 @@ from baton_client.asynchronous.resource import AsyncResource
 from baton_client.models import ConfiguredModel, ModelReport
 
 CHECK_SECONDS = 60.0
-"""The seconds that a check may take. The server ends its trials before that."""
+"""The seconds that a check may take. The server ends the check earlier."""
 
 
 class AsyncModels(AsyncResource):
     """``client.models``."""
 
     async def list(self) -> list[ConfiguredModel]:
-        """Return the models of the deployment, and who uses them; needs ``tenant:manage``."""
+        """Return the models of the deployment, and what uses them. Needs ``tenant:manage``."""
         return (await self._list("/v1/models", ConfiguredModel).page()).items
 
     async def check(self, model: str) -> ModelReport:
-        """Try what one of these models can do, with a few short requests to it; needs ``tenant:manage``.
+        """Try what one of these models can do, with a few short requests to it. Needs ``tenant:manage``.
 
         The checks of the report that failed say what to change. Raises ``NotFoundError`` for other models, and
         ``RateLimitError`` while another check is running.

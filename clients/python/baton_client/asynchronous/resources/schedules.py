@@ -30,9 +30,9 @@ class AsyncSchedules(AsyncResource):
         thread_id: str | None = None,
         id: str | None = None,  # noqa: A002 - its name in the API
     ) -> Schedule:
-        """Have an agent asked ``text`` at a time, or by a ``rule`` of RFC 5545. The same ``id`` again makes no other.
+        """Schedule ``text`` for an agent, at a time or by a ``rule`` of RFC 5545. A repeated ``id`` adds no other.
 
-        A time without an offset is on the clocks of ``time_zone``: ``user`` is the zone of the user, wherever they are.
+        A time without an offset is in ``time_zone``; the value ``user`` means the zone in which the user currently is.
         """
         body = given(
             id=id or str(uuid.uuid4()),
@@ -53,7 +53,7 @@ class AsyncSchedules(AsyncResource):
         scope: Literal["user", "tenant"] | None = None,
         limit: int | None = None,
     ) -> AsyncPager[Schedule]:
-        """List schedules, those of the next slots first; with ``scope="tenant"`` those of all users, user by user."""
+        """List schedules, the next to run first; with ``scope="tenant"`` those of all users, user by user."""
         return self._list(SCHEDULES, Schedule, status=status, scope=scope, limit=limit)
 
     async def get(self, schedule_id: str, *, user_id: str | None = None) -> Schedule:
@@ -70,14 +70,14 @@ class AsyncSchedules(AsyncResource):
         paused: bool | None = None,
         user_id: str | None = None,
     ) -> Schedule:
-        """Change a schedule, or pause and resume it. One of another user can only be paused and resumed."""
+        """Change a schedule, or pause and resume it. Another user's schedule can only be paused and resumed."""
         body = given(text=text, at=_time(at), rule=rule, paused=paused)
         address = path(SCHEDULE, schedule_id=schedule_id)
         schedule: Schedule = await self._sent("PATCH", address, Schedule, json=body, params={"userId": user_id})
         return schedule
 
     async def delete(self, schedule_id: str, *, user_id: str | None = None) -> None:
-        """Cancel a schedule. A run of it that has begun goes on."""
+        """Cancel a schedule. A run that has begun continues."""
         await self._delete(path(SCHEDULE, schedule_id=schedule_id), None, userId=user_id)
 
 

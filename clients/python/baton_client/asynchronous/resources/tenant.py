@@ -1,4 +1,4 @@
-"""The tenant: its figures, its limits, how long it keeps things."""
+"""The tenant: its figures and limits, the retention of its data, and its removal."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ class AsyncTenant(AsyncResource):
     async def overview(
         self, *, since: datetime | None = None, until: datetime | None = None, cursor: str | None = None
     ) -> Overview:
-        """Return turns, failures, tokens and cost, by agent and day; ``next_cursor`` asks for earlier days."""
+        """Return turns, failures, tokens and cost, by agent and day. Its ``next_cursor`` leads to earlier days."""
         times = {"from": since.isoformat() if since else None, "to": until.isoformat() if until else None}
         return await self._get("/v1/overview", Overview, **times, cursor=cursor)
 
     async def usage(self, *, month: str | None = None, cursor: str | None = None) -> TenantUsage:
-        """Return one page of the usage in a month, such as ``2026-03``; add up all pages, by ``next_cursor``."""
+        """Return one page of the usage in a month, such as ``2026-03``. The sum of all pages is the month's usage."""
         return await self._get("/v1/usage", TenantUsage, month=month, cursor=cursor)
 
     async def limits(self) -> CurrentLimits:
-        """Return the limits that count, and where they are from."""
+        """Return the tenant's own limits, the deployment's, and those in force."""
         return await self._get("/v1/tenant/limits", CurrentLimits)
 
     async def set_limits(
@@ -49,7 +49,7 @@ class AsyncTenant(AsyncResource):
         spending: Mapping[str, object] | None = None,
         version: str | None = None,
     ) -> CurrentLimits:
-        """Replace the tenant's own limits; what is not given is that of the deployment.
+        """Replace all of the tenant's own limits. A limit that is not given is the deployment's.
 
         ``self_started_runs`` has the rules for runs that no message begins, such as ``{"enabled": False}``.
         ``spending`` has the rules for what models may cost, such as ``{"tenant": {"perDay": 25.0}}``.
@@ -77,7 +77,7 @@ class AsyncTenant(AsyncResource):
         return await self._sent("PUT", "/v1/tenant/limits", CurrentLimits, json=body, headers=headers)
 
     async def retention(self) -> Retention:
-        """Return for how many days things are kept."""
+        """Return for how many days data is kept."""
         return await self._get("/v1/retention", Retention)
 
     async def set_retention(
@@ -88,12 +88,12 @@ class AsyncTenant(AsyncResource):
         audit: int | None = None,
         uploads: int | None = None,
     ) -> Retention:
-        """Say for how many days things are kept; what is not given is kept as long as the deployment says."""
+        """Replace the numbers of days for which data is kept. Data without a number is kept for ever."""
         body = given(threads=threads, episodes=episodes, audit=audit, uploads=uploads)
         return await self._sent("PUT", "/v1/retention", Retention, json=body)
 
     async def removal(self) -> Removal:
-        """Return how far the removal of the tenant is, also after its end."""
+        """Return the progress of the tenant's removal, also after its end."""
         return await self._get("/v1/tenant/removal", Removal)
 
     async def plan_removal(self) -> Removal:

@@ -1,4 +1,4 @@
-"""Users: who one is, and what is kept about somebody."""
+"""Users: the caller's identity, and the data that is stored about a user."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class AsyncUsers(AsyncResource):
         return await self._delete(path("/v1/users/{user_id}/memory", user_id=user_id), ForgetRequest)
 
     async def forget_request(self, request_id: str) -> ForgetRequest:
-        """Return how far forgetting has come, and what is left."""
+        """Return the progress of a request to forget, and what is left."""
         return await self._get(path("/v1/forget-requests/{request_id}", request_id=request_id), ForgetRequest)
 
     async def wait_until_forgotten(self, request_id: str, *, timeout: float = 900.0) -> ForgetRequest:
         """Wait for the end of a request to forget a user or a conversation, and return its report.
 
-        Raises ``APITimeoutError`` after ``timeout`` seconds; the server goes on.
+        Raises ``APITimeoutError`` after ``timeout`` seconds, while the server continues.
         """
 
         async def read() -> ForgetRequest:
@@ -41,10 +41,10 @@ class AsyncUsers(AsyncResource):
         return forget_request
 
     def export(self, user_id: str, *, only_sessions: bool = False) -> AsyncIterator[dict[str, Any]]:
-        """Yield everything that is kept about a user, record by record; ``me`` is the caller.
+        """Yield everything that is stored about a user, record by record. The id ``me`` is the caller.
 
-        ``only_sessions``: what ``client.episodes.import_session`` takes. Raises ``UnexpectedAnswerError`` if the
-        answer breaks off.
+        ``only_sessions`` yields only what ``client.episodes.import_session`` takes. Raises ``UnexpectedAnswerError`` if
+        the answer is incomplete.
         """
         address = path("/v1/users/{user_id}/export", user_id=user_id)
         if only_sessions:

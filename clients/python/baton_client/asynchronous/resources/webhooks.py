@@ -1,4 +1,4 @@
-"""Deliveries of events to webhooks that were given up."""
+"""Dead deliveries: events that no attempt could deliver to a webhook."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class AsyncWebhooks(AsyncResource):
     """``client.webhooks``. All methods need ``tenant:manage``."""
 
     def dead_deliveries(self, *, limit: int | None = None) -> AsyncPager[WebhookDelivery]:
-        """List deliveries of events that no receiver took in a day, the newest first."""
+        """List the deliveries that failed for a whole day, the newest first."""
         return self._list(DELIVERIES, WebhookDelivery, status="dead", limit=limit)
 
     async def redeliver(self, delivery_id: str) -> WebhookDelivery:
-        """Send a dead delivery again, with attempts for another day."""
+        """Repeat a dead delivery, with attempts for another day."""
         return await self._post(path(DELIVERIES + "/{delivery_id}/redeliver", delivery_id=delivery_id), WebhookDelivery)

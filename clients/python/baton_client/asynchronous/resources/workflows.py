@@ -14,7 +14,7 @@ class AsyncWorkflows(AsyncResource):
     """``client.workflows``."""
 
     async def list(self) -> list[Workflow]:
-        """Return the caller's unfinished workflows, which ``baton.threads.continue_workflow`` takes up again."""
+        """Return the caller's unfinished workflows, which ``baton.threads.continue_workflow`` continues."""
         return (await self._list("/v1/workflows", Workflow).page()).items
 
     def completed(
@@ -30,7 +30,8 @@ class AsyncWorkflows(AsyncResource):
     ) -> AsyncPager[CompletedWorkflow]:
         """List completed workflows with their data, the newest first.
 
-        One's own, or everybody's with ``scope="tenant"``, which needs ``thread:read_all`` and may name ``user_id``.
+        They are the caller's. With ``scope="tenant"``, which needs ``thread:read_all`` and may name ``user_id``, they
+        are those of all users.
         """
         params = {
             "scope": scope,

@@ -14,7 +14,7 @@ from baton_client.models import AuditRecord
 
 
 class Audit(Resource):
-    """``client.audit``. Needs ``audit:read``. ``client.threads.audit`` has that of one conversation."""
+    """``client.audit``. Needs ``audit:read``. ``client.threads.audit`` lists the records of one conversation."""
 
     def list(
         self,
@@ -43,7 +43,7 @@ class Audit(Resource):
         thread_id: str | None = None,
         agent_id: str | None = None,
     ) -> Iterator[dict[str, Any]]:
-        """Yield all records, as the server's JSON. Raises ``UnexpectedAnswerError`` if it breaks off."""
+        """Yield all records, as the server's JSON. Raises ``UnexpectedAnswerError`` if the export is incomplete."""
         params = _filters(since, until, action, outcome, user_id, thread_id, agent_id)
         return self.lines("/v1/audit/export", **params)
 

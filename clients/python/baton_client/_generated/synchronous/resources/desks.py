@@ -25,7 +25,7 @@ class Desks(Resource):
     """``client.desks``. All methods but ``ask`` need ``desk:answer`` and the permission of the desk."""
 
     def ask(self, thread_id: str, *, desk_id: str | None = None) -> MessageAnswer:
-        """Hand a conversation of the caller's over to a desk: by default to the first one of its agent."""
+        """Hand one of the caller's conversations over to a desk, by default to the first desk of its agent."""
         return self._post(path(AT_DESK, thread_id=thread_id), MessageAnswer, given(deskId=desk_id))
 
     def mine(self) -> builtins.list[Desk]:
@@ -39,13 +39,13 @@ class Desks(Resource):
         desk_id: str | None = None,
         limit: int | None = None,
     ) -> Pager[DeskItem]:
-        """List the conversations at the caller's desks, those that came first before the others."""
+        """List the conversations at the caller's desks, in the order of their arrival."""
         return self._list("/v1/desk", DeskItem, status=status, deskId=desk_id, limit=limit)
 
     def changes(self) -> Iterator[dict[str, Any]]:
-        """Yield ``threadId`` and ``item`` of each conversation, and of each that has changed since.
+        """Yield ``threadId`` and ``item`` of each conversation at the caller's desks, and again whenever one changes.
 
-        ``item`` is None for a conversation that has left. The stream of the server ends after a minute.
+        ``item`` is None for a conversation that has left the desk. The server ends the stream after a minute.
         """
         request = Request(method="GET", path="/v1/desk/events")
         decoder = EventDecoder()
@@ -57,20 +57,20 @@ class Desks(Resource):
                         yield event["value"]
 
     def get(self, thread_id: str) -> DeskCase:
-        """Return a conversation at a desk: the reason for which it came, its notes, and the other desks."""
+        """Return a conversation at a desk, with the reason of its handoff, its notes, and the other desks."""
         return self._get(path(AT_DESK, thread_id=thread_id), DeskCase)
 
     def take(self, thread_id: str) -> DeskItem:
-        """Take a conversation that waits. Raises ``DeskTakenError`` if another person has taken it."""
+        """Take a waiting conversation. Raises ``DeskTakenError`` if another person has taken it."""
         return self._post(path(AT_DESK + "/take", thread_id=thread_id), DeskItem)
 
     def reply(self, thread_id: str, message_id: str, content: str | builtins.list[dict[str, Any]]) -> Message:
-        """Write to the user. The same ``message_id`` again gives the same message."""
+        """Write to the user. A repeated ``message_id`` returns the message that was written under it."""
         body = {"messageId": message_id, "content": content}
         return self._post(path(AT_DESK + "/messages", thread_id=thread_id), Message, body)
 
     def note(self, thread_id: str, message_id: str, text: str) -> None:
-        """Leave a note for people, and for the agent after the return."""
+        """Add a note for the people of the desk. The agent reads it too, once the conversation is handed back."""
         body = {"messageId": message_id, "text": text}
         self._post(path(AT_DESK + "/notes", thread_id=thread_id), None, body)
 
@@ -81,7 +81,7 @@ class Desks(Resource):
     def draft(
         self, thread_id: str, kind: Literal["reply", "summary"] = "reply", *, instruction: str | None = None
     ) -> Draft:
-        """Return a reply or a summary that the main agent has drafted. Nobody else sees it."""
+        """Have the main agent draft a reply or a summary, and return it. Only the caller sees it."""
         body = given(kind=kind, instruction=instruction)
         return self._post(path(AT_DESK + "/draft", thread_id=thread_id), Draft, body)
 
@@ -90,6 +90,6 @@ class Desks(Resource):
         return self._post(path(AT_DESK + "/return", thread_id=thread_id), Thread, given(note=note))
 
     def transfer(self, thread_id: str, desk_id: str, *, note: str | None = None) -> Thread:
-        """Hand the conversation to another desk, with a note for its people."""
+        """Move the conversation to another desk, with a note for the people there."""
         body = given(deskId=desk_id, note=note)
         return self._post(path(AT_DESK + "/transfer", thread_id=thread_id), Thread, body)

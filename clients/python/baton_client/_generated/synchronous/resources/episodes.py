@@ -24,14 +24,14 @@ class Episodes(Resource):
         return self._list("/v1/episodes", Episode, limit=limit)
 
     def get(self, episode_id: str, *, limit: int | None = None, cursor: str | None = None) -> EpisodeWithMessages:
-        """Return an episode with the messages it is of; ``next_cursor`` asks for more of them."""
+        """Return an episode with a page of its messages. Pass its ``next_cursor`` as ``cursor`` for the next page."""
         address = path("/v1/episodes/{episode_id}", episode_id=episode_id)
         return self._get(address, EpisodeWithMessages, limit=limit, cursor=cursor)
 
     def search(
         self, query: str, *, limit: int | None = None, since: datetime | None = None, until: datetime | None = None
     ) -> FoundEpisodes:
-        """Return the episodes that fit a question best, the best first."""
+        """Return the episodes that match a question best, the best first."""
         times = {"from": since.isoformat() if since else None, "to": until.isoformat() if until else None}
         body = {"query": query} | given(limit=limit, **times)
         page: Page[FoundEpisode] = self._post("/v1/episodes/search", Page[FoundEpisode], body)
@@ -47,9 +47,9 @@ class Episodes(Resource):
         ended_at: datetime | None = None,
         time_zone: str | None = None,
     ) -> ImportAnswer:
-        """Bring a conversation that was held elsewhere, under the id it had there, which makes repeating it safe.
+        """Import a conversation of another system, under its id there, so that the call is safe to repeat.
 
-        ``time_zone`` is the one that the user was in then; without it the offsets of the messages' times count.
+        ``time_zone`` is the zone in which the user was then; without it the offsets of the messages' times count.
         """
         body = {"sessionId": session_id, "messages": [dict(message) for message in messages]}
         end_time = ended_at.isoformat() if ended_at else None

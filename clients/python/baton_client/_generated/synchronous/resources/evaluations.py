@@ -20,7 +20,7 @@ class Evaluations(Resource):
     """``client.evaluations``. All methods need ``agent:write``."""
 
     def list(self, *, limit: int | None = None) -> Pager[PublishedEvaluation]:
-        """List evaluations, the one that began last first."""
+        """List evaluations, the most recently begun first."""
         return self._list(EVALUATIONS, PublishedEvaluation, limit=limit)
 
     def get(self, evaluation_id: str) -> WholeEvaluation:

@@ -44,7 +44,7 @@ class Procedures(Resource):
     def get(
         self, agent_id: str, procedure_id: str, *, version: int | None = None, user_id: str | None = None
     ) -> ProcedureWithVersions:
-        """Return a procedure, in its newest version or the one named.
+        """Return a procedure, by default in its newest version.
 
         ``user_id`` is the maker of a private skill that is offered.
         """
@@ -67,12 +67,12 @@ class Procedures(Resource):
         return self._post(path(PROCEDURES + "/match", agent_id=agent_id), ProcedureMatches, body)
 
     def change(self, agent_id: str, procedure_id: str, draft: Draft, *, version: int) -> Procedure:
-        """Save the next version. ``version`` is the one that was edited: a newer one raises ``ConflictError``."""
+        """Save the next version. ``version`` is the edited one; raises ``ConflictError`` if there is a newer one."""
         address = path(PROCEDURE, agent_id=agent_id, procedure_id=procedure_id)
         return self._save("PUT", address, draft, version)
 
     def approve(self, agent_id: str, procedure_id: str, *, version: int) -> Procedure:
-        """Let a version be used. ``version`` is the one that was reviewed."""
+        """Approve a version for use. ``version`` is the one that was reviewed."""
         address = path(PROCEDURE + "/approve", agent_id=agent_id, procedure_id=procedure_id)
         return self._post(address, Procedure, {"version": version})
 
@@ -82,12 +82,12 @@ class Procedures(Resource):
         return self._post(address, Procedure, {"version": version, "reason": reason})
 
     def offer(self, agent_id: str, skill_id: str, *, version: int | None = None) -> Procedure:
-        """Ask for a private skill of the caller's to be shared. Those who approve procedures can then read it."""
+        """Offer one of the caller's private skills for sharing. Those who approve procedures can then read it."""
         address = path(PROCEDURE + "/offer", agent_id=agent_id, procedure_id=skill_id)
         return self._post(address, Procedure, given(version=version))
 
     def withdraw_offer(self, agent_id: str, skill_id: str) -> Procedure:
-        """Take the offer of a private skill back."""
+        """Withdraw the offer of a private skill."""
         return self._delete(path(PROCEDURE + "/offer", agent_id=agent_id, procedure_id=skill_id), Procedure)
 
     def share(
@@ -95,19 +95,19 @@ class Procedures(Resource):
     ) -> Procedure:
         """Make a private skill a procedure of the agent: the caller's own, or one that the user ``user_id`` offers.
 
-        ``replaces`` is the approved version of the same name. ``ProcedureNameTakenError`` says which one there is.
+        ``replaces`` is the version of the approved procedure of the same name; ``ProcedureNameTakenError`` states it.
         """
         address = path(PROCEDURE + "/share", agent_id=agent_id, procedure_id=skill_id)
         body = {"version": version} | given(userId=user_id, replaces=replaces)
         return self._post(address, Procedure, body)
 
     def decline(self, agent_id: str, skill_id: str, reason: str, *, version: int, user_id: str) -> Procedure:
-        """Refuse to share a skill that the user ``user_id`` offers. It stays theirs."""
+        """Refuse to share a skill that the user ``user_id`` offers. It stays private."""
         address = path(PROCEDURE + "/decline", agent_id=agent_id, procedure_id=skill_id)
         return self._post(address, Procedure, {"userId": user_id, "version": version, "reason": reason})
 
     def retire(self, agent_id: str, procedure_id: str, *, version: int, reason: str | None = None) -> Procedure:
-        """Let a procedure no longer be used. A private skill of the caller's is removed."""
+        """Take a procedure out of use. A private skill of the caller's is removed."""
         address = path(PROCEDURE, agent_id=agent_id, procedure_id=procedure_id)
         return self._delete(address, Procedure, version=version, reason=reason)
 

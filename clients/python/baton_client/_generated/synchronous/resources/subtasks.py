@@ -16,11 +16,11 @@ class SubTasks(Resource):
     """``client.threads.tasks``."""
 
     def list(self, thread_id: str, *, limit: int | None = None) -> Pager[Task]:
-        """List sub-tasks of a conversation, the newest first, those of the run in progress included."""
+        """List sub-tasks of a conversation, the newest first, including those of the run in progress."""
         return self._list(path("/v1/threads/{thread_id}/tasks", thread_id=thread_id), Task, limit=limit)
 
     def of_run(self, thread_id: str, run_id: str) -> Tasks:
-        """Return the sub-tasks of one run, in the order in which they were begun."""
+        """Return the sub-tasks of one run, the oldest first."""
         tasks = []
         for task in self.list(thread_id, limit=100):
             if task.run_id == run_id:

@@ -98,7 +98,7 @@ class Threads(Resource):
         return self._sent("PATCH", path(THREAD, thread_id=thread_id), Thread, json={"title": title})
 
     def mark_read(self, thread_id: str, ordinal: int) -> None:
-        """Mark a conversation as read up to a message. ``unread`` of the conversation falls to the answers after it."""
+        """Mark a conversation as read up to a message. Its ``unread`` then counts the answers after that message."""
         self._sent("PUT", path(THREAD + "/read", thread_id=thread_id), None, json={"ordinal": ordinal})
 
     def delete(self, thread_id: str) -> ForgetRequest:
@@ -110,23 +110,23 @@ class Threads(Resource):
         return self._post(path(THREAD + "/close", thread_id=thread_id), CloseAnswer)
 
     def cancel(self, thread_id: str, *, run_id: str | None = None) -> CancelAnswer:
-        """Stop the run in progress, or the one named. The text so far stays."""
+        """Stop the run in progress, or only the run ``run_id``. The text so far is kept."""
         return self._post(path(THREAD + "/cancel", thread_id=thread_id), CancelAnswer, given(runId=run_id))
 
     def queue(self, thread_id: str) -> MessageQueue:
-        """Return the messages that were sent while a run was in progress and wait."""
+        """Return the waiting messages, which were sent while a run was in progress."""
         return self._get(path(THREAD + "/queue", thread_id=thread_id), MessageQueue)
 
     def withdraw(self, thread_id: str, message_id: str) -> None:
-        """Withdraw a waiting message. Raises ``AlreadyRunningError`` if it has entered a run, or has its turn."""
+        """Withdraw a waiting message. Raises ``AlreadyRunningError`` if a run has already read it."""
         self._delete(path(THREAD + "/queue/{message_id}", thread_id=thread_id, message_id=message_id), None)
 
     def background(self, thread_id: str) -> BackgroundTaskList:
-        """Return the tasks in the background of a conversation, the newest first."""
+        """Return the background tasks of a conversation, the newest first."""
         return self._get(path(THREAD + "/background", thread_id=thread_id), BackgroundTaskList)
 
     def cancel_background(self, thread_id: str, task_id: str) -> BackgroundTask:
-        """Cancel a task in the background: its result no longer enters. One that has ended stays as it is."""
+        """Cancel a background task, so that its result is not used. A task that has ended stays as it is."""
         address = path(THREAD + "/background/{task_id}", thread_id=thread_id, task_id=task_id)
         return self._delete(address, BackgroundTask)
 
@@ -139,7 +139,7 @@ class Threads(Resource):
         limit: int | None = None,
         cursor: str | None = None,
     ) -> Pager[Message]:
-        """List messages: pages go back in time, each is in order. ``roles`` are ``user``, ``assistant``, ``tool``."""
+        """List messages. Later pages are older; each is in order. ``roles`` are ``user``, ``assistant``, ``tool``."""
         params = {"roles": ",".join(roles) if roles else None, "branch": branch, "limit": limit, "cursor": cursor}
         return self._list(path(THREAD + "/messages", thread_id=thread_id), Message, **params)
 
@@ -148,7 +148,7 @@ class Threads(Resource):
         return self._get(path(THREAD + "/messages", thread_id=thread_id), MessageListing, limit=limit)
 
     def events(self, thread_id: str, *, after: int = 0) -> Events:
-        """Follow a conversation: every event after number ``after``, live, without end, across lost connections."""
+        """Follow a conversation: every event after number ``after``, without end, also after lost connections."""
         return Events(self._transport, thread_id, after=after, gives_up=False)
 
     def send_event(
@@ -161,20 +161,20 @@ class Threads(Resource):
         user_id: str | None = None,
         agent_id: str | None = None,
     ) -> QueuedEvent:
-        """Begin a run of the conversation's agent by an event of your system. Needs ``event:send``.
+        """Send an event of your system, which begins a run of the conversation's agent. Needs ``event:send``.
 
-        The same ``event_id`` again begins no second run. ``user_id`` is the user of the conversation, by default the
-        caller; ``agent_id`` the main agent of a new one.
+        A repeated ``event_id`` begins no second run. ``user_id`` is the user of the conversation, by default the
+        caller; ``agent_id`` is the main agent of a new conversation.
         """
         event = {"eventId": event_id, "type": type, "data": data, **given(userId=user_id, agentId=agent_id)}
         return self._post(path(THREAD + "/events", thread_id=thread_id), QueuedEvent, event)
 
     def turns(self, thread_id: str, *, limit: int | None = None) -> Pager[Turn]:
-        """List turns, the newest first, the one in progress included."""
+        """List turns, the newest first, including the one in progress."""
         return self._list(path(THREAD + "/turns", thread_id=thread_id), Turn, limit=limit)
 
     def context(self, thread_id: str, run_id: str) -> ContextRecord:
-        """Return what a turn's answer was made from. Needs ``context:inspect``."""
+        """Return the context from which a turn was answered. Needs ``context:inspect``."""
         return self._get(path(THREAD + "/turns/{run_id}/context", thread_id=thread_id, run_id=run_id), ContextRecord)
 
     def rerun(
@@ -187,7 +187,7 @@ class Threads(Resource):
         without: Sequence[str] = (),
         message_id: str | None = None,
     ) -> Rerun:
-        """Answer a turn's message again as a dry run, which stores and does nothing. Needs ``context:inspect``."""
+        """Answer a turn's message again as a dry run, which stores and sends nothing. Needs ``context:inspect``."""
         body = given(model=model, agentVersion=agent_version, messageId=message_id) | {"without": list(without)}
         address = path(THREAD + "/turns/{run_id}/rerun", thread_id=thread_id, run_id=run_id)
         return self._post(address, Rerun, body, is_repeatable=False)
@@ -197,7 +197,7 @@ class Threads(Resource):
         return self._list(path(THREAD + "/tool-calls", thread_id=thread_id), ToolCallRecord, limit=limit)
 
     def handoffs(self, thread_id: str, *, limit: int | None = None) -> Pager[Handoff]:
-        """List handoffs, the newest first, also those that were refused."""
+        """List handoffs, the newest first, including refused ones."""
         return self._list(path(THREAD + "/handoffs", thread_id=thread_id), Handoff, limit=limit)
 
     def audit(self, thread_id: str, *, limit: int | None = None) -> Pager[AuditRecord]:
@@ -205,34 +205,34 @@ class Threads(Resource):
         return self._list(path(THREAD + "/audit", thread_id=thread_id), AuditRecord, limit=limit)
 
     def exit_specialist(self, thread_id: str) -> MessageAnswer:
-        """Leave the specialist at once; an unfinished workflow is kept, and can be continued."""
+        """Leave the specialist at once. An unfinished workflow is kept, and can be continued."""
         return self._post(path(THREAD + "/exit", thread_id=thread_id), MessageAnswer)
 
     def continue_workflow(self, thread_id: str, workflow_id: str) -> MessageAnswer:
-        """Take up an unfinished workflow of ``baton.workflows`` in this conversation."""
+        """Continue an unfinished workflow, which ``baton.workflows`` lists, in this conversation."""
         body = {"workflowId": workflow_id}
         return self._post(path(THREAD + "/continue", thread_id=thread_id), MessageAnswer, body)
 
     def fork(self, thread_id: str, *, agent_id: str | None = None, messages: int | None = None) -> Thread:
-        """Branch a conversation: a new one that begins with the last ``messages`` (0-200, 5 if not given) of it."""
+        """Fork a conversation: make a new one that begins with its last ``messages`` (0-200, 5 if not given)."""
         body = given(agentId=agent_id, includeHistoryMessages=messages)
         return self._post(path(THREAD + "/fork", thread_id=thread_id), Thread, body, is_repeatable=False)
 
     def sandbox(self, thread_id: str, message_id: str, *, include_turn: bool | None = None) -> Thread:
-        """Copy a conversation as it was after the turn of a message, or before it, to try something there."""
+        """Copy a conversation as it was after the turn of a message, or before that turn, for experiments."""
         body = given(messageId=message_id, includeTurn=include_turn)
         return self._post(path(THREAD + "/sandbox", thread_id=thread_id), Thread, body, is_repeatable=False)
 
     def merge(self, thread_id: str) -> MessageAnswer:
-        """Make the last answer of a fork one message of the conversation that it was branched from."""
+        """Add the last answer of a fork, as one message, to the conversation from which it was forked."""
         return self._post(path(THREAD + "/merge", thread_id=thread_id), MessageAnswer, {})
 
     def branches(self, thread_id: str, *, limit: int | None = None) -> Pager[Branch]:
-        """List branches: messages that were answered again, or edited."""
+        """List branches: alternatives to messages that were answered again, or edited."""
         return self._list(path(THREAD + "/branches", thread_id=thread_id), Branch, limit=limit)
 
     def select_branch(self, thread_id: str, branch_id: str) -> SelectedBranch:
-        """Go on with another branch."""
+        """Continue the conversation with another branch."""
         address = path(THREAD + "/branches/{branch_id}/select", thread_id=thread_id, branch_id=branch_id)
         return self._post(address, SelectedBranch)
 

@@ -16,7 +16,7 @@ class Workflows(Resource):
     """``client.workflows``."""
 
     def list(self) -> list[Workflow]:
-        """Return the caller's unfinished workflows, which ``baton.threads.continue_workflow`` takes up again."""
+        """Return the caller's unfinished workflows, which ``baton.threads.continue_workflow`` continues."""
         return (self._list("/v1/workflows", Workflow).page()).items
 
     def completed(
@@ -32,7 +32,8 @@ class Workflows(Resource):
     ) -> Pager[CompletedWorkflow]:
         """List completed workflows with their data, the newest first.
 
-        One's own, or everybody's with ``scope="tenant"``, which needs ``thread:read_all`` and may name ``user_id``.
+        They are the caller's. With ``scope="tenant"``, which needs ``thread:read_all`` and may name ``user_id``, they
+        are those of all users.
         """
         params = {
             "scope": scope,
