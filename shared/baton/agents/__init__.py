@@ -1,1 +1,1 @@
-"""One agent at work: its loop, its answer and the sources of it, approvals, the facts and the attempt of its run."""
+"""The work of one agent in a run: model loop, answer, sources of the answer, approvals, and the attempt at the run."""

@@ -59,9 +59,12 @@ class AgentLoop:
         self._ids = CallIds(context, tools, work.caller)
         self._answer: ModelAnswer | None = None
         self._unused_id: str | None = None
-        """The id of a discarded answer of which nothing was shown; the next answer takes it."""
+        """The message id of a discarded answer that the user has not seen. The next answer reuses it.
+
+        It is set while the model has to be asked again.
+        """
         self._is_asked_again = False
-        """True if the model was asked again after an answer without words, which is done once."""
+        """True if the model was asked again after an answer without words. It is asked again only once."""
         self._is_limit_shown = False
 
     @property
@@ -77,10 +80,10 @@ class AgentLoop:
         is_inspected: bool = True,
         earlier: Sequence[Mapping[str, Any]] = (),
     ) -> None:
-        """Take the assembled prompt. The question is judged unless ``is_question_judged``.
+        """Begin with the assembled prompt. Input guardrails judge the question unless ``is_question_judged``.
 
-        ``is_inspected``: the inspector records the prompt as the first one of the agent. ``earlier`` are the sources of
-        earlier texts and results of the same exchange.
+        With ``is_inspected``, the Context Inspector records the prompt as the agent's first one. ``earlier`` are the
+        sources of earlier texts and results in the same exchange.
         """
         self._recalled = context.recalled
         self._work.result.followed = tuple(
@@ -98,17 +101,23 @@ class AgentLoop:
     async def go_on(
         self, calls: Sequence[ToolCall], approved: Collection[str], settled: Mapping[str, CallOutcome]
     ) -> None:
-        """Execute the ``approved`` calls of an interrupted run. The model gets the outcomes of ``settled`` ones."""
+        """Continue an interrupted run: execute the ``approved`` calls, and use the ``settled`` outcomes of the others.
+
+        ``approved`` has call ids, and ``settled`` has outcomes by call id.
+        """
         await self._calls.go_on(calls, approved, settled)
         self._add_outcomes(calls)
 
     async def answer(self) -> None:
-        """Answer the prompt. Raises the error that ends the run, after it has ended open messages."""
+        """Ask the model and execute its calls until it has answered, handed over, or has to wait.
+
+        Raises the error that ends the run, after all open messages have been ended.
+        """
         work, result = self._work, self._work.result
         while True:
             is_last = work.budget.is_spent
             if is_last and self._unused_id is None:
-                # At the end: the model's thinking and its prompt cache are bound to the prompts before it.
+                # Appended, because signed thinking and the prompt cache are valid only after unchanged prompts.
                 self._prompt.add(Prompt(Role.SYSTEM, LAST_ANSWER))
             await ask_shortened(
                 self._context,
@@ -124,9 +133,9 @@ class AgentLoop:
                 continue
             if answer.hands_over:
                 return
-            late = await self._enter(only_earlier=True) if not answer.calls and not is_last else ()
-            if late:
-                self._prompt.add(answer.prompt, *late)
+            repeated = await self._enter(only_earlier=True) if not answer.calls and not is_last else ()
+            if repeated:
+                self._prompt.add(answer.prompt, *repeated)
                 continue
             if not answer.calls or not await self._context.may_act():
                 return
@@ -138,14 +147,14 @@ class AgentLoop:
                     self._take_back_transfer()
                 return
             if (result.ends_conversation and result.has_answered) or result.stays_silent:
-                return  # it has said goodbye, or has nothing to say
+                return  # the agent has said goodbye, or has nothing to say
             entered = await self._enter()
             if entered:
                 self._prompt.add(*entered)
                 await self._prompt.fit()
 
     async def _enter(self, *, only_earlier: bool = False) -> Sequence[Prompt]:
-        """Return the prompts of the user's messages that enter the run here."""
+        """Take the user's messages that enter the run here, and return their prompts."""
         messages = await self._work.enter_messages(room=self._prompt.budget // ROOM_SHARE, only_earlier=only_earlier)
         return [Prompt(Role.USER, message.content, is_steered=True) for message in messages]
 
@@ -166,7 +175,7 @@ class AgentLoop:
         )
         is_silent = answer.refusal is not None and await work.end_silently(answer.refusal)
         if not is_silent:
-            await answer.show_rest(self._structured, self._prefix)
+            await answer.show_rest(self._structured, self._take_prefix)
         await answer.record(work.transcript, work.sources, self._calls.judge, after_calls=bool(self._calls.outcomes))
         await self._count(answer)
         work.result.has_answered = answer.is_usable
@@ -179,7 +188,10 @@ class AgentLoop:
             raise answer.failure
 
     async def _hand_over(self, answer: ModelAnswer) -> None:
-        """Hand the conversation over if a hook has decided so. If that is impossible, the user gets its sentence."""
+        """Hand the conversation over if a hook has decided so.
+
+        If that is impossible, the answer stays refused, and the user gets the hook's sentence.
+        """
         refusal, own, hooks = answer.refusal, self._work.own, self._work.hooks
         if not isinstance(refusal, HookHandOver) or own is None or hooks is None:
             return
@@ -195,17 +207,17 @@ class AgentLoop:
         self._work.result.transfer, answer.hands_over = transfer, True
 
     def _begin_answer(self) -> ModelAnswer:
-        """Return the answer to the next request, before it is sent."""
+        """Return an empty answer for the next request to the model."""
         events = AnswerEvents(
             self._agent,
             self._work.transcript,
-            self._prefix,
+            self._take_prefix,
             message_id=self._unused_id,
             holds_text=self._structured is not None,
         )
         self._unused_id = None
         prompts = list(self._prompt.prompts)
-        note = ModelCall(
+        model_call = ModelCall(
             self._agent.id,
             self._work.task_id,
             self._settings.model,
@@ -213,14 +225,14 @@ class AgentLoop:
             tuple(self._tools.specs),
             self._context.services.clock.now(),
         )
-        return ModelAnswer(self._context, self._agent, events, prompts, self._context.inspection.begin_call(note))
+        return ModelAnswer(self._context, self._agent, events, prompts, self._context.inspection.begin_call(model_call))
 
     def _open_stream(self, prompts: list[Prompt], *, is_last: bool) -> Callable[[Take], Awaitable[None]]:
-        """Return a function that asks the model and passes on the chunks of its answer, screened by guardrails."""
+        """Return a function that asks the model and passes the screened chunks of its answer to a callback."""
         context, own, tools = self._context, self._work.own, self._tools.specs
         conversation = own.tracker.current if own is not None else None
         metadata = make_call_metadata(self._agent, conversation, self._recalled)
-        settings = replace(self._settings, metadata=metadata, tool_choice=self._tool_choice(is_last=is_last))
+        settings = replace(self._settings, metadata=metadata, tool_choice=self._choose_tools(is_last=is_last))
 
         def open_stream(sent: list[Prompt]) -> AsyncGenerator[ModelChunk, None]:
             return context.services.model.stream(settings, sent, thread_files=context.files, tools=tools)
@@ -255,7 +267,7 @@ class AgentLoop:
         return (Prompt(Role.SYSTEM, NO_WORDS),)
 
     async def _carry_out(self, answer: ModelAnswer) -> None:
-        """Execute the calls of an answer and add their results to the prompts."""
+        """Execute the calls of an answer. Add the answer and the results to the prompts."""
         calls = answer.calls
         self._context.emit_all(make_call_events(calls, self._work.transcript.messages[-1].id))
         await self._calls.add_results(calls)
@@ -266,7 +278,8 @@ class AgentLoop:
             if not self._calls.outcomes[call.id].waits
         ]
         *others, last = [answer.prompt, *results]
-        self._prompt.add(*others, replace(last, ends_prefix=True))  # a turn that has called may call again
+        # The provider may cache the prompts up to here, because an agent that has called tools may call more.
+        self._prompt.add(*others, replace(last, ends_prefix=True))
         await self._prompt.fit()
 
     def _add_outcomes(self, calls: Sequence[ToolCall]) -> None:
@@ -274,29 +287,38 @@ class AgentLoop:
             self._work.add_outcome(call, self._calls.outcomes[call.id])
 
     def _take_back_transfer(self) -> None:
-        """Keep the agent's text, but not the call: the handoff has its own record, and each message is a write."""
+        """Remove the call of the handoff and its result from the transcript, and keep the agent's text.
+
+        The handoff has its own record, and each message costs a write.
+        """
         transcript = self._work.transcript
         message, _ = transcript.take_back(2)
         if message.text:
             cited = join_consulted(message.sources, message.consulted)
             transcript.add_answer(message.id, self._agent, message.text, sources=cited, is_cut=message.is_cut)
 
-    def _tool_choice(self, *, is_last: bool) -> str | None:
-        """Return the tool choice for the next request. Only the first one is forced, or the agent would never end."""
+    def _choose_tools(self, *, is_last: bool) -> str | None:
+        """Return the tool choice for the next request.
+
+        Only the agent's first request may force a call: if all did, the agent would never answer.
+        """
         if is_last:
             return "none" if self._tools.specs else None
         chosen = self._settings.tool_choice
         return chosen if chosen == "none" or not self._work.budget.has_asked_model else None
 
-    def _prefix(self) -> str:
-        """Return the sentence about a limitation to show before the next words, once; otherwise an empty text."""
+    def _take_prefix(self) -> str:
+        """Return the sentence that the answer is limited, for display before the next words; empty if not needed.
+
+        The sentence is returned only once.
+        """
         if not self._work.result.is_limited or self._is_limit_shown or self._work.task_id is not None:
             return ""
         self._is_limit_shown = True
         return sentence(self._agent, "limited_resources") + "\n\n"
 
     async def _count(self, answer: ModelAnswer) -> None:
-        """Add the usage that the endpoint reports, or an estimate if it reports none or the answer broke off."""
+        """Count the usage that the endpoint reports, or an estimate if it reports none or the answer broke off."""
         work, text, calls, finished = self._work, answer.events.model_text, answer.written_calls, answer.finished
         usage = finished.usage if finished is not None else None
         if finished is not None:

@@ -28,11 +28,11 @@ from baton.ports.tenants.audit import Once
 from baton.ports.threads.messages import EntryPoint
 
 Judge = Callable[[CallOutcome], Awaitable[CallOutcome]]
-"""Returns an outcome after hooks have allowed, replaced or refused it."""
+"""Lets hooks allow, replace or refuse an outcome, and returns the result of their decision."""
 
 
 ROOM_SHARE = 4
-"""The part of a prompt's budget, as its divisor, that a message takes at most to enter a run in progress."""
+"""A message may enter a run in progress if it has at most a quarter of the prompt's token budget."""
 
 
 def show_nothing(label: str) -> None:
@@ -49,23 +49,26 @@ class AgentQuestion:
     data: Mapping[str, Any] | None = None
     """A structured answer to a remote agent's question."""
     report: Callable[[str], None] = show_nothing
-    """Shows the user the agent's reports on its work."""
+    """Shows the user a report of the asked agent on its work."""
     judge: Judge | None = None
-    """Lets the hooks of the asking agent judge the outcome before it is stored; None if it has no such hooks."""
+    """Lets the hooks of the asking agent judge the outcome before it is stored; None without such hooks."""
 
 
 def make_unseen_transcript(context: Attempt, key: str) -> Transcript:
-    """Return a transcript whose messages the thread does not get; ``key`` distinguishes it from others of the run."""
+    """Return a transcript whose messages are not stored in the thread.
+
+    ``key`` distinguishes the transcript from others of the run.
+    """
     clock, counter = context.services.clock, context.services.counter
     return Transcript(context.thread_id, context.run, first_ordinal=0, clock=clock, counter=counter, key=f"\0{key}")
 
 
 Consult = Callable[[AgentQuestion, EmitEvent], Awaitable[CallOutcome]]
-"""Consults an agent: the question, and the callback for events."""
+"""Consults an agent with a question, passes its events to the callback, and returns the outcome."""
 
 
 class AgentWork:
-    """The work of one agent, by a model loop or by a coroutine. Its messages go into ``transcript``."""
+    """The work of one agent, by a model loop or by a coroutine. Its messages are added to ``transcript``."""
 
     def __init__(
         self,
@@ -78,7 +81,7 @@ class AgentWork:
         own: BuiltinTools | None = None,
         task_id: str | None = None,
     ) -> None:
-        """``own`` are the built-in tools. ``task_id`` is the sub-task of a consulted agent, which has no such tools."""
+        """``own`` are the built-in tools; None for a consulted agent. ``task_id`` is the id of its sub-task."""
         self.context = context
         self.agent = agent
         self.tools = tools
@@ -90,12 +93,12 @@ class AgentWork:
         self.budget = Budget(agent.limits, lambda: context.work_seconds(1.0) <= 0)
         self.hooks = Hooks.of(context, agent, task_id)
         self.sources = SourceCollection()
-        """The passages, files and other sources that the agent was given, whether or not its answer cites them."""
+        """All passages, files and other sources that the agent got, whether or not its answer cites them."""
         self.result = AgentResult(agent, context.model_of(agent), Usage(), is_limited=bool(tools.missing))
         """The result so far; it is final once the agent has answered."""
 
     def add_outcome(self, call: ToolCall, outcome: CallOutcome) -> None:
-        """Add a call's outcome to the result. The first transfer that is not refused counts."""
+        """Add a call's outcome to the result. Of several transfers, the first that is not refused counts."""
         result = self.result
         if outcome.waits:
             waiting = outcome.waits_for or call
@@ -114,9 +117,9 @@ class AgentWork:
         self.sources.add(outcome.sources)
 
     async def end_silently(self, refusal: HookRefusal) -> bool:
-        """End a run that began by itself if a guardrail has refused its first message. Return whether it has.
+        """End a run that no user began, if a guardrail has refused its first message. Return whether it was ended.
 
-        The user, who has not asked anything, gets no sentence about it; the audit has a record.
+        The refusal is audited. The user has not asked anything, so they get no sentence about it.
         """
         context, cause = self.context, self.context.facts.question.begun_by
         if cause is None or self.task_id is not None or not context.screened.is_refused:
@@ -133,8 +136,8 @@ class AgentWork:
     async def enter_messages(self, *, room: int, only_earlier: bool = False) -> Sequence[StoredMessage]:
         """Add the user's messages that enter the run here to the transcript, and return them.
 
-        A message of more than ``room`` tokens does not enter, and a consulted agent gets none. With ``only_earlier``,
-        after the agent has answered, only messages that entered an earlier attempt enter.
+        A message of more than ``room`` tokens does not enter, and a consulted agent gets no messages. With
+        ``only_earlier``, only messages that entered an earlier attempt at this place enter again.
         """
         context = self.context
         if self.task_id is not None or not await context.may_act():
@@ -161,7 +164,7 @@ class AgentWork:
         return added
 
     async def _judge(self, message: StoredMessage) -> StoredMessage | None:
-        """Return the message as input guardrails allow it; None if they refuse it or the run is stopped."""
+        """Return the message with the text that input guardrails allow; None if refused or if the run is stopped."""
         if self.hooks is None or not self.hooks.has(HookPoint.INPUT_GUARDRAIL):
             return message
         try:

@@ -1,4 +1,4 @@
-"""The sources that an agent gets for an answer, those that the answer is based on, and renumbered citations."""
+"""The sources that an agent gets, the sources that its answer is based on, and the renumbering of citations."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ from baton.memory.prompt.quoting import quote
 MAX_SOURCES = 50
 """Sources of an answer. Further ones are left out."""
 MAX_SOURCE_FIELD = 500
-"""Characters of a field of a source. A longer text is cut, and a longer link is None."""
+"""Characters of a field of a source. A longer text is cut, and a longer link is replaced by None."""
 MAX_FILE_URL = 4_096
-"""Characters of the address of a kept file: it is signed."""
+"""Characters of the address of a kept file, which is longer because it is signed."""
 
 
 class SourceCollection:
-    """Passages, files and sources of tools without duplicates, shortened, in the order in which they came."""
+    """Passages, files and sources of tools in the order in which they were added, shortened and without duplicates."""
 
     def __init__(self) -> None:
         self._sources: dict[str, Mapping[str, Any]] = {}
 
     @property
     def all(self) -> tuple[Mapping[str, Any], ...]:
-        """All sources."""
+        """All sources, at most ``MAX_SOURCES``."""
         return tuple(self._sources.values())
 
     def of_kind(self, kind: str) -> tuple[Mapping[str, Any], ...]:
@@ -50,7 +50,7 @@ class SourceCollection:
         return tuple(source for source in self._sources.values() if source.get("kind") == kind)
 
     def add(self, sources: Sequence[Mapping[str, Any]]) -> None:
-        """Add sources. An existing one stays, unless it was only consulted and the new one was not."""
+        """Add sources. A source replaces an existing one only if the existing one was merely consulted."""
         for source in sources:
             if len(self._sources) < MAX_SOURCES:
                 bounded = _bound(source)
@@ -72,7 +72,10 @@ def _bound(source: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _shorten(key: str, value: Any, longest_url: int) -> Any:
-    """Return a field of a source, shortened. Only strings, numbers and None are allowed. A link is whole, or None."""
+    """Return a field of a source, shortened. Values other than strings, numbers and None become strings.
+
+    A link that is too long becomes None, because a cut link does not work.
+    """
     if key == "url" and isinstance(value, str) and len(value) > longest_url:
         return None
     if isinstance(value, str):
@@ -81,12 +84,12 @@ def _shorten(key: str, value: Any, longest_url: int) -> Any:
 
 
 MAX_CITATION = 160
-"""Characters after a title that are searched for its page or section."""
+"""Characters after a title that are searched for the cited page or section."""
 
 MAX_READ = 50_000
 """Characters of an answer that are searched for citations."""
 MAX_CITATIONS = 100
-"""Citations of one document that are evaluated."""
+"""Citations of one passage or document that are evaluated."""
 _BLANK = " ,.:\"'”»`*_"
 _OPENING = "([\uff08\u3010"
 _CLOSING = re.compile("[)\\]\uff09\u3011;\n]")
@@ -98,14 +101,15 @@ def select_answer_sources(
 ) -> tuple[Source, ...]:
     """Return those of ``sources`` that an answer is based on, in their order.
 
-    - An answer that only says that it found nothing has no sources except files that came with it.
-    - If it cites documents, those are its sources. If it cites none, it may be based on any document of its prompt, so
-      all of them are. They only count as consulted if the answer cites numbers that no passage has; so do the documents
-      of ``caller``, the id of the answering agent if it has called tools.
+    - An answer that only says that nothing was found has no sources except its files.
+    - If the answer cites documents, the cited documents are its sources. If it cites none, it may be based on any
+      document of its prompt, so all documents are sources. They count only as consulted if the answer cites numbers
+      that no passage has. The documents of ``caller``, the id of the answering agent if it has called tools, also count
+      only as consulted.
     - Consulted agents, and sources that tools name, are always sources.
 
-    ``visible_text`` is the text that the user sees, if it differs from the model's: the places of citations are offsets
-    in it.
+    ``visible_text`` is the text that the user sees, if it differs from the model's. The places of citations are offsets
+    in the visible text.
     """
     if has_found_nothing(model_text, sources):
         return tuple(source for source in sources if source.get("kind") == FILE_SOURCE)
@@ -124,7 +128,10 @@ def select_answer_sources(
 
 
 def select_cited_sources(text: str, sources: Sequence[Source], visible_text: str | None = None) -> tuple[Source, ...]:
-    """Return the documents among ``sources`` that a text cites, in their order: see ``select_answer_sources``."""
+    """Return the documents among ``sources`` that a text cites, in their order.
+
+    ``visible_text`` is explained at ``select_answer_sources``.
+    """
     return tuple(_cite(text, sources, text if visible_text is None else visible_text)[0].values())
 
 
@@ -133,8 +140,9 @@ def select_consulted_sources(
 ) -> tuple[Source, ...]:
     """Return the sources that a consulted agent's ``answer`` adds to the answer of the agent that asked it.
 
-    These are the agent itself, unless it only says that it found nothing; its ``files``; and those of its ``documents``
-    that it cites. If it cites none, all of them count as consulted, because nobody knows which of them it used.
+    These are the agent itself, its ``files``, and those of its ``documents`` that it cites. If it cites none, all its
+    documents count as consulted, because nobody knows which of them it used. An answer without files that only says
+    that nothing was found adds no sources.
     """
     if not files and has_found_nothing(answer, documents):
         return ()
@@ -146,15 +154,15 @@ def select_consulted_sources(
 
 
 def select_recorded_sources(agent: AgentDefinition | None, call: ToolCallRecord) -> tuple[Source, ...]:
-    """Return the sources of a recorded call; ``agent`` is the one that it has asked, None if it has used a tool."""
+    """Return the sources of a recorded call. ``agent`` is the agent that the call has asked, None for a tool's call."""
     consulted = select_consulted_sources(agent, call.output or "") if agent is not None else ()
     return (*consulted, *call.sources, *call.files)
 
 
 def has_found_nothing(text: str, sources: Sequence[Source] = ()) -> bool:
-    """Return whether an answer says that it found nothing, and says nothing else.
+    """Return whether an answer says only that nothing was found.
 
-    One that cites some of ``sources`` in brackets says something.
+    An answer that cites one of ``sources`` in brackets says more than that.
     """
     if not says_nothing_found(text) or any(_is_in_brackets(text, source) for source in sources):
         return False
@@ -178,7 +186,7 @@ def _cite(model_text: str, sources: Sequence[Source], visible_text: str) -> tupl
 
 
 def _find_places(text: str, sources: Sequence[Source]) -> tuple[dict[int, list[dict[str, int]]], bool]:
-    """Return the places where a text cites ``sources`` by number, and whether it cites a number that none has."""
+    """Return the places where a text cites ``sources``, by number, and whether it cites a number that no source has."""
     text, numbered = text[:MAX_READ], sources_by_number(sources)
     footnotes = {
         number
@@ -190,15 +198,15 @@ def _find_places(text: str, sources: Sequence[Source]) -> tuple[dict[int, list[d
     for mark in find_marks(text):
         for number in mark.numbers:
             if number in numbered and number not in footnotes:
-                of_number = places.setdefault(number, [])
-                if len(of_number) < MAX_CITATIONS:
-                    of_number.append({"start": mark.start, "end": mark.end})
+                places_of_number = places.setdefault(number, [])
+                if len(places_of_number) < MAX_CITATIONS:
+                    places_of_number.append({"start": mark.start, "end": mark.end})
             is_wrong |= number not in numbered and number not in footnotes
     return places, is_wrong
 
 
 def _describes(footnote: str, source: Source) -> bool:
-    """Return whether a footnote stands for the passage: it has the title or the address, or is empty."""
+    """Return whether a footnote describes the passage: it has the passage's title or address, or is empty."""
     names = [name for name in (_title(source), str(source.get("url") or "")) if name]
     return not footnote.strip() or any(name.casefold() in footnote.casefold() for name in names)
 
@@ -214,8 +222,9 @@ def _as_consulted(source: Source) -> Source:
 def _find_titled(text: str, documents: Sequence[Source], numbered: Collection[Any]) -> list[Source]:
     """Return the passages that a text cites by the title or the address of their document.
 
-    A citation with a page or a section selects the passages there, and a title selects the whole document. The title
-    of a document that is also cited by number (``numbered`` has the ids) selects no further passage.
+    A citation with a page or a section selects the passages of that page or section; a citation with only a title
+    selects all passages of the document. ``numbered`` has the ids of documents that are also cited by number: their
+    titles alone select no further passage.
     """
     text = text[:MAX_READ]
     sources: list[Source] = []
@@ -231,9 +240,9 @@ def _find_titled(text: str, documents: Sequence[Source], numbered: Collection[An
 
 
 def _find_citations(text: str, source: Source) -> Iterator[str]:
-    """Yield the text after each citation of the source, up to the end of its bracket or line.
+    """Yield the text that follows each citation of the source, up to the end of its bracket or line.
 
-    A title of one word is a citation only in brackets or quotation marks: elsewhere it may be a word like any other.
+    A title of one word is a citation only in brackets or quotation marks: elsewhere it may be an ordinary word.
     """
     title, url = _title(source), str(source.get("url") or "")
     if url and url in text:
@@ -260,9 +269,10 @@ def _is_marked(text: str, match: re.Match[str]) -> bool:
 
 
 def _is_open(text: str, at: int) -> bool:
-    """Return whether a bracket is open at this place of a text."""
-    near = text[max(0, at - MAX_CITATION) : at]
-    return max(near.rfind(mark) for mark in _OPENING) > max(near.rfind(mark) for mark in ")]\uff09\u3011")
+    """Return whether a bracket is open at the offset ``at`` of a text."""
+    preceding_text = text[max(0, at - MAX_CITATION) : at]
+    last_opening = max(preceding_text.rfind(bracket) for bracket in _OPENING)
+    return last_opening > max(preceding_text.rfind(bracket) for bracket in ")]\uff09\u3011")
 
 
 def _title(source: Source) -> str:
@@ -270,7 +280,10 @@ def _title(source: Source) -> str:
 
 
 def _names_part(reference: str, source: Source) -> bool:
-    """Return whether a citation names the page or the section of the passage, or both have neither."""
+    """Return whether a citation names the page or section of the passage.
+
+    If the passage has no page and no section, return whether the citation names none either.
+    """
     page, section = source.get("page"), str(source.get("section") or "").rsplit(" > ", maxsplit=1)[-1].strip()
     if page is None and not section:
         return not reference.strip(_BLANK)
@@ -285,11 +298,11 @@ DATA_LINE = "[Data: "
 
 
 def renumber(outcome: CallOutcome, numbers: PassageNumbers, *, lists: bool) -> CallOutcome:
-    """Return the outcome of a question with its citations renumbered by ``numbers``.
+    """Return the outcome of a question to an agent with its citations renumbered by ``numbers``.
 
-    All agents number their passages from 1, both consulted and asking ones. Renumbered, each passage has one number for
-    the asking model. A number that the answer's sources do not have is put in round brackets, so that nobody takes it
-    for one of the run. ``lists``: the text ends with a list of the cited passages.
+    Every agent numbers its passages from 1. After the renumbering, each passage has one number for the asking model. A
+    number that no source of the answer has is put in round brackets, so that it is not taken for a number of the run.
+    With ``lists``, a list of the cited passages is added to the text.
     """
     if outcome.error is not None:
         return outcome
@@ -321,7 +334,7 @@ def _renumber_source(source: Mapping[str, Any], numbers: PassageNumbers) -> Mapp
 
 
 def _describe(source: Mapping[str, Any]) -> str:
-    """Return a passage as a model can cite it: the document's own words are quoted."""
+    """Return a passage's number, quoted title and location, as a model can cite it."""
     page, section = source.get("page"), source.get("section")
     location = f", page {page}" if page is not None else f", section {quote(str(section))}" if section else ""
     return f"[{source['number']}] {quote(str(source.get('title') or ''))}{location}"

@@ -1,4 +1,4 @@
-"""Interrupts of runs: who may decide on them, and what the decisions mean for the interrupted calls."""
+"""Interrupts of runs: who may decide on them, and the outcomes of interrupted calls after the decisions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from baton.ports.threads.threads import ThreadStore
 
 REFUSED = "The user refused this call. Do not try it again unless they ask for it."
 COMMENT = " They said: "
-"""The words before a person's comment."""
+"""Precedes a person's comment."""
 EXPIRED = "Nobody approved this call in time. Ask again if it is still wanted."
 NOT_DONE = "The user's application did not carry out this call."
 NO_RESULT = "The user's application gave no result in time. Call again if it is still wanted."
@@ -48,8 +48,8 @@ class Approvals:
     ) -> bool:
         """Return whether ``answers`` only cancel interrupts because the user has sent the new message ``message_id``.
 
-        AG-UI's clients cancel open interrupts in the request with the new message. A request that only refuses names
-        the message that the interrupted run answers.
+        An AG-UI client that sends a new message cancels open interrupts in the same request. In a request that only
+        refuses calls, ``message_id`` is the message that the interrupted run answers.
         """
         if any(answer.status is not DecisionStatus.CANCELLED for answer in answers):
             return False
@@ -58,11 +58,11 @@ class Approvals:
         except ThreadUnavailable:
             return False
         if thread.user_id != scope.user_id:
-            return False  # the permission to approve another user's calls does not include writing for them
+            return False  # a permission to approve another user's calls is no permission to write in their name
         turn = await self._store.get_turn(scope, thread_id, message_id)
         if turn is None:
             return True
-        # The message is a repeated one, or the question of the interrupted run.
+        # The message was sent before, or is the question of the interrupted run.
         decision_id = decision_message_id(answers[0].interrupt_id)
         if thread.pending is not None and thread.pending.message_id == decision_id:
             return turn.first_ordinal > thread.pending.first_ordinal
@@ -71,12 +71,12 @@ class Approvals:
     async def find_owner(
         self, scope: Scope, thread_id: str, answers: Sequence[InterruptDecision], *, is_whole: bool = False
     ) -> Scope:
-        """Return the scope of the thread's user, in which the run continues. Raises ``ThreadUnavailable``.
+        """Return the scope of the thread's user, in which the run continues.
 
-        Results of the client's tools are words of the thread's user, so nobody else may give them. With ``is_whole``
-        every open approval must be answered. Raises ``InvalidRequest``.
+        The scope has no permissions: the permissions of the interrupted run are stored with the interrupts.
 
-        The scope has no permissions: those of the interrupted run are stored with the interrupts.
+        Raises ``ThreadUnavailable`` unless the caller may decide: only the thread's user may give results of the
+        client's tools. Raises ``InvalidRequest`` if ``is_whole`` and some open approval has no answer.
         """
         may_approve = scope.has(Permission.TOOL_APPROVE)
         reader = replace(scope, permissions=scope.permissions | {Permission.THREAD_READ_ALL}) if may_approve else scope
@@ -99,7 +99,7 @@ class Approvals:
             ]
             if missing and any(thread.pending.get(answered_id) is not None for answered_id in answered_ids):
                 raise InvalidRequest(f"resume: answer every open interrupt at once; missing: {', '.join(missing)}.")
-        # The token is sealed for its user: a run of another user cannot use it.
+        # The token is sealed for the caller. If the thread belongs to another user, the run cannot use the token.
         return Scope(scope.tenant_id, thread.user_id, subject_token=scope.subject_token)
 
 
@@ -111,9 +111,9 @@ def make_interrupts(
     thread_id: str,
     clock: Clock,
 ) -> tuple[Interrupt, ...]:
-    """Return the interrupts for ``calls``. The agent's definition says when they expire.
+    """Return the interrupts for ``calls``. They expire after the hours in the agent's limits.
 
-    ``cards`` are by call id. Calls of the user's application have none.
+    ``cards`` are by call id. Calls of the user's application have no cards.
     """
     expires_at = clock.now() + timedelta(hours=agent.limits.approval_hours)
 
@@ -143,10 +143,10 @@ def pending_interrupts(
     first_ordinal: int,
     offered_by: str | None,
 ) -> PendingInterrupts | None:
-    """Return the pending interrupts of a thread after a run with ``permissions``; None if there are none.
+    """Return the pending interrupts of a thread after a run with ``permissions``; None without interrupts.
 
-    ``first_ordinal`` is that of the user's message at the beginning of the exchange. ``offered_by`` is the message id
-    of the turn with the client offer that counts.
+    ``first_ordinal`` is the ordinal of the user's message that began the exchange. ``offered_by`` is the message id of
+    the turn whose client offer is in force.
     """
     if not interrupts:
         return None
@@ -162,7 +162,7 @@ def pending_interrupts(
 
 
 def find_settled_calls(answered: PendingInterrupts) -> Mapping[str, CallOutcome]:
-    """Return the outcomes of calls that were refused or that the user's application carried out, by call id."""
+    """Return the outcomes, by call id, of calls that were refused, expired, or carried out by the application."""
     outcomes: dict[str, CallOutcome] = {}
     for interrupt in answered.interrupts:
         answer, is_client = interrupt.answer, interrupt.is_client_call
@@ -180,7 +180,10 @@ def find_settled_calls(answered: PendingInterrupts) -> Mapping[str, CallOutcome]
 
 
 async def audit_decision(audit: AuditLog, owner: Scope, thread_id: str, interrupt: Interrupt) -> None:
-    """Audit a decision or a result under the user who gave it. One that came too late is audited as expired."""
+    """Audit the decision on an interrupt, or its result, under the user who gave it.
+
+    An interrupt that nobody answered in time is audited as expired, under the thread's user.
+    """
     answer = interrupt.answer
     if answer is None:
         return

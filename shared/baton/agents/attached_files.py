@@ -23,9 +23,9 @@ from baton.ports.agents.tools import MAX_ATTACHED_BYTES, NewFile, ToolFailed
 logger = Logger(child=True)
 
 MAX_FILES = 20
-"""Files of one call, or of a remote agent's answer. Further ones of an answer are only counted."""
+"""Files of one call, or of a remote agent's answer. Further files of an answer are only counted."""
 MAX_KEPT_BYTES = 20 * 1024 * 1024
-"""Bytes of the files of a remote agent's answer that are kept."""
+"""Bytes of a remote agent's files that are kept, for one answer."""
 FILE = "[File: {}]"
 MORE_FILES = "[{} more files]"
 MISSING = "[The {kind} {name} has not been uploaded.]"
@@ -42,7 +42,10 @@ class AttachedFiles:
         self.sources: list[Mapping[str, Any]] = []
 
     async def keep(self, file: NewFile) -> str:
-        """Keep a file, and return its id. Raises ``ToolFailed``, ``LeaseLost`` and ``StoreUnavailable``."""
+        """Keep a file in the thread, and return its id.
+
+        Raises ``ToolFailed`` for a file that cannot be kept, ``LeaseLost`` and ``StoreUnavailable``.
+        """
         if len(self.sources) >= MAX_FILES:
             raise ToolFailed(f"A call attaches at most {MAX_FILES} files.")
         if len(file.body) > self._room:
@@ -59,7 +62,7 @@ class AttachedFiles:
 
 
 class ReturnedFiles:
-    """The files of one answer of a remote agent, kept in the thread where their bytes came along."""
+    """The files of one answer of a remote agent. Files that were sent with their bytes are kept in the thread."""
 
     def __init__(self, context: Attempt, agent_id: str) -> None:
         self._context = context
@@ -69,7 +72,7 @@ class ReturnedFiles:
         self.sources: list[Mapping[str, Any]] = []
 
     async def take(self, file: Attachment) -> str:
-        """Keep the file, and return its description; an empty one for a file of too many."""
+        """Keep the file if its bytes were sent, and return its description; empty for a file beyond ``MAX_FILES``."""
         self._number += 1
         if self._number > MAX_FILES:
             return ""
@@ -86,7 +89,7 @@ class ReturnedFiles:
         return MORE_FILES.format(self._number - MAX_FILES) if self._number > MAX_FILES else ""
 
     async def _keep(self, name: str, media_type: str, data: bytes | None) -> tuple[str, str] | None:
-        """Return the id and the address of the kept file; None if it is not kept."""
+        """Keep a file, and return its id and address; None if it has no bytes, is too large or is refused."""
         if not data or len(data) > self._room:
             return None
         try:
@@ -102,7 +105,7 @@ class ReturnedFiles:
 
 
 async def _keep(context: Attempt, name: str, media_type: str, data: bytes) -> tuple[str, str]:
-    """Keep a file in the thread, and return its id and its address."""
+    """Keep a file in the thread, and return its id and address."""
     files = context.services.files
     file_id = await files.keep(context.scope, context.thread_id, name, media_type, data)
     return file_id, await files.download_url(context.scope, context.thread_id, file_id)
@@ -126,8 +129,8 @@ def _make_source(
 async def read_attachments(context: Attempt, content: Content) -> tuple[Sequence[Attachment], Sequence[str]]:
     """Return the images and documents of ``content`` for a remote agent, and a sentence for each missing upload.
 
-    Uploads are sent as short-lived URLs. A missing upload is not an error, because that would fail every later turn.
-    Raises what ``Files.download_url`` raises, except ``NotFound``.
+    Uploads are sent as short-lived URLs. A missing upload raises no error, because the error would fail every later
+    turn too. Raises the errors of ``Files.download_url`` except ``NotFound``.
     """
     sent: list[Attachment] = []
     missing: list[str] = []
@@ -153,11 +156,11 @@ async def _make_attachment(context: Attempt, part: ImagePart | DocumentPart) -> 
 
 
 def describe_file(file: Attachment) -> str:
-    """Return a file in words: its name, type and address."""
+    """Return the name, type and address of a file as a text."""
     about = (file.name or "without a name", file.media_type, file.url)
     return ", ".join(part for part in about if part)
 
 
 def count_by_type(files: Sequence[Attachment]) -> dict[str, int]:
-    """Return the number of files of each media type: names may be personal data, which audits do not keep."""
+    """Return the number of files of each media type, for audits, which do not keep names of files."""
     return dict(Counter(file.media_type or UNKNOWN_TYPE for file in files))

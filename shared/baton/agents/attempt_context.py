@@ -1,4 +1,4 @@
-"""The services of agents, and one attempt at a run: its lease, deadline, events, and what it has done so far."""
+"""The services of agents, and one attempt at a run: its lease, deadline, events and progress."""
 
 from __future__ import annotations
 
@@ -69,52 +69,52 @@ class AgentServices:
     audit: AuditLog
     clock: Clock
     background: Callable[[], BackgroundWork] | None
-    """Returns the work in the background; None in a dry run, which begins no tasks."""
+    """Returns the service that begins background tasks; None in a dry run, which begins no tasks."""
     budgets: ContextBudgets = field(default_factory=ContextBudgets)
-    """The tokens that a prompt may have, by model."""
+    """The limits, in tokens, of each model's prompts."""
     functions: Functions = field(default_factory=Functions)
-    """The functions of agents that are written in Python."""
+    """The functions of agents written in Python."""
 
 
 Context = TypeVar("Context", bound=TurnContext)
 
 EmitEvent = Callable[[BaseEvent], None]
-"""Takes an event of a run, in order. It neither waits nor fails."""
+"""Takes the events of a run in their order. It never blocks and raises no errors."""
 
 MAX_RESERVE_SECONDS = 15.0
 RESERVED_SHARE = 0.25
-"""The share of a turn's time that is reserved for its last answer, up to the seconds above."""
+"""The share of a turn's time that is reserved for its last answer, at most ``MAX_RESERVE_SECONDS``."""
 SHARE_OF_SILENCE = 0.9
 """The share of a consultation's time after which a silent model counts as failed."""
 
 
 class Writes:
-    """Background writes of records. The answer does not wait for them, the commit does."""
+    """Background writes of records. The commit waits for them; the answer does not."""
 
     def __init__(self) -> None:
         self._tasks: list[asyncio.Future[None]] = []
         self._waiting: list[Coroutine[Any, Any, None]] | None = []
 
     def begin(self) -> None:
-        """Start the waiting writes. Later ones start at once."""
+        """Start the waiting writes. Writes that are added later start at once."""
         waiting, self._waiting = self._waiting or (), None
         for write in waiting:
             self.add(write)
 
     def add(self, write: Coroutine[Any, Any, None]) -> None:
-        """Start a write, or let it wait for ``begin``."""
+        """Start a write, or hold it until ``begin`` is called."""
         if self._waiting is not None:
             self._waiting.append(write)
         else:
             self._tasks.append(asyncio.ensure_future(write))
 
     async def done(self) -> None:
-        """Wait until everything is written. Raises ``LeaseLost`` and ``StoreUnavailable``."""
+        """Wait until all started writes have ended. Raises ``LeaseLost`` and ``StoreUnavailable``."""
         tasks, self._tasks = self._tasks, []
         await gather_all(*tasks)
 
     async def stop(self) -> None:
-        """Cancel all writes, because another worker takes the run over and makes them again."""
+        """Cancel all writes, because another worker takes over the run and repeats them."""
         for write in self._waiting or ():
             write.close()
         await stop_all(*self._tasks)
@@ -125,10 +125,10 @@ class ScreenedQuestion:
     """The verdict of guardrails on the user's message of a run."""
 
     text: str | None = None
-    """The replacement; None if the text stays."""
+    """The replacement of the message's text; None if the text is unchanged."""
     is_refused: bool = False
     judged_by: list[str] = field(default_factory=list)
-    """The agents whose guardrails have not refused it."""
+    """The ids of agents whose guardrails have allowed the message."""
 
     def allow(self, agent: AgentDefinition) -> None:
         """Note that the agent's guardrails have allowed the message, or replaced its words."""
@@ -136,7 +136,7 @@ class ScreenedQuestion:
         self.judged_by.append(agent.id)
 
     def apply(self, message: StoredMessage, counter: TokenCounter) -> StoredMessage:
-        """Return the message as it is shown to agents and stored."""
+        """Return the message with the replacement, which agents get and the thread stores."""
         if self.text is None or message.role is not Role.USER:
             return message
         content = with_text(message.content, self.text)
@@ -153,58 +153,64 @@ class Attempt:
     lease: Callable[[], Lease]
     """The lease as last renewed. Every write carries its fence."""
     ensure_lease: Callable[[], Awaitable[None]]
-    """Makes sure that no other worker has the run. Raises ``LeaseLost``."""
+    """Renews the lease if necessary. Raises ``LeaseLost`` if another worker has the run."""
     deadline: float
     """Event loop time by which the turn must have ended."""
     reserve_seconds: float
-    """Reserved at the end of the turn, so that the agent can still answer with what it has."""
+    """The time before the deadline in which no tool or agent is called, so that the agent can still answer."""
     emit: EmitEvent
     """Takes the run's events for its user."""
     today: Today
-    """The day of the run. It is the same for all its agents, and does not change at midnight."""
+    """The day on which the run began, for all its agents. It does not change at midnight."""
     history: ReadHistory
     """The messages before the question that the active agent's prompt may hold."""
     search: MemorySearch
-    """The search of memory for the message, done for the agent that is active when the run begins."""
+    """The memory search for the message, on behalf of the agent that is active when the run begins."""
     tracker: ConversationTracker
     transcript: Transcript
     journal: Mapping[str, ToolCallRecord]
-    """The calls that earlier attempts have executed, by id. They are not repeated."""
+    """The calls that earlier attempts have executed, by call id. They are not repeated."""
     remote_tasks: dict[str, RemoteTask]
-    """Tasks of remote agents that an earlier attempt has begun, by Baton's id of the message that a task works on.
+    """Tasks of remote agents that an earlier attempt began, by the id of Baton's message to the remote agent.
 
-    The run removes those that it follows. The others are stopped after the run.
+    The run removes each task that it follows. Tasks that remain after the run are stopped.
     """
     steps: StepJournal
-    """The steps of agents with ``run`` in this exchange."""
+    """The recorded steps of agents with a ``run`` coroutine in this exchange."""
     inspection: Inspection
     """The notes of the Context Inspector on the run."""
     data: ConversationData
     """The data that tools keep in the conversation, with the changes of this attempt."""
     incoming: Incoming = field(default_factory=NoIncoming)
-    """The user's messages that enter the run."""
+    """The user's messages that enter the run while it is in progress."""
     enter: Callable[[StoredMessage], None] | None = None
-    """Adds a message that has entered a fork's run to the parent; None outside a fork."""
+    """Passes a message that has entered a fork's run to the parent thread; None outside a fork."""
     ends_at_once_as: OutcomeType | None = None
-    """ERROR if the run is given up, CANCELLED if it was cancelled while it waited; None if it is answered."""
+    """The outcome of a run that is not answered: ERROR if given up, CANCELLED if cancelled while it waited.
+
+    None if the run is answered.
+    """
     stop: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set to end the run where it is."""
+    """Set to end the run before its answer is complete."""
     opened: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set once the question is stored: before that no tool is called and no other agent asked."""
+    """Set once the question is stored. Until then no tool is called and no other agent is asked."""
     passed_on: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when another worker takes the run over: remote agents continue working for it."""
+    """Set when another worker takes over the run, so that remote agents continue their work for that worker."""
     writes: Writes = field(default_factory=Writes)
     screened: ScreenedQuestion = field(default_factory=ScreenedQuestion)
     numbers: PassageNumbers = field(default_factory=PassageNumbers)
-    """The numbers of passages in the prompts of the run. A consulted agent has its own."""
+    """The numbers of passages in the prompts of the run. A consulted agent has separate numbers."""
     verdicts: dict[tuple[str, Origin, str], str | None] = field(default_factory=dict)
-    """Verdicts on the other texts of the run's prompts, by agent, origin and text: the text to use, or None."""
+    """Verdicts on texts of the run's prompts other than the question, by agent id, origin and text.
+
+    A verdict is the text to use, or None if the text is refused.
+    """
     spent: list[ModelUsage] = field(default_factory=list)
-    """The usage of each call of a model."""
+    """The usage of each model call."""
     versions: dict[str, int] = field(default_factory=dict)
-    """The versions of the tenant's agents that have taken part, by the agent's id."""
+    """The versions of the tenant's agents that have taken part, by agent id."""
     warned: set[str] = field(default_factory=set)
-    """The accounts about whose spending the user was warned in this attempt."""
+    """The accounts about whose spending this attempt has warned the user."""
 
     @property
     def scope(self) -> Scope:
@@ -224,25 +230,25 @@ class Attempt:
         return self.services.files.of_thread(self.scope, self.thread_id)
 
     def emit_all(self, events: Iterable[BaseEvent]) -> None:
-        """Emit the events as they are made."""
+        """Emit each event as soon as the iterable yields it."""
         for event in events:
             self.emit(event)
 
     def warn(self, warning: SpendingWarning) -> None:
-        """Warn the user, once for each account, that most of a spending limit is used up."""
+        """Warn the user that most of a spending limit is used up, once for each account."""
         if warning.account not in self.warned:
             self.warned.add(warning.account)
             self.emit(spending_warning(warning))
 
     def note_version(self, agent: AgentDefinition) -> None:
-        """Note an agent that takes part, so that the session keeps its version."""
+        """Note the version of an agent that takes part, so that the session keeps using this version."""
         if agent.version is not None:
             self.versions[agent.id] = agent.version
 
     async def may_act(self) -> bool:
-        """Wait until the question is stored. Return False if the run was stopped: then no tool or agent may be called.
+        """Wait until the question is stored, and return whether tools and agents may be called.
 
-        Raises ``LeaseLost`` and ``StoreUnavailable``.
+        They may not after the run was stopped. Raises ``LeaseLost`` and ``StoreUnavailable``.
         """
         await self.opened.wait()
         if self.stop.is_set():
@@ -251,9 +257,9 @@ class Attempt:
         return not self.stop.is_set()
 
     async def keep_remote_task(self, task: RemoteTask) -> None:
-        """Store the task of a remote agent that has a message, for a worker that takes the run over.
+        """Store the task of a remote agent, so that a worker that takes over the run can follow it.
 
-        Raises ``LeaseLost`` and ``StoreUnavailable``; the agent continues working then.
+        Raises ``LeaseLost`` and ``StoreUnavailable``. In both cases the remote agent continues its work.
         """
         try:
             await self.services.records.put_remote_task(self.lease(), task)
@@ -262,7 +268,7 @@ class Attempt:
             raise
 
     def make_context(self, kind: type[Context], agent: AgentDefinition, **fields: Any) -> Context:
-        """Return the context of code of ``agent``, with the user and the run. ``fields`` are specific to ``kind``."""
+        """Return the context that the Python code of ``agent`` gets. ``fields`` are the further fields of ``kind``."""
         run_id, zone, workflow = self.run.run_id, self.today.known_zone, self.tracker.current.workflow
         fields["workflow"] = workflow.own_copy if workflow is not None and workflow.agent_id == agent.id else None
         fields["begun_by"] = self.facts.began_with.begun_by
@@ -297,7 +303,7 @@ class Attempt:
 
     @property
     def model_caller(self) -> ModelCaller:
-        """The conversation for which models are asked."""
+        """The conversation on whose behalf models are asked."""
         request = self.facts.request
         may_overspend = isinstance(request, MessageRequest) and request.over_spending
         return replace(ModelCaller.of(self.scope, self.thread_id), may_overspend=may_overspend)
@@ -307,27 +313,27 @@ class Attempt:
         return agent.model.name or self.services.default_model
 
     def fit(self, agent: AgentDefinition) -> AgentDefinition:
-        """Return the agent with the working memory that its model accepts."""
+        """Return the agent with its working memory limited to the tokens that its model accepts."""
         return self.services.budgets.fit(agent, self.model_of(agent), self.thread_id)
 
     def work_seconds(self, seconds: float) -> float:
-        """Return the seconds that a tool or agent may take: ``seconds``, less near the turn's end, 0 after it."""
+        """Return the seconds that a tool or agent may take: at most ``seconds``, and not the reserve of the turn."""
         remaining = self.deadline - self.reserve_seconds - asyncio.get_running_loop().time()
         return max(0.0, min(seconds, remaining))
 
 
 class Budget:
-    """The calls, tokens and time that one agent has left in this turn. After that it must answer."""
+    """The calls, tokens and time that one agent has left in this turn. An agent without budget must answer."""
 
     def __init__(self, limits: ToolLimits, is_late: Callable[[], bool]) -> None:
-        """``is_late`` returns whether only the reserve for the last answer is left of the turn's time."""
+        """``is_late`` returns whether only the time reserved for the last answer is left."""
         self._limits = limits
         self._is_late = is_late
         self._model_calls = 0
         self._tool_calls = 0
         self._bad_calls = 0
         self._tokens = 0
-        self._since: float | None = None
+        self._first_call_at: float | None = None
 
     @property
     def is_spent(self) -> bool:
@@ -344,12 +350,12 @@ class Budget:
 
     @property
     def allows_model_call(self) -> bool:
-        """True if the model may be asked once more."""
+        """True if the limits of model calls and tokens allow one more model call."""
         return self._model_calls < self._limits.model_calls and self._tokens < self._limits.tokens
 
     @property
     def allows_repair(self) -> bool:
-        """True if an answer may be corrected by one more model call."""
+        """True if one more model call may correct an answer."""
         return self.allows_model_call and not self._is_late()
 
     @property
@@ -369,14 +375,14 @@ class Budget:
         self._bad_calls += 1
 
     def take_call(self) -> bool:
-        """Count a call before it is made. Returns False if the budget or the time is used up."""
-        if self._since is None:
-            self._since = asyncio.get_running_loop().time()
+        """Count a tool call before it is made. Return False if it may not be made, because the budget is used up."""
+        if self._first_call_at is None:
+            self._first_call_at = asyncio.get_running_loop().time()
         if self._tool_calls >= self._limits.tool_calls or self._is_over():
             return False
         self._tool_calls += 1
         return True
 
     def _is_over(self) -> bool:
-        began = self._since
-        return began is not None and asyncio.get_running_loop().time() - began >= self._limits.tool_seconds
+        began_at = self._first_call_at
+        return began_at is not None and asyncio.get_running_loop().time() - began_at >= self._limits.tool_seconds

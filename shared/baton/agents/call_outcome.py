@@ -1,4 +1,4 @@
-"""The outcomes of a tool call and of an agent's answer."""
+"""The outcome of a tool call, and the result of an agent's answer."""
 
 from __future__ import annotations
 
@@ -33,48 +33,48 @@ class Transfer:
     workflow_id: str | None = None
     """The unfinished workflow to continue; None to begin a new one."""
     refusal: Refusal | None = None
-    """The reason why the handoff is refused; None if it is not."""
+    """The reason why the handoff is refused; None if it is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallOutcome:
-    """The outcome of a call."""
+    """The outcome of a call of a tool or agent."""
 
     output: str
-    """The complete output. The model gets as much of it as its agent's limits allow."""
+    """The complete output. The model gets the beginning, as much as its agent's limits allow."""
     error: str | None = None
-    """The reason why it failed; None if it succeeded."""
+    """The reason why the call failed; None if it succeeded."""
     task_id: str | None = None
     task_status: str | None = None
     is_refused: bool = False
-    """True if it was not executed."""
+    """True if the call was not executed."""
     is_withheld: bool = False
-    """True if the tool succeeded, and a hook has refused its result."""
+    """True if the tool succeeded, but a hook has refused its result."""
     is_outage: bool = False
-    """True if it failed because a tool or agent was unavailable. Baton says so to the user."""
+    """True if the call failed because a tool or agent was unavailable. Baton informs the user about it."""
     sources: tuple[Mapping[str, Any], ...] = ()
     tokens: int = 0
-    """Tokens that other agents used for it. They count against the asking agent's budget."""
+    """Tokens that other agents used for the call. They count against the asking agent's budget."""
     ends_conversation: bool = False
     stays_silent: bool = False
     waits: bool = False
-    """True if it needs an approval first, or the user's application carries it out. Nothing was done yet."""
+    """True if the call waits for an approval, or for the user's application to carry it out."""
     waits_for: ToolCall | None = None
-    """The call that waits in its place: the one that completes a workflow."""
+    """The call that waits in place of this one: the call that completes a workflow."""
     refused_to: str | None = None
     """The state to which the refusing tool sends a workflow back; empty if it names none, None without a refusal."""
     transfer: Transfer | None = None
-    """The handoff that it asks for, with the reason if that is refused."""
+    """The handoff that the call asks for. It has the reason if the handoff is refused."""
     returns: AgentReport | None = None
     """The specialist's report, if the call ends the handoff."""
     data: DataChange | None = None
-    """Its change of the conversation's data."""
+    """The call's change of the conversation's data."""
     files: tuple[Mapping[str, Any], ...] = ()
-    """The files that it has attached; they are among the sources too."""
+    """The files that the call has attached. They are among the sources too."""
 
     @property
     def end(self) -> CallEnd:
-        """The end of the call, for display."""
+        """The way in which the call ended, for display."""
         if self.error is None:
             return CallEnd.SUCCEEDED
         return CallEnd.REFUSED if self.is_refused else CallEnd.FAILED
@@ -92,30 +92,30 @@ class CallOutcome:
 
 @dataclass(slots=True)
 class AgentResult:
-    """The result of one agent's answer, so far or however it ended."""
+    """The result of one agent's work. It grows while the agent works, and also describes answers that failed."""
 
     agent: AgentDefinition
     model: str | None
     """The model that answered; None if the agent does not name it."""
     usage: Usage
     has_answered: bool = False
-    """True if its last words are an answer, and not only calls."""
+    """True if the last output of the model is an answer, and not only calls."""
     is_limited: bool = False
-    """True if something that it needed was unavailable. Baton says so to the user."""
+    """True if a tool or agent that it needed was unavailable. Baton informs the user about it."""
     waiting: list[ToolCall] = field(default_factory=list)
     """Calls that a person has to approve or that the user's application carries out; they interrupt the run."""
     cards: dict[str, CallCard] = field(default_factory=dict)
-    """The calls to approve in words, by call id."""
+    """Descriptions of the calls to approve, by call id."""
     transfer: Transfer | None = None
-    """The handoff that it asks for, or the reason why that is refused, in words for the user."""
+    """The handoff that the agent asks for. It has the reason, in words for the user, if the handoff is refused."""
     returns: AgentReport | None = None
-    """Its report, if it hands the conversation back."""
+    """The agent's report, if it hands the conversation back."""
     ends_conversation: bool = False
     stays_silent: bool = False
-    """True if it has nothing to say in a run that no message of the user has begun."""
+    """True if the agent shows no answer in a run that no message of the user began."""
     followed: tuple[FollowedProcedure, ...] = ()
-    """The procedures in its prompt."""
+    """The procedures in the agent's prompt."""
     history: WindowedHistory | None = None
-    """The message history as its last prompt had it; None for an agent that got none."""
+    """The message history in the agent's last prompt; None for an agent that gets no history."""
     remote_task_id: str | None = None
-    """The task that a remote agent continues with at the user's next message."""
+    """The task of a remote agent that continues with the user's next message."""

@@ -1,4 +1,4 @@
-"""The user's messages that enter a run in progress, as agents at work take them."""
+"""The user's messages that enter a run in progress, and how agents take them."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ class Incoming(Protocol):
     async def take(self, at: EntryPoint, admit: Admit, *, only_earlier: bool = False) -> Sequence[StoredMessage]:
         """Return the messages that enter the run at this point, in the order in which they were sent.
 
-        With ``only_earlier``, only messages that entered an earlier attempt do. Raises ``LeaseLost`` and
-        ``StoreUnavailable``.
+        With ``only_earlier``, return only messages that entered an earlier attempt at this point. Raises ``LeaseLost``
+        and ``StoreUnavailable``.
         """
 
     def enter_again(self, ids: Container[str]) -> Sequence[StoredMessage]:
-        """Return those of the messages with these ids that entered an earlier attempt. They enter now."""
+        """Let the messages with these ids enter the run if they entered an earlier attempt, and return them."""
 
     def list_remaining(self) -> Sequence[StoredMessage]:
-        """Return the messages that entered an earlier attempt, and not this one."""
+        """Return the messages that entered an earlier attempt but have not entered this attempt."""
 
 
 class NoIncoming:
-    """No messages, as in a dry run."""
+    """``Incoming`` without messages, for dry runs and tests."""
 
     async def take(self, at: EntryPoint, admit: Admit, *, only_earlier: bool = False) -> Sequence[StoredMessage]:
         return ()

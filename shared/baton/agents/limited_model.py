@@ -38,7 +38,7 @@ from baton.tenants.spending_limits import CallSize, ReservedCall, SpendingLimits
 class LimitedModel:
     """``ChatModel`` that asks ``model`` within the spending limits of the caller.
 
-    Calls of tenants without such limits, and calls for the deployment, go through unchanged.
+    Calls for tenants without such limits, and calls for the deployment itself, are passed on unchanged.
     """
 
     model: ChatModel
@@ -55,7 +55,7 @@ class LimitedModel:
     ) -> AsyncGenerator[ModelChunk, None]:
         """See ``ChatModel``. Raises the errors of ``SpendingLimits.reserve`` too.
 
-        A call under a limit in money has a maximum of output tokens, so that its price has one.
+        A call under a limit in money gets a maximum of output tokens, so that its price has a maximum.
         """
         caller, reserved, prompt_tokens = settings.caller, None, 0
         rules = await self.limits.rules_of(Scope(caller.tenant_id, caller.user_id)) if caller is not None else None
@@ -83,10 +83,10 @@ class LimitedModel:
             spent.is_charged = spent.is_charged or isinstance(error, ModelTimeout)
             raise
         except BaseException:
-            spent.is_charged = True  # it was stopped: the model has read the prompt
+            spent.is_charged = True  # the call was stopped after the model had read the prompt
             raise
         finally:
-            # What was spent counts even if the run is cancelled.
+            # The spending is recorded even if the run is cancelled.
             await asyncio.shield(in_background(self._settle(reserved, spent), "spending of a call"))
 
     def learned(self, model: str) -> Mapping[str, JsonValue]:
@@ -94,12 +94,12 @@ class LimitedModel:
         return self.model.learned(model) if isinstance(self.model, LearningModel) else {}
 
     async def _count(self, prompts: Sequence[Prompt], tools: Sequence[ToolSpec]) -> int:
-        """Return the estimated tokens of a request."""
+        """Return the estimated number of tokens in a request."""
 
         def count_tokens() -> int:
-            declared = (f"{tool.name} {tool.description} {json.dumps(tool.parameters)}" for tool in tools)
-            spoken = count_total_tokens(prompts, self.counter) + REPLY_TOKENS
-            return spoken + sum(MESSAGE_FRAME_TOKENS + self.counter.count(text) for text in declared)
+            tool_texts = (f"{tool.name} {tool.description} {json.dumps(tool.parameters)}" for tool in tools)
+            prompt_tokens = count_total_tokens(prompts, self.counter) + REPLY_TOKENS
+            return prompt_tokens + sum(MESSAGE_FRAME_TOKENS + self.counter.count(text) for text in tool_texts)
 
         size = sum(len(prompt.content) if isinstance(prompt.content, str) else 0 for prompt in prompts)
         return await off_loop(size, count_tokens)
@@ -119,7 +119,7 @@ class _Spent:
         self.prompt_tokens = prompt_tokens
         self.model: str | None = None
         self.usage: Usage | None = None
-        """The usage that the endpoint reports; None before the end, and if it reports none."""
+        """The usage that the endpoint reports at the end of the answer; None before, or without a report."""
         self.texts: list[str] = []
         self.is_charged = False
         """True if the provider charges the call."""

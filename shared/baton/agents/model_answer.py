@@ -1,4 +1,4 @@
-"""One answer of a model: its text is shown as it arrives or, as JSON by a schema, once it is valid; all is recorded."""
+"""One answer of a model. A text is shown as it arrives, a structured answer once it is valid; both are recorded."""
 
 from __future__ import annotations
 
@@ -49,13 +49,14 @@ TOO_LONG = (
 
 @dataclass(frozen=True, slots=True)
 class HeldText:
-    """A text that was held back until the model had finished, with its check."""
+    """A text that was held back until the model had finished, with the result of its check."""
 
     text: str = ""
     """The text to show and to store."""
     is_structured: bool = False
-    """True if it is the answer, as JSON. Otherwise it was said together with tool calls."""
+    """True if the text is the answer, as JSON; False for a text beside tool calls."""
     failure: AnswerInvalid | None = None
+    """The error if the answer does not fit the schema; None if it fits."""
 
 
 class StructuredAnswer:
@@ -74,7 +75,7 @@ class StructuredAnswer:
         return cls(agent, agent.answer_schema, budget) if agent.answer_schema is not None else None
 
     async def judge(self, model_text: str, *, is_cut: bool) -> HeldText:
-        """Check the final answer that the model wrote. Return it as compact JSON, or the error."""
+        """Check the model's final answer against the schema. Return the answer as compact JSON, or the error."""
         if is_cut:
             self._problems = AnswerProblems()
             return HeldText(failure=AnswerInvalid(TOO_LONG))
@@ -89,9 +90,10 @@ class StructuredAnswer:
         return HeldText(failure=AnswerInvalid(UNFIT.format(problem=self._problems.sentences[0])))
 
     def repair(self, model_text: str, finished: Finished | None) -> Sequence[Prompt]:
-        """Return the prompts to add, so that the model corrects the answer that was judged last.
+        """Return the prompts to add so that the model corrects the answer that was judged last.
 
-        Nothing is returned if it was corrected before, was cut, or would exceed the agent's limits.
+        Return no prompts if the model has corrected an answer before, if the answer was cut, or if one more call would
+        exceed the agent's limits.
         """
         if self._is_repaired or not self._problems.sentences or not self._budget.allows_repair:
             return ()
@@ -104,19 +106,19 @@ class StructuredAnswer:
         return (Prompt(Role.ASSISTANT, replace_surrogates(model_text), provider_parts=parts), note)
 
     def _check(self, model_text: str) -> tuple[str, AnswerProblems]:
-        """Return the answer as compact JSON, and its problems."""
+        """Return the answer as compact JSON, empty if it is no JSON object, and its problems."""
         value = json_object(model_text)
         if value is None:
             return "", NO_OBJECT
         try:
             text = replace_surrogates(json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
-        except (ValueError, RecursionError):  # a number beyond what a float holds, or too deep
+        except (ValueError, RecursionError):  # a number is not finite, or the nesting is too deep
             return "", NO_OBJECT
         return text, find_answer_problems(self._schema, self._agent.code.answer_check, json.loads(text))
 
 
 class AnswerEvents:
-    """The events of one model call, made of its chunks, and the text so far."""
+    """The events of one model call, which are made from its chunks, and the text so far."""
 
     def __init__(
         self,
@@ -127,9 +129,10 @@ class AnswerEvents:
         message_id: str | None = None,
         holds_text: bool = False,
     ) -> None:
-        """``prefix`` returns Baton's own text in front of the next words.
+        """``prefix`` returns the text that Baton shows before the next text of the model.
 
-        ``message_id`` is the unused id of a discarded answer. With ``holds_text`` no text is shown before ``show``.
+        ``message_id`` is the unused id of a discarded answer. With ``holds_text``, no text is shown until ``show`` is
+        called.
         """
         self._agent = agent
         self._transcript = transcript
@@ -139,9 +142,9 @@ class AnswerEvents:
         self._holds_text = holds_text
         self.message_id = message_id or transcript.new_id()
         self.text = ""
-        """The text that the user was shown."""
+        """The text that the user has seen."""
         self.model_text = ""
-        """The text that the model gave."""
+        """The text that the model has written."""
 
     def of(self, chunk: TextDelta | ReasoningDelta | TextTakenBack) -> Iterable[BaseEvent]:
         """Yield the events of a chunk."""
@@ -179,7 +182,10 @@ class AnswerEvents:
             yield message_events.text_content(self.message_id, text[start:end])
 
     def refuse(self, sentence: str, by: str) -> Iterable[BaseEvent]:
-        """Yield the events of a ``sentence`` in place of the answer, without its end. ``by`` has refused the answer."""
+        """Yield the events that show ``sentence`` in place of the answer, without its end.
+
+        ``by`` is the name of the guardrail or hook that has refused the answer.
+        """
         yield from self._end_thinking()
         if self._is_open:
             yield message_events.text_end(self.message_id, is_taken_back=True)
@@ -189,7 +195,7 @@ class AnswerEvents:
         yield message_events.text_content(self.message_id, sentence)
 
     def take_back(self) -> Iterable[BaseEvent]:
-        """Yield the events that take the text back. Nothing is shown in its place."""
+        """Yield the events that remove the shown text from clients."""
         yield from self._end_thinking()
         if self._is_open:
             yield message_events.text_end(self.message_id, is_taken_back=True)
@@ -220,7 +226,7 @@ class ModelAnswer:
     def __init__(
         self, context: Attempt, agent: AgentDefinition, events: AnswerEvents, prompts: list[Prompt], note: ModelCall
     ) -> None:
-        """``prompts`` are sent to the model. ``note`` is the request in the inspector's record."""
+        """``prompts`` are sent to the model. ``note`` is the record of the request for the Context Inspector."""
         self._context = context
         self._agent = agent
         self._note = note
@@ -231,29 +237,29 @@ class ModelAnswer:
         self.prompts = prompts
         self.model = note.model
         self.calls: list[ToolCall] = []
-        """The calls to execute."""
+        """The calls to execute, after ``record`` with the arguments that hooks allow."""
         self.written_calls: Sequence[ToolCall] = ()
-        """The calls as the model wrote them."""
+        """The calls with the arguments that the model wrote."""
         self.finished: chat_model.Finished | None = None
         """The model's report of its end; None if the answer broke off or was refused."""
         self.refusal: HookRefusal | None = None
         self.hands_over = False
-        """True if a hook has decided that another agent, or the people of a desk, answer in its place."""
+        """True if a hook has decided that another agent, or the people of a desk, answer instead."""
         self.failure: Exception | None = None
-        """The error that ended it, or that makes it unusable."""
+        """The error that ended the answer or makes it unusable; None if there is no error."""
         self.held = HeldText()
         self.is_whole = False
-        """True if the model has not failed and was not stopped."""
+        """True if the model has neither failed nor been stopped."""
 
     @property
     def prompt(self) -> Prompt:
-        """The answer as the model's next prompt has it, without the words that Baton has added for the user."""
+        """The answer for the model's next prompt, without the text that Baton has added for the user."""
         calls = tuple(self.calls)
         return Prompt(Role.ASSISTANT, self.events.model_text, tool_calls=calls, provider_parts=self._parts)
 
     @property
     def is_usable(self) -> bool:
-        """True if it has a text that fits the agent's answer schema, if there is one. A refusal always fits."""
+        """True if it has a text that fits the agent's answer schema. Without a schema, and for a refusal, any fits."""
         fits = self._agent.answer_schema is None or self.held.is_structured or self.refusal is not None
         return bool(self.events.text) and fits
 
@@ -263,7 +269,10 @@ class ModelAnswer:
         return self.is_whole and not (self.events.text or self.calls or self._is_spent or self.hands_over)
 
     async def read(self, stream: Callable[[Take], Awaitable[None]], ids: CallIds) -> None:
-        """Show and collect the chunks that ``stream`` gives. Raises only ``LeaseLost`` and ``StoreUnavailable``."""
+        """Show and collect the chunks of ``stream``. Other errors and refusals are stored in this answer.
+
+        Raises only ``LeaseLost`` and ``StoreUnavailable``.
+        """
 
         def take(chunk: chat_model.ModelChunk) -> None:
             if isinstance(chunk, TextDelta | ReasoningDelta | TextTakenBack):
@@ -289,13 +298,14 @@ class ModelAnswer:
         self.is_whole = self.failure is None and not self._context.stop.is_set()
 
     def close(self, *, is_spent: bool, has_changed: bool, may_call: bool) -> None:
-        """Decide after the last chunk which parts of the answer count.
+        """Decide after the last chunk which parts of the answer are used.
 
-        ``is_spent``: a limit has cut the text. ``has_changed``: guardrails have changed it.
+        ``is_spent`` says that the length limit has cut the text, ``has_changed`` that guardrails have changed it, and
+        ``may_call`` that calls may still be made.
         """
         self._is_spent = is_spent
         if self.finished is not None and has_changed:
-            self.finished = replace(self.finished, provider_parts=None)  # they have the text as the model wrote it
+            self.finished = replace(self.finished, provider_parts=None)  # they contain the unchanged text
         is_long = self.finished is not None and self.finished.reason is chat_model.FinishReason.LENGTH
         self._is_cut = self.is_whole and (is_spent or is_long)
         if not self.is_whole or not may_call or is_spent or self.refusal is not None:
@@ -304,7 +314,7 @@ class ModelAnswer:
             self.finished = None
 
     async def show_rest(self, structured: StructuredAnswer | None, prefix: Callable[[], str]) -> None:
-        """Show the sentence of a refusal, or the text that was held back until ``structured`` has checked it."""
+        """Show the sentence of a refusal, or the text that was held back. ``structured`` checks a final answer."""
         if self.hands_over:
             self._context.emit_all(self.events.take_back())
         elif self.refusal is not None:
@@ -321,15 +331,16 @@ class ModelAnswer:
     async def record(
         self, transcript: Transcript, sources: SourceCollection, judge: JudgeCalls, *, after_calls: bool
     ) -> None:
-        """End the message, and add the answer to the transcript and to the inspector's record.
+        """End the message, and add the answer to the transcript and to the Context Inspector's record.
 
-        ``sources`` are all that the agent has received.
+        ``sources`` are all sources that the agent has received. ``judge`` lets hooks judge the calls. ``after_calls``
+        says that the agent has called tools before this answer.
         """
-        cited = self._cite(sources, after_calls=after_calls)
+        cited = self._select_sources(sources, after_calls=after_calls)
         self._context.emit_all(self.events.end(cited, is_cut=self._is_cut))
         self.written_calls = self.calls
         self.calls = await judge(self.calls)
-        # The provider's parts have the arguments as the model wrote them.
+        # The provider's parts contain the model's arguments, so they are dropped if hooks have changed arguments.
         if self.finished is not None and self.is_whole and self.calls == self.written_calls:
             self._parts = self.finished.provider_parts
         if self.events.text or self.calls:
@@ -350,8 +361,8 @@ class ModelAnswer:
         if (end := self.finished) is not None:
             self._note.model, self._note.usage, self._note.dropped = end.model, end.usage, end.dropped
 
-    def _cite(self, sources: SourceCollection, *, after_calls: bool) -> Sequence[Mapping[str, Any]]:
-        """Return the sources of the text. If calls follow it, only those that it cites."""
+    def _select_sources(self, sources: SourceCollection, *, after_calls: bool) -> Sequence[Mapping[str, Any]]:
+        """Return the sources of the text. If calls follow the text, return only the sources that it cites."""
         if self.refusal is not None:
             return ()
         if self.calls:

@@ -1,4 +1,4 @@
-"""The facts of a run, which all its steps share, and the call that asks for it."""
+"""The facts of a run, which all its steps share, and the request for the run."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from baton.threads.outbox.outbox import Emit
 
 @dataclass(frozen=True, slots=True)
 class TurnCall:
-    """One request to ``Turns``, with the ways to reach its caller."""
+    """One request to ``Turns``, with the means to send events to its caller."""
 
     scope: Scope
-    """The user's scope. A run has the permissions that its message came with."""
+    """The user's scope, with the permissions at the time of the message."""
     request: TurnRequest
     emit: Emit
     deadline: float
@@ -34,35 +34,35 @@ class TurnCall:
     record: HeldRecord | None = None
     """The queue record of the request; None if it came over HTTP."""
     early: EarlyRecall | None = None
-    """The search of the user's past for the message; None if it begins with the run, or there is none."""
+    """The memory search for the message, if it has begun before the run; otherwise None."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
-    """The facts of a run, or of a dry run. Steps that read more facts return new ones."""
+    """The facts of a run or a dry run. A step that reads more facts returns a new value."""
 
     call: TurnCall
-    """The call that the run is carried out for. It has no caller if its worker has died."""
+    """The request for which the run is carried out. It has no caller if its worker has died."""
     thread: Thread
     run: Run
     agents: RegisteredAgents
-    """The tenant's agents, as they were when the run began."""
+    """The tenant's agents at the time when the run began."""
     agent: AgentDefinition
     """The agent that is active when the run begins."""
     question: StoredMessage
-    """The first message of the run: the user's, the result of a call that waited, or the placeholder of an action."""
+    """The first message of the run: a message of the user, the result of a call, or the placeholder of an action."""
     answered: PendingInterrupts | None = None
     """The answered interrupts that the run continues; None for a new message or action."""
     client: ClientOffer | None = None
     """Tools and context that the user's application offers; None if it offers nothing."""
     client_results: PendingInterrupts | None = None
-    """The interrupts of the previous run, with the results that came with this message; None if none came."""
+    """The interrupts of the previous run with the client's results in this message; None without results."""
     unfinished: Sequence[StoredMessage] = ()
-    """The interrupted exchange that the run continues; empty if there is none."""
+    """The messages of the interrupted exchange that the run continues; empty if it continues none."""
 
     @property
     def scope(self) -> Scope:
-        """The user's scope, with the permissions that the message came with."""
+        """The user's scope, with the permissions at the time of the message."""
         return self.call.scope
 
     @property
@@ -71,7 +71,7 @@ class RunFacts:
 
     @property
     def offered_by(self) -> str | None:
-        """The message id of the turn whose client offer counts for a run that continues this one."""
+        """The message id of the turn whose client offer applies to a run that continues this one; None without one."""
         if self.request.client is not None:
             return self.run.message_id
         return self.answered.offered_by if self.answered is not None else None
@@ -88,7 +88,7 @@ class RunFacts:
 
     @property
     def user_message(self) -> StoredMessage | None:
-        """The user's message that the run answers; None if there is none."""
+        """The user's message that the run answers; None without one."""
         messages = (self.question, *reversed(self.unfinished))
         return next((message for message in messages if message.is_question), None)
 

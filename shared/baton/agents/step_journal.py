@@ -1,4 +1,4 @@
-"""The journal of one exchange: it finds recorded steps, and records new ones."""
+"""The journal of one exchange, which finds recorded steps and records new ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ UNKNOWN_TIME = datetime.min.replace(tzinfo=UTC)
 
 
 class StepJournal:
-    """The steps of the agents with ``run`` in one exchange. An exchange may take several runs: approvals end one."""
+    """The steps of agents with a ``run`` coroutine in one exchange.
+
+    An exchange may have several runs, because a wait for an approval ends a run.
+    """
 
     def __init__(
         self,
@@ -25,14 +28,14 @@ class StepJournal:
         began_at: datetime = UNKNOWN_TIME,
         steps: Mapping[str, RunStep] | None = None,
     ) -> None:
-        """``message_id``, ``first_ordinal`` and ``began_at`` are those of the first message of the exchange.
+        """``message_id``, ``first_ordinal`` and ``began_at`` belong to the first message of the exchange.
 
         ``steps`` are the recorded steps by id.
         """
         self.began_at = began_at
         self.message_id = message_id
         self.slots = asyncio.Semaphore(MAX_AT_ONCE)
-        """Places for steps that wait for models and tools. Agents that are asked take none themselves."""
+        """Limits the steps that call models and tools at the same time. Questions to agents are not limited here."""
         self._first_ordinal = first_ordinal
         self._records = dict(steps or {})
         self._bytes = sum(step.recorded_size for step in self._records.values())
@@ -50,17 +53,20 @@ class StepJournal:
             raise RunLimitReached(f"The agent has taken {MAX_STEPS} steps, the most that one answer may take.")
 
     def find(self, step_id: str, kind: StepKind, digest: str, position: str) -> RunStep | None:
-        """Return the record of a step; None if there is none. Raises ``RunChanged`` if it is another step's."""
+        """Return the record of a step; None if it is not recorded.
+
+        Raises ``RunChanged`` if the record with this id has another kind or digest.
+        """
         step = self._records.get(step_id)
         if step is not None and (step.kind, step.digest) != (kind, digest):
-            what = f"Step {position} was {step.kind.value}, and is another {kind.value} now."
-            raise RunChanged(f"{RunChanged.detail} ({what})")
+            change = f"Step {position} was {step.kind.value}, and is another {kind.value} now."
+            raise RunChanged(f"{RunChanged.detail} ({change})")
         return step
 
     async def keep(self, records: RunRecords, lease: Lease, step: RunStep) -> None:
-        """Store a step before its result is used.
+        """Store a step. Its result must not be used before.
 
-        Raises ``RunLimitReached`` if the steps are too large together, ``LeaseLost`` and ``StoreUnavailable``.
+        Raises ``LeaseLost``, ``StoreUnavailable``, and ``RunLimitReached`` if all steps together are too large.
         """
         self._bytes += step.recorded_size
         if self._bytes > MAX_JOURNAL_BYTES:

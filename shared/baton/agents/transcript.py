@@ -23,7 +23,7 @@ from baton.ports.clock import Clock
 class Transcript:
     """The messages of agents and tools in one attempt at a run, in order, ready to be stored.
 
-    Each attempt has its own message ids, so that clients can distinguish them from those of a dead attempt.
+    Each attempt has different message ids, so that clients can distinguish its messages from those of a dead attempt.
     """
 
     def __init__(
@@ -37,8 +37,10 @@ class Transcript:
         key: str = "",
         first_id: str | None = None,
     ) -> None:
-        """``key`` distinguishes transcripts of one run; a sub-task's is its id. ``first_id`` is the id of the first
-        message, if it is fixed."""
+        """``key`` distinguishes the transcripts of one run: that of a sub-task has its id.
+
+        ``first_id`` is the id of the first message if the caller has chosen it.
+        """
         self._thread_id = thread_id
         self._run = run
         self._first_ordinal = first_ordinal
@@ -47,7 +49,7 @@ class Transcript:
         self._key = key
         self._first_id = first_id
         self._numbers = Counter[str]()
-        """The number of ids of each kind."""
+        """The number of ids so far, by kind."""
         self.messages: list[StoredMessage] = []
 
     def new_id(self) -> str:
@@ -58,7 +60,7 @@ class Transcript:
         return self._derive_id("")
 
     def new_activity_id(self) -> str:
-        """Return the id of the next activity, which is shown among the messages."""
+        """Return the id of the next activity, which clients show among the messages."""
         return self._derive_id("\0activity")
 
     def new_reasoning_id(self) -> str:
@@ -71,7 +73,7 @@ class Transcript:
         return derive_message_id(self._thread_id, about, self._run.attempt, self._numbers[kind])
 
     def take_back(self, count: int) -> list[StoredMessage]:
-        """Remove the last ``count`` messages, which clients have not seen."""
+        """Remove the last ``count`` messages, which clients must not have seen yet, and return them."""
         length = len(self.messages) - count
         taken, self.messages[length:] = self.messages[length:], []
         return taken
@@ -91,11 +93,11 @@ class Transcript:
         source: str | None = None,
         provider_parts: ProviderParts | None = None,
     ) -> StoredMessage:
-        """Add an agent's text and calls. ``is_cut``: the text was cut at the length limit.
+        """Add an agent's text and calls, and return the message.
 
-        ``is_structured``: the text is JSON, valid against the agent's answer schema.
-        ``refused_by`` is the guardrail whose sentence the text is.
-        ``provider_parts`` are the parts that its model wants back with it.
+        ``is_cut`` says that the text was cut at the length limit, ``is_whole`` that the answer was not broken off, and
+        ``is_structured`` that the text is JSON by the agent's answer schema. ``refused_by`` is the name of the
+        guardrail whose sentence the text is. ``provider_parts`` are sent back to the model's provider with the message.
         """
         cited, consulted = split_consulted(sources)
         note = CUT_NOTE if is_cut else "" if is_whole else STOPPED_NOTE
@@ -130,7 +132,7 @@ class Transcript:
         )
 
     def add_note_of(self, message_id: str, agent: AgentDefinition, text: str, author: Person) -> StoredMessage:
-        """Add a note that a person of a desk leaves for people, and for the agent after the return."""
+        """Add a note that a person of a desk leaves for colleagues, and for the agent after the return."""
         return self._add(
             message_id,
             Role.TOOL,
@@ -145,14 +147,14 @@ class Transcript:
         )
 
     def add_steered(self, message: StoredMessage) -> StoredMessage:
-        """Add a user's message that enters the run here, with its ordinal and attempt."""
+        """Add a user's message that enters the run here, and return it with its ordinal and attempt."""
         ordinal = self._first_ordinal + len(self.messages)
         self.messages.append(replace(message, ordinal=ordinal, attempt=self._run.attempt))
         return self.messages[-1]
 
     @property
     def result_count(self) -> int:
-        """The number of results of tools."""
+        """The number of messages with the role ``TOOL``."""
         return sum(message.role is Role.TOOL for message in self.messages)
 
     def add_result(
@@ -166,9 +168,10 @@ class Transcript:
         is_handoff_summary: bool = False,
         sources: Sequence[Mapping[str, Any]] = (),
     ) -> StoredMessage:
-        """Add a call's result as the model gets it. A specialist's report is the summary of its handoff.
+        """Add a call's result in the form for the model, and return the message.
 
-        Of ``sources``, the sources of the call, the passages that the result cites by number are kept with it.
+        ``is_handoff_summary`` marks a specialist's report. Of ``sources``, the sources of the call, only numbered
+        passages are kept with the result.
         """
         return self._add(
             message_id,

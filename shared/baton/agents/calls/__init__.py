@@ -1,1 +1,1 @@
-"""Calls of tools and agents: executed, judged, limited and recorded; the files and citations that they pass on."""
+"""Calls of tools and agents: their execution, hooks, limits, records and progress."""

@@ -1,4 +1,4 @@
-"""Calls whose work may outlive them: of agents in the background, and of tools that report later."""
+"""Calls whose work continues after their result: agents in the background, and tools that report later."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BEGUN = (
     "The task {id} has begun in the background. Its result comes by itself, as a new message to you: do not wait for "
     "it and do not ask again. Tell the user that it is being worked on, and that they can go on meanwhile."
 )
-"""The result of the call that has begun a task, for the model."""
+"""The result, for the model, of a call that has begun a task."""
 
 
 async def begin_agent(
@@ -37,26 +37,23 @@ async def begin_agent(
     message: str,
     data: Mapping[str, Any] | None = None,
 ) -> CallOutcome:
-    """Have an agent work on a message in the background, and return the outcome of the call that asks for it.
+    """Begin the work of an agent on a message in the background, and return the outcome of ``call``.
 
-    Only remote agents take ``data``.
+    The call is refused if the message is too large or too many tasks are open. Only remote agents take ``data``.
     """
     size = utf8_size(message) + utf8_size(json.dumps(dict(data or {}), ensure_ascii=False))
     if size > MAX_INPUT_BYTES:
         return CallOutcome.refused(TOO_LONG)
     scope, thread_id, asked_by = work.context.scope, work.context.thread_id, work.agent
     task = await background.begin_agent(scope, thread_id, call.id, message, agent=agent, asked_by=asked_by, data=data)
-    return _begun(task) if task is not None else CallOutcome.refused(TOO_MANY)
+    return _make_begun_outcome(task) if task is not None else CallOutcome.refused(TOO_MANY)
 
 
 class LaterAnswer:
-    """The answer to one call of a tool that may report later: its task is noted before the call is made."""
+    """The answer to one call of a tool that may report later. Its task is stored before the call is made."""
 
     def __init__(self, work: AgentWork, call: ToolCall, rules: BackgroundRules | None) -> None:
-        """There is no task without ``rules``, in a dry run, and where nobody waits for a result.
-
-        Nobody does in a fork, or where another agent consults this one.
-        """
+        """Without ``rules``, in a dry run, in a fork and for a consulted agent, the tool must answer at once."""
         self._work = work
         self._call = call
         context = work.context
@@ -68,7 +65,7 @@ class LaterAnswer:
         self._is_kept = False
 
     async def begin(self) -> CallOutcome | None:
-        """Note the task. Return the refusal of the call if too many tasks are open."""
+        """Store the task. Return the refusal of the call if too many tasks are open, otherwise None."""
         if self._background is None or self._rules is None:
             return None
         context = self._work.context
@@ -79,7 +76,7 @@ class LaterAnswer:
 
     @property
     def is_possible(self) -> bool:
-        """Whether the tool may answer later."""
+        """True if the tool may answer later."""
         return self._task is not None
 
     @property
@@ -91,20 +88,23 @@ class LaterAnswer:
         return self._background.callbacks.make_address(context.scope, context.thread_id, self._task)
 
     async def take(self, result: ToolResult) -> CallOutcome | None:
-        """Return the outcome of a call whose work goes on; None for a result."""
+        """Return the outcome of a call whose work continues in the background; None for a final result."""
         if self._background is None or self._task is None or not result.is_pending:
             return None
         self._is_kept, context = True, self._work.context
         await self._background.keep_tool(context.scope, context.thread_id, self._task, result)
-        return _begun(self._task)
+        return _make_begun_outcome(self._task)
 
     async def end(self) -> None:
-        """Remove the note of a call that was answered at once. A run that was stopped does not know that."""
+        """Remove the task of a call that was answered at once.
+
+        The task stays if the run was stopped, because then the call may still be answered later.
+        """
         context = self._work.context
         has_answered = not self._is_kept and not context.stop.is_set()
         if self._background is not None and self._task is not None and has_answered:
             await self._background.drop_tool(context.scope, context.thread_id, self._task)
 
 
-def _begun(task: BackgroundTask) -> CallOutcome:
+def _make_begun_outcome(task: BackgroundTask) -> CallOutcome:
     return CallOutcome(BEGUN.format(id=task.id), task_id=task.id, task_status=TaskStatus.WORKING.value)

@@ -1,4 +1,4 @@
-"""Records of calls, by which a worker that takes over a run repeats none of them."""
+"""Records of calls. A worker that takes over a run uses them instead of repeating the calls."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class CallRecords:
         await services.records.put_call(self._work.context.lease(), record)
 
     def reuse(self, record: ToolCallRecord, offer: ToolOffer) -> CallOutcome:
-        """Return the result that an earlier attempt recorded, without calling the tool again."""
+        """Return the outcome that an earlier attempt recorded, and apply its change of the conversation's data."""
         if record.data is not None:
             self._work.context.data.apply(record.data)
         return CallOutcome(

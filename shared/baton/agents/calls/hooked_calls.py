@@ -27,6 +27,7 @@ logger = Logger(child=True)
 
 NOT_CHANGED = "Error: the call was not made: a hook has changed its arguments, which {}."
 _APPROVED = "somebody has agreed to as they were"
+"""The reason in ``NOT_CHANGED`` for a call that was approved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +41,13 @@ class AdmittedCall:
 
 
 Admit = Callable[[ToolCall], Awaitable[CallOutcome | AdmittedCall]]
-"""Returns a call that may be made, or the outcome of one that may not."""
+"""Returns an admitted call, or the outcome of a call that may not be made."""
 Make = Callable[[Judge | None], Awaitable[CallOutcome]]
-"""Makes a call. If the call itself stores its outcome, it has the judge, if there is one, judge it first."""
+"""Makes a call and returns its outcome. A call that stores its outcome itself applies the judge before."""
 
 
 class HookedCalls:
-    """The calls of one agent, with its hooks. Hooks before tools judge a call before anybody sees it."""
+    """The calls of one agent with its hooks. The hooks before tools judge a call before it is shown or stored."""
 
     def __init__(self, context: Attempt, hooks: Hooks | None, admit: Admit) -> None:
         self._context = context
@@ -57,7 +58,10 @@ class HookedCalls:
         """The failure that ends the run."""
 
     async def judge(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
-        """Return the calls with their arguments after judgement; a call that will not be made has no arguments."""
+        """Return the calls with the arguments that hooks allow. A call that will not be made has empty arguments.
+
+        When the run is stopped, calls that were not judged yet are not made.
+        """
         if not calls or self._hooks is None or not self._hooks.has(HookPoint.BEFORE_TOOL):
             return list(calls)
         jobs = [asyncio.ensure_future(self._judge_one(call, self._hooks)) for call in calls]
@@ -73,17 +77,20 @@ class HookedCalls:
         ]
 
     def take(self, call: ToolCall) -> CallOutcome | AdmittedCall | None:
-        """Return a judged call, or the outcome of one that is not to be made, once; None for any other."""
+        """Return the judged call, or the outcome of a call that will not be made; None if it was not judged.
+
+        Each judgement is returned only once.
+        """
         return self._judged.pop(call.id, None)
 
     def is_settled(self, call: ToolCall) -> bool:
-        """Return whether a call will not be made."""
+        """Return whether the judgement has settled that a call will not be made."""
         return isinstance(self._judged.get(call.id), CallOutcome)
 
     async def carry_out(self, call: ToolCall, admitted: AdmittedCall, make: Make) -> CallOutcome:
         """Make a call unless a hook refuses it, and return its outcome after the hooks have judged it.
 
-        Arguments that were not judged yet are those of an approved call, so hooks may no longer change them.
+        Arguments that were not judged yet belong to an approved call, so hooks may refuse but not change them.
         """
         hooks = self._hooks
         if hooks is None:
@@ -130,7 +137,7 @@ class HookedCalls:
 
 
 async def _judge_result(hooks: Hooks, call: ToolCall, admitted: AdmittedCall, outcome: CallOutcome) -> CallOutcome:
-    """Return an outcome after the hooks after tools have allowed, replaced or refused it."""
+    """Return the outcome that remains after the hooks after tools have allowed, replaced or refused the result."""
     if outcome.is_refused:
         return outcome
     fields = {"name": call.name, "arguments": admitted.arguments, "result": outcome.output}
@@ -157,7 +164,7 @@ async def _observe_handoff(hooks: Hooks, outcome: CallOutcome) -> CallOutcome:
 
 
 async def _judge_arguments(hooks: Hooks, call: ToolCall, admitted: AdmittedCall) -> Mapping[str, Any] | CallOutcome:
-    """Return the arguments after judgement, or the refusal if hooks refuse the call or make its arguments invalid."""
+    """Return the arguments that hooks allow; a refusal if hooks refuse the call or make its arguments invalid."""
     fields = {"name": call.name, "arguments": admitted.arguments}
     try:
         judged: Mapping[str, Any] = await hooks.judge(HookPoint.BEFORE_TOOL, fields, "arguments")

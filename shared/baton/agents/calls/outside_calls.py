@@ -1,4 +1,4 @@
-"""Calls of tools that Baton does not carry out itself: over HTTP, of MCP servers, and of Python code."""
+"""Calls of tools that Baton does not carry out itself: over HTTP, on MCP servers, and in Python code."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from baton.ports.agents.tools import CallContext, Tool, ToolFailed
 logger = Logger(child=True)
 
 GRACE_SECONDS = 5.0
+"""Seconds by which the limit here exceeds a tool's timeout, which its adapter enforces."""
 MAX_RESULT = 1024 * 1024
 """Bytes of a tool's answer in UTF-8. Longer answers are cut, also in the record of the call."""
 CUT = "\n[Cut: the tool has answered {} characters in all.]"
@@ -39,7 +40,10 @@ class OutsideCalls:
     async def make(
         self, call: ToolCall, tool: Tool, arguments: Mapping[str, Any], *, idempotency_key: str, activity_id: str
     ) -> CallOutcome:
-        """Make a call, and return its outcome. ``activity_id`` is that of the answer's progress indicator."""
+        """Make a call and return its outcome, even if it failed. ``activity_id`` is the id of the answer's progress.
+
+        Raises ``LeaseLost``, ``StoreUnavailable`` and ``Unauthorized``.
+        """
         context, agent = self._work.context, self._work.agent
         progress = ToolProgress(call, activity_id, context.emit)
         attached = AttachedFiles(context, agent.id)
@@ -61,7 +65,7 @@ class OutsideCalls:
         )
         end = CallEnd.FAILED
         try:
-            # Slightly longer than the tool's timeout, which the adapter enforces, so that the adapter fails first.
+            # With the grace, the adapter fails first, and its error says more.
             async with asyncio.timeout(context.work_seconds(tool.timeout_seconds + GRACE_SECONDS)):
                 result = await context.services.tools.call(agent, call.name, arguments, call_context)
             change = self._take_data(call, before, state)
@@ -85,7 +89,10 @@ class OutsideCalls:
         return CallOutcome(text, sources=(*named, *files), data=change, files=files)
 
     def _take_data(self, call: ToolCall, before: Mapping[str, Any], after: Mapping[str, Any]) -> DataChange | None:
-        """Apply a call's change of the conversation's data, and return it. Raises ``ToolFailed`` for invalid data."""
+        """Apply the change of the conversation's data that a call has made, and return it; None without a change.
+
+        Raises ``ToolFailed`` for invalid data.
+        """
         try:
             change = DataChange.between(before, after)
             if change is not None:
@@ -98,7 +105,7 @@ class OutsideCalls:
 
 
 def _cut(text: str) -> str:
-    """Return a tool's answer, cut to the limit, as text that can be sent and stored."""
+    """Return a tool's answer, cut to ``MAX_RESULT`` bytes and without invalid characters."""
     valid_text = replace_surrogates(text[:MAX_RESULT])
     beginning = first_bytes(valid_text, MAX_RESULT)
     is_whole = len(text) <= MAX_RESULT and len(beginning) == len(valid_text)

@@ -1,4 +1,4 @@
-"""Indicators of work in progress for users: the consulted agents, and the reports of tools."""
+"""Indicators of work in progress for users: consulted agents, and reports of tools."""
 
 from __future__ import annotations
 
@@ -20,14 +20,17 @@ RESEARCH = "research"
 BEAT_SECONDS = 8.0
 """The time between updates. The protocol promises clients one at least every ten seconds."""
 LONG_SECONDS = 30.0
-"""The time after which the user sees that it takes longer than expected."""
+"""The time after which the user sees that the work takes longer than expected."""
 MAX_LABELS = 20
-"""Labels of one agent's work, or of one call, that are shown at once. Later ones wait: for the next update, or for
-``PAUSE_SECONDS``."""
+"""Labels of one agent's work, or of one call, that are shown without a delay.
+
+Later labels of an agent wait for the next update, and those of a call until ``PAUSE_SECONDS`` have passed.
+"""
 PROGRESS = "progress"
 MAX_LABEL = 200
 """Characters of a tool's label."""
 PAUSE_SECONDS = 2.0
+"""The least time between the labels of one call after the first ``MAX_LABELS``."""
 
 
 class ProgressIndicator:
@@ -43,9 +46,9 @@ class ProgressIndicator:
         ]
         self._emit = emit
         self._reporters: dict[str, int] = {}
-        """The number of each agent's reporters: one a question."""
+        """The number of reporters by agent id: one for each question to the agent."""
         self._labels: dict[int, str] = {}
-        """The labels that wait to be shown, by the position of their agent."""
+        """The labels that wait for the next update, by the position of their agent."""
         self._beats: asyncio.Future[None] | None = None
 
     async def __aenter__(self) -> ProgressIndicator:
@@ -59,7 +62,7 @@ class ProgressIndicator:
             await stop_all(self._beats)
 
     def show_end(self, agent_id: str, status: TaskStatus) -> None:
-        """Show that an agent has ended. An agent that was asked twice ends twice."""
+        """Show that an agent has ended one question. An agent that was asked twice ends twice."""
         for index, agent in enumerate(self._agents):
             if agent["id"] == agent_id and agent["status"] == TaskStatus.WORKING.value:
                 agent["status"] = status.value
@@ -67,7 +70,7 @@ class ProgressIndicator:
                 return
 
     def make_reporter(self, agent_id: str) -> Callable[[str], None]:
-        """Return a function that shows an agent's reports on its work, for its next question."""
+        """Return a function that shows an agent's reports on its work. Each question needs a new reporter."""
         positions = [index for index, agent in enumerate(self._agents) if agent["id"] == agent_id]
         number = self._reporters.get(agent_id, 0)
         self._reporters[agent_id] = number + 1
@@ -103,10 +106,10 @@ class ProgressIndicator:
 
 
 class ToolProgress:
-    """The progress that a call reports, as users see it. Nothing is shown of a call that reports nothing."""
+    """The progress of a call, for users. Nothing is shown for a call that reports nothing."""
 
     def __init__(self, call: ToolCall, activity_id: str, emit: EmitEvent) -> None:
-        """``activity_id`` is the id for all calls of one answer; each call has a separate activity."""
+        """``activity_id`` belongs to all calls of one answer. The id of the call's activity is derived from it."""
         self._call = call
         self._id = str(uuid.uuid5(uuid.UUID(activity_id), call.id))
         self._emit = emit
@@ -118,7 +121,7 @@ class ToolProgress:
     def report(self, label: str) -> None:
         """Show a label in place of the previous one."""
         label = " ".join(str(label).split())[:MAX_LABEL]
-        if not label or label == self._last or self._has_ended:  # tasks that a call has begun may outlast it
+        if not label or label == self._last or self._has_ended:  # a call's own asyncio tasks may outlast it
             return
         now = asyncio.get_running_loop().time()
         if self._labels >= MAX_LABELS and now - self._shown_at < PAUSE_SECONDS:
@@ -130,7 +133,7 @@ class ToolProgress:
         self._labels, self._last, self._waiting, self._shown_at = self._labels + 1, label, "", now
 
     def end(self, end: CallEnd) -> None:
-        """Show how the call has ended, with the label that still waits. Later reports are not shown."""
+        """Show how the call ended, and its last label if that still waits. Later reports are not shown."""
         self._has_ended = True
         if self._labels:
             changes = {"/label": self._waiting} if self._waiting else {}

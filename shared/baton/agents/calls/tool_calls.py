@@ -1,4 +1,4 @@
-"""Execute a model's tool calls: all calls of one answer at once, each validated, limited and recorded."""
+"""The execution of a model's tool calls: all calls of one answer at once, each validated, limited and recorded."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ logger = Logger(child=True)
 
 OVER = "Error: it was stopped when the time for it was over."
 MAX_CLIENT_CALLS = 8
-"""Calls of one answer that the user's application may carry out. The thread's item keeps all of their results."""
+"""Calls of one answer that the user's application may carry out. One item, the thread's, has to hold their results."""
 TOO_MANY_CLIENT_CALLS = f"Error: the application takes at most {MAX_CLIENT_CALLS} calls at once. Call it again later."
 ADVICE = " Answer with what you know. The user is told about it already: do not apologise for it."
-"""The end of the outcome of a question that an agent could not answer, for the model that has asked."""
+"""Ends the outcome of a question that an agent could not answer, for the asking model."""
 NO_MORE = "Error: no more calls can be made in this turn. Answer with what you have."
 
 
@@ -51,7 +51,7 @@ class ToolCalls:
     """The calls of one agent in one attempt at a run."""
 
     def __init__(self, work: AgentWork, *, asks_at_once: bool = False) -> None:
-        """With ``asks_at_once``, agents that can work in the background are consulted like others."""
+        """With ``asks_at_once``, agents that can work in the background are consulted like other agents."""
         self._work = work
         self._asks_at_once = asks_at_once
         self._context = work.context
@@ -64,15 +64,15 @@ class ToolCalls:
         self.outcomes: dict[str, CallOutcome] = {}
         """Outcomes by call id."""
         self.name_cited: Callable[[str], str] = str
-        """Returns a text for another agent, which does not have the passages that it cites by number."""
+        """Replaces citation numbers in a text for another agent, which does not have the passages, by their titles."""
         self._research: ProgressIndicator | None = None
         self._activity_id = ""
-        """The id of the progress indicator. The ids of the calls' activities are derived from it."""
+        """The id of the progress indicator, from which the ids of the calls' activities are derived."""
         self._fatal: BaseException | None = None
         self._is_waiting = False
         """True if a call of the same answer waits for a person or for the user's application."""
         self._client_calls = 0
-        """Calls of the same answer that the user's application carries out."""
+        """The number of calls in the same answer that the user's application carries out."""
         self._advances = False
         """True if a call of the same answer moves the workflow."""
         self._approved: Collection[str] = ()
@@ -82,7 +82,7 @@ class ToolCalls:
         """The idempotency keys of calls that complete a workflow, by call id."""
 
     async def judge(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
-        """Return the calls of an answer after the hooks before tools have judged them, to be shown and stored."""
+        """Return the calls of an answer, for display and storage, after the hooks before tools have judged them."""
         return await self._hooked.judge(calls)
 
     async def go_on(
@@ -90,8 +90,8 @@ class ToolCalls:
     ) -> None:
         """Execute the ``approved`` calls of an interrupted run, and add all results to the transcript.
 
-        The calls in ``settled`` are not executed: they have these outcomes. ``calls`` are the model's: in place of the
-        call that completes a workflow, the call that moves the workflow to its end.
+        The calls in ``settled`` have these outcomes and are not executed. ``calls`` are the calls of the model. They
+        include the call that moves a workflow to its end, but not the call that completes the workflow.
         """
         self._settled = settled
         for call in calls:
@@ -100,9 +100,9 @@ class ToolCalls:
         await self.add_results(calls, approved)
 
     async def add_results(self, calls: Sequence[ToolCall], approved: Collection[str] = ()) -> None:
-        """Execute the calls that have no outcome yet, and add the results of all to the transcript.
+        """Execute the calls that have no outcome yet, and add the results of all calls to the transcript.
 
-        ``approved`` has the ids of approved calls. Calls that wait get no result.
+        ``approved`` has the ids of approved calls. Calls that wait get no result. Raises the errors of ``carry_out``.
         """
         outcomes, transcript = self.outcomes, self._work.transcript
         result_ids = {call.id: transcript.new_id() for call in calls}
@@ -137,18 +137,19 @@ class ToolCalls:
         activity_id: str,
         approved: Collection[str] = (),
     ) -> None:
-        """Execute all calls at once and emit their events. ``outcomes`` has the results afterwards.
+        """Execute all calls at once and emit their events. Afterwards ``outcomes`` has the results.
 
-        ``result_ids`` has the ids of the calls' result messages, ``activity_id`` is that of the progress indicator, and
-        ``approved`` has the ids of approved calls. Ends promptly when the run is stopped. Raises ``LeaseLost`` and
-        ``StoreUnavailable``.
+        ``result_ids`` has the ids of the result messages by call id, ``activity_id`` is the id of the progress
+        indicator, and ``approved`` has the ids of approved calls. If the run is stopped, the calls are cancelled.
+
+        Raises ``LeaseLost``, ``StoreUnavailable`` and ``Unauthorized``.
         """
         if self._hooked.fatal is not None:
             raise self._hooked.fatal
-        self._is_waiting, self._client_calls = any(self._waits(call, approved) for call in calls), 0
+        self._is_waiting, self._client_calls = any(self._must_wait(call, approved) for call in calls), 0
         self._activity_id, self._approved = activity_id, approved
         self._advances = any(call.name == ADVANCE for call in calls)
-        # Reading the thread may have outlasted the lease, and events are sent only while the calls are made.
+        # The lease may have ended while the thread was read. Without it, no call and no event is allowed.
         await self._context.ensure_lease()
         async with self._indicator(calls, activity_id):
             jobs = [
@@ -167,14 +168,14 @@ class ToolCalls:
             raise self._fatal
 
     async def settle(self, call: ToolCall, outcome: CallOutcome) -> None:
-        """Record the outcome of a call that somebody has refused, or that the user's application has carried out.
+        """Record the outcome of a call that a person has refused or the user's application has carried out.
 
         Raises ``LeaseLost`` and ``StoreUnavailable``.
         """
         outcome = self.outcomes[call.id] = await judge_outcome(self._work.hooks, outcome)
         await self._records.put(call, outcome, self._context.services.clock.now())
 
-    def _waits(self, call: ToolCall, approved: Collection[str]) -> bool:
+    def _must_wait(self, call: ToolCall, approved: Collection[str]) -> bool:
         offer = self._tools.offers.get(call.name)
         if offer is None or self._hooked.is_settled(call):
             return False
@@ -195,10 +196,10 @@ class ToolCalls:
             job.cancel()
 
     async def _carry_out_one(self, call: ToolCall, result_id: str, *, is_approved: bool) -> None:
-        """Execute a call, record it and show its result. ``_fatal`` has the error that ends the run."""
+        """Execute a call, record it and show its result. An error that ends the run is stored in ``_fatal``."""
         began_at, offer = self._context.services.clock.now(), self._tools.offers.get(call.name)
         try:
-            outcome = self.outcomes[call.id] = await self._try(call, began_at, is_approved=is_approved)
+            outcome = self.outcomes[call.id] = await self._execute_traced(call, began_at, is_approved=is_approved)
             self._budget.count_tokens(outcome.tokens)
             if outcome.waits:
                 return
@@ -212,8 +213,8 @@ class ToolCalls:
             return
         self._show_result(call, result_id, outcome)
 
-    async def _try(self, call: ToolCall, began_at: datetime, *, is_approved: bool) -> CallOutcome:
-        """Return the outcome of a call, of a failed one too. Raises the errors that end the run."""
+    async def _execute_traced(self, call: ToolCall, began_at: datetime, *, is_approved: bool) -> CallOutcome:
+        """Execute a call and return its outcome, even if it failed or was stopped. Raises errors that end the run."""
         try:
             with trace_call(call, self._tools.offers.get(call.name)) as span:
                 outcome = await self._execute(call, is_approved=is_approved)
@@ -221,7 +222,7 @@ class ToolCalls:
                 return outcome
         except asyncio.CancelledError:
             if not self._context.stop.is_set():
-                # The consultation's time is over. The call may have had its effect.
+                # The consultation's time is over. The call is recorded, because it may have had its effect.
                 self._context.writes.add(self._records.put(call, CallOutcome.failed(OVER), began_at))
                 raise
             return CallOutcome.failed(STOPPED)
@@ -250,7 +251,7 @@ class ToolCalls:
         return await self._hooked.carry_out(call, admitted, partial(self._use, call, admitted, is_approved=is_approved))
 
     async def _admit(self, call: ToolCall) -> CallOutcome | AdmittedCall:
-        """Return a call that may be made, or the outcome of one that may not."""
+        """Return an admitted call, or the outcome of a call that may not be made or was made by an earlier attempt."""
         try:
             completing = self._tools.completing if call.id in self._completions else None
             offer = completing or self._tools.offer(call)
@@ -260,11 +261,11 @@ class ToolCalls:
             return CallOutcome.failed(f"Error: {error}", is_outage=True)
         except BadCall as bad:
             self._budget.count_bad_call()
-            # Data that the tool cannot take send a workflow back as the tool's own refusal does.
+            # Data that the tool cannot take send a workflow back, like a refusal by the tool.
             refused_to = "" if call.id in self._completions else None
             return CallOutcome.failed(f"Error: {bad}", is_refused=True, refused_to=refused_to)
         call_record = self._context.journal.get(call.id)
-        # Built-in tools are executed again, because their effects were lost.
+        # Built-in tools are executed again, because the effects of the earlier attempt were not committed.
         if call_record is not None and is_shown(call.name):
             return self._records.reuse(call_record, offer)
         if not self._budget.take_call():
@@ -274,7 +275,7 @@ class ToolCalls:
     async def _use(
         self, call: ToolCall, admitted: AdmittedCall, judge: Judge | None = None, *, is_approved: bool
     ) -> CallOutcome:
-        """Make a call whose arguments are valid, or let it wait for an approval or for the user's application."""
+        """Make an admitted call, or let it wait for an approval or for the user's application."""
         offer, arguments = admitted.offer, admitted.arguments
         if offer.is_client:
             self._client_calls += 1
@@ -314,7 +315,7 @@ class ToolCalls:
         return CallOutcome.refused(f"Error: {call.name} cannot be used here.")
 
     async def _complete(self, call: ToolCall, definition: WorkflowDefinition, workflow: Workflow) -> CallOutcome:
-        """Make the call that completes a workflow, which the model's ``call`` moves to its end."""
+        """Make the call that completes a workflow, after the model's ``call`` has moved the workflow to its end."""
         completion, offer = definition.on_complete, self._tools.completing
         assert completion is not None  # noqa: S101 - the caller has checked it
         if offer is None:
@@ -323,7 +324,7 @@ class ToolCalls:
         values = make_completion_arguments(definition, completion, workflow.data, offer.spec.parameters)
         arguments = replace_surrogates(json.dumps(values, ensure_ascii=False, sort_keys=True))
         completing = ToolCall(completing_call_id(call.id, arguments), offer.spec.name, arguments, offer.label)
-        # The same for the same data, even if the model tries again in a later turn or in another conversation.
+        # The key is the same for the same data, even if the model tries again in a later turn.
         self._completions[completing.id] = tool_call_id(workflow.id, "", "on_complete", completing.name, arguments, 0)
         result_id, was_asked = self._work.transcript.new_id(), completing.id in (*self._approved, *self._settled)
         if not was_asked:
@@ -342,9 +343,9 @@ class ToolCalls:
         return replace(outcome, waits_for=completing) if outcome.waits else outcome
 
     def renumber(self, call: ToolCall, *, lists: bool) -> None:
-        """Put the citations of a consulted agent's answer into the run's numbers: see ``answer_sources.renumber``.
+        """Renumber the citations in a consulted agent's answer: see ``answer_sources.renumber``.
 
-        Calls are renumbered in their order and not as they end, so that a model gets the same numbers every time.
+        Calls are renumbered in the order of the model's answer, so that each attempt has the same numbers.
         """
         offer, outcome = self._tools.offers.get(call.name), self.outcomes[call.id]
         if offer is not None and offer.agent is not None:

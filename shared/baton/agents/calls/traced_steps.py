@@ -12,23 +12,23 @@ from baton.domain.runs.tool_call import ToolCall
 from baton.domain.tracing import Attribute, Operation, Span, current_span, exchange, to_content, traced
 
 UNKNOWN_TOOL = "unknown"
-"""The span's name for a tool that the agent does not have, because a model may have put words of the user into it."""
+"""The span's name for a tool that the agent does not have. The model's name for it may contain words of the user."""
 
 
 def trace_agent(agent: AgentDefinition, task_id: str | None = None) -> AbstractContextManager[Span]:
-    """Trace the block as the work of ``agent``; ``task_id`` is the sub-task of a consulted one."""
+    """Trace the block as the work of ``agent``. ``task_id`` is the sub-task of a consulted agent."""
     attributes = {Attribute.AGENT_ID: agent.id, Attribute.AGENT_NAME: agent.name, Attribute.TASK: task_id}
     return traced(Operation.AGENT, agent.id, attributes, is_remote=agent.remote is not None)
 
 
 def note_answer(span: Span, agent: AgentDefinition, question: str, answer: str) -> None:
-    """Set the question and the answer of an agent, unless its guardrails may replace them."""
+    """Set the question and the answer of an agent on its span, unless its guardrails may replace them."""
     if span.shows_content and not replaces_words(agent):
         span.set(exchange(question, answer))
 
 
 def trace_call(call: ToolCall, offer: ToolOffer | None) -> AbstractContextManager[Span]:
-    """Trace the block as the execution of a tool call. ``offer`` is the tool; None if the agent has no such tool."""
+    """Trace the block as a tool call. ``offer`` is the called tool; None if the agent has no such tool."""
     name = call.name if offer is not None else UNKNOWN_TOOL
     is_content = current_span().shows_content
     attributes = {
@@ -41,7 +41,7 @@ def trace_call(call: ToolCall, offer: ToolOffer | None) -> AbstractContextManage
 
 
 def note_outcome(span: Span, outcome: CallOutcome) -> None:
-    """Set the attributes of a call's outcome."""
+    """Set the attributes of a call's outcome on its span."""
     if outcome.waits:
         span.set({Attribute.OUTCOME: "waits"})
     elif outcome.error is not None:

@@ -1,4 +1,4 @@
-"""Advice for operators about a model that does not do what agents need."""
+"""Advice for operators about a model that lacks an ability or limit that agents need."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _BY_ERROR: dict[type[BatonError], str] = {
 
 
 def advise_on_error(error: BatonError, ability: Ability) -> str:
-    """Return advice after an error in a trial."""
+    """Return advice for the operator after a trial of ``ability`` has raised ``error``."""
     if isinstance(error, ModelRefused) and not isinstance(error, errors.ModelMisconfigured):
         if ability is Ability.TOOL_CALL or ability is Ability.PARALLEL_CALLS:
             return NO_CALL
@@ -56,7 +56,10 @@ def advise_on_error(error: BatonError, ability: Ability) -> str:
 
 
 def advise_on_settings(dropped: tuple[str, ...], choices: Mapping[str, ModelChoice]) -> list[str]:
-    """Return advice to remove settings from agents, because the model does not take them."""
+    """Return advice to remove settings from agents, because the model does not accept them.
+
+    ``dropped`` are the names of the settings, and ``choices`` the model choices by agent id.
+    """
     problems: list[str] = []
     for name in dropped:
         agents = [agent for agent, choice in choices.items() if _sets(choice, name)]
@@ -69,7 +72,7 @@ def advise_on_settings(dropped: tuple[str, ...], choices: Mapping[str, ModelChoi
 
 
 def advise_on_limits(name: str, learned: Mapping[str, JsonValue]) -> list[str]:
-    """Return advice to declare the limits that the model ``name`` has shown, as its provider calls it."""
+    """Return advice to declare limits that were learned from refusals of the model with the provider's ``name``."""
     if not learned:
         return []
     declared = json.dumps({escape(name): learned}, ensure_ascii=False)

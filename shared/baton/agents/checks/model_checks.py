@@ -1,4 +1,4 @@
-"""Find the models that a deployment is configured for, and check them one at a time."""
+"""Lists of the models that a deployment uses, and checks of these models, one at a time."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ModelChecks:
 
     model: ChatModel
     embedder: Callable[[], Embedder]
-    """Returns the embedding model. It is loaded only where it is needed."""
+    """Returns the embedding model. It is loaded only when it is needed."""
     shipped_agents: ShippedAgents
     providers: Callable[[], Mapping[str, Provider]]
     default_model: str
@@ -52,37 +52,38 @@ class ModelChecks:
     _is_running: bool = field(default=False, init=False)
 
     def models(self) -> list[ConfiguredModel]:
-        """Return all models that can be checked, each once, by its first name.
+        """Return all models that can be checked.
 
-        The deployment's models come first, then those of the agents that ship with it; remote ones have no model.
+        The models of the deployment come first, then those of the shipped agents. A model that is configured under
+        several names is listed once, under the first name. Remote agents have no model.
         """
         providers, embedding_model = self.providers(), self.embedder().name
         by_route: dict[Route, _ModelUse] = {}
 
-        def use_of(name: str) -> _ModelUse:
+        def get_use(name: str) -> _ModelUse:
             return by_route.setdefault(route(name, providers), _ModelUse(name))
 
-        use_of(self.default_model).uses.append(ModelUse.CHAT)
-        use_of(self.light_model).uses.append(ModelUse.LIGHT)
+        get_use(self.default_model).uses.append(ModelUse.CHAT)
+        get_use(self.light_model).uses.append(ModelUse.LIGHT)
         for agent in self.shipped_agents.all():
             if agent.remote is not None:
                 continue
-            use_of(agent.model.name or self.default_model).agents.append(agent.id)
+            get_use(agent.model.name or self.default_model).agents.append(agent.id)
             for name in agent.model.fallback:
-                use_of(name).fallback_of.append(agent.id)
+                get_use(name).fallback_of.append(agent.id)
         models: list[ConfiguredModel] = []
         for model in by_route.values():
             asking, failing_over = tuple(dict.fromkeys(model.agents)), tuple(dict.fromkeys(model.fallback_of))
             models.append(ConfiguredModel(model.name, ModelKind.CHAT, tuple(model.uses), asking, failing_over))
-        if embedding_model:  # empty where there is none
+        if embedding_model:  # the name is empty if the deployment has no embedding model
             models.append(ConfiguredModel(embedding_model, ModelKind.EMBEDDING, (ModelUse.EMBEDDING,)))
         return models
 
     async def check(self, name: str) -> ModelReport:
-        """Try the abilities of the model, and return a report. Trials that fail are rows of it.
+        """Try the abilities of the model, and return a report, which also lists the trials that failed.
 
-        Only models that the deployment uses are asked, because a caller could spend its money on any other one.
-        Raises ``NotFound`` for others, and ``RateLimited`` while another check is running.
+        Only models that the deployment uses are asked, so that callers cannot spend its money on other models. Raises
+        ``NotFound`` for another model, and ``RateLimited`` while another check is running.
         """
         configured_model = next((model for model in self.models() if model.name == name), None)
         if configured_model is None:

@@ -1,4 +1,4 @@
-"""Try the abilities of a chat model: a text, a tool call, two calls at once, a structured answer, an image."""
+"""Trials of a chat model: a text, a tool call, two calls at once, a structured answer, an image."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from baton.ports.agents.chat_model import ModelSettings, Prompt, ToolSpec
 from baton.ports.documents.files import NoFiles
 
 SIDE = 64
-"""Pixels of each side. Some models refuse smaller pictures than 28 by 28."""
+"""Pixels of each side. Some models refuse pictures smaller than 28 by 28."""
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 
 def draw_plain_png(red: int, green: int, blue: int) -> bytes:
-    """Return a square PNG of one colour, whose parts are from 0 to 255."""
+    """Return a square PNG of one colour. The parts of the colour are from 0 to 255."""
     header = struct.pack(">IIBBBBB", SIDE, SIDE, 8, 2, 0, 0, 0)  # 8 bits of red, green and blue each
     rows = (b"\0" + bytes((red, green, blue)) * SIDE) * SIDE
     return _SIGNATURE + _chunk(b"IHDR", header) + _chunk(b"IDAT", zlib.compress(rows)) + _chunk(b"IEND", b"")
@@ -47,10 +47,11 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
 PROBE_SECONDS = 20.0
 """Time limit of one trial, with all its requests."""
 MAX_OUTPUT_TOKENS = 2_000
-"""Tokens of one answer: a word, after as much thinking as models need for it."""
+"""Tokens of one answer, which is a few words after the model's thinking."""
 MAX_QUOTED = 80
-"""Characters of an answer or a reason that a report quotes."""
+"""Characters of an answer or a tool's name that a report quotes."""
 MAX_REASON = 300
+"""Characters of an error's reason in a report."""
 
 TOOL = ToolSpec(
     "get_temperature",
@@ -70,15 +71,13 @@ logger = Logger(child=True)
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """An answer of the model."""
-
     text: str
     calls: tuple[ToolCall, ...]
     finished: chat_model.Finished
 
     @property
     def quoted(self) -> str:
-        """The answer in a remark."""
+        """A description of the answer, with the beginning of its text, for a remark in the report."""
         words = " ".join(self.text.split())
         if words:
             return f"it answered {words[:MAX_QUOTED]!r}"
@@ -87,7 +86,7 @@ class _Answer:
 
 
 class ModelProbes:
-    """Trials of chat models. Each asks for a few words, ends after ``seconds``, and never raises."""
+    """Trials of chat models. Each trial asks for a few words, ends after ``seconds``, and reports errors as results."""
 
     def __init__(self, model: chat_model.ChatModel, *, seconds: float = PROBE_SECONDS) -> None:
         self._model = model
@@ -96,24 +95,24 @@ class ModelProbes:
         """Tokens that the trials have used, as far as the endpoint reports them."""
 
     async def check(self, name: str, choices: Sequence[ModelChoice] = ()) -> tuple[AbilityCheck, ...]:
-        """Return the abilities of the model ``name`` with the settings of the agents that ask it.
+        """Try the abilities of the model ``name`` with the settings of the agents that use it, and return the results.
 
-        The other trials follow only if it answers with text.
+        If the model does not answer with text, its other abilities are not tried.
         """
-        settings = _settings(name, choices, self._seconds)
-        text = await self._try(Ability.TEXT, self._text, settings)
+        settings = _merge_settings(name, choices, self._seconds)
+        text = await self._run_trial(Ability.TEXT, self._try_text, settings)
         others: dict[Ability, Callable[[ModelSettings], Awaitable[AbilityCheck]]] = {
-            Ability.TOOL_CALL: self._tool_call,
-            Ability.PARALLEL_CALLS: self._parallel_calls,
-            Ability.STRUCTURED_ANSWER: self._structured_answer,
-            Ability.IMAGE: self._image,
+            Ability.TOOL_CALL: self._try_tool_call,
+            Ability.PARALLEL_CALLS: self._try_parallel_calls,
+            Ability.STRUCTURED_ANSWER: self._try_structured_answer,
+            Ability.IMAGE: self._try_image,
         }
         if not text.works:
             return (text, *(AbilityCheck(ability, None, "not tried, because text fails") for ability in others))
-        checks = await gather_all(*(self._try(ability, trial, settings) for ability, trial in others.items()))
+        checks = await gather_all(*(self._run_trial(ability, trial, settings) for ability, trial in others.items()))
         return (text, *checks)
 
-    async def _try(
+    async def _run_trial(
         self, ability: Ability, trial: Callable[[ModelSettings], Awaitable[AbilityCheck]], settings: ModelSettings
     ) -> AbilityCheck:
         error: BatonError
@@ -125,7 +124,7 @@ class ModelProbes:
         except BatonError as failure:
             error = failure
         except Exception:
-            # Readers of keys and clients of providers may fail in any way, and the other trials continue.
+            # Reading a key or calling a provider may raise any error. The other trials continue.
             logger.exception("The trial of a model failed", extra={"model": settings.model, "ability": ability})
             count(Metric.INTERNAL_FAULTS)
             error = InternalError()
@@ -139,15 +138,15 @@ class ModelProbes:
             advice=advise_on_error(error, ability),
         )
 
-    async def _text(self, settings: ModelSettings) -> AbilityCheck:
+    async def _try_text(self, settings: ModelSettings) -> AbilityCheck:
         answer = await self._ask(settings, [Prompt(Role.USER, "Answer with the single word: ready")])
         if not answer.text.strip():
             return _fail(Ability.TEXT, answer, answer.quoted, NO_TEXT)
         return _pass(Ability.TEXT, answer)
 
-    async def _tool_call(self, settings: ModelSettings) -> AbilityCheck:
+    async def _try_tool_call(self, settings: ModelSettings) -> AbilityCheck:
         question = "What is the temperature in Oslo now? Ask the tool, then answer with its result only."
-        calling, final = await self._call(settings, question, 1)
+        calling, final = await self._call_tool(settings, question, 1)
         if final is None:
             return _fail(Ability.TOOL_CALL, calling, _describe_missing_call(calling), NO_CALL)
         if "11" not in final.text:
@@ -155,12 +154,12 @@ class ModelProbes:
             return _fail(Ability.TOOL_CALL, final, remark, NO_CALL)
         return _pass(Ability.TOOL_CALL, final)
 
-    async def _parallel_calls(self, settings: ModelSettings) -> AbilityCheck:
+    async def _try_parallel_calls(self, settings: ModelSettings) -> AbilityCheck:
         question = (
             "What are the temperatures in Oslo and in Lima now? Call the tool for both cities at the same time, then "
             "answer with the results only."
         )
-        calling, final = await self._call(replace(settings, parallel_tool_calls=None), question, 2)
+        calling, final = await self._call_tool(replace(settings, parallel_tool_calls=None), question, 2)
         if final is None:
             remark = "it calls one tool after the other" if calling.calls else _describe_missing_call(calling)
             return _fail(Ability.PARALLEL_CALLS, calling, remark, None if calling.calls else NO_CALL)
@@ -170,7 +169,7 @@ class ModelProbes:
             return _fail(Ability.PARALLEL_CALLS, final, remark, NO_CALL)
         return _pass(Ability.PARALLEL_CALLS, final)
 
-    async def _structured_answer(self, settings: ModelSettings) -> AbilityCheck:
+    async def _try_structured_answer(self, settings: ModelSettings) -> AbilityCheck:
         question = "Three days in Paris: answer with the city and the number of days, as JSON."
         reply = await self._ask(replace(settings, answer_schema=SCHEMA), [Prompt(Role.USER, question)])
         answer = json_object(reply.text)
@@ -182,7 +181,7 @@ class ModelProbes:
             return _pass(Ability.STRUCTURED_ANSWER, reply, remark)
         return _pass(Ability.STRUCTURED_ANSWER, reply)
 
-    async def _image(self, settings: ModelSettings) -> AbilityCheck:
+    async def _try_image(self, settings: ModelSettings) -> AbilityCheck:
         answer = await self._ask(settings, [Prompt(Role.USER, IMAGE_PARTS)])
         if "images" in answer.finished.dropped:
             return _fail(Ability.IMAGE, answer, "it takes no images; the prompt says that there was one", NO_IMAGES)
@@ -191,8 +190,12 @@ class ModelProbes:
             return _fail(Ability.IMAGE, answer, remark, NOT_SEEN)
         return _pass(Ability.IMAGE, answer)
 
-    async def _call(self, settings: ModelSettings, question: str, calls: int) -> tuple[_Answer, _Answer | None]:
-        """Return the answer with the calls, and the answer after their results; None if it made fewer ``calls``."""
+    async def _call_tool(self, settings: ModelSettings, question: str, calls: int) -> tuple[_Answer, _Answer | None]:
+        """Ask a question that needs ``calls`` calls of the tool.
+
+        Return the answer with the calls, and the answer to the results of the calls. The second answer is None if the
+        model made too few calls.
+        """
         prompts = [Prompt(Role.USER, question)]
         answer = await self._ask(settings, prompts, TOOL)
         used = [call for call in answer.calls if call.name == TOOL.name]
@@ -228,8 +231,11 @@ class ModelProbes:
         return _Answer("".join(texts), tuple(calls), finished)
 
 
-def _settings(name: str, choices: Sequence[ModelChoice], seconds: float) -> ModelSettings:
-    """Return every setting that one of ``choices`` has, so that a refused one is found. The first value counts."""
+def _merge_settings(name: str, choices: Sequence[ModelChoice], seconds: float) -> ModelSettings:
+    """Return settings with every parameter that one of ``choices`` sets, so that refused parameters are found.
+
+    If several choices set a parameter, the first value is used.
+    """
 
     def first(field: str) -> Any:
         return next((value for choice in choices if (value := getattr(choice, field)) is not None), None)

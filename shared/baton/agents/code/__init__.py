@@ -1,1 +1,1 @@
-"""Agents whose ``run`` is a coroutine: its steps, recorded and replayed."""
+"""Agents whose ``run`` is a coroutine, and the steps of the coroutine, which are recorded and replayed."""

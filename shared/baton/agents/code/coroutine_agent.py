@@ -1,4 +1,4 @@
-"""An agent whose ``run`` is a coroutine: it answers by steps that the run's journal records."""
+"""An agent whose ``run`` is a coroutine. The run's journal records the steps of the coroutine."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from baton.domain.threads.message import Content, text_of
 logger = Logger(child=True)
 
 GRACE_SECONDS = 5.0
-"""The time that a coroutine has to end when it is stopped. One that does not end is left where it waits."""
+"""The time in which a stopped coroutine should end. After that, nothing waits for it any more."""
 
 
 class CoroutineAgent:
-    """One agent's answer by its ``run``. Texts, calls and results go into ``transcript``, and as events to ``emit``."""
+    """One agent's answer by its ``run``. Texts, calls and results are added to the transcript and emitted as events."""
 
     def __init__(
         self, work: AgentWork, assemble: AssemblePrompt, *, content: Content, is_question_judged: bool = False
     ) -> None:
-        """``content`` is the question. ``assemble`` makes the agent's prompt for its model."""
+        """``content`` is the question. ``assemble`` makes the prompts for the agent's model."""
         context = work.context
         self._work = work
         self._context = context
@@ -47,7 +47,7 @@ class CoroutineAgent:
         self._is_question_judged = is_question_judged
         context.numbers.reserve(context.steps.sources)
         self._data = ConversationData(context.data.values)
-        """The coroutine's view of the conversation's data: the data at its beginning, with the changes of its steps."""
+        """The conversation's data as the coroutine sees them: as at its beginning, with the changes of its steps."""
         self._first_data = self._data.copy()
         self._state: dict[str, Any] = {}
         self._calls = CoroutineCalls(work)
@@ -65,7 +65,10 @@ class CoroutineAgent:
     async def go_on(
         self, calls: Sequence[ToolCall], approved: Collection[str], settled: Mapping[str, CallOutcome]
     ) -> None:
-        """Execute the ``approved`` calls of an interrupted run, and take the outcomes of ``settled`` ones."""
+        """Execute the ``approved`` calls of an interrupted run, and use the ``settled`` outcomes of the others.
+
+        ``approved`` has call ids, and ``settled`` has outcomes by call id.
+        """
         await self._calls.go_on(calls, approved, settled)
 
     async def answer(self) -> None:
@@ -86,7 +89,7 @@ class CoroutineAgent:
             self._calls.show_waiting()
 
     async def _begin(self) -> None:
-        """Restore the question and the state with which the exchange began. Guardrails judge a new question first."""
+        """Restore the question and the state with which the exchange began, or judge a new question and record both."""
         stored, hooks, screened = self._steps.find_input(), self._work.hooks, self._context.screened
         if stored is not None:
             values = json.loads(stored)
@@ -95,7 +98,7 @@ class CoroutineAgent:
         elif hooks is None or self._is_question_judged or not hooks.has(HookPoint.INPUT_GUARDRAIL):
             return
         else:
-            screened.is_refused = True  # until it is allowed: the run may be stopped before
+            screened.is_refused = True  # until guardrails allow it, because the run may be stopped before
             judged = await judge_question(hooks, self._context, self._content)
         screened.allow(self._agent)
         screened.text = judged if judged != self._message else screened.text
@@ -110,10 +113,14 @@ class CoroutineAgent:
             await self._steps.keep_input(json.dumps(values, ensure_ascii=False))
 
     async def _run(self) -> Any:
-        """Run the coroutine until it ends, has to wait, or is stopped. Return its value; None unless it has ended."""
+        """Run the coroutine until it ends, has to wait, or is stopped.
+
+        Return its value, or an empty text if it has shown no answer and returned None. Return None if the coroutine has
+        shown its answer, waits, or was stopped. Raises ``TurnTimeout``, and the errors of the coroutine and its steps.
+        """
         context, agent = self._context, self._agent
         function = agent.code.run
-        assert function is not None  # noqa: S101 - only agents with ``run`` come here
+        assert function is not None  # noqa: S101 - only agents with ``run`` get a ``CoroutineAgent``
         self._state.update(self._data.copy())
         run_context = context.make_context(RunContext, agent, state=self._state, steps=self._steps)
         work = context.services.functions.call_with(function, run_context, {"message": self._message}, ("message",))
@@ -140,28 +147,29 @@ class CoroutineAgent:
         return returned if returned is not None or self._work.result.has_answered else ""
 
     async def _give_up(self, *tasks: asyncio.Future[Any]) -> None:
-        """Cancel tasks and wait until they end. One that catches its cancellation is not waited for."""
-        futures = {task for task in tasks if not task.done()}
-        for task in futures:
+        """Cancel tasks and wait until they end, at most ``GRACE_SECONDS``. A task may catch its cancellation."""
+        unfinished = {task for task in tasks if not task.done()}
+        for task in unfinished:
             task.cancel()
-        if futures:
-            _, futures = await asyncio.wait(futures, timeout=GRACE_SECONDS)
+        if unfinished:
+            _, unfinished = await asyncio.wait(unfinished, timeout=GRACE_SECONDS)
         for task in tasks:
             if task.done() and not task.cancelled():
-                task.exception()
-        if futures:
+                task.exception()  # marks the error as retrieved, so that asyncio does not log it
+        if unfinished:
             logger.error("run does not end", agent=self._agent.id, thread_id=self._context.thread_id)
 
     async def _take_call(self, step: RunStep) -> None:
-        """Take the outcome of a call. Before the coroutine waits, its question and state are recorded."""
+        """Apply the outcome of a call. If the call waits, record the question and the state first."""
         if step.waits:
             await self._keep_input()
         self._apply_data(step)
 
     def _repeat(self, step: RunStep) -> None:
-        """Take the consequences of a recorded step again.
+        """Apply the effects of a recorded step again.
 
-        The user lost those of a dead attempt at this run. Those of an earlier run of the exchange were committed.
+        The effects of a step of this run were lost with the earlier attempt, so they are also shown again. The effects
+        of a step of an earlier run in the exchange were committed.
         """
         is_lost = step.run_id == self._context.run.run_id
         self._apply_data(step)
@@ -179,7 +187,7 @@ class CoroutineAgent:
             self._calls.show_again(step)
 
     def _apply_data(self, step: RunStep) -> None:
-        """Apply a step's change of the conversation's data to the coroutine's view of it."""
+        """Apply a step's change of the conversation's data to the data that the coroutine sees."""
         if step.data is not None:
             self._data.apply(step.data)
             self._state.clear()

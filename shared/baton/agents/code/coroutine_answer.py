@@ -23,7 +23,7 @@ from baton.threads.outbox.text_batches import AnswerLimit
 
 
 class CoroutineAnswer:
-    """The texts of one coroutine. Guardrails judge each as a whole before it is shown."""
+    """The texts of one coroutine. Guardrails judge each text as a whole before it is shown."""
 
     def __init__(self, work: AgentWork) -> None:
         self._work = work
@@ -32,29 +32,30 @@ class CoroutineAnswer:
         self._transcript = work.transcript
         self._hooks = work.hooks if work.hooks is not None and work.hooks.has(HookPoint.OUTPUT_GUARDRAIL) else None
         self._limit = AnswerLimit()
-        self._before = ""
+        self._text_before = ""
 
     async def say(self, step: RunStep, text: str) -> RunStep:
-        """Show a text, and return its step. Raises ``HookRefusal``."""
+        """Show a text, and return its step with the shown text. Raises ``HookRefusal``."""
         cut_text = self._cut(await self._judge(text, is_last=False))
         self._show(cut_text)
         return replace(step, value=cut_text, ended_at=self._context.services.clock.now())
 
     def note(self, step: RunStep) -> None:
-        """Count a recorded text that the user has seen as a part of the answer."""
+        """Treat a recorded text, which the user has seen already, as the beginning of the answer."""
         if step.kind in (StepKind.SAY, StepKind.ANSWER) and step.value:
-            self._before += step.value
+            self._text_before += step.value
             self._work.result.has_answered = True
 
     def show_again(self, step: RunStep) -> None:
-        """Show a recorded text: clients have discarded the events of the attempt that has shown it."""
+        """Show a recorded text again, because clients have discarded the events of the earlier attempt."""
         is_structured = step.kind is StepKind.ANSWER and self._agent.answer_schema is not None
         self._show(step.value, is_structured=is_structured)
 
     async def finish(self, returned: Any) -> None:
         """Show the value that the coroutine has returned.
 
-        Raises ``HookRefusal``, ``AnswerInvalid``, and ``TypeError`` or ``ValueError`` for a value that is no answer.
+        Raises ``HookRefusal``, ``AnswerInvalid`` for a value that does not fit the schema, and ``TypeError`` or
+        ``ValueError`` for a value that is no answer.
         """
         if returned == "" and self._work.result.has_answered:
             return
@@ -94,7 +95,7 @@ class CoroutineAnswer:
     async def _judge(self, text: str, *, is_last: bool) -> str:
         text = replace_surrogates(text)
         if self._hooks is not None:
-            about = {"text": text, "before": self._before, "is_last": is_last}
+            about = {"text": text, "before": self._text_before, "is_last": is_last}
             text = str(await self._hooks.judge(HookPoint.OUTPUT_GUARDRAIL, about, "text"))
         return text
 
@@ -112,7 +113,7 @@ class CoroutineAnswer:
         self._transcript.add_answer(
             answer.message_id, self._agent, text, is_structured=is_structured, is_cut=is_cut, sources=sources
         )
-        self._before += text
+        self._text_before += text
         self._work.result.has_answered = True
 
     def _make_events(self) -> AnswerEvents:

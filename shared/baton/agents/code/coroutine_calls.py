@@ -1,4 +1,4 @@
-"""Calls of tools and agents by a coroutine: by the rules, with the records and events of calls of models."""
+"""Calls of tools and agents by a coroutine, with the same limits, records and events as the calls of a model."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NO_TASK = (
 
 
 class CoroutineCalls:
-    """The calls of one coroutine. Each goes into the transcript with its result once it has ended."""
+    """The calls of one coroutine. A call is added to the transcript, with its result, once it has ended."""
 
     def __init__(self, work: AgentWork) -> None:
         self._work = work
@@ -44,16 +44,19 @@ class CoroutineCalls:
     async def go_on(
         self, calls: Sequence[ToolCall], approved: Collection[str], settled: Mapping[str, CallOutcome]
     ) -> None:
-        """Execute the ``approved`` calls of an interrupted run, and take the outcomes of ``settled`` ones.
+        """Execute the ``approved`` calls of an interrupted run, and use the ``settled`` outcomes of the others.
 
-        Their results come first in the run: providers of models want them right behind the calls.
+        This is done at the beginning of the run, because model providers require results to follow the calls directly.
         """
         executor = ToolCalls(self._work)
         await executor.go_on(calls, approved, settled)
         self._settled |= {call.id: (executor.outcomes[call.id], call) for call in calls}
 
     async def make(self, step: RunStep, name: str, arguments: str) -> RunStep:
-        """Return the step of a call with its outcome. Raises ``RunLimitReached``."""
+        """Make a call, and return ``step`` with its outcome. ``arguments`` are JSON.
+
+        Raises ``RunLimitReached`` after the last call that one answer may make.
+        """
         call = self._identify(step, name, arguments)
         refusal = self._refuse_unknown(step.kind, name)
         if call.id in self._settled:
@@ -84,7 +87,7 @@ class CoroutineCalls:
         )
 
     async def control(self, name: str, arguments: str) -> str | None:
-        """Use a built-in tool that ends the coroutine. Return the reason if that is impossible, otherwise None."""
+        """Use a built-in tool that ends the coroutine. Return None, or the reason why the tool cannot be used."""
         if name not in self._tools.offers or self._work.own is None:
             return f"{self._agent.name} cannot use {name} now."
         call = ToolCall(tool_call_id(self._context.thread_id, "", "", name, arguments, 0), name, arguments)
@@ -106,24 +109,24 @@ class CoroutineCalls:
         self._work.sources.add(step.sources)
 
     def is_settled(self, step: RunStep) -> bool:
-        """Return whether the call of a recorded step had to wait, so that ``go_on`` has taken its consequences."""
-        return self._recorded_call(step).id in self._settled
+        """Return whether ``go_on`` has applied the outcome of the recorded step's call, because it had to wait."""
+        return self._recreate_call(step).id in self._settled
 
     def show_again(self, step: RunStep) -> None:
-        """Show a recorded call: clients have discarded the events of the attempt that has made it."""
-        call = self._recorded_call(step)
+        """Show a recorded call again, because clients have discarded the events of the earlier attempt."""
+        call = self._recreate_call(step)
         if call.name not in self._tools.offers:
             return  # it was refused
         message_id, result_id = self._transcript.new_id(), self._transcript.new_id()
         end = CallEnd.SUCCEEDED if step.error is None else CallEnd.REFUSED if step.is_refused else CallEnd.FAILED
-        whole = step.value if step.error is None else f"Error: {step.error}"
-        output = whole[: self._agent.limits.result_chars] or "(no output)"
+        full_output = step.value if step.error is None else f"Error: {step.error}"
+        output = full_output[: self._agent.limits.result_chars] or "(no output)"
         self._context.emit_all(make_call_events([call], message_id))
         self._context.emit(tool_result(call, result_id, output, end))
         self._add(call, message_id, result_id, output, end, step.sources)
 
     def show_waiting(self) -> None:
-        """Show the calls that wait for an approval, as one message at the end."""
+        """Show the calls that wait for an approval, as one message at the end of the answer."""
         message_id = self._transcript.new_id()
         self._context.emit_all(make_call_events(self._work.result.waiting, message_id))
         self._transcript.add_answer(message_id, self._agent, "", calls=self._work.result.waiting)
@@ -146,7 +149,7 @@ class CoroutineCalls:
         return outcome, call
 
     def _refuse_unknown(self, kind: StepKind, name: str) -> CallOutcome | None:
-        """Return the refusal of a call if the agent has no such tool or agent for this user; otherwise None."""
+        """Return the refusal of a call of a tool or agent that the agent does not have for this user; else None."""
         begins, asks = kind is StepKind.BEGIN, kind is not StepKind.CALL
         usable = [
             offered
@@ -161,11 +164,11 @@ class CoroutineCalls:
             text.format(agent=self._agent.name, name=name.removeprefix(ASK), known=names or "none")
         )
 
-    def _recorded_call(self, step: RunStep) -> ToolCall:
+    def _recreate_call(self, step: RunStep) -> ToolCall:
         return self._identify(step, step.tool_name or "", step.arguments or "{}")
 
     def _identify(self, step: RunStep, name: str, arguments: str) -> ToolCall:
-        """Return the call of a step. Its id is the same in every attempt, by the step's place and digest."""
+        """Return the call of a step. Its id, derived from the step's place and digest, is the same in all attempts."""
         caller = f"{self._work.caller}\0{step.place}"
         call_id = tool_call_id(self._context.thread_id, step.message_id, caller, name, step.digest, 0)
         offer = self._tools.offers.get(name)

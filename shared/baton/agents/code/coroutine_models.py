@@ -24,7 +24,7 @@ from baton.memory.prompt.message_prompts import count_prompt_tokens
 from baton.ports.agents.chat_model import Prompt
 
 AssemblePrompt = Callable[[str | None], Awaitable[AssembledContext]]
-"""Makes the agent's prompt: of the conversation so far, or of this message alone."""
+"""Makes the agent's prompt from the given message alone, or from the conversation so far if it is None."""
 
 _NO_TOOLS = ToolSet({})
 
@@ -37,7 +37,7 @@ class CoroutineModels:
     """The calls of one coroutine's model."""
 
     def __init__(self, work: AgentWork, assemble: AssemblePrompt) -> None:
-        """``assemble`` makes the agent's prompt for its model."""
+        """``assemble`` makes the prompts for the agent's model."""
         self._work = work
         self._context = work.context
         self._agent = work.agent
@@ -46,7 +46,10 @@ class CoroutineModels:
         self._is_inspected = False
 
     async def ask(self, step: RunStep, instruction: str, kind: AnswerType | None, *, history: bool) -> RunStep:
-        """Return the step with the model's answer, which the user does not see.
+        """Ask the model, and return the step with its answer, which the user does not see.
+
+        ``kind`` is the type of a structured answer, None for a text. With ``history``, the prompt has the conversation;
+        otherwise it has only the instruction.
 
         Raises ``HookRefusal``, ``RunLimitReached`` and ``ModelError``.
         """
@@ -64,7 +67,10 @@ class CoroutineModels:
         return self._finish(step, message, result)
 
     async def let_answer(self, step: RunStep, instruction: str | None) -> RunStep:
-        """Return the step with the text that the user has seen. Raises as ``ask`` does."""
+        """Let the model answer the user, and return the step with the text that the user has seen.
+
+        Raises ``VisibleRefusal``, ``RunLimitReached`` and ``ModelError``.
+        """
         prompt = await self._assemble(None)
         if instruction is not None:
             prompt = self._add_instruction(prompt, instruction)
@@ -75,7 +81,7 @@ class CoroutineModels:
         return self._finish(step, message, result)
 
     def count(self, step: RunStep, *, is_paid: bool) -> None:
-        """Count a recorded call of the model towards the limits. ``is_paid``: its tokens count for this run."""
+        """Count a recorded model call towards the limits. With ``is_paid``, its tokens are charged to this run."""
         if step.model is None:
             return
         self._work.budget.count_model_call(step.usage)
@@ -92,7 +98,10 @@ class CoroutineModels:
         *,
         notes_history: bool,
     ) -> tuple[AgentResult, StoredMessage]:
-        """Ask the model once, and once more to correct an answer that does not fit its schema. Return its answer."""
+        """Ask the model, once more if an answer does not fit its schema. Return the result and the answer's message.
+
+        Raises ``RunLimitReached``, ``ModelUnavailable`` for an empty answer, and the errors of ``AgentLoop.answer``.
+        """
         if not self._work.budget.allows_model_call:
             raise RunLimitReached(
                 f"{self._agent.name} has asked its model as often as one answer may: see limits.model_calls and "
@@ -117,7 +126,7 @@ class CoroutineModels:
         return result, last
 
     def _add_instruction(self, prompt: AssembledContext, instruction: str) -> AssembledContext:
-        """Return the prompt with an instruction after the conversation, so that the cached part stays the same."""
+        """Return the prompt with an instruction at its end, so that the part that providers cache stays the same."""
         added = Prompt(Role.SYSTEM, instruction)
         tokens = prompt.tokens + count_prompt_tokens(added, self._context.services.counter) if prompt.tokens else 0
         return replace(prompt, prompts=(*prompt.prompts, added), tokens=tokens)

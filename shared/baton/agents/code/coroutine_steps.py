@@ -1,4 +1,4 @@
-"""The steps of a coroutine: each is carried out once, recorded, and answered from its record afterwards."""
+"""The steps of a coroutine. Each step is carried out once and recorded; later attempts use the record."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ ASKS_AT_ONCE = 8
 class CoroutineSteps:
     """The steps of one coroutine, as ``authoring.run_context.Steps``.
 
-    A step that fails with an error of the turn, or waits for an approval, never returns: the coroutine ends instead. So
-    its code cannot catch the error and continue without records.
+    A step never returns if it fails with an error that ends the turn, or waits for an approval: the coroutine ends
+    instead. So its code cannot catch the error and continue without records.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class CoroutineSteps:
         on_call: Callable[[RunStep], Awaitable[None]],
         repeat: Callable[[RunStep], None],
     ) -> None:
-        """``on_call`` takes the outcome of a call before it is recorded, ``repeat`` the consequences of a record."""
+        """``on_call`` gets the step of a call before it is recorded. ``repeat`` applies a recorded step again."""
         context = self._context = work.context
         self._journal = context.steps
         self._work = work
@@ -68,10 +68,10 @@ class CoroutineSteps:
         self._repeat = repeat
         self._places = StepPlaces(context.thread_id, "\0".join(("run", self._journal.message_id, work.caller)))
         self._at_once = {StepKind.ASK: asyncio.Semaphore(ASKS_AT_ONCE), StepKind.BEGIN: asyncio.Semaphore(1)}
-        """Tasks begin one after another, because each counts those that are open."""
+        """Background tasks begin one after another, because each beginning counts the open tasks."""
         self._loop = asyncio.get_running_loop()
         self.ending: asyncio.Future[None] = self._loop.create_future()
-        """Done once the coroutine cannot go on, because of ``failure`` or because it waits."""
+        """Done once the coroutine cannot continue, because of ``failure`` or because it waits."""
         self._tasks: set[asyncio.Task[Any]] = set()
         self._active = 0
         self._is_waiting = False
@@ -79,7 +79,7 @@ class CoroutineSteps:
         self.failure: Exception | None = None
         """The error that has ended the coroutine."""
 
-    # What the coroutine calls
+    # Steps that the coroutine calls
 
     def ask(self, agent_id: str, message: str) -> Awaitable[str]:
         name, arguments = tool_name(ASK, agent_id), {"message": message}
@@ -145,13 +145,13 @@ class CoroutineSteps:
         return self._places.new_id()
 
     def _step(self, name: str, work: Callable[..., Coroutine[Any, Any, Any]], *about: object) -> Awaitable[Any]:
-        """Return the step that ``work`` takes at the caller's next place."""
+        """Return an awaitable that carries out ``work`` at the caller's next place. ``name`` is for its error."""
         return AwaitedStep(partial(work, self._places.next(), *about), name, self._not_awaited)
 
-    # What the agent calls
+    # Control by the agent
 
     async def begin(self, work: Awaitable[Any]) -> Any:
-        """Await the coroutine as the branch whose steps begin with number 1."""
+        """Await the coroutine as the first branch, in which step numbers begin with 1."""
         return await self._places.as_first(work, self._journal.began_at)
 
     def check_awaited(self, returned: Any) -> None:
@@ -169,24 +169,24 @@ class CoroutineSteps:
 
     @property
     def unfinished(self) -> list[asyncio.Task[Any]]:
-        """The tasks of steps that have not ended, even if nobody awaits them."""
+        """The tasks of steps that have not ended, including steps that nobody awaits."""
         return [task for task in self._tasks if not task.done()]
 
     async def never(self) -> NoReturn:
         """Wait until the coroutine is stopped."""
-        # A new future for each wait: a cancelled one is done, so code that catches its cancellation would loop.
+        # Each wait needs a new future. A cancelled future is done, so code that catches the cancellation would loop.
         await self._loop.create_future()
         raise AssertionError
 
-    # Steps
+    # Records of steps
 
     def find_input(self) -> str | None:
-        """Return the recorded step before the first; None if there is none."""
+        """Return the recorded input of the coroutine, which is step 0; None if it is not recorded."""
         step = self._journal.find(self._id("0"), StepKind.INPUT, step_digest(StepKind.INPUT, None), "0")
         return step.value if step is not None else None
 
     async def keep_input(self, value: str) -> None:
-        """Record the step before the first. Raises ``LeaseLost`` and ``StoreUnavailable``."""
+        """Record the input of the coroutine as step 0. Raises ``LeaseLost`` and ``StoreUnavailable``."""
         await self._keep(replace(self._new_step("0", StepKind.INPUT, None), value=value))
 
     async def _take_outside(
@@ -221,11 +221,11 @@ class CoroutineSteps:
         work: StepWork,
         convert: Convert = lambda _: None,
     ) -> Any:
-        """Return the value of a step, by default none: the text of an answer is for the user only."""
+        """Return the converted value of a step; None without ``convert``, when the text is only for the user."""
         return convert((await self._take(position, kind, about, work)).value)
 
     async def _take_control(self, position: StepPosition | None, name: str, arguments: Mapping[str, Any]) -> None:
-        """Carry out a step that ends the coroutine. It is not recorded: a later attempt has to repeat it."""
+        """Carry out a step that ends the coroutine. It is not recorded, so that a later attempt repeats it."""
         await self._require_position(position)
         problem = await self._end_on_error(
             self._begin_control(name, replace_surrogates(json.dumps(arguments, ensure_ascii=False)))
@@ -233,7 +233,7 @@ class CoroutineSteps:
         raise ToolFailed(problem, is_refused=True)
 
     async def _begin_control(self, name: str, arguments: str) -> str:
-        await self._may_go_on()
+        await self._continue_or_wait()
         problem = await self._calls.control(name, arguments)
         if problem is None:
             self.end()
@@ -267,9 +267,13 @@ class CoroutineSteps:
         *,
         may_wait: bool = False,
     ) -> RunStep:
-        """Return a step from its record, or carry it out and record it."""
+        """Return a step from its record, or carry it out and record it.
+
+        ``about`` distinguishes the step from other steps at the same place, ``at_once`` limits parallel steps, and
+        ``may_wait`` says that the step may wait for an approval.
+        """
         position, task = await self._require_position(position), asyncio.current_task()
-        if _size(about) > MAX_STEP_BYTES:
+        if _count_chars(about) > MAX_STEP_BYTES:
             self.end(RunLimitReached(TOO_MUCH.format(place=position.path, most=MAX_STEP_BYTES)))
             await self.never()
         if task is not None:
@@ -281,7 +285,7 @@ class CoroutineSteps:
         return step
 
     async def _require_position(self, position: StepPosition | None) -> StepPosition:
-        """Return ``position``. Raises ``RuntimeError`` if it is None, after other tasks had their turn."""
+        """Return ``position``. If it is None, let other tasks run and then raise ``RuntimeError``."""
         if position is None:
             if self.ending.done():
                 await self.never()
@@ -290,7 +294,7 @@ class CoroutineSteps:
         return position
 
     async def _end_on_error(self, work: Awaitable[T]) -> T:
-        """Await a part of a step. An error of the turn ends the coroutine instead of being raised in its code."""
+        """Await a part of a step. An error ends the coroutine, instead of being raised in its code."""
         try:
             return await work
         except Exception as error:  # noqa: BLE001 - the turn ends with it
@@ -311,7 +315,7 @@ class CoroutineSteps:
 
         A step that waits for an approval never returns.
         """
-        await self._may_go_on()
+        await self._continue_or_wait()
         record = self._journal.find(self._id(path), kind, step_digest(kind, about), path)
         if record is not None and not record.waits:
             self._repeat(record)
@@ -340,7 +344,7 @@ class CoroutineSteps:
             await self.never()
         return step
 
-    async def _may_go_on(self) -> None:
+    async def _continue_or_wait(self) -> None:
         """Let other tasks run, because recorded steps do not wait. Never return if the coroutine has ended."""
         await asyncio.sleep(0)
         if self.ending.done() or self._context.stop.is_set():
@@ -367,18 +371,18 @@ class CoroutineSteps:
 
 
 def _read_texts(value: str) -> list[str]:
-    """Return the texts of a step that has taken messages."""
+    """Return the texts of the messages in a recorded ``incoming`` step."""
     return [text for _, text in json.loads(value)]
 
 
-def _size(about: object) -> int:
-    """Return the characters of a step's arguments."""
+def _count_chars(about: object) -> int:
+    """Return the number of characters in a step's arguments."""
     parts = about if isinstance(about, list) else [about]
     return sum(len(part) for part in parts if isinstance(part, str))
 
 
 def _limit_size(step: RunStep) -> RunStep:
-    """Return the step, as a failed one if its result is too large to be recorded."""
+    """Return the step, or a failed step if the result is too large to be recorded."""
     if step.size <= MAX_STEP_BYTES:
         return step
     return replace(step, value="", error=TOO_LARGE.format(size=step.size, most=MAX_STEP_BYTES), sources=())

@@ -1,4 +1,4 @@
-"""Steps as the code of a coroutine takes them: each has the same number every time, and is noticed if not awaited."""
+"""Numbers of a coroutine's steps, which are the same in every attempt, and errors for steps that are not awaited."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _current: ContextVar[StepBranch | None] = ContextVar("branch", default=None)
 
 @dataclass(slots=True, eq=False)
 class StepBranch:
-    """A part of a coroutine whose steps come one after the other."""
+    """A part of a coroutine whose steps are taken one after the other."""
 
     owner: object
     path: str
-    """The beginning of the places of its steps: empty, or such as ``4.0.``."""
+    """The beginning of the numbers of its steps: empty for the first branch, for others such as ``4.0.``."""
     seed: str
     now: datetime
-    """The time of its last step."""
+    """The time at which its last step ended."""
     task: asyncio.Task[Any] | None = None
     steps: int = 0
     ids: int = 0
@@ -41,15 +41,16 @@ class StepBranch:
         self.random = Random(self.seed + self.path)  # noqa: S311 - for repeatable choices, not for secrets
 
     def note_end(self, at: datetime) -> None:
-        """Set ``now`` to the latest end of a step. Parallel steps may end in another order when they are repeated."""
+        """Set ``now`` to ``at`` if it is later. Repeated steps may end in another order than the first time."""
         self.now = max(self.now, at)
 
 
 @dataclass(frozen=True, slots=True)
 class StepPosition:
-    """The place of a step."""
+    """The place of a step in a coroutine."""
 
     path: str
+    """The number of the step, with those of the branches around it, such as ``4.0.2``."""
     branch: StepBranch
 
 
@@ -57,17 +58,20 @@ class StepPlaces:
     """The branches of one coroutine."""
 
     def __init__(self, thread_id: str, seed: str) -> None:
-        """``seed`` is unique to the coroutine, and the same whenever it begins again."""
+        """``seed`` is unique to the coroutine, and the same in every attempt."""
         self._thread_id = thread_id
         self._seed = seed
 
     async def as_first(self, work: Awaitable[Any], began_at: datetime) -> Any:
-        """Await ``work`` as the branch whose steps have plain numbers. This must be all that the task does."""
+        """Await ``work`` as the first branch. The current task must do nothing else."""
         _current.set(StepBranch(self, "", self._seed, began_at, asyncio.current_task()))
         return await work
 
     async def within(self, work: Awaitable[Any], position: StepPosition, number: int, owner: Owner | None) -> Any:
-        """Await ``work``, code of ``owner``, as a branch of the step at ``position``. It must be all of the task."""
+        """Await ``work``, which is code of ``owner``, as branch ``number`` of the step at ``position``.
+
+        The current task must do nothing else.
+        """
         path = f"{position.path}.{number}."
         branch = StepBranch(self, path, self._seed, position.branch.now, asyncio.current_task())
         _current.set(branch)
@@ -78,14 +82,14 @@ class StepPlaces:
 
     @property
     def branch(self) -> StepBranch:
-        """The branch that the caller is in. Raises ``RuntimeError`` in any other task."""
+        """The branch of the current task. Raises ``RuntimeError`` in a task without a branch."""
         branch = self._find_branch()
         if branch is None:
             raise RuntimeError(FOREIGN)
         return branch
 
     def next(self) -> StepPosition | None:
-        """Return the place of the caller's next step; None in any other task."""
+        """Return the place of the next step in the branch of the current task; None in a task without a branch."""
         branch = self._find_branch()
         if branch is None:
             return None
@@ -98,11 +102,11 @@ class StepPlaces:
             return None
         try:
             return branch if branch.task is asyncio.current_task() else None
-        except RuntimeError:  # the coroutine is being collected, after its event loop has ended
+        except RuntimeError:  # no event loop: the coroutine is garbage-collected after its loop has ended
             return None
 
     def new_id(self) -> uuid.UUID:
-        """Return the branch's next id."""
+        """Return the next id of the branch; the same in every attempt. Raises ``RuntimeError`` without a branch."""
         branch = self.branch
         branch.ids += 1
         return uuid.uuid5(uuid.UUID(self._thread_id), f"{self._seed}\0{branch.path}\0id\0{branch.ids}")
@@ -112,18 +116,18 @@ T = TypeVar("T")
 
 
 class StepNotAwaited(RuntimeError):
-    """A step was called without ``await``, and so was not taken. The message names the step and the line."""
+    """A step was called without ``await``, so it was not carried out. The message names the step and the line."""
 
 
 class AwaitedStep(BatonCode[T]):
-    """A step that its caller has to await, which creates its coroutine."""
+    """A step that its caller has to await. Its coroutine is created only when it is awaited."""
 
     __slots__ = ("_is_begun", "_make", "_name", "_not_awaited", "_place")
 
     def __init__(
         self, make: Callable[[], Coroutine[Any, Any, T]], name: str, not_awaited: list[StepNotAwaited]
     ) -> None:
-        """``name`` is the method's name. ``not_awaited`` gets the error if the step is dropped."""
+        """``name`` is the name of the called method. If the step is dropped, its error is added to ``not_awaited``."""
         self._make = make
         self._name = name
         self._not_awaited = not_awaited

@@ -1,1 +1,1 @@
-"""Consultations of other agents, shipped and remote ones."""
+"""Consultations of other agents, both local and remote."""

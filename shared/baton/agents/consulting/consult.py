@@ -1,4 +1,4 @@
-"""Consult other agents. Each question is a sub-task with its own messages, time limit and tokens."""
+"""Consultations of other agents. Each question is a sub-task with its own messages, time limit and tokens."""
 
 from __future__ import annotations
 
@@ -47,34 +47,34 @@ from baton.threads.outbox.text_batches import AnswerLimit
 logger = Logger(child=True)
 
 MAX_SEARCHED_TASKS = 20
-"""The newest sub-tasks of the thread, which are searched for a remote agent's open task."""
+"""The number of newest sub-tasks of the thread among which a remote agent's open task is searched."""
 
 
 class Consultations:
-    """Consultations of agents on behalf of the active one, one at a time or several at once.
+    """Consultations of agents on behalf of the active agent, one at a time or several at once.
 
-    A sub-agent that fails, cannot be reached or takes too long never fails the turn.
+    The turn continues if a consulted agent fails, cannot be reached or takes too long.
     """
 
     def __init__(self, context: Attempt, content: Content = "", *, depth: int = 1) -> None:
         """``content`` is the user's message, whose images and documents remote agents get.
 
-        ``depth`` is the position in the chain of questions: 1 for the agents that the active one asks. Of the asked
-        agents, only those written as coroutines (``run``) ask others, up to ``MAX_DEPTH``.
+        ``depth`` is the position in the chain of questions: 1 for agents that the active agent asks. Only consulted
+        agents with a ``run`` coroutine ask further agents, up to ``MAX_DEPTH``.
         """
         self._depth = depth
         self._context = context
         self._content = content
         self.usage = Usage()
-        """Tokens that consulted agents of this deployment have used for these consultations.
-
-        Remote agents are not counted.
-        """
+        """Tokens that local agents have used for these consultations. Remote agents are not counted."""
         self._continued: set[str] = set()
-        """Open tasks of remote agents that this run has continued."""
+        """The remote agents' ids of open tasks that this run has continued."""
 
     async def ask(self, question: AgentQuestion, emit: EmitEvent) -> CallOutcome:
-        """Ask another agent. The asking model gets the outcome, which is also stored as a task."""
+        """Ask another agent, and return the outcome for the asking model. The consultation is stored as a task.
+
+        Raises ``LeaseLost``, ``StoreUnavailable`` and ``Unauthorized``; other errors are failed outcomes.
+        """
         context, call, agent = self._context, question.call, question.agent
         task = Task(
             id=task_id(context.thread_id, call),
@@ -84,7 +84,7 @@ class Consultations:
             message=question.message,
             started_at=context.services.clock.now(),
         )
-        # The agent works while this is written.
+        # The record is written while the agent works.
         record_write = in_background(
             context.services.records.put_task(context.lease(), task), "record of a consultation"
         )
@@ -99,7 +99,7 @@ class Consultations:
         except asyncio.CancelledError:
             if context.stop.is_set():
                 if question.judge is not None:
-                    work.replace_answer(None)  # it was not judged
+                    work.replace_answer(None)  # the answer was not judged
                 emit(subagent_error(task.id, TaskStatus.CANCELLED.value, "Stopped."))
                 context.writes.add(self._keep(record_write, task, TaskStatus.CANCELLED, work, "stopped by the user."))
             raise
@@ -110,7 +110,7 @@ class Consultations:
     async def _let_answer(
         self, question: AgentQuestion, task: Task, work: ConsultedWork
     ) -> tuple[TaskStatus, str | None]:
-        """Let the agent answer within its time limit. Returns the status, and the reason of a failure."""
+        """Let the agent answer within its time limit. Return the status, and the reason of a failure or None."""
         agent = question.agent
         try:
             with trace_agent(agent, task.id) as span:
@@ -136,8 +136,8 @@ class Consultations:
         return TaskStatus.COMPLETED, None
 
     async def _ask_local(self, question: AgentQuestion, task: Task, work: ConsultedWork) -> None:
-        """Let an agent of this deployment answer. It sees only its task."""
-        # The user sees only the asking agent's answer, and the progress of tools.
+        """Let a local agent answer. It gets only its task, and nothing of the conversation."""
+        # The user sees only the asking agent's answer and the progress of tools.
         agent, emit = question.agent, progress_reporter(question.report)
         screened = ScreenedQuestion()
         context = replace(self._context, emit=emit, screened=screened, numbers=PassageNumbers())
@@ -150,7 +150,7 @@ class Consultations:
         loop: AgentLoop | CoroutineAgent
         nested = Consultations(context, depth=self._depth + 1)
         if is_coroutine:
-            assemble = partial(self._assemble, agent, task, context)
+            assemble = partial(self._assemble_step, agent, task, context)
             agent_work.consult = nested.ask
             loop = CoroutineAgent(agent_work, assemble, content=task.message)
         else:
@@ -173,17 +173,20 @@ class Consultations:
             messages = answers if is_coroutine else answers[-1:]
             work.take("\n\n".join(message.text for message in messages), is_cut=answers[-1].is_cut)
 
-    async def _assemble(
+    async def _assemble_step(
         self, agent: AgentDefinition, task: Task, context: Attempt, alone: str | None
     ) -> AssembledContext:
-        """Return the prompt of a step of a consulted agent: its task after judgement by guardrails, or ``alone``."""
+        """Return the prompt for a step of a consulted coroutine.
+
+        It has the message ``alone``, or if that is None the task after its judgement by guardrails.
+        """
         message = task.message if context.screened.text is None else context.screened.text
         return await self._prompt(agent, message if alone is None else alone, ToolSet({}), context.numbers, task.id)
 
     async def _prompt(
         self, agent: AgentDefinition, message: str, tools: ToolSet, numbers: PassageNumbers, task_id: str
     ) -> AssembledContext:
-        """Return a consulted agent's prompt: its own knowledge, but nothing of the user's conversations."""
+        """Return a consulted agent's prompt, with its own knowledge but without the user's conversations."""
         context, services = self._context, self._context.services
         today = Prompt(Role.SYSTEM, context.today.sentence)
         assembled = await services.memory.prompt_for(
@@ -199,7 +202,8 @@ class Consultations:
     async def _ask_remote(self, question: AgentQuestion, task: Task, work: ConsultedWork) -> None:
         """Let a remote agent answer over A2A.
 
-        The message continues the agent's task if it waits for input. The task of an earlier attempt is followed.
+        The message continues the remote agent's task if that waits for input. If an earlier attempt has sent the
+        message, this attempt only follows the task.
         """
         context, agent = self._context, question.agent
         sent, missing = await read_attachments(context, self._content)
@@ -219,11 +223,14 @@ class Consultations:
         try:
             await self._read_answer(question, agent_task, work)
         except agent_client.TaskLost:
-            # The agent has ended its task since, and has not received the message, which begins a new task.
+            # The agent has ended its task in the meantime and has not received the message: begin a new task.
             await self._read_answer(question, replace(agent_task, remote_task_id=None, follows=None), work)
 
     async def _open_task(self, agent: AgentDefinition, task: Task) -> str | None:
-        """Return the agent's own task in this thread that still waits for input, once per run; None without one."""
+        """Return the remote id of the agent's task in this thread that still waits for input; None without such a task.
+
+        Each task is returned only once per run.
+        """
         context = self._context
         tasks, _ = await context.services.records.tasks(
             context.scope, context.thread_id, limit=MAX_SEARCHED_TASKS, cursor=None
@@ -232,7 +239,7 @@ class Consultations:
             (
                 earlier
                 for earlier in tasks
-                # After a failure the agent got no message, or knows that its own task has ended.
+                # A failed consultation leaves no open task: either no message arrived, or the agent ended its task.
                 if earlier.agent_id == agent.id and earlier.id != task.id and earlier.status is TaskStatus.COMPLETED
             ),
             key=lambda task: task.started_at,
@@ -246,7 +253,7 @@ class Consultations:
     async def _read_answer(
         self, question: AgentQuestion, agent_task: agent_client.AgentTask, work: ConsultedWork
     ) -> None:
-        """Read the stream of an answer to its end."""
+        """Read a remote agent's answer to its end, and record it in ``work``."""
         context, agent, limit = self._context, question.agent, AnswerLimit()
         texts: list[str] = []
         extras: list[str] = []
@@ -280,14 +287,14 @@ class Consultations:
                         if chunk.remote_task_id is not None:
                             work.note = note_open_task(needs_sign_in=chunk.needs_sign_in, has_data=has_data)
         work.files = tuple(files.sources)
-        whole = "\n".join(part for part in ("".join(texts), *extras, files.left_out) if part)
-        work.take(first_bytes(whole, MAX_ANSWER_BYTES), is_cut=limit.is_spent)
+        full_answer = "\n".join(part for part in ("".join(texts), *extras, files.left_out) if part)
+        work.take(first_bytes(full_answer, MAX_ANSWER_BYTES), is_cut=limit.is_spent)
         work.messages = [TaskMessage(Role.ASSISTANT.value, work.answer, context.services.clock.now())]
 
     async def _keep(
         self, record_write: asyncio.Future[None], task: Task, status: TaskStatus, work: ConsultedWork, error: str | None
     ) -> None:
-        """Store the ended task, and audit the consultation."""
+        """Store the ended task after ``record_write``, the write of its beginning, and audit the consultation."""
         context, services = self._context, self._context.services
         message = task.message if work.question is None else work.question
         sources, consulted = split_consulted(work.sources)

@@ -32,32 +32,32 @@ class ConsultedWork:
     messages: list[TaskMessage] = field(default_factory=list)
     is_limited: bool = False
     documents: tuple[Mapping[str, Any], ...] = ()
-    """The passages of documents that the agent was given, as sources."""
+    """The passages of documents that the agent got, as sources."""
     remote_task_id: str | None = None
     """The remote agent's own task, if it waits for more input."""
     note: str = ""
-    """A note for the asking agent besides the answer."""
+    """A note for the asking agent, in addition to the answer."""
     not_passed_on: list[Attachment] = field(default_factory=list)
     """The user's files that the remote agent does not take."""
     files: tuple[Mapping[str, Any], ...] = ()
     sources: tuple[Mapping[str, Any], ...] = ()
-    """The passages and files on which its answer is based."""
+    """The passages and files on which the answer is based. ``outcome`` sets them."""
     question: str | None = None
-    """The question after the agent's guardrails have replaced it; None if they did not."""
+    """The agent's guardrails' replacement of the question; None if it is unchanged."""
 
     def take(self, text: str, *, is_cut: bool) -> None:
         """Record the answer, with a note for the asking agent if it was cut."""
         self.answer = f"{text}\n{CUT_NOTE}" if is_cut else text
 
     def replace_answer(self, text: str | None) -> None:
-        """Record ``text`` in place of the answer, as hooks of the asking agent decide; None removes the answer."""
+        """Replace the answer with ``text``, which hooks of the asking agent have chosen; None removes the answer."""
         answers = [index for index, message in enumerate(self.messages) if message.role == Role.ASSISTANT.value]
         if answers:
             self.messages[answers[-1]] = replace(self.messages[answers[-1]], content=text or "")
         self.answer = text or ""
 
     def outcome(self, agent: AgentDefinition, task: Task, status: TaskStatus, error: str | None) -> CallOutcome:
-        """Return the outcome of the call by which ``agent`` was asked. ``error`` is the reason of a failure."""
+        """Return the outcome of the call that asked ``agent``. ``error`` is the reason of a failure, None otherwise."""
         tokens = self.usage.total_tokens
         if error is not None:
             reason = UNANSWERED.format(name=agent.name, reason=error)
@@ -76,7 +76,7 @@ class ConsultedWork:
         )
 
     async def judge(self, outcome: CallOutcome, judge: Judge) -> CallOutcome:
-        """Return the outcome after hooks of the asking agent have judged it, and record the answer accordingly."""
+        """Let hooks of the asking agent judge the outcome, record their change of the answer, and return the result."""
         judged = await judge(outcome)
         if judged.output != outcome.output:
             self.replace_answer(judged.output if judged.error is None else None)

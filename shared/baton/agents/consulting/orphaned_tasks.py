@@ -15,12 +15,16 @@ from baton.ports.threads.leases import Lease
 from baton.tenants.registry.registered_agents import RegisteredAgents
 
 TASKS_AT_ONCE = 100
+"""Tasks that are read with one request."""
 MAX_TASKS = 1_000
-"""Tasks of one run that are read. It is more than the calls that a run may make (``ToolLimits.tool_calls``)."""
+"""Tasks of one run that are read: more than the calls that a run may make (``ToolLimits.tool_calls``)."""
 
 
 async def settle_tasks(services: AgentServices, lease: Lease, run: Run, journal: Mapping[str, ToolCallRecord]) -> None:
-    """End the sub-tasks that were in progress when an earlier attempt's worker died."""
+    """End the sub-tasks that were in progress when the worker of an earlier attempt died.
+
+    Tasks whose results are in ``journal`` are stored as completed, the others as failed.
+    """
     results = {call.task_id: call.output for call in journal.values() if call.task_id is not None}
     async for task in _find_tasks_at_work(services, lease, run):
         finished = replace(task, ended_at=services.clock.now(), status=TaskStatus.FAILED, error="its worker died.")
@@ -36,9 +40,9 @@ async def stop_remote_tasks(
     tasks: Mapping[str, RemoteTask],
     journal: Mapping[str, ToolCallRecord],
 ) -> None:
-    """Ask remote agents to stop tasks that an earlier attempt has begun and this one has not followed.
+    """Ask remote agents to stop tasks that an earlier attempt has begun and this attempt has not followed.
 
-    Those whose answers are recorded are left alone: they have ended, or wait for the next question.
+    Tasks whose answers are recorded are not stopped: they have ended, or wait for the next question.
     """
     answered = {call.task_id for call in journal.values()}
     orphans = [(agents.describe(task.agent_id), task) for task in tasks.values() if task.id not in answered]

@@ -1,4 +1,4 @@
-"""The hooks and guardrails of an agent at work: calls of its functions and endpoints, and their verdicts."""
+"""The hooks and guardrails of an agent in a run: calls of its functions and endpoints, and their verdicts."""
 
 from __future__ import annotations
 
@@ -42,13 +42,15 @@ from baton.ports.agents.tools import CallContext, TurnContext
 logger = Logger(child=True)
 
 _LONG = frozenset({HookPoint.INPUT_GUARDRAIL, HookPoint.AFTER_TOOL})
+"""Points at which a replacement may have ``MAX_LONG_REPLACEMENT`` characters."""
 _HANDING_OVER = (HookPoint.BEFORE_MODEL, HookPoint.AFTER_MODEL)
+"""Points at which a verdict may hand the conversation over."""
 _TEXTS = frozenset({HookPoint.INPUT_GUARDRAIL, HookPoint.OUTPUT_GUARDRAIL, HookPoint.AFTER_TOOL})
-"""Points where a replacement is a text."""
+"""Points at which a replacement is a text."""
 REPLACING = (HookPoint.INPUT_GUARDRAIL, HookPoint.OUTPUT_GUARDRAIL, HookPoint.BEFORE_TOOL)
-"""Points at which words are replaced or refused."""
+"""Points at which texts of users or models are replaced or refused."""
 STOPPED_SECONDS = 2.0
-"""The most seconds for each hook once the run is stopped: the user waits for the end of the answer."""
+"""The time limit of each hook once the run is stopped, because the user waits for the end of the answer."""
 
 
 def judges_questions(agent: AgentDefinition) -> bool:
@@ -67,7 +69,7 @@ T = TypeVar("T")
 
 
 class RunStopped(Exception):
-    """The run was stopped while a verdict was waited for."""
+    """The run was stopped before hooks had given their verdict."""
 
 
 async def unless_stopped(context: Attempt, work: Awaitable[T]) -> T:
@@ -83,7 +85,7 @@ async def unless_stopped(context: Attempt, work: Awaitable[T]) -> T:
 
 
 class HookRefusal(Exception):
-    """A hook or guardrail has refused. ``sentence`` is for the user or the model, ``by`` its name."""
+    """A refusal by the hook or guardrail named ``by``. ``sentence`` is for the user or the model."""
 
     def __init__(self, sentence: str, by: str) -> None:
         self.sentence = sentence
@@ -92,7 +94,7 @@ class HookRefusal(Exception):
 
 
 class HookHandOver(HookRefusal):
-    """A hook hands the conversation over. ``sentence`` is for the user if that is impossible."""
+    """A verdict that hands the conversation over. ``sentence`` is for the user if the handoff is impossible."""
 
     def __init__(self, sentence: str, by: str, verdict: HandOver) -> None:
         super().__init__(sentence, by)
@@ -101,7 +103,7 @@ class HookHandOver(HookRefusal):
 
 @dataclass(frozen=True, slots=True)
 class _Check:
-    """A function or an endpoint."""
+    """A function or an endpoint that gives verdicts."""
 
     name: str
     on_failure: OnFailure
@@ -112,7 +114,7 @@ class _Check:
 class Hooks:
     """The hooks and guardrails of one agent in one answer. They are called one after the other, in their order.
 
-    A worker that takes a run over may call them again. Their verdicts are used as wholes or not at all.
+    A worker that takes over a run may call them again.
     """
 
     def __init__(self, context: Attempt, agent: AgentDefinition, task_id: str | None = None) -> None:
@@ -128,16 +130,16 @@ class Hooks:
         return cls(context, agent, task_id) if agent.code.hooks or agent.guardrails else None
 
     def has(self, point: HookPoint) -> bool:
-        """Return whether there is anything to call."""
-        return bool(self._checks(point))
+        """Return whether the agent has a hook or guardrail at this point."""
+        return bool(self._list_checks(point))
 
     async def judge(self, point: HookPoint, arguments: Mapping[str, Any], subject: str) -> Any:
-        """Call the hooks of a point. Return the argument named ``subject``, which they may replace.
+        """Call the hooks of a point. Return the argument named ``subject``, or its replacement by the hooks.
 
         Raises ``HookRefusal``.
         """
         current = dict(arguments)
-        async for verdict in self._verdicts(point, current):
+        async for verdict in self._yield_verdicts(point, current):
             if isinstance(verdict, Replace):
                 current[subject] = verdict.value
         return current[subject]
@@ -151,12 +153,12 @@ class Hooks:
         """Raise ``HookRefusal`` unless the input guardrails allow the text of a question's file unchanged."""
         arguments = {"text": text, "origin": Origin.FILE.value}
         if await self.judge(HookPoint.INPUT_GUARDRAIL, arguments, "text") != text:
-            raise HookRefusal(sentence(self._agent, "refused"), self._checks(HookPoint.INPUT_GUARDRAIL)[0].name)
+            raise HookRefusal(sentence(self._agent, "refused"), self._list_checks(HookPoint.INPUT_GUARDRAIL)[0].name)
 
     async def judge_other(self, text: str, origin: Origin) -> str | None:
-        """Return another text of the prompt, or its replacement by the input guardrails; None if they refuse it.
+        """Return a text of the prompt that is not the question, or its replacement; None if guardrails refuse it.
 
-        Each text is judged once in a run, however many requests to the model have it.
+        Each text is judged only once in a run, even if several requests to the model contain it.
         """
         key, verdicts = (self._agent.id, origin, text), self._context.verdicts
         if key not in verdicts:
@@ -171,13 +173,13 @@ class Hooks:
         """Call the hooks before a request to the model. Return their instructions. Raises ``HookRefusal``."""
         return [
             verdict.value
-            async for verdict in self._verdicts(HookPoint.BEFORE_MODEL, {"messages": messages})
+            async for verdict in self._yield_verdicts(HookPoint.BEFORE_MODEL, {"messages": messages})
             if isinstance(verdict, Replace)
         ]
 
     async def observe(self, point: HookPoint, arguments: Mapping[str, Any]) -> None:
         """Call hooks that can only allow or refuse. Raises ``HookRefusal``."""
-        async for _ in self._verdicts(point, arguments):
+        async for _ in self._yield_verdicts(point, arguments):
             pass
 
     async def observe_handoff(self, transfer: Transfer) -> None:
@@ -185,10 +187,13 @@ class Hooks:
         arguments = {"agent": transfer.target.id, "reason": transfer.reason, "summary": transfer.summary}
         await self.observe(HookPoint.ON_HANDOFF, arguments)
 
-    async def _verdicts(self, point: HookPoint, arguments: Mapping[str, Any]) -> AsyncIterator[Verdict]:
-        """Yield the verdicts of a point. ``arguments`` may change in between. Raises ``HookRefusal``."""
+    async def _yield_verdicts(self, point: HookPoint, arguments: Mapping[str, Any]) -> AsyncIterator[Verdict]:
+        """Yield the verdicts of a point that do not refuse. The caller may change ``arguments`` between verdicts.
+
+        Raises ``HookRefusal``.
+        """
         clock = self._context.services.clock
-        for check in self._checks(point):
+        for check in self._list_checks(point):
             began_at = clock.now()
             verdict, failure = await self._ask(check, point, arguments)
             if verdict is not None or failure is not None:
@@ -207,8 +212,11 @@ class Hooks:
             yield verdict
 
     async def _ask(self, check: _Check, point: HookPoint, arguments: Mapping[str, Any]) -> tuple[Verdict, str | None]:
-        """Return the verdict of a check, and the name of the error if it failed: then ``on_failure`` decides."""
-        seconds = self._seconds(check)
+        """Return the verdict of a check and None. If the check fails, ``on_failure`` decides the verdict.
+
+        In that case, also return the name of the error's class.
+        """
+        seconds = self._time_limit(check)
         try:
             async with asyncio.timeout(seconds):
                 verdict = _check_verdict(point, await check.ask(arguments))
@@ -225,10 +233,10 @@ class Hooks:
             logger.error(
                 "hook failed", exc_info=trace, hook=check.name, point=point.value, agent=self._agent.id, reason=failure
             )
-            # Users can stop a run, or use up its time. That must not let a text pass.
-            is_hurried = isinstance(error, TimeoutError) and seconds < check.timeout_seconds
-            passes = check.on_failure is OnFailure.OPEN and not is_hurried
-            return (None if passes else Refuse(sentence(self._agent, "unchecked"))), failure
+            # A user who stops the run or uses up its time must not get a text past the check.
+            had_less_time = isinstance(error, TimeoutError) and seconds < check.timeout_seconds
+            is_allowed = check.on_failure is OnFailure.OPEN and not had_less_time
+            return (None if is_allowed else Refuse(sentence(self._agent, "unchecked"))), failure
 
     def _check_target(self, verdict: HandOver) -> None:
         """Raise ``ValueError`` if the agent can never hand over to this target."""
@@ -237,12 +245,12 @@ class Hooks:
         if declared_handoff(self._agent, verdict.agent_id) is None:
             raise ValueError(f"{self._agent.id} has no handoff to {verdict.agent_id}")
 
-    def _seconds(self, check: _Check) -> float:
+    def _time_limit(self, check: _Check) -> float:
         remaining = self._context.deadline - asyncio.get_running_loop().time()
         longest = STOPPED_SECONDS if self._context.stop.is_set() else check.timeout_seconds
         return max(0.0, min(check.timeout_seconds, longest, remaining))
 
-    def _checks(self, point: HookPoint) -> list[_Check]:
+    def _list_checks(self, point: HookPoint) -> list[_Check]:
         if point not in self._checks_by_point:
             checks = [self._make_function_check(hook) for hook in self._agent.code.at(point)]
             guardrails = [
@@ -268,7 +276,7 @@ class Hooks:
 
         async def ask(arguments: Mapping[str, Any]) -> Any:
             self._requests += 1
-            # A run may have several ``Hooks`` of one agent: the digest distinguishes their requests.
+            # A run may have several ``Hooks`` of one agent. The digest distinguishes their requests.
             digest = hashlib.sha256(repr(arguments).encode(errors="surrogatepass")).hexdigest()[:16]
             caller_id = self._task_id or self._agent.id
             key = f"{context.run.run_id}:{caller_id}:{guardrail.name}:{digest}:{self._requests}"
@@ -290,24 +298,28 @@ class Hooks:
 
 
 _WIRE = {"is_last": "isLast"}
+"""The names of arguments in requests to endpoints, where they differ."""
 _GRACE_SECONDS = 1.0
-"""Additional time, so that the request's own limit ends it first."""
+"""Additional time for a check, so that the request's own time limit ends it first."""
 
 
 def _guardrail_point(point: HookPoint) -> GuardrailPoint:
-    """Return the name of the point in the files of agents and in requests to endpoints."""
+    """Return the point as it is named in agents' files and in requests to endpoints."""
     return GuardrailPoint(point.value.removesuffix("_guardrail"))
 
 
 def _kind_of(verdict: Verdict) -> str:
-    """Return the name of a verdict in records, as endpoints give it."""
+    """Return the name of a verdict in records and in the responses of endpoints."""
     if isinstance(verdict, HandOver):
         return "hand_over"
     return "allow" if verdict is None else type(verdict).__name__.lower()
 
 
 def _read_answer(point: HookPoint, text: str) -> Any:
-    """Return the verdict in an endpoint's response, as a function would return it. Raises ``ValueError``."""
+    """Return the verdict in an endpoint's response, in the form in which a function returns it.
+
+    Raises ``ValueError`` for any other response.
+    """
     answer = json.loads(text)
     kind = answer.get("verdict") if isinstance(answer, dict) else None
     if kind == "allow":
@@ -318,7 +330,7 @@ def _read_answer(point: HookPoint, text: str) -> Any:
         return answer["text"]
     if kind == "replace":
         return Replace(answer.get("arguments" if point is HookPoint.BEFORE_TOOL else "text"))
-    if kind == "refuse":  # whatever else is wrong with the answer
+    if kind == "refuse":  # a refusal counts even if its sentence is invalid
         return Refuse(answer["sentence"] if isinstance(answer.get("sentence"), str) else "")
     if kind == "hand_over" and isinstance(answer.get("agentId"), str):
         reason, summary = answer.get("reason"), answer.get("summary")

@@ -1,7 +1,7 @@
-"""Judgement of all texts of callers that reach a guarded agent, by its input guardrails.
+"""Judgement by an agent's input guardrails of all texts from outside that are in its prompt.
 
-A refused question ends the turn. Other refused texts are left out, so that one recalled sentence does not make a
-conversation unusable. They are judged before the model is asked, so that no model gets a refused text.
+A refused question ends the turn. Other refused texts are left out of the prompt, so that one recalled sentence does not
+make a conversation unusable. All texts are judged before the model is asked, so that no model gets a refused text.
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ from baton.ports.agents.chat_model import Prompt
 from baton_documents.encodings.text_encoding import GUESSING, decode_text
 
 MAX_PIECE = 20_000
-"""Characters of prompts that are judged together, unless one alone is longer."""
+"""Characters of prompts that are judged together. A longer prompt is judged alone."""
 MAX_FILE_PIECE = 200_000
-"""Characters of a file's text that are judged at once."""
+"""Characters of a file's text that are judged together."""
 AT_ONCE = 8
 """Texts that are judged at the same time."""
 LEFT_OUT = "refused by a guardrail"
-"""The reason for which the inspector lists a recalled item as left out."""
+"""The reason that the Context Inspector shows for a recalled item that was left out."""
 NOT_GIVEN = "Error: a guardrail has refused what the application answered."
 _CONTAINERS = (b"%PDF", b"PK\x03\x04")
-"""The beginnings of documents that are no plain text."""
+"""The first bytes of files that are no plain text: PDF, and ZIP archives such as Word's."""
 
 _Changes = Mapping[int, Prompt | None]
-"""Replacements of prompts, by the identities of the prompts; None leaves the prompt out."""
+"""Replacements of prompts by the ``id()`` of the prompt; None leaves the prompt out."""
 
 
 async def judge_question(hooks: Hooks, context: Attempt, content: Content) -> str:
     """Return the text of a question, or its replacement by the input guardrails.
 
-    Raises ``HookRefusal`` if they refuse the question or one of its files.
+    Raises ``HookRefusal`` if a guardrail refuses the question or one of its files.
     """
-    files = [text async for text in _file_texts(context, content)]
+    files = [text async for text in _read_file_texts(context, content)]
     text, _ = await gather_all(hooks.judge_question(text_of(content)), gather_each(files, hooks.allow, at_once=AT_ONCE))
     return str(text)
 
@@ -62,19 +62,19 @@ async def judge_question(hooks: Hooks, context: Attempt, content: Content) -> st
 async def judge_context(
     context: Attempt, agent: AgentDefinition, assembled: AssembledContext, task_id: str | None = None
 ) -> AssembledContext:
-    """Return the agent's prompt after its input guardrails have judged the texts that have an origin."""
+    """Return the agent's prompt after its input guardrails have judged, replaced or left out texts with an origin."""
     if not judges_questions(agent):
         return assembled
     hooks = Hooks(context, agent, task_id)
     judged: list[_Changes] = await gather_each(
         _divide(assembled.prompts), partial(_judge_piece, hooks), at_once=AT_ONCE
     )
-    changes = {name: prompt for changed in judged for name, prompt in changed.items()}
+    changes = {key: prompt for piece_changes in judged for key, prompt in piece_changes.items()}
     return _apply(changes, assembled) if changes else assembled
 
 
 async def judge_tools(context: Attempt, agent: AgentDefinition, client: ClientOffer | None) -> ClientOffer | None:
-    """Return the application's offer with the tools whose names, descriptions and schemas all guardrails allow."""
+    """Return the application's offer with the tools whose name, description and schema the guardrails allow."""
     if client is None or not client.tools or not agent.client_tools or not judges_questions(agent):
         return client
     hooks = Hooks(context, agent)
@@ -90,8 +90,11 @@ async def judge_tools(context: Attempt, agent: AgentDefinition, client: ClientOf
 
 
 async def judge_outcome(hooks: Hooks | None, outcome: CallOutcome) -> CallOutcome:
-    """Return the outcome of a call that a person has refused, or that the user's application has carried out."""
-    is_own = outcome.is_refused and COMMENT not in outcome.output  # nobody has added a word
+    """Judge the outcome of a call that a person has refused, or that the user's application has carried out.
+
+    Return the outcome with the text that the input guardrails allow.
+    """
+    is_own = outcome.is_refused and COMMENT not in outcome.output  # the text is Baton's, without a comment
     if is_own or hooks is None or not hooks.has(HookPoint.INPUT_GUARDRAIL):
         return outcome
     judged = await hooks.judge_other(outcome.output, Origin.PAGE)
@@ -103,9 +106,12 @@ async def judge_outcome(hooks: Hooks | None, outcome: CallOutcome) -> CallOutcom
 
 
 async def _judge_piece(hooks: Hooks, piece: Sequence[Prompt]) -> _Changes:
-    """Judge prompts together, and one by one if they are not allowed together. Return the changes."""
+    """Judge prompts together, and one by one if they are not allowed together. Return the changes.
+
+    All prompts of ``piece`` must have the same origin.
+    """
     text, origin = "\n".join(text_of(prompt.content) for prompt in piece), piece[0].origin
-    assert origin is not None  # noqa: S101 - pieces are made of such prompts
+    assert origin is not None  # noqa: S101 - ``_divide`` selects prompts with an origin
     judged = await hooks.judge_other(text, origin)
     if judged == text:
         return {}
@@ -117,16 +123,16 @@ async def _judge_piece(hooks: Hooks, piece: Sequence[Prompt]) -> _Changes:
     changed: list[_Changes] = await gather_each(
         [[prompt] for prompt in piece], partial(_judge_piece, hooks), at_once=AT_ONCE
     )
-    changes = {name: prompt for prompts_by_name in changed for name, prompt in prompts_by_name.items()}
+    changes = {key: prompt for prompt_changes in changed for key, prompt in prompt_changes.items()}
     if changes:
         return changes
-    # One by one, all are allowed; only the whole is refused or replaced.
-    whole = None if judged is None else Prompt(Role.CONTEXT, judged)
-    return {**dict.fromkeys(map(id, piece)), id(piece[0]): whole}
+    # Each prompt alone is allowed, but the joined text is refused or replaced: one prompt takes the place of all.
+    joined = None if judged is None else Prompt(Role.CONTEXT, judged)
+    return {**dict.fromkeys(map(id, piece)), id(piece[0]): joined}
 
 
 def _divide(prompts: Sequence[Prompt]) -> Iterator[list[Prompt]]:
-    """Yield the marked prompts of each origin in pieces that are judged together."""
+    """Yield pieces of prompts of the same origin that are judged together. Prompts without an origin are left out."""
     for origin in Origin:
         piece: list[Prompt] = []
         size = 0
@@ -165,10 +171,10 @@ def _apply(changes: _Changes, assembled: AssembledContext) -> AssembledContext:
     )
 
 
-async def _file_texts(context: Attempt, content: Content) -> AsyncIterator[str]:
-    """Yield the names and texts of a question's files, and the addresses of documents, which models get as text.
+async def _read_file_texts(context: Attempt, content: Content) -> AsyncIterator[str]:
+    """Yield the names of a question's files, the texts of plain documents, and the addresses of linked documents.
 
-    Pictures and containers have no text that is read here.
+    The texts of images, PDF files and archives are not read here.
     """
     for part in () if isinstance(content, str) else content:
         if isinstance(part, TextPart):
@@ -187,7 +193,7 @@ async def _file_texts(context: Attempt, content: Content) -> AsyncIterator[str]:
                 else await context.files.read(part.source.value)
             )
         except (NotFound, binascii.Error):
-            continue  # the model gets a sentence in its place
+            continue  # the model gets a sentence in place of the file
         if not data.startswith(_CONTAINERS):
             text = await off_loop(len(data) * GUESSING, decode_text, data)
             for start, end in slices(text, MAX_FILE_PIECE):

@@ -27,9 +27,9 @@ from baton.ports.agents.chat_model import Finished, ModelChunk, Prompt, Reasonin
 from baton.threads.outbox.text_batches import AnswerLimit
 
 MIN_WINDOW = 100
-"""The least characters of a window of an answer, unless the answer is shorter."""
+"""The least characters of a window, which is a part of an answer that is judged at once. The last may be shorter."""
 MAX_WINDOW = 1_000
-"""The most characters of a window. A longer sentence is divided between two words, if it has any."""
+"""The most characters of a window. A longer sentence is divided, between two words if possible."""
 _SENTENCE_END = re.compile("[.!?\u2026][\"')\\]]*\\s+|\n+|[\u3002\uff01\uff1f]")
 _SPACE = re.compile(r"\s+")
 
@@ -39,9 +39,9 @@ OpenStream = Callable[[list[Prompt]], AsyncGenerator[ModelChunk, None]]
 class Screening:
     """The guardrails of one agent's answers in a run.
 
-    The question is judged during the first request to the model. Nothing is yielded before it is allowed; if it is
-    replaced, the model is asked again. Text is judged in windows that end with a sentence. Thinking is not judged, so
-    it is not yielded if there are output guardrails.
+    The question is judged during the first request to the model. Nothing is yielded before the question is allowed. If
+    it is replaced, the model is asked again. Text is judged in windows that end with a sentence. Thinking is not
+    judged, so it is not yielded to an agent's user if the agent has output guardrails.
     """
 
     def __init__(self, hooks: Hooks, context: Attempt, agent: AgentDefinition, prompt: TurnPrompt) -> None:
@@ -51,10 +51,10 @@ class Screening:
         self._prompt = prompt
         self._question: Prompt | None = None
         self._cause: RunSource | None = None
-        """The cause whose words the question quotes; None if it is the words of a person or of another agent."""
+        """The cause that the question quotes; None if a person or another agent wrote the question."""
         self._judging: asyncio.Task[str] | None = None
         self._limit = AnswerLimit()
-        """Replacements may be longer than the model's text, which has a limit already."""
+        """The limit of the judged text: replacements may be longer than the model's text, which has its own limit."""
         self._judges_output = hooks.has(HookPoint.OUTPUT_GUARDRAIL)
         self._is_traced = not any(map(hooks.has, REPLACING))
         self._shown = ""
@@ -62,15 +62,15 @@ class Screening:
         self._is_observed = False
         """True if hooks after the model have seen the answer."""
         self.has_changed = False
-        """True if the text of the last answer is not what the model wrote."""
+        """True if guardrails have changed the text of the last answer."""
 
     @property
     def is_cut(self) -> bool:
-        """True if replacements have made an answer longer than answers may be."""
+        """True if an answer was cut because replacements made it too long."""
         return self._limit.is_spent
 
     def begin(self) -> None:
-        """Have the question judged. Until it is allowed, it counts as refused: a run may be stopped before."""
+        """Mark the question to be judged. It counts as refused until it is allowed, because the run may be stopped."""
         if self._hooks.has(HookPoint.INPUT_GUARDRAIL):
             self._question = self._prompt.question
             self._context.screened.is_refused = self._question is not None
@@ -86,7 +86,7 @@ class Screening:
 
     @property
     def _judged_content(self) -> Content:
-        """The part of the question that is judged: the text of a cause without Baton's words around it."""
+        """The part of the question that is judged: its content, or the text of a quoted cause."""
         assert self._question is not None  # noqa: S101 - the caller has checked it
         if self._cause is None:
             return self._question.content
@@ -95,10 +95,10 @@ class Screening:
     async def screen(
         self, open_stream: OpenStream, prompts: list[Prompt], *, is_whole: bool
     ) -> AsyncGenerator[ModelChunk, None]:
-        """Yield the chunks of an answer to ``prompts`` that may be shown. The list is changed to what was sent.
+        """Yield the chunks of an answer to ``prompts`` that may be shown. End when the run is stopped.
 
-        ``is_whole``: the text is one window. Raises ``HookRefusal``, and the errors of the model. Ends when the run is
-        stopped.
+        ``prompts`` is changed to the prompts that were sent. With ``is_whole``, the whole text is one window. Raises
+        ``HookRefusal``, and the errors of the model.
         """
         chunks: AsyncGenerator[ModelChunk, None] | None = None
         self._shown, self.has_changed, self._is_observed = "", False, not self._hooks.has(HookPoint.AFTER_MODEL)
@@ -111,18 +111,18 @@ class Screening:
             try:
                 await self._add_instructions(prompts)
             except HookHandOver:
-                await self._settle_question(prompts)  # the other agent gets what is allowed of it
+                await self._settle_question(prompts)  # the other agent gets only the text that is allowed
                 raise
             chunks = open_stream(prompts)
-            first = await self._first(chunks)
+            first = await self._read_first(chunks)
             if self._question is not None:
                 if await self._settle_question(prompts):
                     await chunks.aclose()
                     chunks = open_stream(prompts)
-                    first = await self._first(chunks)
+                    first = await self._read_first(chunks)
                 self._question = None
-            async with contextlib.aclosing(self._judged_chunks(first, chunks, is_whole=is_whole)) as judged_chunks:
-                async for chunk in judged_chunks:
+            async with contextlib.aclosing(self._yield_judged(first, chunks, is_whole=is_whole)) as chunks_to_show:
+                async for chunk in chunks_to_show:
                     yield chunk
             await self._observe_broken_off()
         except RunStopped:
@@ -140,20 +140,20 @@ class Screening:
                 await chunks.aclose()
 
     async def _settle_question(self, prompts: list[Prompt]) -> bool:
-        """Wait until the question, if it is a new one, is allowed. Return whether it was replaced in ``prompts``.
+        """Wait until the question is allowed, if it was not judged before. Return whether ``prompts`` has a new text.
 
         Raises ``HookRefusal`` and ``RunStopped``.
         """
         if self._question is None:
             return False
-        replaced = await unless_stopped(self._context, self._verdict())
+        replacement = await unless_stopped(self._context, self._await_replacement())
         self._context.screened.allow(self._agent)
-        if replaced is not None:
-            self._replace_question(prompts, replaced)
-        return replaced is not None
+        if replacement is not None:
+            self._replace_question(prompts, replacement)
+        return replacement is not None
 
-    async def _verdict(self) -> str | None:
-        """Return the text in place of the question; None if it stays. Raises ``HookRefusal``."""
+    async def _await_replacement(self) -> str | None:
+        """Return the replacement of the question's text; None if it is unchanged. Raises ``HookRefusal``."""
         assert self._judging is not None and self._question is not None  # noqa: S101, PT018
         judged = await asyncio.shield(self._judging)
         return judged if judged != text_of(self._judged_content) else None
@@ -168,8 +168,11 @@ class Screening:
         self._question = None
         self._context.screened.text = text
 
-    async def _first(self, chunks: AsyncGenerator[ModelChunk, None]) -> ModelChunk | None:
-        """Return the first chunk, None at the end. A refusal of the question comes first. Raises ``HookRefusal``."""
+    async def _read_first(self, chunks: AsyncGenerator[ModelChunk, None]) -> ModelChunk | None:
+        """Return the first chunk; None if there is none, or if the question was replaced.
+
+        Raises ``HookRefusal`` as soon as the question is refused, even before the model has answered.
+        """
         with contextlib.nullcontext() if self._is_traced else content_withheld():
             if self._judging is None or self._judging.done():
                 return await anext(chunks, None)
@@ -178,8 +181,8 @@ class Screening:
             waiting: list[asyncio.Future[Any]] = [coming, self._judging]
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
             if not coming.done():
-                replaced = await self._verdict()
-                if replaced is not None:
+                replacement = await self._await_replacement()
+                if replacement is not None:
                     return None  # the model is asked again
             return await coming
         finally:
@@ -191,10 +194,10 @@ class Screening:
             added = await unless_stopped(self._context, self._hooks.add_instructions(messages))
             prompts += [Prompt(Role.SYSTEM, text) for text in added]
 
-    async def _judged_chunks(
+    async def _yield_judged(
         self, first: ModelChunk | None, rest: AsyncGenerator[ModelChunk, None], *, is_whole: bool
     ) -> AsyncGenerator[ModelChunk, None]:
-        """Yield the model's chunks, text after its judgement: window by window, or once if ``is_whole``."""
+        """Yield the model's chunks. Text is judged before: window by window, or all at once if ``is_whole``."""
         unjudged = ""
         calls: list[ToolCall] = []
         chunk = first
@@ -204,10 +207,10 @@ class Screening:
                     unjudged += chunk.text
                     while not is_whole and (end := find_window_end(unjudged)):
                         text, unjudged = await self._judge(unjudged[:end], is_last=False), unjudged[end:]
-                        for piece in self._pieces(text):
+                        for piece in self._yield_pieces(text):
                             yield piece
                 case ReasoningDelta() if self._judges_output:
-                    pass  # Nobody judges thoughts, which may contain what the guardrail refuses.
+                    pass  # Thinking is not judged, and may contain what the guardrail refuses.
                 case TextDelta():
                     self._shown += chunk.text
                     yield chunk
@@ -219,23 +222,23 @@ class Screening:
                     calls.append(chunk)
                     yield chunk
                 case Finished():
-                    # The end comes after all text, and calls are made after it.
+                    # All text has arrived. The calls are made only after this chunk.
                     if unjudged:
                         text, unjudged = await self._judge(unjudged, is_last=True), ""
-                        for piece in self._pieces(text):
+                        for piece in self._yield_pieces(text):
                             yield piece
                     await unless_stopped(self._context, self._observe(calls))
                     yield chunk
                 case _:
                     yield chunk
             chunk = await anext(rest, None)
-        # A model that breaks off sends no ``Finished``.
+        # A model whose answer breaks off sends no ``Finished``.
         if unjudged and not self.is_cut and not self._context.stop.is_set():
-            for piece in self._pieces(await self._judge(unjudged, is_last=True)):
+            for piece in self._yield_pieces(await self._judge(unjudged, is_last=True)):
                 yield piece
 
-    def _pieces(self, text: str) -> Iterator[TextDelta]:
-        """Yield a text that may be shown in pieces that fit an event, as long as the answer has room for it."""
+    def _yield_pieces(self, text: str) -> Iterator[TextDelta]:
+        """Yield a judged text in pieces that fit an event, up to the length limit of the answer."""
         for start, end in slices(text, MAX_DELTA_CHARS):
             piece = self._limit.cut(TextDelta(text[start:end]))
             if isinstance(piece, TextDelta):
@@ -251,16 +254,16 @@ class Screening:
         return judged
 
     async def _observe(self, calls: list[ToolCall]) -> None:
-        """Show the answer to the hooks after the model, once. Raises ``HookRefusal``."""
+        """Call the hooks after the model with the answer, only once. Raises ``HookRefusal``."""
         if not self._is_observed:
             called = [{"name": call.name, "arguments": call.parsed() or call.arguments} for call in calls]
             await self._hooks.observe(HookPoint.AFTER_MODEL, {"text": self._shown, "calls": called})
             self._is_observed = True
 
     async def _observe_broken_off(self) -> None:
-        """Show an answer that was cut or stopped, or whose model failed, to the hooks after the model.
+        """Call the hooks after the model with an answer that was cut or stopped, or whose model failed.
 
-        None of its calls is made. Raises ``HookRefusal``.
+        The hooks get no calls, because none is made. Raises ``HookRefusal``.
         """
         if self._shown and not self._context.stop.is_set():
             with contextlib.suppress(RunStopped):
@@ -270,9 +273,9 @@ class Screening:
 
 
 def find_window_end(text: str) -> int:
-    """Return the length of the next window of a text that continues; 0 if more of it must be waited for.
+    """Return the length of the next window of a text that may continue; 0 if more text is needed.
 
-    At least one character remains after it, so that the last window of an answer is recognised as the last.
+    At least one character remains after the window, so that the last window of an answer is recognised as the last.
     """
     ends = [
         match.end() for match in _SENTENCE_END.finditer(text, MIN_WINDOW - 1, MAX_WINDOW) if match.end() < len(text)

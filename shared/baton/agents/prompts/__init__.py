@@ -1,1 +1,1 @@
-"""Prompts of agents: the system text, the history that fits, the page's context, notes."""
+"""Prompts of agents during a turn: notes, metadata, and the prompt that grows and is shortened."""

@@ -14,19 +14,19 @@ from baton.memory.episodes.episode_index import MESSAGE
 from baton.memory.recalled import NOTHING_RECALLED, RecalledBlocks
 
 MAX_RECALLED = 5
-"""Recalled items that a request names, the best ones. Endpoints limit the number of values to 16."""
+"""The best recalled items that a request names. Endpoints limit metadata to 16 values."""
 MAX_RECALLED_IN_WORKFLOW = 3
-"""The same in a workflow, whose data are values too."""
+"""The same within a workflow, whose data are values too."""
 MAX_SECTION_CHARS = 80
-"""Characters of the headings above a chunk, the innermost ones."""
+"""Characters of the headings above a chunk. The outer headings are cut first."""
 MAX_RECALLED_CHARS = 480
-"""Characters of the JSON of one of them. Endpoints limit a value to 512."""
+"""Characters of the JSON of one recalled item. Endpoints limit a value to 512 characters."""
 
 
 def make_call_metadata(
     agent: AgentDefinition, conversation: RunningConversation | None, recalled: RecalledBlocks = NOTHING_RECALLED
 ) -> dict[str, Any]:
-    """Return flat names with JSON values. ``conversation`` is None for an agent that another one consults."""
+    """Return the metadata: flat names with JSON values. ``conversation`` is None for a consulted agent."""
     metadata: dict[str, Any] = {"agent": agent.id}
     if recalled.procedures:
         draft = recalled.procedures[0].draft
@@ -48,23 +48,23 @@ def make_call_metadata(
 
 
 def _list_recalled(recalled: RecalledBlocks, limit: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the recalled items, best first. Messages of one day have their time."""
+    """Yield the names and fields of the best recalled items, best first. Messages of the same day have their time."""
     items = [item for block in (recalled.knowledge, recalled.episodes) for item in block.included]
     best = sorted(items, key=lambda item: -item.score)[:limit]
-    days = Counter(_day(item) for item in best)
+    days = Counter(_format_day(item) for item in best)
     for number, item in enumerate(best, start=1):
-        yield f"recalled.{number}", _item_fields(item, has_time=item.kind == MESSAGE and days[_day(item)] > 1)
+        yield f"recalled.{number}", _make_fields(item, has_time=item.kind == MESSAGE and days[_format_day(item)] > 1)
 
 
-def _day(item: FoundItem) -> str:
+def _format_day(item: FoundItem) -> str:
     return (item.day or item.at.date()).isoformat()
 
 
-def _item_fields(item: FoundItem, *, has_time: bool) -> dict[str, Any]:
-    """Return an item with as much of its text as fits."""
+def _make_fields(item: FoundItem, *, has_time: bool) -> dict[str, Any]:
+    """Return the fields of an item, with as much of its text as fits ``MAX_RECALLED_CHARS``."""
     fields: dict[str, Any] = {
         "kind": item.kind,
-        "date": _day(item),
+        "date": _format_day(item),
         "source": item.title[:80],
         "role": item.role,
         "text": "",

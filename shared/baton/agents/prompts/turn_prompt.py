@@ -1,4 +1,4 @@
-"""The prompt of an agent's turn: it grows with answers and results, and is shortened where it must be."""
+"""The prompt of an agent's turn, which grows with answers and results, and is shortened if it becomes too long."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from baton.ports.agents.chat_model import Prompt, TokenCounter
 class TurnPrompt:
     """The prompts of one turn. Call ``begin`` first.
 
-    As long as they fit, they only grow at the end, because a model's thinking and a prompt cache are valid only after
-    the same preceding prompts.
+    As long as the prompts fit, prompts are only added at the end, because a model's signed thinking and a prompt cache
+    are valid only if all preceding prompts stay the same.
     """
 
     def __init__(self, counter: TokenCounter) -> None:
@@ -43,36 +43,36 @@ class TurnPrompt:
         """The index of the first prompt after the history."""
         self._history: WindowedHistory | None = None
         self._retrieved: Collection[int] = ()
-        """The identities of the prompts that were retrieved for the message."""
+        """The ``id()`` of each prompt that was retrieved from memory for the message."""
         self._dropped = 0
-        """Exchanges that the growing turn has pushed out of the history."""
+        """The number of exchanges that were dropped from the history to make room for the turn."""
         self.prompts: list[Prompt] = []
         self.budget = 0
-        """Tokens available to all prompts together."""
+        """The tokens available to all prompts together."""
 
     async def begin(self, context: AssembledContext) -> None:
-        """Take the assembled prompt."""
+        """Begin with the assembled prompt, and shorten it if it exceeds its budget."""
         self.prompts = list(context.prompts)
         self._head, self._current_from = context.head, context.current_from
         self.budget = context.budget
         self._history = context.history
         self._retrieved = {id(prompt) for prompt in context.recalled.prompts}
         if context.tokens > context.budget:
-            await self.fit()  # otherwise the stored counts prove that it fits, without counting the history again
+            await self.fit()  # only then, because it counts the history's tokens again
 
     @property
     def history(self) -> WindowedHistory | None:
-        """The remaining history; None for an agent that gets none."""
+        """The history without the dropped exchanges; None for an agent that gets no history."""
         return self._history.drop_oldest(self._dropped) if self._history is not None else None
 
     @property
     def question(self) -> Prompt | None:
-        """The user's message that is to be answered; None if there is none."""
+        """The user's message that the agent answers; None without a message."""
         current = self.prompts[self._current_from :]
         return next((prompt for prompt in reversed(current) if _is_question(prompt)), None)
 
     def replace(self, old: Prompt, new: Prompt) -> None:
-        """Put a prompt in place of another one."""
+        """Replace the prompt ``old``, compared by identity, with ``new``."""
         self.prompts = [new if prompt is old else prompt for prompt in self.prompts]
 
     def add(self, *prompts: Prompt) -> None:
@@ -80,7 +80,7 @@ class TurnPrompt:
         self.prompts += prompts
 
     async def fit(self) -> None:
-        """Prune the prompts to the budget, which results or a continued exchange may exceed."""
+        """Prune the prompts to the budget. Results of calls or a continued exchange may exceed it."""
         before, end = self.prompts, self._current_from
         self.prompts, self._current_from = await off_loop(
             sum(map(count_characters, before)),
@@ -101,7 +101,10 @@ class TurnPrompt:
         return await off_loop(sum(map(count_characters, self.prompts)), count_total_tokens, self.prompts, self._counter)
 
     async def shorten(self, budget: int, before: int) -> bool:
-        """Leave more out, down to ``budget``. ``before`` are its tokens so far. Return False if nothing is left out."""
+        """Shorten the prompts to ``budget`` tokens; if that is not enough, drop the retrieved prompts.
+
+        ``before`` is the number of tokens so far. Return whether the prompts are shorter now.
+        """
         self.budget = budget
         await self.fit()
         after = await self.tokens()
@@ -119,14 +122,14 @@ def _is_question(prompt: Prompt) -> bool:
 
 
 def count_characters(prompt: Prompt) -> int:
-    """Return roughly the number of characters of a prompt whose tokens are counted."""
+    """Return the approximate number of characters of a prompt, which determines the time to count its tokens."""
     content = prompt.content
     calls = sum(len(call.name) + len(call.arguments) for call in prompt.tool_calls)
     return calls + (len(content) if isinstance(content, str) else sum(len(str(part)) for part in content))
 
 
 def _drop_bound_parts(prompt: Prompt) -> Prompt:
-    """Return a prompt of a turn that was shortened, without the parts that are bound to earlier prompts."""
+    """Return the prompt without provider parts that are valid only if the preceding prompts are unchanged."""
     parts = prompt.provider_parts
     return prompt if parts is None or parts.replay is Replay.ALWAYS else replace(prompt, provider_parts=None)
 
@@ -134,7 +137,7 @@ def _drop_bound_parts(prompt: Prompt) -> Prompt:
 async def estimate_usage(
     prompts: Sequence[Prompt], text: str, calls: Sequence[ToolCall], tools: ToolSet, counter: TokenCounter
 ) -> Usage:
-    """Return the tokens of a request with ``prompts`` and ``tools``, and of its answer with ``text`` and ``calls``."""
+    """Return the estimated tokens of a request, with ``prompts`` and ``tools``, and of its answer."""
 
     def count_tokens() -> Usage:
         prompt_size = sum(count_prompt_tokens(prompt, counter) for prompt in prompts) + tools.tokens(counter)
@@ -146,7 +149,7 @@ async def estimate_usage(
 
 
 SHORTENED_TO = 0.7
-"""The share of the budget that remains when results are shortened, so that not every further call shortens again."""
+"""The share of the budget to which results are shortened, so that not every further call has to shorten again."""
 
 
 def fit(
@@ -154,10 +157,10 @@ def fit(
 ) -> tuple[list[Prompt], int]:
     """Prune the prompts of a growing turn to the budget. Return them and the index of the current exchange.
 
-    The first ``head`` prompts and the question stay. The oldest exchanges of the history are dropped first, until the
-    history takes ``KEPT_SHARE`` of its room. Then the results of this turn's calls are shortened, the oldest first,
-    because the model has most likely used those. So the prompts stay as they are for some further calls, and with them
-    the provider's prompt cache.
+    The first ``head`` prompts and the question are kept. First the oldest exchanges of the history are dropped, until
+    the history takes ``KEPT_SHARE`` of its room. Then the results of this turn's calls are shortened. The oldest
+    results are shortened first, because the model has most likely used them already. Pruning leaves some room, so that
+    the prompts, and the provider's prompt cache, stay the same for some further calls.
     """
     sizes = [count_prompt_tokens(prompt, counter) for prompt in prompts]
     total = sum(sizes) + REPLY_TOKENS
@@ -179,7 +182,7 @@ def fit(
 
 
 def _shorten_results(prompts: list[Prompt], first: int, total: int, budget: int, counter: TokenCounter) -> list[Prompt]:
-    """Shorten results from the index ``first`` on, those of the newest calls only as far as necessary."""
+    """Shorten results from index ``first`` on. Results of the newest calls are shortened only as far as necessary."""
     if total <= budget:
         return prompts
     newest = max((index for index, prompt in enumerate(prompts) if prompt.tool_calls), default=len(prompts))
@@ -200,9 +203,12 @@ def _shorten_results(prompts: list[Prompt], first: int, total: int, budget: int,
 
 
 SHRINK = 0.6
-"""The share of a refused prompt that is tried next. The model counts differently from Baton, so a bit less may fail."""
+"""The share of a refused prompt's tokens that is tried next.
+
+It is well below 1, because models count tokens differently from Baton.
+"""
 MAX_SHORTENINGS = 6
-"""The most times that a prompt is shortened for a model. The last one has a twentieth of its tokens."""
+"""The most times that a prompt is shortened for a model. The last prompt has a twentieth of its tokens."""
 
 
 async def ask_shortened(
@@ -214,10 +220,10 @@ async def ask_shortened(
     *,
     is_shown: Callable[[], bool],
 ) -> None:
-    """Ask the model by ``ask``, again with a shorter prompt after each refusal.
+    """Call ``ask`` to ask the model, and repeat it with a shorter prompt after each ``ContextTooLong``.
 
-    The length that it accepts is kept for the conversation. Raises its refusal if nothing can be left out, or if
-    ``is_shown`` returns that the user has seen a part of the answer.
+    The length that the model accepts is kept for the conversation. Raises ``ContextTooLong`` if nothing more can be
+    left out, or if ``is_shown`` returns that the user has seen a part of the answer. Raises other errors of ``ask``.
     """
     refusals: list[ContextTooLong] = []
     budgets = context.services.budgets
@@ -232,8 +238,8 @@ async def ask_shortened(
             tokens = await prompt.tokens()
             if not await prompt.shorten(int(tokens * SHRINK), tokens):
                 raise  # nothing can be left out
-    # A guess whether the prompt was too long must not shorten all later prompts.
+    # If Baton has only guessed that the prompt was too long, later prompts must not be shortened for it.
     if any(not refusal.is_guess for refusal in refusals):
-        # A fallback's limit is not the model's.
+        # The refusal may come from a fallback, whose limit is not that of ``model``.
         model = next((refusal.model for refusal in reversed(refusals) if refusal.model), model)
         budgets.learn(model, prompt.budget + tools.tokens(context.services.counter), context.thread_id)

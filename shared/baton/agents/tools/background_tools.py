@@ -1,4 +1,4 @@
-"""The tool by which agents cancel tasks in the background."""
+"""The tool with which agents cancel background tasks."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _SPEC = ToolSpec(
 
 @dataclass(frozen=True, slots=True)
 class ToolsWithBackground:
-    """``Tools`` with the one that cancels tasks, for agents that begin some."""
+    """``Tools`` with the tool that cancels background tasks, for agents that can begin such tasks."""
 
     others: Tools
     work: Callable[[], BackgroundWork]
 
     async def offered(self, agent: AgentDefinition, scope: Scope) -> OfferedTools:
-        """See ``Tools.offered``. A tool of the agent comes before this one with its name."""
+        """See ``Tools.offered``. A tool of the agent with the same name replaces the tool that cancels tasks."""
         offered = await self.others.offered(agent, scope)
         begins_tasks = agent.background_agents or any(tool.background is not None for tool in offered.tools)
         if not begins_tasks or any(tool.spec.name == CANCEL_BACKGROUND for tool in offered.tools):

@@ -1,4 +1,4 @@
-"""Baton's built-in tools, by which an agent controls the conversation, and the notes on its workflow that it gets."""
+"""Baton's built-in tools, with which an agent controls the conversation, and notes on the agent's workflow."""
 
 from __future__ import annotations
 
@@ -40,11 +40,15 @@ from baton.threads.handoffs.skill_making import review_skill
 logger = Logger(child=True)
 
 MAX_REASON = 500
+"""Characters of the reason for a handoff."""
 READ_FIRST = "Error: read the answer of advance_workflow first, and tell the user about it."
-"""The outcome of a handoff in an answer that may complete a workflow, whose result the agent must report first."""
+"""The outcome of a handoff in an answer that also moves a workflow with a completing tool.
+
+The agent must report the tool's result to the user first.
+"""
 
 Complete = Callable[[WorkflowDefinition, Workflow], Awaitable[CallOutcome]]
-"""Makes the call that completes a workflow. The workflow has the state and data that it will have after the call."""
+"""Makes the call that completes a workflow. The given workflow has the state and data after the call."""
 
 
 def _text_schema(description: str, longest: int) -> dict[str, Any]:
@@ -88,7 +92,10 @@ RETURN_TO_MAIN = ToolSpec(
 def list_builtin_tools(
     agent: AgentDefinition, conversation: RunningConversation, *, begins_itself: bool
 ) -> tuple[ToolSpec, ...]:
-    """Return the built-in tools of the active agent. ``begins_itself``: no message of the user has begun the run."""
+    """Return the built-in tools of the active agent.
+
+    ``begins_itself`` says that no message of the user has begun the run.
+    """
     tools = [END_CONVERSATION] if agent.ends_conversations else []
     if begins_itself:
         tools.append(STAY_SILENT)
@@ -108,9 +115,9 @@ class BuiltinTools:
     scope: Scope
     clock: Clock
     check_skill: Callable[[Scope, str, Workflow], Awaitable[str]]
-    """Returns a note on a workflow's skill. Raises ``IllegalTransition`` if it cannot be saved."""
+    """Returns a note on a workflow's skill. Raises ``IllegalTransition`` if the skill cannot be saved."""
     _next_agent_name: str | None = None
-    """The name of the agent that is active after this answer, if it hands over or returns."""
+    """The name of the agent that will be active after this answer; None without a handoff or return."""
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def use(
@@ -124,9 +131,10 @@ class BuiltinTools:
         advances: bool,
         complete: Complete,
     ) -> CallOutcome:
-        """Execute a call of ``agent``; its arguments fit the tool.
+        """Execute a call of ``agent``. The arguments must fit the tool's schema.
 
-        ``waits``: another call of the same answer waits for an approval. ``advances``: one moves the workflow.
+        ``waits`` says that another call of the same answer waits for an approval, ``advances`` that a call of the
+        answer moves the workflow. ``complete`` makes the call that completes a workflow.
         """
         async with self._lock:
             if name == END:
@@ -149,9 +157,9 @@ class BuiltinTools:
             return self._transfer(agent, next(targets, ""), reason, summary, arguments.get("workflow_id"))
 
     async def hand_over(self, source: AgentDefinition, verdict: HandOver) -> Transfer | None:
-        """Return the handoff that a hook of ``source`` requests, with the reason if the rules of handoffs refuse it.
+        """Return the handoff that a hook of ``source`` requests. It has a refusal if the rules of handoffs refuse it.
 
-        Return None if the target does not exist, or if another handoff or a return was decided before.
+        Return None if the target does not exist, or if another handoff or a return has been decided before.
         """
         async with self._lock:
             if self._next_agent_name is not None:
@@ -206,7 +214,7 @@ class BuiltinTools:
     async def _complete(
         self, definition: WorkflowDefinition, unmoved: Workflow, moved: Workflow, emit: EmitEvent, complete: Complete
     ) -> CallOutcome:
-        """Complete a workflow by its tool. If that fails, it keeps the data and its state, as in ``unmoved``."""
+        """Complete a workflow by its tool. If the tool fails, the workflow keeps the state and data of ``unmoved``."""
         completion = definition.on_complete
         assert completion is not None  # noqa: S101 - the caller has checked it
         self._move(unmoved, unmoved, emit)
@@ -230,20 +238,20 @@ class BuiltinTools:
         return CallOutcome.failed(text, is_outage=outcome.is_outage, is_refused=outcome.is_refused)
 
     def _move(self, before: Workflow, after: Workflow, emit: EmitEvent) -> None:
-        """Set the workflow to its state after a move, and show the change."""
+        """Replace the workflow ``before`` a move with the workflow ``after`` it, and emit the events of the change."""
         conversation = self.tracker.current
         self.tracker.current = conversation.with_workflow(after)
-        moves = before.state != after.state
+        has_moved = before.state != after.state
         for event in (
-            *(self.tracker.end_step() if moves else ()),
+            *(self.tracker.end_step() if has_moved else ()),
             *self.tracker.changes_since(conversation.shown),
-            *(self.tracker.begin_step() if moves else ()),
+            *(self.tracker.begin_step() if has_moved else ()),
             *((workflow_completed(after),) if after.status is WorkflowStatus.COMPLETED else ()),
         ):
             emit(event)
 
     def _find_triggered_name(self, text: str) -> str | None:
-        """Return the name of the agent to which a trigger in the message would hand over; None without one."""
+        """Return the name of the agent to which a trigger in ``text`` would hand over; None without a trigger."""
         conversation = self.tracker.current
         described = (conversation.describe(handoff.agent) for handoff in conversation.main.handoffs)
         triggered = find_triggered(conversation.main, [target for target in described if target is not None], text)
@@ -317,13 +325,13 @@ def make_workflow_note(definition: WorkflowDefinition, workflow: Workflow) -> st
         f"What to do here: {' '.join(state.instructions.split())}" if state.instructions else "",
         f"Data of this state, as JSON Schema: {quote_json(state.collects)}" if state.collects else "",
         f"Still missing: {', '.join(missing(definition, workflow))}" if missing(definition, workflow) else "",
-        *(_next_states(definition, workflow) if not state.final else ()),
+        *(_list_next_states(definition, workflow) if not state.final else ()),
     ]
     return "\n".join(line for line in lines if line)
 
 
-def _next_states(definition: WorkflowDefinition, workflow: Workflow) -> list[str]:
-    """Return the lines about the next states: the open ones, and those that open with more data."""
+def _list_next_states(definition: WorkflowDefinition, workflow: Workflow) -> list[str]:
+    """Return the lines about the next states: the open states, and states that open with more data."""
     now, later = open_targets(definition, workflow), later_targets(definition, workflow)
     lines = [f"Possible next states: {', '.join(now)}"] if now else []
     if later:
@@ -332,7 +340,7 @@ def _next_states(definition: WorkflowDefinition, workflow: Workflow) -> list[str
 
 
 def make_collected_note(definition: WorkflowDefinition, workflow: Workflow) -> str | None:
-    """Return the line with the collected data, mostly words of users; None without data."""
+    """Return the note with the collected data, which are mostly words of users; None without data."""
     now = workflow.data.get(workflow.state, {})
     before = {name: fields for name, fields in workflow.data.items() if name != workflow.state and fields}
     lines = [

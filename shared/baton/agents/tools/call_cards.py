@@ -23,30 +23,36 @@ from baton.domain.times import local_time
 from baton.ports.agents.tools import Tool
 
 MAX_VALUE_IN_TEXT = 100
-"""Characters of a value in a question. Longer values are cut there, and whole among the fields."""
+"""Characters of a value in a question. The fields of the card show longer values completely."""
 MAX_LABEL = 80
+"""Characters of the label of a field."""
 MAX_VALUE = 2_000
 """Characters of a value among the fields."""
 MAX_FIELDS = 60
+"""Fields of a card."""
 MAX_CHARACTERS = 6_000
 """Characters of a card's fields."""
 MAX_CHARACTERS_TOGETHER = 24_000
 """Characters of the fields of all cards of an answer. They are stored in one item."""
 MAX_DEPTH = 4
+"""Levels of nested objects that are shown as separate fields."""
 NOTHING = "\u2013"
+"""An en dash, which is shown for an empty value."""
 HIDDEN = "\u2022\u2022\u2022\u2022"
+"""Bullets, which are shown for a secret value."""
 MORE = "\u2026"
+"""An ellipsis, which is shown for text and fields that are left out."""
 
 
 def make_card(
     call: ToolCall, tool: Tool, agent: AgentDefinition, time_zone: str | None, others: Collection[CallCard] = ()
 ) -> CallCard:
-    """Return the card of a call: its question, and all its arguments.
+    """Return the card of a call: its question, and fields with its arguments.
 
-    Values are written in the agent's default locale, in which its sentences are, and times in the user's ``time_zone``.
-    ``others`` are the cards of the same answer, which take up room.
+    Values are formatted for the agent's default locale, like its sentences, and times are in the user's ``time_zone``.
+    ``others`` are the other cards of the same answer, which share the room for fields.
 
-    The arguments may be no JSON object, and the schema may come from outside: both become text, whatever they are.
+    The arguments need not be a JSON object, and the schema may come from outside and be invalid. No error is raised.
     """
     label = tool.label or call.name
     arguments = call.parsed() or {}
@@ -74,15 +80,15 @@ def make_card(
 def text_at(
     path: str, values: Mapping[str, Any], schema: Mapping[str, Any], locale: str, time_zone: str | None
 ) -> str | None:
-    """Return the value at a path, written as in the question of a card; None if there is none for a sentence."""
+    """Return the value at a path, formatted as in the question of a card; None without a value, or for an object."""
     text = _Writer(ArgumentSchema(schema), format_of(locale), time_zone).at(path, values)
     return cut(text, MAX_VALUE) if text is not None else None
 
 
 def text_in_result(path: str, result: str, locale: str, time_zone: str | None) -> str | None:
-    """Return the text of a tool's result, or of a value in one that is JSON: ``result.number``.
+    """Return a tool's result as text. If the result is JSON, ``path`` may name a value in it: ``result.number``.
 
-    None if there is no such value, or if it is an object, which no sentence can hold.
+    Return None if there is no such value, or if it is an object, which does not fit in a sentence.
     """
     name, _, inner = path.partition(".")
     value: Any = result
@@ -97,12 +103,12 @@ def text_in_result(path: str, result: str, locale: str, time_zone: str | None) -
 
 
 def cut(text: str, length: int) -> str:
-    """Return a text of at most ``length`` characters. An ellipsis ends one that is cut."""
+    """Return the text, cut to at most ``length`` characters. A cut text ends with an ellipsis."""
     return text if len(text) <= length else f"{text[: length - 1]}{MORE}"
 
 
 def isolate(text: str) -> str:
-    """Return a text that does not change the direction of the words around it."""
+    """Return the text, in Unicode isolates if it would change the direction of the text around it."""
     return text if text.isascii() or not _is_right_to_left(text) else f"\u2068{text}\u2069"
 
 
@@ -113,7 +119,7 @@ def _is_right_to_left(text: str) -> bool:
 
 
 def _bound(fields: Iterator[CardField], room: int) -> Iterator[CardField]:
-    """Yield fields up to the limits, and one that stands for the others."""
+    """Yield fields up to ``MAX_FIELDS`` and ``room`` characters, then one ellipsis field in place of the others."""
     characters = 0
     for number, field in enumerate(fields):
         characters += field.size
@@ -124,9 +130,9 @@ def _bound(fields: Iterator[CardField], room: int) -> Iterator[CardField]:
 
 
 def _mark(fields: Iterator[CardField], complete_paths: set[str]) -> list[CardField]:
-    """Mark the fields that the question shows completely, and headings of which it shows all fields."""
+    """Mark fields that the question shows completely, and headings all of whose fields it shows."""
     listed = list(fields)
-    # Names of objects without a schema may hold dots, and then two fields have one path.
+    # Names in objects without a schema may contain dots, so that two fields have the same path.
     counts = Counter(field.name for field in listed)
     marked = [replace(field, in_text=field.name in complete_paths and counts[field.name] == 1) for field in listed]
     for index in reversed(range(len(marked))):
@@ -144,14 +150,14 @@ def _mark(fields: Iterator[CardField], complete_paths: set[str]) -> list[CardFie
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
-    """A writer of values in words."""
+    """A formatter of values for people."""
 
     schema: ArgumentSchema
     forms: LocaleFormat
     time_zone: str | None
 
     def at(self, path: str, arguments: Mapping[str, Any]) -> str | None:
-        """Return the value at a path, or its default; None if there is none, or if it is an object."""
+        """Return the value at a path, or its default, as text; None without a value, or for an object."""
         part: object = self.schema.root
         value: Any = arguments
         around: Mapping[str, Any] = {}
@@ -172,7 +178,7 @@ class _Writer:
         if isinstance(values, list):
             items = described.get("items", {})
             for number, value in enumerate(values, 1):
-                yield from self._field(f"{path}{number}", str(number), items, value, {}, depth)
+                yield from self._yield_fields(f"{path}{number}", str(number), items, value, {}, depth)
             return
         properties = self.schema.properties(part, values)
         others = described.get("additionalProperties", {})
@@ -182,11 +188,11 @@ class _Writer:
         ]:
             inner = properties.get(name, others)
             if values[name] is None and self.schema.describe(inner).get("default", ...) is None:
-                continue  # the same as if it was left out
+                continue  # the same as a missing argument
             label = cut(readable(self.schema.label(name, inner)).replace("\n", " "), MAX_LABEL)
-            yield from self._field(f"{path}{name}", label, inner, values[name], values, depth)
+            yield from self._yield_fields(f"{path}{name}", label, inner, values[name], values, depth)
 
-    def _field(
+    def _yield_fields(
         self, path: str, label: str, part: object, value: Any, around: Mapping[str, Any], depth: int
     ) -> Iterator[CardField]:
         name = cut(readable(path), MAX_LABEL)
@@ -198,9 +204,9 @@ class _Writer:
             yield CardField(name, label, cut(text if text is not None else MORE, MAX_VALUE), depth)
 
     def text(self, part: object, value: Any, around: Mapping[str, Any]) -> str | None:
-        """Return a value in words; None for objects, and for lists with objects or lists.
+        """Return a value as text; None for objects, and for lists with objects or lists.
 
-        ``around`` is the object that has the value: it may have the currency.
+        ``around`` is the object that contains the value, and may contain its currency.
         """
         described = self.schema.describe(part, value)
         if described.get("writeOnly") is True or described.get("format") == "password":
@@ -213,23 +219,23 @@ class _Writer:
             items = [self.text(described.get("items", {}), item, around) or "" for item in value[: MAX_VALUE // 2]]
             more = [MORE] if len(value) > len(items) else []
             return (("; " if any("," in item for item in items) else ", ").join([*items, *more])) or NOTHING
-        return self._scalar(part, described, value, around)
+        return self._format_scalar(part, described, value, around)
 
-    def _scalar(self, part: object, described: Mapping[str, Any], value: Any, around: Mapping[str, Any]) -> str:
+    def _format_scalar(self, part: object, described: Mapping[str, Any], value: Any, around: Mapping[str, Any]) -> str:
         if value is None or value == "":
             return NOTHING
         if (choice := self.schema.choice(part, value)) is not None:
             return readable(choice)
         if isinstance(value, bool):
             return self.forms.yes if value else self.forms.no
-        if (money := self._money(described, value, around)) is not None:
+        if (money := self._format_money(described, value, around)) is not None:
             return money
         if isinstance(value, int | float):
             unit = described.get("x-unit")
             return self.forms.number(value) + (f"\u00a0{readable(unit)}" if isinstance(unit, str) and unit else "")
-        return self._moment(described.get("format"), value) or readable(value[: MAX_VALUE + 1])
+        return self._format_moment(described.get("format"), value) or readable(value[: MAX_VALUE + 1])
 
-    def _money(self, described: Mapping[str, Any], value: Any, around: Mapping[str, Any]) -> str | None:
+    def _format_money(self, described: Mapping[str, Any], value: Any, around: Mapping[str, Any]) -> str | None:
         kind, currency = described.get("format"), described.get("x-currency")
         if kind not in ("money", "money-minor") or not isinstance(currency, str):
             return None
@@ -238,8 +244,8 @@ class _Writer:
             return None
         return self.forms.amount(value, code.upper(), is_minor=kind == "money-minor")
 
-    def _moment(self, kind: object, value: str) -> str | None:
-        """Return a date or a time; None if the text is none."""
+    def _format_moment(self, kind: object, value: str) -> str | None:
+        """Return a date or a time as text; None if ``kind`` or ``value`` is neither."""
         if kind == "date" and has_format(value, "date"):
             return self.forms.day(datetime.fromisoformat(value).date())
         try:

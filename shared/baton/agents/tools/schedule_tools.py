@@ -1,4 +1,4 @@
-"""The tools by which agents make, list and cancel schedules of their user."""
+"""The tools with which agents make, list and cancel schedules of their user."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from baton.ports.clock import Clock
 SCHEDULE, LIST_SCHEDULES, CANCEL_SCHEDULE = "schedule", "list_schedules", "cancel_schedule"
 SCHEDULE_TOOLS = (SCHEDULE, LIST_SCHEDULES, CANCEL_SCHEDULE)
 MAX_MINUTES = 60 * 24 * 366
+"""The most minutes until a schedule made with ``in_minutes``: one leap year."""
 
 _SPECS = (
     ToolSpec(
@@ -62,12 +63,15 @@ _SPECS = (
 
 
 class ScheduleBook(Protocol):
-    """The schedules of the user that an agent works for (``ScheduleMaking``)."""
+    """The schedules of the user for whom an agent works. ``ScheduleMaking`` implements it."""
 
     async def create_by_agent(
         self, scope: Scope, schedule_id: str, thread_id: str, *, text: str, at: str | None, rule: str | None
     ) -> Schedule:
-        """Make a schedule in a conversation, once for each id. Raises ``BatonError``."""
+        """Make a schedule in a conversation. Repeated calls with the same id make one schedule. Raises ``BatonError``.
+
+        ``at`` is a date and time on the user's clocks, or None with a ``rule``; ``rule`` is a rule of RFC 5545.
+        """
 
     async def listed(self, scope: Scope, *, status: ScheduleStatus | None = None) -> Sequence[Schedule]:
         """Return the user's schedules."""
@@ -78,14 +82,14 @@ class ScheduleBook(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ToolsWithSchedules:
-    """``Tools`` with those of schedules, for agents that allow schedules."""
+    """``Tools`` with the tools of schedules, for agents that allow schedules."""
 
     others: Tools
     book: Callable[[], ScheduleBook]
     clock: Clock
 
     async def offered(self, agent: AgentDefinition, scope: Scope) -> OfferedTools:
-        """See ``Tools.offered``. A tool of the agent replaces the tool of schedules that has the same name."""
+        """See ``Tools.offered``. A tool of the agent with the same name replaces a tool of schedules."""
         offered = await self.others.offered(agent, scope) if agent.tools else OfferedTools()
         if not agent.schedules.allowed:
             return offered
@@ -144,7 +148,7 @@ class ToolsWithSchedules:
 
 
 def _write(schedules: Sequence[Schedule]) -> str:
-    """Return schedules as a model reads them."""
+    """Return a text with the schedules, for a model."""
     if not schedules:
         return "There are none."
     return json.dumps([_describe(schedule) for schedule in schedules], ensure_ascii=False)
