@@ -1,1 +1,1 @@
-"""Agents and tools in Python: classes and decorators for developers, attributes of ``baton``, and their resources."""
+"""Agents and tools in Python: the classes and decorators that ``baton`` exports, and the calls of their functions."""

@@ -38,16 +38,16 @@ from baton.domain.handoffs.workflow_definition import WorkflowDefinition
 F = TypeVar("F", bound=Callable[..., Any])
 
 NAMES = {"system_prompt": "prompt", "answer_schema": "output_type"}
-"""The names of arguments that differ from the fields that they set, by field."""
+"""The names of arguments by the field that they set, where the two names differ."""
 
 Values = Mapping[str, Any]
 """The fields of a part, as a file in YAML would have them."""
 
 
 class Agent(HookDecorators):
-    """An agent. It has the fields of a file in YAML, and is checked by the same rules when it is made.
+    """An agent. It has the same fields as an agent's YAML file, and the constructor checks them by the same rules.
 
-    An agent of a project is a variable of a module in ``agents/``. Others may name it by its id.
+    An agent of a project is a variable of a module in ``agents/``. Other agents may refer to it by its id.
 
     Args:
         id: Small letters, digits, ``-`` and ``_``. It names the agent in addresses, in tools and in stored data.
@@ -59,7 +59,7 @@ class Agent(HookDecorators):
         tools: Functions with ``@tool``, other functions, HTTP operations and servers of MCP.
         libraries: The project's libraries of documents that it finds besides its own, by their folders' names.
         sub_agents: Agents that it may ask, or their ids.
-        background_agents: Those of them that work in the background: the user goes on talking meanwhile.
+        background_agents: The sub-agents that work in the background, while the user continues the conversation.
         background: The hours that they have, and whether results open a closed conversation again:
             ``{"expires_hours": 24, "after_closing": "reopens"}``.
         handoffs: Agents that it may hand the conversation over to: ``Handoff(...)``, agents or ids.
@@ -91,7 +91,7 @@ class Agent(HookDecorators):
         remote: The endpoint of a remote agent, which has its own model and prompt.
 
     Raises:
-        UnusableDefinition: A field is wrong. Its message has a line for each problem, with file and line.
+        UnusableDefinition: A field is wrong. The message has a line for each problem, with file and line.
     """
 
     def __init__(
@@ -145,19 +145,24 @@ class Agent(HookDecorators):
     def _define(
         self, site: CallSite, values: Mapping[str, Any], unfit: Sequence[Problem] = (), *, is_described: bool
     ) -> None:
-        """Check the agent that was made at ``site``. Raises ``UnusableDefinition``, also for ``unfit`` values."""
+        """Check the agent's fields, and set its definition. ``site`` is the call that makes the agent.
+
+        Raises ``UnusableDefinition`` for problems of the fields, and for the problems in ``unfit``.
+        """
         self.site = site
         self.is_described = is_described
-        """Whether other agents' models can learn from its description when to turn to it."""
+        """Whether the agent has a description, from which other agents' models learn its abilities."""
         definition, problems = check_agent(values)
-        # The rules of a desk are arguments of ``Desk`` itself.
+        # The rules of a desk are direct arguments of ``Desk``, so problems are named without the field ``desk``.
         problems = [
             replace(problem, place=problem.place[1:]) if problem.place[:1] == ("desk",) else problem
             for problem in problems
         ]
-        paths = [problem.place for problem in unfit]
-        problems = [problem for problem in problems if not any(problem.place[: len(path)] == path for path in paths)]
-        problems = [*unfit, *problems]
+        unfit_paths = [problem.place for problem in unfit]
+        others = [
+            problem for problem in problems if not any(problem.place[: len(path)] == path for path in unfit_paths)
+        ]
+        problems = [*unfit, *others]
         if problems or definition is None:
             raise UnusableDefinition("\n".join(self.site.problem(problem.place, problem.what) for problem in problems))
         self.definition = definition
@@ -170,22 +175,22 @@ class Agent(HookDecorators):
     def prompt(self, function: F) -> F:
         """Compute a part of the prompt for each turn, as a decorator of a function.
 
-        The function takes a ``TurnContext`` and returns text, or None for nothing. It may be a coroutine. Its text
-        stands behind the history and right before the user's message, never in the system prompt: that stays the
-        beginning of every request, so that the provider's prompt cache holds it together with the history.
+        The function takes a ``TurnContext`` and returns text, or None for no text. It may be a coroutine. The text is
+        placed between the history and the user's message, and not in the system prompt. So the beginning of every
+        request, with the system prompt and the history, stays the same for the provider's prompt cache.
         """
         self.definition.code.prompt = function
         return function
 
     def run(self, function: F) -> F:
-        """Answer by code, as a decorator of a coroutine, instead of the model and its calls.
+        """Answer by code instead of by the model and its calls, as a decorator of a coroutine.
 
         The function takes a ``RunContext`` and the user's ``message``, and may take resources. It returns the answer: a
-        text, or None if it has shown everything; with ``output_type``, a value of that type. The agent's prompt, model,
-        tools, memory, limits, guardrails and hooks apply to the steps that it takes.
+        text, None if it has already shown the whole answer, or a value of the type ``output_type``. The agent's prompt,
+        model, tools, memory, limits, guardrails and hooks apply to the steps of the function.
 
         Raises:
-            WrongArgument: The function is not a coroutine, the agent has one already, or is a remote one.
+            WrongArgument: The function is not a coroutine, or the agent has such a function already or is remote.
         """
         if self.definition.remote is not None:
             raise WrongArgument("run is for agents of this deployment, and not for remote ones")
@@ -210,7 +215,8 @@ _DEFAULTS = {
 class Desk(Agent):
     """A desk: an agent whose answers people write.
 
-    Another agent hands the conversation over to it, as to a specialist. No model speaks until it has returned.
+    Another agent hands the conversation over to it, as to a specialist. No model answers until the desk has returned
+    the conversation.
 
     Args:
         id: Small letters, digits, ``-`` and ``_``.
@@ -270,14 +276,14 @@ def id_of(agent: Agent | str) -> str:
 
 
 def _add_texts(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the agent's name and description, which are derived from its id if they are missing."""
+    """Return the agent's name and description. The defaults are made from the id and the name."""
     words = str(arguments.get("id", "")).replace("-", " ").replace("_", " ").strip()
     name = arguments.get("name") or words[:1].upper() + words[1:]
     return {"name": name, "description": arguments.get("description") or name}
 
 
 def _to_fields(arguments: Mapping[str, Any], problems: list[Problem]) -> dict[str, Any]:
-    """Return the fields in the form of a file in YAML. Problems of values that do not fit are added to ``problems``."""
+    """Return the fields in the form of a YAML file. Problems of unsuitable values are added to ``problems``."""
     values: dict[str, Any] = {}
     for name, value in arguments.items():
         match name:
@@ -312,12 +318,15 @@ def _to_fields(arguments: Mapping[str, Any], problems: list[Problem]) -> dict[st
 
 
 def _as_sequence(value: Any) -> Any:
-    """Return a sequence unchanged. Any other value becomes its only item, for the check to refuse."""
+    """Return a sequence unchanged. Put any other value into a list, so that the check can refuse it."""
     return value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
 
 
 def _to_tool_definition(item: Any, index: int, problems: list[Problem]) -> Any:
-    """Return the definition of a function as a tool; other values unchanged. ``index`` is for ``problems``."""
+    """Return the tool definition of a function, or another value unchanged.
+
+    ``index`` is the position in the field ``tools``, for problems that are added to ``problems``.
+    """
     if isinstance(item, Tool):
         return item.definition
     if not callable(item):

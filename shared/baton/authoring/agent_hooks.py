@@ -14,10 +14,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 Failure = OnFailure | Literal["closed", "open"]
 MAX_SECONDS = 60.0
+"""The most seconds that a call of a hook may take."""
 
 
 class HookDecorator:
-    """A decorator for a point of an agent's work: ``@agent.point`` or ``@agent.point(on_failure="open")``."""
+    """A decorator that adds functions to a point of an agent's work.
+
+    It is used as ``@agent.point`` or ``@agent.point(on_failure="open")``.
+    """
 
     def __init__(self, agent: AgentDefinition, point: HookPoint) -> None:
         self._agent = agent
@@ -29,17 +33,15 @@ class HookDecorator:
     def __call__(self, /, *, on_failure: Failure = "closed", timeout_seconds: float = 10) -> Callable[[F], F]: ...
 
     def __call__(self, function: Any = None, /, *, on_failure: Failure = "closed", timeout_seconds: float = 10) -> Any:
-        """Add the function to the agent. It may be a coroutine, and may take a ``TurnContext`` and resources.
-
-        All decorators of hooks and guardrails take these arguments.
+        """Add the function to the agent. All decorators of hooks and guardrails take these arguments.
 
         Args:
-            function: The function.
-            on_failure: ``closed`` if its failure counts as a refusal, ``open`` if the turn goes on then.
+            function: The function. It may be a coroutine, and may take a ``TurnContext`` and resources.
+            on_failure: ``closed`` if its failure counts as a refusal, ``open`` if the turn continues after a failure.
             timeout_seconds: The time limit of one call, at most 60.
 
         Raises:
-            WrongArgument: An argument is wrong, the point has 8 functions already, or the agent is a remote one.
+            WrongArgument: An argument is wrong, the point has 8 functions already, or the agent is remote.
         """
         if self._agent.remote is not None:
             raise WrongArgument("hooks and guardrails are for agents of this deployment, and not for remote ones")
@@ -64,13 +66,14 @@ class HookDecorators:
 
     @property
     def input_guardrail(self) -> HookDecorator:
-        """Judge the user's ``text``, and other texts of callers before they reach a prompt.
+        """Judge the user's ``text``, and other texts from outside before they are added to a prompt.
 
-        ``origin`` is ``question`` for the user's text, which is judged during the first request to the model. Others
-        are ``file``, ``page``, ``handoff``, ``history`` and ``memory``; of these, refused ones are left out.
+        ``origin`` is ``question`` for the user's text, which is judged during the first request to the model. Other
+        origins are ``file``, ``page``, ``handoff``, ``history`` and ``memory``. Refused texts of these are left out of
+        the prompt.
 
-        Nothing is shown and no tool is called before all have allowed it. ``Replace(text)`` is what the model gets, and
-        what is stored. ``Refuse(sentence)`` ends the turn with the sentence.
+        Nothing is shown and no tool is called before all input guardrails have allowed the user's text. The model gets
+        the text of ``Replace(text)``, which is also stored. ``Refuse(sentence)`` ends the turn with the sentence.
         """
         return HookDecorator(self.definition, HookPoint.INPUT_GUARDRAIL)
 
@@ -78,8 +81,9 @@ class HookDecorators:
     def output_guardrail(self) -> HookDecorator:
         """Judge the answer before it is shown, in windows of some sentences.
 
-        ``text`` is the window, ``before`` the text that was allowed before it, and ``is_last`` is true for the last
-        one. ``Replace(text)`` is shown instead. ``Refuse(sentence)`` takes the answer back and shows the sentence.
+        ``text`` is the window, ``before`` is the text that was allowed before the window, and ``is_last`` is true for
+        the last window. ``Replace(text)`` is shown instead of the window. ``Refuse(sentence)`` removes the answer and
+        shows the sentence.
         """
         return HookDecorator(self.definition, HookPoint.OUTPUT_GUARDRAIL)
 
@@ -87,8 +91,8 @@ class HookDecorators:
     def before_model(self) -> HookDecorator:
         """Inspect each request to the model before it is sent: ``messages``, a list of ``{role, text}``.
 
-        A text that it returns is added as an instruction to this request. ``Refuse(sentence)`` ends the turn, and
-        ``HandOver(agent)`` hands the conversation over, without a request.
+        If the function returns a text, it is added as an instruction to this request. ``Refuse(sentence)`` ends the
+        turn, and ``HandOver(agent)`` hands the conversation over. In both cases the request is not sent.
         """
         return HookDecorator(self.definition, HookPoint.BEFORE_MODEL)
 
@@ -96,10 +100,10 @@ class HookDecorators:
     def after_model(self) -> HookDecorator:
         """Inspect each answer of the model: ``text`` and ``calls``, a list of ``{name, arguments}``.
 
-        An answer that its user stops, that is too long or whose model fails has no calls.
+        There are no calls if the user has stopped the answer, if it is too long, or if the model has failed.
 
-        ``Refuse(sentence)`` takes the answer back, makes none of the calls and ends the turn. ``HandOver(agent)`` does
-        so too, and hands the conversation over.
+        ``Refuse(sentence)`` removes the answer, makes none of the calls and ends the turn. ``HandOver(agent)`` does the
+        same and hands the conversation over.
         """
         return HookDecorator(self.definition, HookPoint.AFTER_MODEL)
 
@@ -107,8 +111,8 @@ class HookDecorators:
     def before_tool(self) -> HookDecorator:
         """Inspect each call of a tool or another agent before it is made: ``name`` and ``arguments``.
 
-        Nobody is shown the arguments before. ``Replace(arguments)`` makes the call with others, which are also those
-        that a person approves. ``Refuse(sentence)`` makes none, and the model gets the sentence.
+        The arguments are shown to nobody before. ``Replace(arguments)`` replaces the arguments, also for the person who
+        approves the call. With ``Refuse(sentence)``, the call is not made, and the model gets the sentence.
         """
         return HookDecorator(self.definition, HookPoint.BEFORE_TOOL)
 
@@ -116,7 +120,8 @@ class HookDecorators:
     def after_tool(self) -> HookDecorator:
         """Inspect the result of each call of a tool or another agent: ``name``, ``arguments`` and ``result``, a text.
 
-        ``Replace(text)`` is what the model gets and what is stored. With ``Refuse(sentence)``, the model gets that.
+        With ``Replace(text)``, the model gets the text, which is also stored. With ``Refuse(sentence)``, the model gets
+        the sentence.
         """
         return HookDecorator(self.definition, HookPoint.AFTER_TOOL)
 
@@ -124,6 +129,6 @@ class HookDecorators:
     def on_handoff(self) -> HookDecorator:
         """Inspect each handoff before it is made: the id of the ``agent``, ``reason`` and ``summary``.
 
-        With ``Refuse(sentence)`` the conversation stays where it is.
+        With ``Refuse(sentence)``, the conversation stays with its present agent.
         """
         return HookDecorator(self.definition, HookPoint.ON_HANDOFF)

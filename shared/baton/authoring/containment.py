@@ -1,7 +1,7 @@
-"""Containment of a project's code: its exits become failures of a call, and blocking of the event loop is reported.
+"""Containment of a project's code: exits become failures of a call, and code that blocks the event loop is reported.
 
-The code of a project shares the event loop with other conversations. ``ProjectCode`` runs one of its coroutines in
-stretches from one await to the next. Tasks that such code begins are run in the same way.
+The code of a project shares the event loop with other conversations. ``ProjectCode`` runs a coroutine of the project
+in stretches, each from one await to the next. Tasks that such code begins are run in the same way.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 BLOCKED_SECONDS = 0.5
-"""The minimum seconds of a stretch that is reported. Stretches of ten seconds lose leases."""
+"""The shortest stretch that is reported, in seconds. After stretches of ten seconds, leases are lost."""
 BATON = f"{Path(__file__).parents[1]}{os.sep}"
-"""The beginning of paths in the folder of Baton's own code."""
+"""The path of Baton's own code, with which the paths of its files begin."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """A stretch of a project's code that has kept the event loop busy."""
+    """A stretch of a project's code that has blocked the event loop."""
 
     seconds: float
     after: str
-    """``file:line`` of the await before it, or of the function's beginning."""
+    """``file:line`` of the await before the stretch, or of the function's beginning."""
     until: str | None
-    """``file:line`` of the await that ended it; None if the function has ended."""
+    """``file:line`` of the await that ended the stretch; None if the function has ended."""
 
 
 @dataclass(slots=True, eq=False)
@@ -45,7 +45,7 @@ class Owner:
     note: Callable[[Blocked], None]
     """Reports a stretch that was too long."""
     others_seconds: float = 0.0
-    """The seconds within stretches in which Baton's code ran."""
+    """The seconds of stretches in which Baton's code ran, and not the project's."""
 
     @classmethod
     def of(cls, function: Callable[..., Any], note: Callable[[Blocked], None]) -> Owner:
@@ -58,12 +58,12 @@ _owner: ContextVar[Owner | None] = ContextVar("owner", default=None)
 
 
 def current_owner() -> Owner | None:
-    """Return the owner of the code that runs; None if it is Baton's."""
+    """Return the owner of the running code; None if it is Baton's code."""
     return _owner.get()
 
 
 class _Stretches(Coroutine[Any, Any, T]):
-    """A coroutine that runs another one, stretch by stretch."""
+    """A coroutine that runs another coroutine, stretch by stretch."""
 
     __slots__ = ("_work",)
 
@@ -71,18 +71,18 @@ class _Stretches(Coroutine[Any, Any, T]):
         self._work = work
 
     def __getattr__(self, name: str) -> Any:
-        """Return an attribute of the coroutine. Libraries read ``cr_running`` and others of tasks' coroutines."""
-        if name == "_work":  # a step that has not begun
+        """Return an attribute of the wrapped coroutine, because libraries read attributes such as ``cr_running``."""
+        if name == "_work":  # the coroutine of an ``AwaitedStep`` is created later
             raise AttributeError(name)
         return getattr(self._work, name)
 
     def send(self, value: Any, /) -> Any:
-        """Run the coroutine to its next await. Raises ``StopIteration`` with its result."""
-        return self._run(self._work.send, value)
+        """Run the coroutine to its next await. Raises ``StopIteration`` with the result when the coroutine ends."""
+        return self._run_stretch(self._work.send, value)
 
     def throw(self, *error: Any) -> Any:
         """Raise an error where the coroutine waits, and run it to its next await."""
-        return self._run(self._work.throw, *error)
+        return self._run_stretch(self._work.throw, *error)
 
     def close(self) -> None:
         """End the coroutine where it waits."""
@@ -104,15 +104,15 @@ class _Stretches(Coroutine[Any, Any, T]):
             except BaseException as error:  # noqa: BLE001 - the coroutine gets it
                 value, step = error, self.throw
 
-    def _run(self, stretch: Callable[..., Any], *arguments: Any) -> Any:
+    def _run_stretch(self, stretch: Callable[..., Any], *arguments: Any) -> Any:
         raise NotImplementedError
 
 
 class ProjectCode(_Stretches[T]):
     """A coroutine of a project's code.
 
-    Raises ``RuntimeError`` for an exit that it asks for, and for other errors that ``except Exception`` does not catch:
-    they are failures of the code, and not the end of the worker.
+    Raises ``RuntimeError`` in place of ``SystemExit``, and of other errors that ``except Exception`` does not catch, so
+    that they fail the call and do not end the worker.
     """
 
     __slots__ = ("_after", "_owner")
@@ -122,7 +122,7 @@ class ProjectCode(_Stretches[T]):
         self._owner = owner
         self._after = _find_position(work)
 
-    def _run(self, stretch: Callable[..., Any], *arguments: Any) -> Any:
+    def _run_stretch(self, stretch: Callable[..., Any], *arguments: Any) -> Any:
         owner, token = self._owner, _owner.set(self._owner)
         others, began = owner.others_seconds, time.perf_counter()
         try:
@@ -142,11 +142,11 @@ class ProjectCode(_Stretches[T]):
 
 
 class BatonCode(_Stretches[T]):
-    """A coroutine of Baton for which a project's code waits. Its time, and tasks that it begins, are not the code's."""
+    """A coroutine of Baton that a project's code awaits. Its time and its tasks do not count as the project's."""
 
     __slots__ = ()
 
-    def _run(self, stretch: Callable[..., Any], *arguments: Any) -> Any:
+    def _run_stretch(self, stretch: Callable[..., Any], *arguments: Any) -> Any:
         owner = _owner.get()
         if owner is None:
             return stretch(*arguments)
@@ -159,7 +159,7 @@ class BatonCode(_Stretches[T]):
 
 
 def contained(work: Awaitable[T], owner: Owner) -> ProjectCode[T]:
-    """Return ``work`` of a project's code as a coroutine that contains it."""
+    """Return a coroutine that awaits ``work``, which is code of a project, and contains its exits and blocking."""
     return ProjectCode(work if isinstance(work, Coroutine) else _await(work), owner)
 
 
@@ -168,7 +168,7 @@ async def _await(work: Awaitable[T]) -> T:
 
 
 class _TaskFactory:
-    """The factory of an event loop's tasks. The coroutine of one that a project's code begins is contained."""
+    """A task factory of an event loop, which contains the coroutines of tasks that a project's code begins."""
 
     def __init__(self, before: Callable[..., Any] | None) -> None:
         self._before = before
@@ -183,7 +183,7 @@ class _TaskFactory:
 
 
 def contain_tasks() -> None:
-    """Contain the tasks that code of a project will begin on the running event loop."""
+    """Contain the tasks that code of a project will begin on the running event loop. Repeated calls do nothing."""
     loop = asyncio.get_running_loop()
     before: Any = loop.get_task_factory()
     if not isinstance(before, _TaskFactory):
@@ -191,9 +191,9 @@ def contain_tasks() -> None:
 
 
 def _find_position(work: Any) -> tuple[CodeType, int] | None:
-    """Return the code and the line at which a coroutine waits, in its outermost code that is not Baton's.
+    """Return the code and the line at which a coroutine waits, in the outermost frame that is not Baton's.
 
-    None if it has no such code.
+    Return None if all frames are Baton's.
     """
     while work is not None:
         frame = getattr(work, "cr_frame", None)

@@ -8,8 +8,8 @@ class UnusableDefinition(ValueError):
 
 
 class WrongArgument(ValueError):
-    """A decorator has an argument that it cannot use. The import of the agents adds file and line."""
+    """An argument of a decorator or function is wrong. The import of the agents adds file and line."""
 
 
 class CannotLoad(Exception):
-    """The function cannot be used as a tool; the message is for the operator."""
+    """A function cannot be used as a tool or hook. The message is for the operator."""

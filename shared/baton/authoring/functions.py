@@ -22,7 +22,7 @@ from baton.ports.agents.tools import TurnContext
 logger = Logger(child=True)
 
 CONTEXT = "context"
-"""The parameter that gets the context even if it has no annotation; the model does not see it."""
+"""The name of a parameter that gets the context even without an annotation. The model does not see it."""
 
 
 def is_context(name: str, hint: Any) -> bool:
@@ -31,7 +31,7 @@ def is_context(name: str, hint: Any) -> bool:
 
 
 def read_hints(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the annotations of a function. Raises ``CannotLoad`` if one names something undefined."""
+    """Return the annotations of a function. Raises ``CannotLoad`` if an annotation cannot be evaluated."""
     try:
         return get_type_hints(function, include_extras=True)
     except (AttributeError, NameError, TypeError, SyntaxError) as problem:
@@ -39,24 +39,24 @@ def read_hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 AGENTS_PACKAGE = "project_agents"
-"""The name of the package of agents while it is loaded. Another distribution has the name ``agents``."""
+"""The name under which the package ``agents`` is loaded, because another distribution has the name ``agents``."""
 
 
 def is_of(module: str, packages: Collection[str]) -> bool:
-    """Return whether a module is one of the packages, or in one."""
+    """Return whether a module is one of the packages, or is in one of them."""
     return any(module == package or module.startswith(f"{package}.") for package in packages)
 
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """The parameters of a function that are not arguments of its caller."""
+    """The parameters of a function that Baton fills: contexts, by name, and resources."""
 
     contexts: tuple[str, ...] = ()
     resources: Mapping[str, Resource[..., Any]] = field(default_factory=dict)
 
     @property
     def names(self) -> frozenset[str]:
-        """Their names."""
+        """The names of all these parameters."""
         return frozenset(self.contexts) | self.resources.keys()
 
 
@@ -68,27 +68,33 @@ class Functions:
     ) -> None:
         """``packages`` returns the packages from which tools may be imported.
 
-        ``logs_messages`` returns whether the log has the messages and tracebacks of errors that functions raise. These
-        may quote users, so it is for a developer's machine.
+        ``logs_messages`` returns whether messages and tracebacks of functions' errors are logged. They may quote users,
+        so it is true only on a developer's machine.
         """
         self.packages = packages
         self.logs_messages = logs_messages
-        self._resources = OpenResources(self._modules)
+        self._resources = OpenResources(self._list_modules)
 
     def find_filled(self, function: Callable[..., Any], arguments: Collection[str] = ()) -> Filled:
-        """Return the parameters for the context or, unless they are ``arguments``, resources. Raises ``CannotLoad``."""
+        """Return the parameters that Baton fills with the context or with resources. Raises ``CannotLoad``.
+
+        The caller fills ``arguments``, so they are never resources.
+        """
         hints = read_hints(function)
         names = [name for name in inspect.signature(function).parameters if name != "return"]
         contexts = tuple(name for name in names if is_context(name, hints.get(name)))
         others = [name for name in names if name not in contexts and name not in arguments and name in hints]
-        # Only if needed, because the search for resources in all modules takes a millisecond.
+        # The search for resources in all modules takes a millisecond, so it is skipped if no parameter is left.
         resources = self._resources.known() if others else {}
         return Filled(
             contexts, {name: resource for name in others if (resource := resources.get(_key(hints[name]))) is not None}
         )
 
     def check(self, function: Callable[..., Any], arguments: Sequence[str] = ()) -> None:
-        """Raise ``CannotLoad`` for a function with a parameter that neither its caller nor Baton fills."""
+        """Raise ``CannotLoad`` if the function has a parameter that neither its caller nor Baton fills.
+
+        ``arguments`` are the parameters that the caller fills.
+        """
         filled = self.find_filled(function).names
         for name, parameter in inspect.signature(function).parameters.items():
             if name not in filled and name not in arguments and parameter.default is parameter.empty:
@@ -104,7 +110,11 @@ class Functions:
         arguments: Mapping[str, Any],
         filled: Filled | None = None,
     ) -> Any:
-        """Call a function, in a thread unless it is a coroutine. Raises as ``contained``. See ``find_filled``."""
+        """Call a function, in a thread unless it is a coroutine, with the context and resources that it needs.
+
+        ``filled`` is the result of ``find_filled`` if the caller knows it. Raises the function's exceptions, see
+        ``ProjectCode``.
+        """
         if filled is None:
             filled = self.find_filled(function)
         values = {**arguments, **dict.fromkeys(filled.contexts, context)}
@@ -118,7 +128,7 @@ class Functions:
     async def call_with(
         self, function: Callable[..., Any], context: TurnContext, values: Mapping[str, Any], names: Sequence[str]
     ) -> Any:
-        """Call a function with those ``values`` that it has parameters for. Raises its exceptions.
+        """Call a function with the ``values`` for which it has parameters. Raises the function's exceptions.
 
         ``names`` are the parameters that ``values`` may fill.
         """
@@ -127,7 +137,7 @@ class Functions:
         return await self.call(function, context, {name: values[name] for name in parameters}, filled)
 
     def note_blocked(self, function: Callable[..., Any], context: TurnContext, blocked: Blocked) -> None:
-        """Report that a function has blocked all conversations of its process."""
+        """Log that a function has blocked all conversations of its process."""
         logger.warning(
             "code of an agent has blocked all conversations of its process",
             agent=context.agent_id,
@@ -138,21 +148,21 @@ class Functions:
         )
 
     def note(self, problem: Exception) -> None:
-        """Report an error that has ended a turn, or an agent's answer, with an internal error.
+        """Receive an error of the code that has ended a turn, or an agent's answer, with an internal error.
 
-        It does nothing, because the log has the error; conversation tests show it to the developer.
+        This method does nothing, because the error is logged. Conversation tests override it to show the error.
         """
 
     async def close_replaced(self) -> None:
-        """Close the resources of modules that were imported again since, as soon as no call uses them."""
+        """Close the resources of modules that have been imported again, as soon as no call uses them."""
         await self._resources.close_replaced()
 
     async def aclose(self) -> None:
         """Close the resources."""
         await self._resources.aclose()
 
-    def _modules(self) -> Iterable[ModuleType]:
-        """Return the modules of agents and tools that are imported."""
+    def _list_modules(self) -> Iterable[ModuleType]:
+        """Return the imported modules of agents and tools."""
         packages = (*self.packages(), AGENTS_PACKAGE)
         return [module for name, module in sys.modules.copy().items() if is_of(name, packages)]
 
@@ -166,7 +176,7 @@ async def _call(function: Callable[..., Any], arguments: Mapping[str, Any]) -> A
 
 
 def _key(hint: Any) -> Any:
-    """Return the type as a key. Unhashable annotations never belong to a resource."""
+    """Return the annotation as a key; None if it is unhashable, because then it belongs to no resource."""
     try:
         hash(hint)
     except TypeError:

@@ -11,7 +11,7 @@ from pydantic_core import core_schema
 
 
 class PlainJsonSchema(GenerateJsonSchema):
-    """Schemas without the patterns of decimals: they look ahead, which providers of models and re2 refuse."""
+    """A generator of schemas without patterns for decimals, whose lookaheads model providers and re2 refuse."""
 
     def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
         result: dict[str, Any] = super().decimal_schema(schema)
@@ -21,7 +21,10 @@ class PlainJsonSchema(GenerateJsonSchema):
 
 
 def object_schema(kind: Any) -> dict[str, Any]:
-    """Return the JSON Schema of a type, or a schema as it is. Raises ``ValueError``, with the reason, for no object."""
+    """Return the JSON Schema of a type, or a copy of a given schema.
+
+    Raises ``ValueError``, with the reason, for a type whose JSON is not an object.
+    """
     if isinstance(kind, Mapping):
         return dict(kind)
     try:
@@ -29,7 +32,7 @@ def object_schema(kind: Any) -> dict[str, Any]:
     except PydanticUserError as problem:
         raise ValueError(problem.message) from problem
     if schema.get("type") != "object" and "$ref" in schema:
-        # A model that refers to itself.
+        # The schema of a model that refers to itself is only a reference to its definition.
         schema = {**schema["$defs"][schema["$ref"].rpartition("/")[2]], "$defs": schema["$defs"]}
     if schema.get("type") != "object":
         name = getattr(kind, "__name__", None) or str(kind)

@@ -1,4 +1,4 @@
-"""The modules of agents: a package in the folder of the agents' files."""
+"""The Python modules of agents, which are a package in the folder of the agents' files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from baton.authoring.functions import AGENTS_PACKAGE, is_of
 
 
 def module_files(folder: Path) -> list[Path]:
-    """Return the files of the modules with agents. Modules whose names begin with ``_`` are only imported by others."""
+    """Return the files of the modules with agents, sorted.
+
+    Modules whose names begin with ``_`` are left out, because other modules import them.
+    """
     return sorted(path for path in folder.glob("*.py") if path.stem.isidentifier() and not path.stem.startswith("_"))
 
 
@@ -45,7 +48,7 @@ def fresh_package(folder: Path) -> Iterator[None]:
 
 
 def import_agents(path: Path) -> list[Agent]:
-    """Import one module of the package, and return the agents that are its variables."""
+    """Import one module of the package, and return the agents in its variables, also in lists and tuples."""
     module = importlib.import_module(f"{AGENTS_PACKAGE}.{path.stem}")
     return _find_agents(vars(module))
 

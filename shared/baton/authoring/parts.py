@@ -1,7 +1,7 @@
 """The parts of an agent: handoffs, a guided workflow, and tools that are no functions.
 
-Each function returns the definition that the same lines in YAML are read as. Raises ``pydantic.ValidationError``, at
-the import of the agents with file and line.
+Each function returns the same definition as the corresponding lines of a YAML file. Each raises
+``pydantic.ValidationError`` for wrong arguments; the import of the agents adds file and line.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from baton.domain.tenants.secret import HeaderValue
 D = TypeVar("D", bound=Definition)
 
 Headers = Mapping[str, HeaderValue | Mapping[str, Any]]
-"""Headers of requests: texts, or where their values are."""
+"""Headers of requests by name: texts, or references to secrets that have the values."""
 Mode = ContextMode | Literal["summary", "recent", "full", "forked"]
 
 
 class _Unset:
-    """The value of a condition that was not given: None is a value of JSON."""
+    """The type of the default of ``equals``, which cannot be None because None is a value of JSON."""
 
 
 _UNSET: Any = _Unset()
 _ALWAYS_SET = ("type", "equals")
-"""Fields that have a value even if it is the default, or None."""
+"""Fields that are set even if the value is the default or None."""
 
 
 def Handoff(  # noqa: N802  it stands where a class would
@@ -51,7 +51,7 @@ def Handoff(  # noqa: N802  it stands where a class would
     reason: str | None = None,
     required_permissions: Sequence[str] = (),
 ) -> HandoffDefinition:
-    """An agent that another may hand the conversation over to.
+    """An agent to which another agent may hand the conversation over.
 
     Args:
         agent: The target, or its id.
@@ -60,7 +60,7 @@ def Handoff(  # noqa: N802  it stands where a class would
         show_tool_calls: Whether it sees other agents' tool calls, as plain text.
         preserve_state: Whether its workflow is saved when the user leaves.
         return_expected: Whether it may return to the main agent itself. Otherwise only the user can end the handoff.
-        reason: The situation in which to hand over, for the model of the agent that does.
+        reason: The situation in which to hand over, for the model of the agent that hands over.
         required_permissions: Permissions that the user needs in addition to those of the target.
     """
     return _make_definition(HandoffDefinition, locals(), agent=id_of(agent))
@@ -86,7 +86,7 @@ def Workflow(  # noqa: N802
         untitled: Its name before that data is collected. Default: ``name``.
         expiry_days: The days for which an unfinished workflow can be continued.
         on_exit: The treatment of an unfinished workflow when the user leaves.
-        produces: ``skill`` if a completed one becomes a skill, an approved procedure of the main agent.
+        produces: ``skill`` if a completed workflow becomes a skill, which is an approved procedure of the main agent.
         on_complete: The tool that Baton calls with the collected data at the end: a function, the name of one of the
             agent's tools, or ``Completion(...)``. The workflow is completed once the call has succeeded.
     """
@@ -99,7 +99,7 @@ def Completion(  # noqa: N802
     arguments: Mapping[str, str] | None = None,
     back_to: str | None = None,
 ) -> CompletionDefinition:
-    """The tool that completes a workflow, and what it gets.
+    """The tool that completes a workflow, and its arguments.
 
     Args:
         tool: A function, or the name of one of the agent's tools.
@@ -159,7 +159,7 @@ def Condition(  # noqa: N802
         field: A field that the state itself collects, or ``state.field``.
         equals: The value that the field must have, which may be None.
         present: True if the field must have a value; False if it must have none.
-        one_of: Values, of which the field must have one.
+        one_of: The values that the field may have.
 
     Raises ``pydantic.ValidationError`` unless exactly one of the three is set.
     """
@@ -217,10 +217,10 @@ def Guardrail(  # noqa: N802
     Args:
         name: Its name in metadata, in records and in stubs of tests.
         url: The URL, which gets POST requests with JSON.
-        checks: What it judges: texts, and the points of hooks. Default: ``input`` and ``output``.
+        checks: The texts and points of hooks that it judges. Default: ``input`` and ``output``.
         headers: Headers, or where their values are: ``{"secret": "name"}``.
         timeout_seconds: The time limit of one request.
-        on_failure: ``closed`` if a failure counts as a refusal, ``open`` if the turn goes on then.
+        on_failure: ``closed`` if a failure counts as a refusal, ``open`` if the turn continues after a failure.
     """
     return _make_definition(GuardrailDefinition, locals())
 
@@ -268,10 +268,10 @@ def McpServer(  # noqa: N802
     timeout_seconds: float = 30,
     background: Mapping[str, Any] | None = None,
 ) -> tools.McpServer:
-    """The tools of a server that speaks MCP over streamable HTTP.
+    """The tools of an MCP server with streamable HTTP.
 
     Args:
-        name: The server's name. It begins the names of those tools whose names another source has, too.
+        name: The server's name. It is put before the name of a tool if another source has a tool of the same name.
         url: The server's URL.
         include: The offered tools, by the server's names. Default: all.
         headers: Headers, or where their values are.
@@ -295,7 +295,7 @@ def _data_schema(kind: Mapping[str, Any] | type | None) -> dict[str, Any] | None
 
 
 def _to_completion(kind: Any) -> Any:
-    """Return the definition of a function that completes a workflow; other values unchanged."""
+    """Return the definition of a function that completes a workflow, or another value unchanged."""
     if not callable(kind):
         return kind
     function = (kind if isinstance(kind, Tool) else tool(kind)).definition
@@ -303,9 +303,9 @@ def _to_completion(kind: Any) -> Any:
 
 
 def _make_definition(definition: type[D], arguments: Mapping[str, Any], **converted: Any) -> D:
-    """Return the definition with the fields whose arguments differ from the default.
+    """Return the definition, with those fields set whose arguments differ from the default.
 
-    ``converted`` has values that replace those of ``arguments``. Raises ``pydantic.ValidationError``.
+    The values of ``converted`` replace those of ``arguments``. Raises ``pydantic.ValidationError``.
     """
     defaults = definition.model_fields
     values = {

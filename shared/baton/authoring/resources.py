@@ -1,4 +1,4 @@
-"""``@resource``: shared objects of tools, such as a pool or a client. Each function of a deployment opens its own."""
+"""``@resource``: objects that tools share, such as a connection pool. Each Lambda function opens separate objects."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ CLOSING_SECONDS = 10.0
 
 
 class Resource(Generic[P, R]):
-    """A function that opens something, and its type. Calling it calls the function."""
+    """A function that opens a shared object, with the type of the object. A call of the resource calls the function."""
 
     def __init__(self, function: Callable[P, R]) -> None:
         update_wrapper(self, function)
@@ -59,7 +59,7 @@ class Resource(Generic[P, R]):
 
     @property
     def kind(self) -> Any:
-        """The type by which tools ask for it. Raises ``CannotLoad``."""
+        """The type of the parameters that get the object. Raises ``CannotLoad`` if the annotation has no type."""
         name = self.function.__qualname__
         try:
             kind = get_type_hints(self.function).get("return")
@@ -74,7 +74,7 @@ class Resource(Generic[P, R]):
         return kind
 
     async def open(self, stack: contextlib.AsyncExitStack) -> Any:
-        """Open it. ``stack`` closes it."""
+        """Open the object and return it. ``stack`` closes it if it has a context manager."""
         function = cast("Callable[[], Any]", self.function)
         opened: Any
         if inspect.isasyncgenfunction(function):
@@ -93,18 +93,19 @@ class Resource(Generic[P, R]):
 
     @property
     def _has_context_manager(self) -> bool:
-        """Whether its function returns a context manager around the resource, and not the resource itself."""
+        """True if the function returns a context manager around the object, and not the object itself."""
         return get_origin(get_type_hints(self.function).get("return")) in _CONTEXT_TYPES
 
 
 def resource(function: Callable[P, R]) -> Resource[P, R]:
-    """Make a function a resource: what it yields or returns is opened for the first tool that asks, and then shared.
+    """Make a function a resource: the object that it yields or returns is opened once and shared by tools.
 
-    It is shared within one environment of one function of a deployment, and locally within one function: the page's
-    socket and the HTTP API have one each. State that all users share belongs in a database, a file or a service.
+    The first tool that needs the object opens it. It is shared within one environment of one Lambda function, and
+    locally within one function: the page's socket and the HTTP API have separate objects. State that all users share
+    belongs in a database, a file or a service.
 
-    Tools ask by a parameter with its type, which is the one that the function's annotation names. A generator, or a
-    context manager that the function returns, is closed when the process ends in order.
+    A tool gets the object by a parameter with the return type in the function's annotation. A generator, or a context
+    manager that the function returns, is closed when the process ends normally.
     """
     return Resource(function)
 
@@ -117,7 +118,7 @@ class _Opened:
     """The stack that closes it."""
     opening: asyncio.Future[Any]
     users: int = 0
-    """Calls in progress that use it."""
+    """The number of calls in progress that use the resource."""
 
 
 class OpenResources:
@@ -129,27 +130,27 @@ class OpenResources:
         self._opened: dict[Resource[..., Any], _Opened] = {}
         """The open resources, in the order in which they were opened."""
         self._replaced: WeakSet[Resource[..., Any]] = WeakSet()
-        """The resources whose modules were imported again. They are open only while a call uses them."""
+        """The resources whose modules were imported again. They are closed as soon as no call uses them."""
         self._loop: asyncio.AbstractEventLoop | None = None
-        """The event loop that the open resources are bound to."""
+        """The event loop to which the open resources are bound."""
 
     def known(self) -> Mapping[Any, Resource[..., Any]]:
-        """Return the resources that exist now, by type. Raises ``CannotLoad`` if two have one type."""
+        """Return the declared resources by type. Raises ``CannotLoad`` if two resources have the same type."""
         resources: dict[Any, Resource[..., Any]] = {}
-        for item in self._declared():
+        for item in self._list_declared():
             other = resources.setdefault(item.kind, item)
             if other is not item:
                 names = f"{other.function.__qualname__} and {item.function.__qualname__}"
                 raise CannotLoad(f"{names} are resources of one type, {item.kind}: a parameter could get either.")
         return resources
 
-    def _declared(self) -> Iterable[Resource[..., Any]]:
+    def _list_declared(self) -> Iterable[Resource[..., Any]]:
         values = (value for module in self._modules() for value in list(vars(module).values()))
         return dict.fromkeys(value for value in values if isinstance(value, Resource))
 
     @contextlib.asynccontextmanager
     async def use(self, item: Resource[..., Any]) -> AsyncIterator[Any]:
-        """Yield a resource. The first call opens it. After a failure the next call tries again."""
+        """Yield the object of a resource, which the first call opens. After a failure, the next call tries again."""
         self._loop = asyncio.get_running_loop()
         opened = self._opened.get(item)
         if opened is None:
@@ -170,27 +171,27 @@ class OpenResources:
         except asyncio.CancelledError:
             if opened.opening.cancelled():
                 self._opened.pop(item, None)
-            raise  # otherwise the tool's time is over; others may wait for the resource
+            raise  # if only this call was cancelled, the opening continues for other calls
         except BaseException:
             self._opened.pop(item, None)
             raise
 
     async def close_replaced(self) -> None:
-        """Close the resources that no module has any more, as soon as no call uses them."""
-        current = set(self._declared())
+        """Close the resources that no module declares any more, as soon as no call uses them."""
+        current = set(self._list_declared())
         self._replaced.update(resource for resource in self._opened if resource not in current)
         for old in [resource for resource in self._opened if resource in self._replaced]:
             await self._on_its_loop(self._close_unused(old))
 
     async def aclose(self) -> None:
-        """Close all resources on the event loop on which they were opened, the last one first."""
+        """Close all resources on the event loop on which they were opened, in the reverse order of their opening."""
         await self._on_its_loop(self._close_all())
         self._loop = None
 
     async def _close_all(self) -> None:
         opened = list(self._opened.values())
         self._opened.clear()
-        async with contextlib.AsyncExitStack() as closing:  # one that cannot be closed does not keep the others open
+        async with contextlib.AsyncExitStack() as closing:  # it closes the others even if one cannot be closed
             for item in opened:
                 closing.push_async_callback(_close, item)
 
@@ -207,11 +208,11 @@ class OpenResources:
             logger.warning("resource not closed", exc_info=True, resource=resource.function.__qualname__)
 
     async def _on_its_loop(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do ``work`` on the event loop of the resources."""
+        """Await ``work`` on the event loop of the resources. If there is no such loop, do nothing."""
         loop = self._loop
         if loop is None or loop.is_closed():
             self._opened.clear()
-            work.close()  # nothing is open, or nothing can be awaited any more
+            work.close()  # no resource is open, or none can be closed any more
         elif loop is asyncio.get_running_loop():
             await work
         else:

@@ -1,4 +1,4 @@
-"""``RunContext``: what an agent's ``run`` does by it is recorded, so that nothing is repeated after a crash."""
+"""``RunContext``: the steps of an agent's ``run``, which are recorded so that none is repeated after a crash."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class Steps(Protocol):
         """Consult an agent. Raises ``ToolFailed``."""
 
     def begin_task(self, agent_id: str, message: str) -> Awaitable[str]:
-        """Have an agent work in the background. Return the task's id. Raises ``ToolFailed``."""
+        """Begin the work of an agent in the background. Return the task's id. Raises ``ToolFailed``."""
 
     def call(self, name: str, arguments: Mapping[str, Any], convert: Convert) -> Awaitable[Any]:
-        """Call a tool, and return its result as ``convert`` makes it. Raises ``ToolFailed``."""
+        """Call a tool, and return its result after ``convert``. Raises ``ToolFailed``."""
 
     def model(self, instruction: str, kind: AnswerType | None, convert: Convert, *, history: bool) -> Awaitable[Any]:
-        """Ask the agent's model once, for text or for JSON, and return its answer as ``convert`` makes it."""
+        """Ask the agent's model once, for a text or for JSON of ``kind``, and return its answer after ``convert``."""
 
     def answer(self, instruction: str | None) -> Awaitable[None]:
         """Let the agent's model write to the user."""
@@ -51,7 +51,7 @@ class Steps(Protocol):
         """Show a text to the user."""
 
     def incoming(self) -> Awaitable[list[str]]:
-        """Take the user's messages that have come since, into the run."""
+        """Take messages that the user has sent during the run into the run, and return their texts."""
 
     def hand_over(self, agent_id: str, reason: str, summary: str) -> Awaitable[None]:
         """Hand the conversation over to a specialist. Raises ``ToolFailed``."""
@@ -60,14 +60,14 @@ class Steps(Protocol):
         """Hand the conversation back. Raises ``ToolFailed``."""
 
     def branch_out(self, branches: tuple[Awaitable[Any], ...]) -> Awaitable[list[Any]]:
-        """Wait for branches that work at the same time."""
+        """Wait for branches that work at the same time, and return their results in order."""
 
     def now(self) -> datetime:
         """Return the time of the branch's last step."""
 
     @property
     def random(self) -> Random:
-        """The random numbers of the branch."""
+        """The branch's generator of random numbers."""
 
     def uuid(self) -> UUID:
         """Return a new id."""
@@ -75,18 +75,19 @@ class Steps(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RunContext(TurnContext):
-    """The user, the conversation and the turn that an agent's ``run`` works for, and the steps that it may take.
+    """The user, the conversation and the turn of an agent's ``run``, and the steps that it may take.
 
-    Each step has a number and is recorded with its result. A worker that takes the turn over starts ``run`` again: the
-    recorded steps return their records and are not repeated. ``run`` must therefore take the same steps again: what
-    depends on the time, on chance or on the outside belongs in a step. ``state`` is a copy: tools change it.
+    Each step has a number and is recorded with its result. A worker that takes over the turn starts ``run`` again. The
+    recorded steps then return their recorded results and are not repeated. ``run`` must therefore take the same steps
+    again: code that depends on time, chance or other systems belongs in a step. ``state`` is a copy, which only calls
+    of tools change.
     """
 
     steps: Steps = field(kw_only=True, repr=False, compare=False)
     """The steps of the coroutine."""
 
     def ask(self, agent: Agent | str, message: str) -> Awaitable[str]:
-        """Ask another agent, one of ``sub_agents``, and return its answer. It sees nothing but the message.
+        """Ask another agent, one of ``sub_agents``, and return its answer. That agent gets only the message.
 
         The question is a sub-task, with separate messages, time limit and tokens.
 
@@ -95,12 +96,12 @@ class RunContext(TurnContext):
             message: The whole question.
 
         Raises:
-            ToolFailed: The agent could not answer, or is none of the agents that this one may ask for this user.
+            ToolFailed: The agent could not answer, or this agent may not ask it for this user.
         """
         return self.steps.ask(id_of(agent), message)
 
     def begin(self, agent: Agent | str, message: str) -> Awaitable[str]:
-        """Have another agent, one of ``background_agents``, work in the background, and return the task's id at once.
+        """Begin the work of one of ``background_agents`` in the background, and return the task's id at once.
 
         The result begins a separate turn in the conversation: ``run`` is called with the result as ``message``, and
         ``begun_by`` names the task.
@@ -110,8 +111,8 @@ class RunContext(TurnContext):
             message: The whole question.
 
         Raises:
-            ToolFailed: The task cannot begin: the agent is none of ``background_agents`` for this user, too many tasks
-                are open, or nobody waits for the result here, as in a fork or while another agent consults this one.
+            ToolFailed: The task cannot begin: the agent is not one of ``background_agents`` for this user, too many
+                tasks are open, or this agent works in a fork or is consulted, so that nobody waits for the result.
         """
         return self.steps.begin_task(id_of(agent), message)
 
@@ -123,20 +124,20 @@ class RunContext(TurnContext):
     def call(self, tool: HttpTool | OpenApiTool | PythonTool | str, /, **arguments: Any) -> Awaitable[str]: ...
 
     def call(self, tool: Any, /, **arguments: Any) -> Awaitable[Any]:
-        """Call one of the agent's ``tools``, by the rules for calls of models: permissions, approval, hooks, limits.
+        """Call one of the agent's ``tools``, with the rules for a model's calls: permissions, approval, hooks, limits.
 
         A tool that needs an approval ends the run with the question. When a person has answered, ``run`` begins again
-        and goes on here.
+        and continues after this step.
 
         Args:
             tool: The function with ``@tool``, the definition of another tool, or a tool's name.
             arguments: The arguments that a model would give.
 
         Returns:
-            What the function returns, by its annotation. Text for other tools, and for functions without one.
+            The function's result with the type of its annotation; a text for other tools and without an annotation.
 
         Raises:
-            ToolFailed: The call failed. ``is_refused``: it was not made, because a person, a hook or a rule refused it.
+            ToolFailed: The call failed. ``is_refused`` is true if a person, a hook or a rule has refused the call.
         """
         name = _name_of(tool)
         return self.steps.call(name, arguments, partial(_read_result, name, tool))
@@ -150,9 +151,9 @@ class RunContext(TurnContext):
         """Ask the agent's model once, without tools. The user does not see the answer.
 
         Args:
-            instruction: The task, behind the agent's prompt, the conversation and the user's message.
+            instruction: The task. It follows the agent's prompt, the conversation and the user's message.
             output_type: The type of the answer: a pydantic model, a dataclass or a ``TypedDict``. Default: text.
-            history: False if the model is to see the instruction alone, as the user's message.
+            history: False if the model should get only the instruction, as the user's message.
 
         Returns:
             The answer as text, or as ``output_type``.
@@ -169,7 +170,7 @@ class RunContext(TurnContext):
         """Let the agent's model answer the user, without tools. The text is shown while the model writes it.
 
         Args:
-            instruction: What the answer should say, such as facts that were found. Default: the user's message alone.
+            instruction: The content of the answer, such as facts that were found. Default: only the user's message.
         """
         return self.steps.answer(instruction)
 
@@ -182,20 +183,20 @@ class RunContext(TurnContext):
         return self.steps.say(text)
 
     def incoming(self) -> Awaitable[list[str]]:
-        """Take the messages that the user has sent since to steer the agent, in their order.
+        """Take the messages that the user has sent during the run to steer the agent, in their order.
 
-        They become part of this turn and are shown from here on; ``model`` and ``answer`` see them. Messages that are
-        not taken have the next turn.
+        They become part of this turn and are shown at this place. Later calls of ``model`` and ``answer`` include them.
+        Messages that are not taken are answered in the next turn.
 
         Returns:
-            Their texts, as guardrails have left them; an empty list if there are none.
+            The texts that guardrails allow; an empty list if there are none.
         """
         return self.steps.incoming()
 
     def hand_over(self, agent: Agent | str, *, reason: str, summary: str) -> Awaitable[None]:
         """Hand the conversation over to one of ``handoffs``. ``run`` ends here.
 
-        A specialist answers in this turn, and the people of a desk later.
+        A specialist answers in this turn; the people of a desk answer later.
 
         Args:
             agent: The agent, or its id.
@@ -212,7 +213,7 @@ class RunContext(TurnContext):
 
         Args:
             summary: What was done and decided, for the main agent.
-            outcome: How it ended, in a word or two.
+            outcome: The outcome in a word or two.
 
         Raises:
             ToolFailed: The agent is not a specialist now, or may not return.
@@ -222,11 +223,11 @@ class RunContext(TurnContext):
     def gather(self, *branches: Awaitable[T]) -> Awaitable[list[T]]:
         """Wait for steps or coroutines with steps that work at the same time, and return their results in order.
 
-        All of them end before the first failure is raised. ``asyncio.gather`` is for steps alone: a coroutine that
-        takes several steps needs the numbers that this method gives them.
+        If branches fail, the first failure is raised after all branches have ended. Use ``asyncio.gather`` only for
+        steps: a coroutine with several steps needs this method, which numbers its steps.
 
         Args:
-            branches: At most 100 of them.
+            branches: At most 100 steps or coroutines.
         """
         return self.steps.branch_out(branches)
 
@@ -236,7 +237,7 @@ class RunContext(TurnContext):
 
     @property
     def random(self) -> Random:
-        """Random numbers that are the same when ``run`` begins again. They are no secrets."""
+        """Random numbers that are the same when ``run`` begins again. Do not use them for secrets."""
         return self.steps.random
 
     def uuid(self) -> UUID:
@@ -259,7 +260,7 @@ def _name_of(tool: Any) -> str:
 
 
 def _read_result(name: str, tool: Any, text: str) -> Any:
-    hint = _result_hint(tool.function) if isinstance(tool, Tool) else None
+    hint = _find_result_type(tool.function) if isinstance(tool, Tool) else None
     if hint is None or hint is str:
         return text
     try:
@@ -269,8 +270,8 @@ def _read_result(name: str, tool: Any, text: str) -> Any:
         raise ToolFailed(f"{name} has answered, but not with {kind}.") from problem
 
 
-def _result_hint(function: Any) -> Any:
-    """Return the annotated type of a function's result; None if it is not known or is shown as text."""
+def _find_result_type(function: Any) -> Any:
+    """Return the annotated type of a function's result; None if it is unknown or needs no conversion from text."""
     hint = read_hints(function).get("return")
     while get_origin(hint) in (Awaitable, Coroutine):
         hint = get_args(hint)[-1]

@@ -1,4 +1,4 @@
-"""The time for code of a project. Conversation tests control it."""
+"""The current time for code of a project, which conversation tests can set."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _zone: ContextVar[str | None] = ContextVar("zone_of_run", default=None)
 def now() -> datetime:
     """Return the current time in the user's time zone, or in UTC if that is not known.
 
-    It is for all code of a project that works in a run: tools, validators of types, hooks and prompts, and what these
-    call. ``now().date()`` is the user's day. In a conversation test it is the time of the test, which ``begins_at`` and
-    ``wait`` set. Outside a run it is the machine's time, in UTC.
+    Use it in all code of a project that works in a run: tools, validators of types, hooks, prompts, and functions that
+    these call. ``now().date()`` is the user's day. In a conversation test, ``begins_at`` and ``wait`` set the time.
+    Outside a run, it is the machine's time in UTC.
 
-    In an agent's ``run``, take ``RunContext.now``, which is the same when ``run`` begins again.
+    In an agent's ``run``, use ``RunContext.now``, which returns the same time when ``run`` begins again.
     """
     zone, moment = _zone.get(), _read.get()()
     return local_time(zone, moment) if zone is not None else moment.astimezone(UTC)
 
 
 def use_time(read: Callable[[], datetime], zone: str | None) -> None:
-    """Let ``now`` use this clock and the user's ``zone``, in the current task and in those that it begins."""
+    """Set the clock and the user's ``zone`` for ``now``, in the current task and in tasks that it begins."""
     _read.set(read)
     _zone.set(zone)

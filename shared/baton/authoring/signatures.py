@@ -1,4 +1,4 @@
-"""Signatures and docstrings of tools: the arguments and texts for models, and the parameters that Baton fills."""
+"""Signatures and docstrings of tools, from which the schemas and texts for models are made."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ class FunctionSignature:
 
 
 def read_signature(function: Callable[..., Any], filled: Collection[str]) -> FunctionSignature:
-    """Return the arguments of a function, except the parameters that Baton has ``filled``. Raises ``CannotLoad``."""
+    """Return the arguments of a function without the parameters that Baton fills, which ``filled`` has by name.
+
+    Raises ``CannotLoad`` for a parameter without a type, or with a type that JSON cannot hold.
+    """
     name = function.__qualname__
     hints = read_hints(function)
     _check_return(function, hints)
@@ -53,7 +56,7 @@ def read_signature(function: Callable[..., Any], filled: Collection[str]) -> Fun
         default = ... if parameter.default is parameter.empty else parameter.default
         fields[parameter_name] = (_add_description(hints[parameter_name], about.get(parameter_name)), default)
     arguments = _make_arguments_model(fields)
-    return FunctionSignature(arguments, _arguments_schema(name, arguments))
+    return FunctionSignature(arguments, _make_arguments_schema(name, arguments))
 
 
 def _add_description(hint: Any, text: str | None) -> Any:
@@ -66,7 +69,7 @@ def _add_description(hint: Any, text: str | None) -> Any:
 
 
 def _make_arguments_model(fields: Mapping[str, Any]) -> type[BaseModel]:
-    # "model_" and other names of pydantic's own are fine as parameters, hence the aliases.
+    # Aliases allow parameters with names that pydantic reserves, such as those beginning with "model_".
     renamed: dict[str, Any] = {f"p{index}_{name}": value for index, (name, value) in enumerate(fields.items())}
     config = ConfigDict(
         extra="forbid", protected_namespaces=(), alias_generator=lambda field: re.sub(r"^p\d+_", "", field)
@@ -74,7 +77,7 @@ def _make_arguments_model(fields: Mapping[str, Any]) -> type[BaseModel]:
     return create_model("arguments", __config__=config, **renamed)
 
 
-def _arguments_schema(name: str, model: type[BaseModel]) -> Mapping[str, Any]:
+def _make_arguments_schema(name: str, model: type[BaseModel]) -> Mapping[str, Any]:
     try:
         schema = model.model_json_schema(by_alias=True, schema_generator=PlainJsonSchema)
     except PydanticUserError as problem:
@@ -96,7 +99,7 @@ def _check_type(function: Callable[..., Any], what: str, hint: Any, remedy: str 
 
 
 def _check_return(function: Callable[..., Any], hints: Mapping[str, Any]) -> None:
-    """Raise ``CannotLoad`` for a function whose answers can never be shown to a model."""
+    """Raise ``CannotLoad`` for a function whose results cannot be sent to a model."""
     if inspect.isasyncgenfunction(function):
         raise CannotLoad(
             f"{function.__qualname__}: it yields, but a tool returns one answer. "
@@ -117,11 +120,12 @@ def read_result_schema(function: Callable[..., Any]) -> Mapping[str, Any] | None
     """Return the JSON Schema of a tool function's result; None if its annotation does not determine it."""
     hint = read_hints(function).get("return", Any)
     kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    results = [kind for kind in kinds if kind not in (*_UNCHECKED_TYPES, str, Refuse)]  # text may be JSON, of any form
-    if len(results) != 1:
+    # A text may be JSON of any form, so it determines no schema.
+    result_types = [kind for kind in kinds if kind not in (*_UNCHECKED_TYPES, str, Refuse)]
+    if len(result_types) != 1:
         return None
     try:
-        return TypeAdapter(results[0]).json_schema(mode="serialization")
+        return TypeAdapter(result_types[0]).json_schema(mode="serialization")
     except PydanticUserError:
         return None
 
@@ -132,15 +136,15 @@ _SECTIONS = re.compile(r"^\s*(:param|:type|@param|Args:|Arguments:|Parameters:?|
 
 @dataclass(frozen=True, slots=True)
 class Docstring:
-    """A docstring in its parts.
+    """The parts of a docstring.
 
-    Sections in the styles of Google, Sphinx and NumPy are read by a library. A docstring may also say ``name: text``
-    about a parameter at the beginning of a line or of a sentence.
+    Sections in the styles of Google, Sphinx and NumPy are read by a library. Elsewhere, ``name: text`` at the beginning
+    of a line or of a sentence describes a parameter.
     """
 
     description: str
     parameters: Mapping[str, str] = field(default_factory=dict)
-    """Texts about parameters, by name."""
+    """Descriptions of parameters, by name."""
 
 
 def read_docstring(function: Callable[..., Any]) -> Docstring:
@@ -153,19 +157,19 @@ def read_docstring(function: Callable[..., Any]) -> Docstring:
 
 
 def _read_sections(text: str) -> Docstring:
-    from docstring_parser import parse  # only functions with such sections need it
+    from docstring_parser import parse  # imported here, because only docstrings with sections need it
 
     docstring = parse(text)
     parts = (docstring.short_description, docstring.long_description)
-    described = {parameter.arg_name: " ".join((parameter.description or "").split()) for parameter in docstring.params}
-    return Docstring("\n\n".join(part for part in parts if part), {name: it for name, it in described.items() if it})
+    texts = {parameter.arg_name: " ".join((parameter.description or "").split()) for parameter in docstring.params}
+    return Docstring("\n\n".join(part for part in parts if part), {name: text for name, text in texts.items() if text})
 
 
 def _read_plain(text: str, names: Collection[str]) -> Docstring:
     if not names:
         return Docstring(text)
-    either = "|".join(map(re.escape, names))
-    marks = list(re.finditer(rf"(?:^[ \t]*|(?<=[.!?;:])\s+)({either}):\s+", text, re.MULTILINE))
+    any_name = "|".join(map(re.escape, names))
+    marks = list(re.finditer(rf"(?:^[ \t]*|(?<=[.!?;:])\s+)({any_name}):\s+", text, re.MULTILINE))
     if not marks:
         return Docstring(text)
     ends = [*(mark.start() for mark in marks[1:]), len(text)]

@@ -18,7 +18,7 @@ Approval = Literal["never", "always"]
 
 
 class Tool(Generic[P, R]):
-    """A function as a tool of agents. Calling it calls the function."""
+    """A function as a tool of agents. A call of the tool calls the function."""
 
     def __init__(self, function: Callable[P, R], definition: PythonTool) -> None:
         update_wrapper(self, function)
@@ -65,8 +65,8 @@ def tool(
 ) -> Tool[P, R] | Callable[[Callable[P, R]], Tool[P, R]]:
     """Make a function a tool: the model sees its name, its docstring and its annotated parameters.
 
-    A parameter ``context``, or one annotated as ``CallContext``, gets the user and the turn; one with the type of a
-    ``resource`` gets that. The model sees neither.
+    A parameter that is named ``context`` or annotated as ``CallContext`` gets the user and the turn. A parameter with
+    the type of a ``resource`` gets its object. The model sees neither.
 
     Args:
         name: Its name for models. Default: the function's.
@@ -77,9 +77,9 @@ def tool(
         label: Its name for people: ``Bike booking``. Default: its name for models.
         required_permissions: The permissions a user needs. Without all of them, the tool does not exist for the user.
         timeout_seconds: The time limit of one call.
-        parameters: JSON Schema of the arguments, which are then passed as they are. Default: derived from the
-            annotations, which then also convert them.
-        background: Whether a worker carries the calls out while the user goes on talking: ``True``, or
+        parameters: JSON Schema of the arguments, which are then passed without conversion. Default: a schema of the
+            annotations, whose types also convert the arguments.
+        background: Whether a worker carries the calls out while the user continues the conversation: ``True``, or
             ``{"expires_hours": 24}``.
 
     Raises:
@@ -97,7 +97,7 @@ def tool(
             "type": "python",
             "name": tool_name,
             "description": description or read_docstring(decorated).description,
-            "entry_point": _entry_point(decorated, tool_name),
+            "entry_point": _format_entry_point(decorated, tool_name),
             "parameters": parameters,
             "requires_approval": approval == "always",
             "asks": asks,
@@ -114,8 +114,8 @@ def tool(
     return make if function is None else make(function)
 
 
-def _entry_point(function: Callable[..., Any], name: str) -> str:
-    """Return the place of the function, for readers of definitions. Nothing imports it by this name."""
+def _format_entry_point(function: Callable[..., Any], name: str) -> str:
+    """Return the name of the function with its module, for people who read definitions. It is not used for imports."""
     path = f"{function.__module__}:{function.__name__}"
     is_plain = re.fullmatch(r"[a-zA-Z_]\w*(\.[a-zA-Z_]\w*)*:[a-zA-Z_]\w*", path) is not None
     return path if is_plain else "agents:" + re.sub(r"\W", "_", f"_{name}")

@@ -1,4 +1,4 @@
-"""Checks of JSON values by the Python types of a project, with the validators of its models."""
+"""Checks of JSON values by Python types of a project, including the validators of its models."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_PROBLEMS = 10
 
 
 def make_type_check(kind: Any) -> TypeCheck | None:
-    """Return the check of JSON values by a type; None for a JSON Schema, which checks them itself."""
+    """Return a check of JSON values by the type ``kind``; None without a type, or for a JSON Schema."""
     if kind is None or isinstance(kind, Mapping):
         return None
     adapter: TypeAdapter[Any] = TypeAdapter(kind)
@@ -30,9 +30,9 @@ def make_type_check(kind: Any) -> TypeCheck | None:
 
 
 def find_problems(validate: Callable[[Any], Any], value: Any) -> tuple[TypeProblem, ...]:
-    """Return the problems for which ``validate`` refuses a value with pydantic's errors; empty if it accepts it.
+    """Return the problems of a value that ``validate`` raises as pydantic's error; empty if it accepts the value.
 
-    A validator that fails with another error refuses the value too, which would otherwise be unchecked.
+    A validator that raises another error also refuses the value, because the value was not checked.
     """
     try:
         validate(value)
@@ -49,7 +49,7 @@ def find_problems(validate: Callable[[Any], Any], value: Any) -> tuple[TypeProbl
 
 
 def problems_of(error: ValidationError) -> tuple[TypeProblem, ...]:
-    """Return the first problems that an error of pydantic names."""
+    """Return the problems in an error of pydantic, at most ``MAX_PROBLEMS``."""
     return tuple(
         TypeProblem(problem["loc"], problem["msg"].removeprefix("Value error, ")[:MAX_MESSAGE], problem["type"])
         for problem in error.errors(include_url=False, include_context=False, include_input=False)[:MAX_PROBLEMS]
