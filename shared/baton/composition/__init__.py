@@ -1,4 +1,4 @@
-"""Deployments: joins ports to adapters, and builds the use cases over them. ``app`` builds from ``ports``."""
+"""The composition of a deployment: ``ports`` joins ports to adapters, and ``app`` builds the use cases with them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from baton.composition.ports import Ports
 
 GARBAGE_THRESHOLD = 50_000
-"""New objects after which Python looks for garbage among them. Its default is 2,000 or less."""
+"""The number of new objects after which Python collects garbage. Python's default is 2,000 or less."""
 START_THRESHOLD = 500_000
-"""The same until the first collection. A start makes 200,000 objects, of which nearly none is garbage."""
+"""The same before the first collection. A start creates 200,000 objects, almost none of which is garbage."""
 
 gc.set_threshold(START_THRESHOLD)
 dataclass_methods.take_compiled()
@@ -27,7 +27,7 @@ model_building.postpone()
 
 def _lower_threshold(_phase: str, _info: object) -> None:
     gc.set_threshold(GARBAGE_THRESHOLD)
-    with suppress(ValueError):  # the collection of another thread has removed it
+    with suppress(ValueError):  # a collection in another thread has removed the callback
         gc.callbacks.remove(_lower_threshold)
 
 
@@ -51,35 +51,35 @@ def deployed() -> App:
 
 
 async def close_replaced_resources() -> None:
-    """Close the resources of functions whose modules were imported again since."""
+    """Close the resources of agents' functions whose modules have been imported again."""
     for ports in deployed_ports.built():
         if "functions" in vars(ports):
             await ports.functions.close_replaced()
 
 
 async def close_resources() -> None:
-    """Close the resources of agents' functions in this process. A Lambda environment ends without notice."""
+    """Close the resources of agents' functions in this process. Lambda environments end without calling it."""
     for ports in deployed_ports.built():
         if "functions" in vars(ports):
             await ports.functions.aclose()
 
 
 def prepare_settings() -> None:
-    """Read the settings if there is no usable copy. Handlers call it before the event loop needs them."""
+    """Read the settings if there is no usable copy. Handlers call it before the event loop needs the settings."""
     deployed_ports().settings.prepare()
 
 
 def exempt_start_from_collection() -> None:
     """Exempt the objects of a function's start from garbage collection, which would take a tenth of a second.
 
-    It does nothing in the local cloud, whose process loads several functions, and loads them again.
+    In the local cloud it does nothing, because one process loads several functions, and reloads them.
     """
     if not environment.current.get():
         gc.freeze()
 
 
 def prepare_store() -> None:
-    """Load the shapes of stored bodies in advance, for the first reader of a thread."""
+    """Load the shapes of stored bodies in advance, so that the first read of a thread is fast."""
     from baton.adapters.dynamodb import shapes
     from baton.domain.threads import message
 
@@ -88,7 +88,7 @@ def prepare_store() -> None:
 
 
 def prepare_turns() -> None:
-    """Load the clients of models, the token counter and the shapes of stored bodies in advance, for the first turn."""
+    """Load model clients, the token counter and the shapes of stored bodies, so that the first turn is fast."""
     from baton.domain.errors import InternalError, StoreUnavailable
     from baton.domain.threads import events, run_events
 
@@ -96,12 +96,12 @@ def prepare_turns() -> None:
     prepare_store()
     model_building.build(events, run_events)
     ports = deployed_ports()
-    with suppress(StoreUnavailable, InternalError):  # of the settings, which the first turn reads again
+    with suppress(StoreUnavailable, InternalError):  # the settings cannot be read; the first turn tries again
         ports.provider_models.load(ports.default_model)
         ports.context_tokens(ports.default_model)  # reads the table of models
     if ports.deferred_embedder is not None:
         ports.deferred_embedder.load()
-    if "openai" in sys.modules:  # a client above uses it
+    if "openai" in sys.modules:  # one of the clients that were loaded above uses it
         preload(*OPENAI_MODULES)
     ports.tiktoken.prepare(agent.system_prompt for agent in ports.shipped_agents.all())
     exempt_start_from_collection()

@@ -1,4 +1,4 @@
-"""``python -m baton.composition.admin search ...``: operators' commands, in the functions' environment."""
+"""``python -m baton.composition.admin search ...``: commands for operators, with the environment of the functions."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from baton.entry.jobs.search_rebuild import REBUILT
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run one command, print its result as JSON and return the exit code."""
-    args = _parser().parse_args(arguments)
+    """Run one command, print its result as JSON and return the exit code: 1 after an error or a difference found."""
+    args = _make_parser().parse_args(arguments)
     try:
         result = asyncio.run(_run(args))
     except BatonError as problem:
@@ -45,7 +45,7 @@ async def _run(arguments: argparse.Namespace) -> list[dict[str, Any]]:
         await search_commands.close()
 
 
-def _parser() -> argparse.ArgumentParser:
+def _make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m baton.composition.admin", description=__doc__)
     search = parser.add_subparsers(required=True).add_parser("search", help="the search indices")
     commands = search.add_subparsers(dest="command", required=True)

@@ -37,24 +37,24 @@ class AgentPorts(StorePorts):
 
     @cached_property
     def provider_models(self) -> CurrentModels:
-        """The clients of all providers. Their libraries are loaded by the first calls, or by ``load``."""
+        """The clients of all providers. Their libraries are loaded by the first call, or by ``load``."""
         from baton.composition.current_models import CurrentModels
 
         return CurrentModels(lambda: self.settings.document, self.secrets)
 
     @property
     def model_settings(self) -> parts.ProviderSettings:
-        """The settings of the model endpoints now."""
+        """The current settings of the model endpoints."""
         return self.provider_models.settings
 
     @property
     def model_providers(self) -> Mapping[str, parts.Provider]:
-        """The providers of models now, by name."""
+        """The current providers of models, by name."""
         return self.model_settings.providers
 
     @property
     def model_key(self) -> str | Callable[[], Awaitable[str]]:
-        """The key of the default provider, or a function that reads it from the secret."""
+        """The key of the default model provider, or a function that reads the key from its secret."""
         from baton.composition.models import key_of
 
         return key_of(self.model_providers.get(parts.DEFAULT_PROVIDER, parts.Provider()), self.secrets)
@@ -80,11 +80,11 @@ class AgentPorts(StorePorts):
 
     @cached_property
     def default_model(self) -> str:
-        """The name of the model for agents that name none."""
+        """The name of the model for agents whose definition names no model."""
         return parts.ModelNameSettings().chat_model
 
     def context_tokens(self, model: str) -> int | None:
-        """Return the declared number of tokens of a model's prompt; None if none is declared."""
+        """Return the declared limit of a model's prompts, in tokens; None without a declaration."""
         return self.provider_models.context_tokens(model)
 
     @cached_property
@@ -99,7 +99,7 @@ class AgentPorts(StorePorts):
 
     @cached_property
     def tiktoken(self) -> parts.TiktokenCounter:
-        """The counter with OpenAI's vocabulary. It reads its files with the first text, or by ``prepare``."""
+        """The counter with OpenAI's vocabulary. Its files are read for the first text, or by ``prepare``."""
         return parts.TiktokenCounter(parts.TokenizerSettings().tokenizer_dir)
 
     @cached_property
@@ -120,19 +120,19 @@ class AgentPorts(StorePorts):
 
     @cached_property
     def tools(self) -> parts.Tools:
-        """Tools outside Baton."""
+        """The client of tools outside Baton."""
         return self.outside.toolbox
 
     @cached_property
     def agent_client(self) -> parts.AgentClient:
-        """Agents outside Baton."""
+        """The client of agents outside Baton."""
         return parts.DeferredAgentClient(lambda: self.outside.remote_agents)
 
     # Identity
 
     @cached_property
     def secrets(self) -> parts.SecretsManager:
-        """Secrets Manager. Its client is built when the first secret is read."""
+        """The reader of secrets. Its client is built when the first secret is read."""
         return parts.SecretsManager()
 
     @cached_property
@@ -156,7 +156,7 @@ class AgentPorts(StorePorts):
 
     @cached_property
     def subject_tokens(self) -> parts.SubjectTokens | None:
-        """The sealing of users' tokens, in deployments with keys for it."""
+        """The encryption of users' tokens; None in deployments without keys for it."""
         settings = parts.DelegationSettings()
         read: Callable[[], str]
         if settings.keys is not None:
@@ -169,7 +169,7 @@ class AgentPorts(StorePorts):
 
     @cached_property
     def card_signer(self) -> parts.CardSigner | None:
-        """The signer of agent cards, in deployments with keys for it."""
+        """The signer of agent cards; None in deployments without keys for it."""
         settings = parts.CardSettings()
         if settings.keys is not None:
             return parts.JwkCardSigner(settings.keys.get_secret_value)

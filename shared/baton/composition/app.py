@@ -1,6 +1,6 @@
-"""The use cases, built from the ports. Functions, tests and benchmarks all build them here.
+"""The use cases, built with the ports. Functions, tests and benchmarks all build them here.
 
-``parts`` imports their classes one by one, because a cold start must not wait for another function's use cases.
+``parts`` imports each class when it is first used, so that a cold start does not load use cases of other functions.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ POLL_SECONDS = 0.5
 
 
 def build(ports: Ports, *, poll_seconds: float = POLL_SECONDS) -> App:
-    """Return the use cases built from ``ports``. A follower of a run polls the log every ``poll_seconds``."""
+    """Return the use cases built with ``ports``. Followers of runs read the log every ``poll_seconds``."""
     return App(ports, poll_seconds)
 
 
 class App:
-    """The use cases over one set of ports. Each is built once, on first use, with the ports that it needs."""
+    """The use cases of one set of ports. Each is built once, on first use, with the ports that it needs."""
 
     def __init__(self, ports: Ports, poll_seconds: float) -> None:
         self.ports = ports
@@ -51,7 +51,7 @@ class App:
 
     @cached_property
     def actions(self) -> parts.Actions:
-        """Handles WebSocket frames."""
+        """The use case that handles WebSocket frames."""
         ports = self.ports
         return parts.Actions(
             store=ports.store,
@@ -72,13 +72,13 @@ class App:
 
     @cached_property
     def queued_turns(self) -> parts.QueuedTurns:
-        """Runs turns from the queue."""
+        """The use case that runs turns from the queue."""
         return self._queued_turns(self.turns, self.ports.queue_records)
 
     @cached_property
     def dead_turns(self) -> parts.QueuedTurns:
-        """Ends turns of the dead-letter queue. No other worker receives their records."""
-        # It has no queue for titles: the next turn asks for them.
+        """The use case that ends turns of the dead-letter queue, whose records no other worker receives."""
+        # This use case makes no titles. The next turn requests them.
         services = replace(self.turn_services, makes_titles=False)
         return self._queued_turns(parts.Turns(services, self.replays, self.follower), None)
 
@@ -111,18 +111,18 @@ class App:
 
     @cached_property
     def controls(self) -> parts.Controls:
-        """Carries out users' requests other than messages."""
+        """The use case that carries out requests of users that are not messages."""
         ports = self.ports
         return parts.Controls(ports.store, ports.live, ports.queue, self.conversations, ports.audit)
 
     @cached_property
     def merges(self) -> parts.Merges:
-        """Merges answers of forks into their parents."""
+        """The use case that merges answers of forks into their parents."""
         return parts.Merges(self.turns, self.forks, self.ports.audit)
 
     @cached_property
     def sweeper(self) -> parts.Sweeper:
-        """Checks threads that are due."""
+        """The use case that checks threads that are due."""
         ports = self.ports
         return parts.Sweeper(
             ports.idle,
@@ -136,7 +136,7 @@ class App:
 
     @cached_property
     def due_starts(self) -> parts.DueStarts:
-        """Begins runs that begin by themselves."""
+        """The use case that begins runs of schedules, tasks and messages that are due."""
         ports = self.ports
         return parts.DueStarts(
             ports.due_items,
@@ -153,12 +153,12 @@ class App:
 
     @cached_property
     def later_runs(self) -> parts.LaterRuns:
-        """Begins runs that wait."""
+        """The use case that begins runs that were put off."""
         return parts.LaterRuns(self.ports.due_items, lambda: self.ports.queue)
 
     @cached_property
     def background_work(self) -> parts.BackgroundWork:
-        """Begins and ends tasks in the background."""
+        """The use case that begins and ends background tasks."""
         ports = self.ports
         tasks = ports.background_tasks
         results = parts.TaskResults(
@@ -180,7 +180,7 @@ class App:
 
     @cached_property
     def schedule_making(self) -> parts.ScheduleMaking:
-        """Makes and changes schedules of users."""
+        """The use case that makes and changes schedules of users."""
         ports = self.ports
         return parts.ScheduleMaking(
             ports.schedules, ports.store, self.agents, ports.time_zones, self.due_starts, ports.audit, ports.clock
@@ -188,23 +188,23 @@ class App:
 
     @cached_property
     def schedule_lists(self) -> parts.ScheduleLists:
-        """Lists schedules of users."""
+        """The use case that lists schedules of users."""
         return parts.ScheduleLists(self.ports.schedules, self.ports.audit)
 
     @cached_property
     def event_starts(self) -> parts.EventStarts:
-        """Begins runs by events of other systems."""
+        """The use case that begins runs by events of other systems."""
         ports = self.ports
         return parts.EventStarts(ports.store, self.agents, self.self_starts, lambda: ports.queue, ports.audit)
 
     @cached_property
     def self_starts(self) -> parts.SelfStarts:
-        """The switch and the quiet hours for runs that begin by themselves."""
+        """The rules for runs that no user begins: the tenant's switch, and users' quiet hours."""
         return parts.SelfStarts(self.current_limits, self.ports.time_zones, self.ports.clock)
 
     @cached_property
     def inbound_hooks(self) -> parts.InboundHooks:
-        """Takes the signed requests of other systems."""
+        """The use case that takes the signed requests of other systems."""
         ports = self.ports
         return parts.InboundHooks(
             lambda: ports.hook_settings,
@@ -217,34 +217,34 @@ class App:
 
     @cached_property
     def closing_events(self) -> parts.ClosingEvents:
-        """Makes episodes of ended sessions."""
+        """The use case that makes episodes of ended sessions."""
         return parts.ClosingEvents(self.memory.session_closing, self.procedures.session_learning, self.ports.admission)
 
     # Turns
 
     @cached_property
     def turns(self) -> parts.Turns:
-        """Runs turns of all callers."""
+        """The use case that runs turns of all callers."""
         return parts.Turns(self.turn_services, self.replays, self.follower)
 
     @cached_property
     def closer(self) -> parts.Closer:
-        """Closes threads."""
+        """The use case that closes threads."""
         return parts.Closer(self.turn_services, self.turns, self.sessions.endings, self.ports.audit)
 
     @cached_property
     def branch_selection(self) -> parts.BranchSelection:
-        """Selects branches of threads."""
+        """The use case that selects branches of threads."""
         return parts.BranchSelection(self.turn_services, self.ports.audit)
 
     @cached_property
     def reruns(self) -> parts.Reruns:
-        """Answers turns again as dry runs."""
+        """The use case that answers turns again as dry runs."""
         return parts.Reruns(self.turn_services, self.agent_editing, self.own_agents, lambda: self.offered_models)
 
     @cached_property
     def desk_drafts(self) -> parts.DeskDrafts:
-        """Writes drafts for people of desks."""
+        """The use case that writes drafts for people of desks."""
         return parts.DeskDrafts(self.agent_services, self.ports.store, self.run_limits, self.place_limits)
 
     @cached_property
@@ -255,17 +255,17 @@ class App:
 
     @cached_property
     def run_limits(self) -> parts.RunLimits:
-        """Limits runs, messages and tokens."""
+        """The use case that limits runs, messages and tokens."""
         return parts.RunLimits(self.ports.activity, self.current_limits, self.ports.clock)
 
     @cached_property
     def place_limits(self) -> parts.PlaceLimits:
-        """Limits connections, streams and requests that wait."""
+        """The use case that limits connections, streams and requests that wait."""
         return parts.PlaceLimits(self.ports.activity, self.current_limits, self.ports.clock)
 
     @cached_property
     def spending_limits(self) -> parts.SpendingLimits:
-        """Limits what models cost."""
+        """The use case that limits the costs of models."""
         ports = self.ports
         return parts.SpendingLimits(ports.spending, self.current_limits, lambda: ports.prices, ports.clock, ports.audit)
 
@@ -309,12 +309,12 @@ class App:
 
     @cached_property
     def change_notifications(self) -> parts.ChangeNotifications:
-        """Queues changes of threads for those who are notified of them."""
+        """The use case that queues changes of threads for push notifications and webhooks."""
         return parts.ChangeNotifications(lambda: self.ports.push_queue, lambda: self.ports.webhook_settings)
 
     @cached_property
     def webhook_deliveries(self) -> parts.WebhookDeliveries:
-        """Delivers events to webhooks."""
+        """The use case that delivers events to webhooks."""
         ports = self.ports
         return parts.WebhookDeliveries(
             settings=lambda: ports.webhook_settings,
@@ -355,7 +355,7 @@ class App:
 
     @cached_property
     def model_checks(self) -> parts.ModelChecks:
-        """Checks the abilities of the deployment's models."""
+        """The use case that checks the abilities of the deployment's models."""
         ports = self.ports
         return parts.ModelChecks(
             model=ports.model,
@@ -368,7 +368,7 @@ class App:
 
     @cached_property
     def approvals(self) -> parts.Approvals:
-        """Takes people's answers to interrupts."""
+        """The use case that takes people's decisions on interrupts."""
         return parts.Approvals(self.ports.store, self.ports.audit)
 
     # Agents, handoffs and events
@@ -386,12 +386,12 @@ class App:
 
     @cached_property
     def own_agents(self) -> parts.OwnAgents:
-        """Keeps copies of tenants' own agents."""
+        """The use case that keeps copies of tenants' own agents."""
         return parts.OwnAgents(self.ports.agent_definitions, self.ports.clock, lambda: self.offered_models)
 
     @cached_property
     def agent_editing(self) -> parts.AgentEditing:
-        """Changes tenants' own agents."""
+        """The use case that changes tenants' own agents."""
         ports = self.ports
         return parts.AgentEditing(
             ports.shipped_agents,
@@ -412,7 +412,7 @@ class App:
 
     @property
     def offered_models(self) -> parts.OfferedModels:
-        """The models that tenants' own agents may name now: the deployment's own, and those it offers."""
+        """The models that tenants' own agents may use now: models of the deployment's agents, and offered models."""
         ports = self.ports
         choices = [agent.model for agent in ports.shipped_agents.all()]
         named = [name for choice in choices for name in (choice.name, *choice.fallback) if name is not None]
@@ -420,7 +420,7 @@ class App:
 
     @cached_property
     def conversations(self) -> parts.ConversationStates:
-        """Loads and stores the conversation states of threads."""
+        """The use case that loads and stores the conversation states of threads."""
         ports = self.ports
         return parts.ConversationStates(
             ports.handoffs,
@@ -448,18 +448,18 @@ class App:
 
     @cached_property
     def sandboxes(self) -> parts.Sandboxes:
-        """Copies threads for readers who continue them without changing them."""
+        """The use case that copies threads for readers, who continue the copies without changing the threads."""
         ports = self.ports
         return parts.Sandboxes(ports.store, self.agents, self.forks, self.privacy.readers, ports.audit, ports.clock)
 
     @cached_property
     def replays(self) -> parts.Replays:
-        """Rebuilds events that clients have missed."""
+        """The use case that rebuilds events that clients have missed."""
         return parts.Replays(self.ports.store, self.ports.log, self.ports.clock)
 
     @cached_property
     def follower(self) -> parts.Follower:
-        """Follows runs that other workers carry out."""
+        """The use case that follows runs that other workers carry out."""
         return parts.Follower(
             self.ports.store,
             self.ports.live,

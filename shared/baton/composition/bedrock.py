@@ -1,4 +1,4 @@
-"""The clients of Amazon Bedrock, as the settings name them."""
+"""The clients of Amazon Bedrock, with the regions, credentials and guardrails of the settings."""
 
 from __future__ import annotations
 
@@ -17,10 +17,14 @@ def make_connection(provider: parts.Provider) -> parts.BedrockConnection:
 
 
 def region_of(provider: parts.Provider) -> str:
-    """Return the region of a provider on Amazon Bedrock. Raises ``ValueError`` if nothing names one."""
+    """Return the region of a provider on Amazon Bedrock.
+
+    It is the region of the provider, of the settings, of the developer's profile or of the process. Raises
+    ``ValueError`` if none of these names a region.
+    """
     region = provider.region or parts.BedrockSettings().region
     if region is None:
-        profile = _profile()
+        profile = _open_profile()
         region = parts.own_region() if profile is None else profile.get_config_variable("region")
     if region is None:
         raise ValueError(
@@ -30,12 +34,12 @@ def region_of(provider: parts.Provider) -> str:
 
 
 def select_credential_source() -> parts.CredentialSource:
-    """Return the source of the credentials that sign requests.
+    """Return the source of the credentials with which requests are signed.
 
-    It is the developer's profile if the settings name one, otherwise the session of this process. In the local cloud
-    without a profile and without an endpoint for Bedrock, ``get_credentials`` raises ``NoCredentials``.
+    It is the developer's profile if the settings name one, otherwise the session of this process. In the local cloud,
+    if the settings have neither a profile nor an endpoint of Bedrock, ``get_credentials`` raises ``NoCredentials``.
     """
-    profile = _profile()
+    profile = _open_profile()
     if profile is not None:
         return profile
     if parts.BedrockSettings().endpoint is None and parts.IdentitySettings().is_local:
@@ -43,8 +47,8 @@ def select_credential_source() -> parts.CredentialSource:
     return parts.own_session()
 
 
-def _profile() -> Session | None:
-    """Return the session of the developer's AWS profile; None if the settings name none."""
+def _open_profile() -> Session | None:
+    """Return the session of the developer's AWS profile; None if the settings name no profile."""
     settings = parts.BedrockSettings()
     if settings.profile is None:
         return None
@@ -52,9 +56,9 @@ def _profile() -> Session | None:
 
 
 def find_guardrail(provider: parts.Provider) -> parts.BedrockGuardrail | None:
-    """Return the guardrail of a provider, or that of the deployment.
+    """Return the guardrail of a provider, otherwise that of the deployment; None if neither has one.
 
-    Raises ``ValueError`` if the deployment has one and the provider, in a separate region, does not.
+    Raises ``ValueError`` if only the deployment has a guardrail and the provider is in another region.
     """
     settings = parts.BedrockSettings()
     name = provider.guardrail or settings.guardrail
@@ -76,7 +80,7 @@ def make_embedder(
     counter: parts.TokenCounter,
     paces: parts.EmbeddingPaces,
 ) -> parts.Embedder:
-    """Return the embedder of a model named ``<provider>/<id>``. Raises ``ValueError`` for a model that is not known."""
+    """Return the embedder of a model with the name ``<provider>/<id>``. Raises ``ValueError`` for an unknown model."""
     selected = models.route(model)
     return parts.BedrockEmbedder(
         selected.model,

@@ -1,4 +1,4 @@
-"""The providers of models as the settings have them now: clients are made again when providers or profiles change."""
+"""The clients of the current model providers, which are replaced when providers or profiles in the settings change."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ logger = Logger(child=True)
 
 
 class CurrentModels:
-    """``ports.agents.chat_model.ChatModel`` over the providers that the settings have now.
+    """``ports.agents.chat_model.ChatModel`` with the providers that are in the settings now.
 
-    An answer in progress keeps the clients that it began with; they are closed when no answer needs them any more.
-    Providers and profiles that cannot be used are logged and counted, and the previous ones stay in use. ``ValueError``
-    is raised if there are no previous ones.
+    An answer in progress keeps the clients with which it began. Replaced clients are closed when no answer needs them
+    any more. If new providers or profiles cannot be used, the problem is logged and counted, and the previous clients
+    stay in use. Without previous clients, ``ValueError`` is raised.
     """
 
     def __init__(self, document: Callable[[], parts.SettingsDocument], secrets: parts.SecretsManager) -> None:
@@ -34,20 +34,20 @@ class CurrentModels:
         self._secrets = secrets
         self._latest: tuple[parts.SettingsDocument, _Models] | None = None
         self._replaced: list[_Models] = []
-        """Earlier clients whose connections may still be open. Only the event loop removes them."""
+        """Earlier clients whose connections may still be open. Only code on the event loop removes them."""
 
     @property
     def settings(self) -> parts.ProviderSettings:
-        """The settings of the model endpoints now."""
-        return self._now().settings
+        """The current settings of the model endpoints."""
+        return self._update().settings
 
     def context_tokens(self, model: str) -> int | None:
-        """Return the declared number of tokens of a model's prompt; None if none is declared."""
-        return self._now().context_length(model)
+        """Return the declared limit of a model's prompts, in tokens; None without a declaration."""
+        return self._update().context_length(model)
 
     def load(self, *models: str) -> None:
-        """Create the clients that these models need. Blocks while their libraries load."""
-        self._now().clients.load(*models)
+        """Create the clients that these models need. This blocks while libraries are loaded."""
+        self._update().clients.load(*models)
 
     async def stream(
         self,
@@ -58,7 +58,7 @@ class CurrentModels:
         tools: Sequence[chat_model.ToolSpec] = (),
     ) -> AsyncGenerator[chat_model.ModelChunk, None]:
         """See ``ChatModel``."""
-        models = self._now()
+        models = self._update()
         models.is_connected = True
         models.answers += 1
         try:
@@ -72,11 +72,11 @@ class CurrentModels:
 
     def learned(self, model: str) -> Mapping[str, JsonValue]:
         """See ``LearningModel``."""
-        return self._now().clients.learned(model)
+        return self._update().clients.learned(model)
 
     async def aclose(self) -> None:
         """Close this event loop's connections."""
-        for models in (*self._replaced, self._now()):
+        for models in (*self._replaced, self._update()):
             await models.clients.aclose()
 
     def _close_unused(self) -> None:
@@ -84,7 +84,7 @@ class CurrentModels:
             self._replaced.remove(models)
             in_background(models.clients.aclose(), "closing of replaced clients of models")
 
-    def _now(self) -> _Models:
+    def _update(self) -> _Models:
         document, latest = self._document(), self._latest
         if latest is not None and latest[0] is document:
             return latest[1]
@@ -109,15 +109,18 @@ class _Models:
         self.settings = settings
         self.clients = clients
         self.is_connected = False
-        """True once a request was made."""
+        """True once a request has been made."""
         self.answers = 0
         """The number of answers in progress."""
         lengths = parts.make_context_lengths(settings.providers, parts.read_profile_overrides(settings.model_profiles))
-        self.context_length = lru_cache(maxsize=1_000)(lengths)  # bounded, because tenants choose the names of models
+        self.context_length = lru_cache(maxsize=1_000)(lengths)  # bounded, because tenants choose models' names
 
     @classmethod
     def of(cls, document: parts.SettingsDocument, secrets: parts.SecretsManager, before: _Models | None) -> _Models:
-        """Return the models of a document: those ``before`` if they are the same. Raises ``ValueError``."""
+        """Return the models of a settings document, or ``before`` if its settings are the same.
+
+        Raises ``ValueError`` for settings that cannot be used.
+        """
         from baton.composition.models import deployed_models
 
         settings = parts.ProviderSettings(

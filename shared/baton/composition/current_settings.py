@@ -1,4 +1,4 @@
-"""The settings that may change while a process runs: the settings document, with the environment's variables."""
+"""The settings that may change while a process runs: the settings document, combined with environment variables."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 class CurrentSettings:
-    """The settings that hold now. A use case reads each property when it needs it, and never keeps it."""
+    """The current settings. A use case reads a property each time it needs the value, and does not store the value."""
 
     def __init__(
         self, read: Callable[[], parts.SettingsDocument], *, is_local: bool, must_read: Callable[[], bool] = bool
     ) -> None:
-        """``read`` returns the document, or raises ``BatonError``; it blocks if ``must_read()``.
+        """``read`` returns the document or raises ``BatonError``. It blocks if ``must_read`` returns True.
 
-        ``is_local``: this machine may be called too.
+        With ``is_local``, servers on this machine may be called too.
         """
         self._read = read
         self._must_read = must_read
@@ -29,12 +29,12 @@ class CurrentSettings:
         self._merged: tuple[parts.SettingsDocument, parts.SettingsDocument] | None = None
 
     def prepare(self) -> None:
-        """Read the document in advance, for the first request. That one reports a failure."""
+        """Read the document in advance, for the first request, which reports a failure."""
         with suppress(BatonError):
             _ = self.document
 
     async def load(self) -> None:
-        """Read the document in a thread if its next use would block the event loop. That one reports a failure."""
+        """Read the document in a thread if its next use would block the event loop. The next use reports a failure."""
         if self._must_read():
             import asyncio
 
@@ -42,7 +42,7 @@ class CurrentSettings:
 
     @property
     def document(self) -> parts.SettingsDocument:
-        """The document, in which variables of the environment have replaced fields."""
+        """The document, with fields replaced by environment variables. Raises ``BatonError`` if it cannot be read."""
         read = self._read()
         if self._merged is None or self._merged[0] is not read:
             self._merged = (read, parts.with_variables(read))
@@ -69,21 +69,21 @@ class CurrentSettings:
         return self.document.tenant_limits
 
     def known_origins(self) -> tuple[str, ...]:
-        """Return the origins of web pages that may call the API; none while there are no settings."""
+        """Return the origins of web pages that may call the API; none if the settings cannot be read."""
         try:
             return self.document.allowed_origins
         except BatonError:
-            return ()  # the request itself reports the outage, to a client that may read it
+            return ()  # the handler of the request reports the outage
 
     @property
     def egress(self) -> parts.EgressPolicy:
         """The hosts of tools, remote agents and sources of documents that may be called."""
-        return self._policy(self.document.allowed_hosts)
+        return self._make_policy(self.document.allowed_hosts)
 
     @property
     def push_egress(self) -> parts.EgressPolicy:
-        """The hosts that clients may be notified at."""
-        return self._policy(self.document.push_hosts)
+        """The hosts to which push notifications may be sent."""
+        return self._make_policy(self.document.push_hosts)
 
     @property
     def webhooks(self) -> parts.WebhookSettings:
@@ -92,20 +92,20 @@ class CurrentSettings:
 
     @property
     def hooks(self) -> parts.HookSettings:
-        """The hooks by which other systems send events."""
+        """The hooks to which other systems send events."""
         return parts.HookSettings(self.document.hooks)
 
     @property
     def pushes(self) -> bool:
-        """True if clients may be notified. In the local cloud, receivers on the same machine always may."""
+        """True if push notifications may be sent. In the local cloud, they may always be sent to the same machine."""
         return bool(self.document.push_hosts) or self._is_local
 
-    def _policy(self, hosts: tuple[str, ...]) -> parts.EgressPolicy:
+    def _make_policy(self, hosts: tuple[str, ...]) -> parts.EgressPolicy:
         return parts.EgressPolicy.of(hosts, allow_local=self._is_local)
 
 
 def deployed_settings() -> CurrentSettings:
-    """Return the settings of a deployment. The document is read when one of them is first needed."""
+    """Return the settings of a deployment. The document is read when a setting is first needed."""
     document = parts.DocumentSettings()
     if document.bucket is None:
         return environment_settings()
@@ -114,13 +114,13 @@ def deployed_settings() -> CurrentSettings:
 
 
 def environment_settings() -> CurrentSettings:
-    """Return the settings of the environment's variables alone, without a document."""
+    """Return the settings from environment variables only, without a document."""
     defaults = parts.SettingsDocument()
     return CurrentSettings(lambda: defaults, is_local=parts.DocumentSettings().is_local)
 
 
 def stored_document(bucket: str, seconds: float) -> parts.RefreshedValue[parts.SettingsDocument]:
-    """Return the document of a bucket, cached for ``seconds``."""
+    """Return the cached settings document of a bucket, which is read again after ``seconds``."""
     stored = parts.S3Settings(
         partial(parts.quick_client, "s3"),
         bucket,

@@ -1,4 +1,4 @@
-"""The use cases of ``knowledge``, joined to ports."""
+"""The use cases of the package ``knowledge``, built with the ports."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ class KnowledgeUseCases:
     """Use cases that ingest documents, refresh their sources and search them."""
 
     def __init__(self, ports: Ports, limits: Callable[[], parts.CurrentLimits]) -> None:
-        """``limits`` returns the limits of tenants; it is called when a use case needs it."""
+        """``limits`` returns the limits of tenants. It is called when a use case first needs them."""
         self.ports = ports
         self._limits = limits
 
     @cached_property
     def ingestion_events(self) -> parts.IngestionEvents:
-        """Handles stored documents, and the steps of their pipeline."""
+        """The use case that handles stored documents, and the steps of their pipeline."""
         return parts.IngestionEvents(self.ingestion_starts, self.ingestion, self.cleaning, self.ports.admission)
 
     @cached_property
     def library_commands(self) -> parts.LibraryCommands:
-        """Carries out an operator's commands for the project's libraries."""
-        return parts.LibraryCommands(self.documents, self.ports.document_files, self._engine)
+        """The use case that carries out an operator's commands for the project's libraries."""
+        return parts.LibraryCommands(self.documents, self.ports.document_files, self._name_engine)
 
-    def _engine(self) -> str | None:
+    def _name_engine(self) -> str | None:
         if isinstance(self.ports.search, parts.NoSearch):
             return None
         return "embedded" if self.ports.complete_administration is None else "opensearch"
 
     @cached_property
     def ingestion_starts(self) -> parts.IngestionStarts:
-        """Starts the pipeline that ingests documents."""
+        """The use case that starts the pipeline that ingests documents."""
         return parts.IngestionStarts(
             self.document_records, self.ports.ingestions, self.ports.clock, self.ports.pipelines_since
         )
 
     @cached_property
     def ingestion(self) -> parts.Ingestion:
-        """Makes documents part of agents' knowledge."""
+        """The use case that extracts documents, and adds them to agents' search indices."""
         ports = self.ports
         return parts.Ingestion(
             self.document_records, ports.document_files, ports.extractor, ports.search, ports.embedder, ports.clock
@@ -54,19 +54,19 @@ class KnowledgeUseCases:
 
     @cached_property
     def cleaning(self) -> parts.Cleaning:
-        """Removes the files and index entries of old versions of documents."""
+        """The use case that removes the files and index entries of old versions of documents."""
         ports = self.ports
         wait = timedelta(seconds=ports.forget_wait_seconds)
         return parts.Cleaning(self.document_records, ports.document_files, ports.search, ports.clock, wait)
 
     @cached_property
     def document_records(self) -> parts.DocumentRecords:
-        """Changes records of documents."""
+        """The use case that changes records of documents."""
         return parts.DocumentRecords(self.ports.documents)
 
     @cached_property
     def documents(self) -> parts.Documents:
-        """Takes in, lists and deletes documents of agents."""
+        """The use case that takes in, lists and deletes documents of agents."""
         ports = self.ports
         return parts.Documents(
             ports.documents, ports.document_files, ports.ingestions, ports.audit, ports.clock, self._limits()
@@ -80,7 +80,7 @@ class KnowledgeUseCases:
 
     @cached_property
     def source_refreshes(self) -> parts.SourceRefreshes:
-        """Reads due sources."""
+        """The use case that reads due sources."""
         ports = self.ports
         return parts.SourceRefreshes(
             ports.sources,
@@ -91,5 +91,5 @@ class KnowledgeUseCases:
 
     @cached_property
     def search(self) -> parts.KnowledgeSearch:
-        """Searches the documents of agents."""
+        """The use case that searches the documents of agents."""
         return parts.KnowledgeSearch(self.ports.search, self.ports.documents, self.ports.embedder)

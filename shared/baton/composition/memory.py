@@ -1,4 +1,4 @@
-"""The use cases of ``memory``, with its procedures, joined to ports."""
+"""The use cases of the package ``memory``, including those of procedures, built with the ports."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class MemoryUseCases:
     """Use cases that make and search episodes, recall them, and keep the record of each prompt."""
 
     def __init__(self, ports: Ports, knowledge: KnowledgeUseCases, model: Callable[[], parts.ChatModel]) -> None:
-        """``model`` returns the models of all calls for tenants."""
+        """``model`` returns the model for calls on behalf of tenants, within their spending limits."""
         self.ports = ports
         self._knowledge = knowledge
         self._model = model
@@ -32,7 +32,7 @@ class MemoryUseCases:
 
     @cached_property
     def session_closing(self) -> parts.SessionClosing:
-        """Makes episodes of ended sessions."""
+        """The use case that makes episodes of ended sessions."""
         ports = self.ports
         light_model = self.light_model
         return parts.SessionClosing(
@@ -50,33 +50,33 @@ class MemoryUseCases:
 
     @cached_property
     def episode_index(self) -> parts.EpisodeIndex:
-        """Puts episodes into the search index."""
+        """The use case that puts episodes into the search index."""
         return parts.EpisodeIndex(self.ports.search, self.ports.embedder, self.episode_messages)
 
     @cached_property
     def episode_search(self) -> parts.EpisodeSearch:
-        """Searches episodes."""
+        """The use case that searches episodes."""
         return parts.EpisodeSearch(self.ports.search, self.ports.embedder)
 
     @cached_property
     def episode_messages(self) -> parts.EpisodeMessages:
-        """Reads the messages of episodes."""
+        """The use case that reads the messages of episodes."""
         return parts.EpisodeMessages(self.ports.store, self.ports.episodes)
 
     @cached_property
     def agent_memory(self) -> parts.AgentMemory:
-        """Makes prompts with memory."""
+        """The use case that makes prompts with memory."""
         return self.recalling_within(self.ports.recall_deadline)
 
     def recalling_within(self, deadline: timedelta) -> parts.AgentMemory:
-        """Return an agent's memory that searches for at most this time."""
+        """Return a memory of agents whose searches take at most ``deadline``."""
         ports = self.ports
         recall = parts.Recall(ports.search, self._knowledge.search, ports.embedder, deadline=deadline)
         return parts.AgentMemory(recall, ports.counter)
 
     @cached_property
     def inspector(self) -> parts.Inspector:
-        """Keeps and reads the Context Inspector's records."""
+        """The use case that keeps and reads the Context Inspector's records."""
         ports = self.ports
         return parts.Inspector(
             ports.context_records, ports.store, ports.counter, ports.inspection_policy, ports.pii_detector, ports.clock
@@ -84,7 +84,7 @@ class MemoryUseCases:
 
     @cached_property
     def history_summaries(self) -> parts.HistorySummaries:
-        """Summarises messages that no longer fit an agent's history."""
+        """The use case that summarises messages that no longer fit an agent's history."""
         ports = self.ports
         return parts.HistorySummaries(ports.store, self._model(), ports.light_model)
 
@@ -100,7 +100,7 @@ class ProcedureUseCases:
         agents: Callable[[], parts.AgentRegistry],
         limits: Callable[[], parts.CurrentLimits],
     ) -> None:
-        """``agents`` and ``limits`` return use cases of ``App``, which are built when one needs them."""
+        """``agents`` and ``limits`` return use cases of ``App``. They are called when a use case first needs them."""
         self.ports = ports
         self._memory = memory
         self._privacy = privacy
@@ -109,19 +109,19 @@ class ProcedureUseCases:
 
     @cached_property
     def learning(self) -> parts.Learning:
-        """Learns from runs that were committed."""
+        """The use case that learns from runs that were committed."""
         ports = self.ports
         return parts.Learning(self._agents(), ports.procedures, lambda: ports.captures, is_on=ports.with_learning)
 
     @cached_property
     def session_learning(self) -> parts.SessionLearning:
-        """Starts captures that were missed during a session."""
+        """The use case that starts captures that were missed during a session."""
         ports = self.ports
         return parts.SessionLearning(ports.store, ports.episodes, ports.capture_records, self.learning)
 
     @cached_property
     def capture(self) -> parts.ProcedureCapture:
-        """Makes procedures of completed tasks."""
+        """The use case that makes procedures from completed tasks."""
         ports = self.ports
         return parts.ProcedureCapture(
             store=ports.store,
@@ -138,7 +138,7 @@ class ProcedureUseCases:
 
     @cached_property
     def approved(self) -> parts.ApprovedProcedures:
-        """Finds the procedures that agents may follow."""
+        """The use case that finds the procedures that agents may follow."""
         return parts.ApprovedProcedures(self.ports.procedures, self.ports.private_skills, self.ports.clock)
 
     @cached_property
@@ -157,10 +157,10 @@ class ProcedureUseCases:
 
     @cached_property
     def skill_making(self) -> parts.SkillMaking:
-        """Makes private skills of completed workflows."""
+        """The use case that makes private skills from completed workflows."""
         return parts.SkillMaking(self.ports.procedures, self.ports.private_skills, self.approved, self.ports.audit)
 
     @cached_property
     def sources(self) -> parts.ProcedureSources:
-        """Reads the sources of procedures."""
+        """The use case that reads the sources of procedures."""
         return parts.ProcedureSources(self.ports.store, self._privacy.readers, self.ports.audit)

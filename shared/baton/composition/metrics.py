@@ -1,6 +1,6 @@
-"""Metrics of an invocation, written at its end: one log line in CloudWatch's Embedded Metric Format.
+"""Metrics of an invocation, which are logged at its end as one line in CloudWatch's Embedded Metric Format.
 
-The failure of the invocation gets a line too.
+A failure of the invocation is logged too.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from baton.settings.base import MetricSettings
 NAMESPACE = "Baton"
 SERVICE = "baton"
 LEVEL = "FATAL"
-"""The level of the line. Lambda drops lines below the function's level, and takes a line without a level or a valid
-timestamp for INFO (https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-log-level.html)."""
+"""The level of the line, which is the highest because Lambda drops lines below the function's level.
+
+Lambda treats a line without a level or a valid timestamp as INFO
+(https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-log-level.html).
+"""
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 def write_metrics(counts: Mapping[Metric, int | Sequence[int]], at: datetime | None = None) -> None:
-    """Write the counts and times as of ``at`` (by default now), with the deployment's stack as their dimension.
-
-    The line passes every level of the function's log.
-    """
-    # Not Powertools' Metrics class: its instances share their values, but several invocations may share a process.
+    """Write the counts and times with the timestamp ``at``, by default now, and the stack's name as their dimension."""
+    # Instances of Powertools' class Metrics would share their values between invocations in the same process.
     metrics = EphemeralMetrics(namespace=NAMESPACE, service=SERVICE)
     metrics.add_dimension(name="stack", value=stack_name())
     if at is not None:
@@ -50,18 +50,18 @@ def write_metrics(counts: Mapping[Metric, int | Sequence[int]], at: datetime | N
 
 @cache
 def stack_name() -> str:
-    """Return the name of the deployment's stack. It stays the same, and to read settings takes a millisecond."""
+    """Return the name of the deployment's stack. It is cached, because reading settings takes a millisecond."""
     return MetricSettings().stack
 
 
 def observed(handler: Callable[P, T]) -> Callable[P, T]:
-    """Return a Lambda handler that writes the counts of each invocation at its end, and reports its failure."""
-    return _observed()(handler)
+    """Return a Lambda handler that writes the metrics of each invocation at its end, and reports a failure."""
+    return _observe_invocation()(handler)
 
 
 @contextmanager
-def _observed() -> Iterator[None]:
-    # With the time of its start, like Lambda's own metrics, because an alarm subtracts one from the other.
+def _observe_invocation() -> Iterator[None]:
+    # The timestamp is the invocation's start, as in Lambda's metrics, because an alarm subtracts one from the other.
     with counting(partial(write_metrics, at=datetime.now(UTC))):
         try:
             yield

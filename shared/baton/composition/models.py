@@ -1,4 +1,4 @@
-"""The clients of models' providers, as the settings name them."""
+"""The clients of the model providers in the settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 def provider_models(
     settings: parts.ProviderSettings, secrets: parts.SecretsManager, *, shows_reasons: bool = False
 ) -> parts.ProviderModels:
-    """Return one model over all providers of the settings. Raises ``ValueError`` for facts of models that are wrong."""
+    """Return a model that calls all providers of the settings. Raises ``ValueError`` for invalid model profiles.
+
+    With ``shows_reasons``, errors contain the providers' reasons.
+    """
     profiles = parts.read_profile_overrides(settings.model_profiles)
     makers = {
         parts.ProviderKind.OPENAI: partial(openai_model, secrets=secrets, profiles=profiles),
@@ -29,7 +32,7 @@ def provider_models(
 
 
 def deployed_models(settings: parts.ProviderSettings, secrets: parts.SecretsManager) -> parts.ProviderModels:
-    """Return ``provider_models``. Raises ``ValueError`` for keys in the settings of a deployment too."""
+    """Return ``provider_models`` for this deployment. Also raises ``ValueError`` for keys that are not in secrets."""
     is_local = parts.IdentitySettings().is_local
     if settings.plain_keys and not is_local:
         raise ValueError(
@@ -48,12 +51,12 @@ def openai_model(provider: parts.Provider, secrets: parts.SecretsManager, profil
         cache_hints=parts.read_hints(provider.cache_hints),
         profiles=_with_api(provider.api, profiles),
         reader=document_reader(),
-        signing=_signing(provider),
+        signing=_make_signing(provider),
     )
 
 
 def bedrock_model(provider: parts.Provider, profiles: Profiles) -> parts.ChatModel:
-    """Return the client of Amazon Bedrock for a provider. Raises ``ValueError`` for settings that do not fit."""
+    """Return the client of Amazon Bedrock for a provider. Raises ``ValueError`` without a region or its guardrail."""
     from baton.composition.bedrock import find_guardrail, make_connection
 
     return parts.BedrockChatModel(
@@ -65,8 +68,8 @@ def bedrock_model(provider: parts.Provider, profiles: Profiles) -> parts.ChatMod
     )
 
 
-def _signing(provider: parts.Provider) -> parts.AwsSigning | None:
-    """Return the signer of the provider's requests, with this function's role; None if they are not signed."""
+def _make_signing(provider: parts.Provider) -> parts.AwsSigning | None:
+    """Return the signer of the provider's requests, which uses this function's role; None if they are not signed."""
     if not provider.signed:
         return None
     from baton.composition.bedrock import region_of, select_credential_source
@@ -76,20 +79,20 @@ def _signing(provider: parts.Provider) -> parts.AwsSigning | None:
 
 @cache
 def document_reader() -> parts.DocumentReader:
-    """Return this process's reader of attached documents. Its libraries are loaded in child processes only."""
+    """Return this process's reader of attached documents. Only child processes load its libraries."""
     return parts.ChildProcessReader()
 
 
 def _with_api(api: str, profiles: Profiles) -> Profiles:
-    """Return the profiles of a provider that speaks one API with all its models, unless a profile says otherwise."""
+    """Return the profiles of a provider with ``api`` as the default API of all models; unchanged if it is "auto"."""
     if api == "auto":
         return profiles
-    everywhere = {"api": parts.Api(api), **profiles.get("*", {})}
-    return {"*": everywhere, **{pattern: facts for pattern, facts in profiles.items() if pattern != "*"}}
+    defaults = {"api": parts.Api(api), **profiles.get("*", {})}
+    return {"*": defaults, **{pattern: facts for pattern, facts in profiles.items() if pattern != "*"}}
 
 
 def key_of(provider: parts.Provider, secrets: parts.SecretsManager) -> str | Callable[[], Awaitable[str]]:
-    """Return the provider's key, or a function that reads it from the secret; empty for endpoints without keys."""
+    """Return the provider's key, or a function that reads the key from its secret; empty for endpoints without keys."""
     if provider.key is not None:
         return provider.key.get_secret_value()
     if provider.key_secret is not None:

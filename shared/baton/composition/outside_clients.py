@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def make_functions() -> parts.Functions:
-    """Return the functions of agents and tools, ready to be called."""
-    return parts.Functions(  # the local cloud adds new packages
+    """Return the functions of agents and tools, with the packages that the settings allow."""
+    return parts.Functions(  # the settings are read each time, because the local cloud adds packages
         lambda: parts.OutsideSettings().packages, logs_messages=lambda: parts.OutsideSettings().is_local
     )
 
@@ -32,7 +32,7 @@ class Outside:
         subject_tokens: parts.SubjectTokens | None = None,
         functions: Callable[[], parts.Functions] | None = None,
     ) -> None:
-        """``policy`` returns the hosts that may be called now, ``functions`` the functions of agents and tools."""
+        """``policy`` returns the hosts that may be called now, ``functions`` agents' and tools' functions."""
         self._functions = functions or make_functions
         self._subject_tokens = subject_tokens
         self._policy = policy

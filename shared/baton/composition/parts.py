@@ -1,8 +1,10 @@
-"""The library's classes and functions that the ports and use cases are made of: ``parts.Turns`` is ``Turns``.
+"""The classes and functions from which ports and use cases are built: ``parts.Turns`` is ``Turns``.
 
-Each is imported when it is first used, because a start must not wait for modules that its function does not use. The
-authorizer, for example, needs no module of models or of the API. The imports below are for type checkers.
-``__getattr__`` reads their text as the table of names: once 0.3 ms, and then a microsecond for each use.
+Each is imported when it is first used, so that the start of a function does not load modules that it does not use. The
+authorizer, for example, needs no module of models or of the API.
+
+Only type checkers evaluate the imports below. ``__getattr__`` parses their text as the table of names. This takes
+0.3 ms once, and then a microsecond for each use.
 """
 
 # mypy: implicit-reexport
@@ -319,7 +321,7 @@ _IMPORT = re.compile(r"^    from (baton\.[\w.]+) import (?:\(([^)]*)\)|(.*))$", 
 
 @cache
 def _modules() -> dict[str, str]:
-    """Return the module of each name."""
+    """Return the names of modules by the names that are imported from them."""
     imports = _IMPORT.findall(Path(__file__).read_text(encoding="utf-8"))
     return {name: module for module, several, single in imports for name in re.findall(r"\w+", several or single)}
 
@@ -327,7 +329,7 @@ def _modules() -> dict[str, str]:
 if not TYPE_CHECKING:  # for a type checker, only the imports above exist
 
     def __getattr__(name: str) -> Any:
-        """Import a part by its name. It is not kept here, because its module may be reloaded."""
+        """Import a part by its name. The part is not cached, because its module may be reloaded."""
         module = _modules().get(name)
         if module is None:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,7 +1,7 @@
-"""All ports of Baton, each with the adapter of a deployment, configured by the function's environment variables.
+"""All ports of Baton with their adapters for a deployment, which the function's environment variables configure.
 
-Each adapter is built on first use, and reads only the settings that it needs. ``parts`` imports the adapters one by
-one, because the authorizer and the sockets must not load the libraries of the model or the API.
+Each adapter is built on first use, and reads only the settings that it needs. ``parts`` imports each adapter when it is
+first used, because the authorizer and the sockets must not load the libraries of the model or the API.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ if TYPE_CHECKING:
 
 
 class Ports(SearchPorts):
-    """The ports that ``composition.app.build`` makes an ``App`` from, for one execution environment.
+    """The ports of one execution environment, with which ``composition.app.build`` builds an ``App``.
 
-    The first use case that needs a port reads it, so that a function neither loads nor configures unused ports.
-    Fakes are a subclass that overrides them.
+    A port is built when a use case first needs it, so that a function neither loads nor configures unused ports. A
+    subclass overrides the properties with fakes.
     """
 
     # Objects in buckets
 
     @cached_property
     def files(self) -> parts.Files:
-        """Uploads."""
+        """The store of files in threads."""
         return parts.S3Files(parts.deferred_client(parts.s3_client), parts.StoreSettings().bucket, self.clock)
 
     @cached_property
     def source_objects(self) -> parts.SourceObjects:
-        """Objects in the buckets that sources may read."""
+        """The reader of objects in the buckets that sources may read."""
         return parts.S3SourceObjects(parts.deferred_client("s3"))
 
     @cached_property
     def document_files(self) -> parts.DocumentFiles:
-        """The content of documents."""
+        """The store of documents' content."""
         return parts.S3Documents(parts.deferred_client(parts.s3_client), parts.StoreSettings().bucket, self.clock)
 
     @cached_property
     def objects(self) -> parts.ObjectErasure:
-        """Removal of objects from the bucket."""
+        """The removal of objects from the bucket."""
         return parts.S3Erasure(parts.deferred_client("s3"), parts.StoreSettings().bucket)
 
     @cached_property
@@ -75,12 +75,12 @@ class Ports(SearchPorts):
 
     @property
     def deployment_limits(self) -> parts.DeploymentLimits:
-        """The limits of every tenant now."""
+        """The current limits of every tenant."""
         return self.settings.limits
 
     @property
     def prices(self) -> parts.Prices:
-        """The prices of models now."""
+        """The current prices of models."""
         return self.settings.prices
 
     @cached_property
@@ -92,7 +92,7 @@ class Ports(SearchPorts):
 
     @cached_property
     def announcements(self) -> parts.Announcements:
-        """Events for other systems."""
+        """The sender of events to other systems."""
         return parts.EventBridgeAnnouncements(parts.deferred_client("events"), parts.AnnouncementSettings().event_bus)
 
     @cached_property
@@ -104,26 +104,26 @@ class Ports(SearchPorts):
 
     @cached_property
     def forgettings(self) -> parts.Forgettings:
-        """The pipeline that forgets."""
+        """The pipeline that carries out requests to forget."""
         return parts.StepFunctionsForgettings(
             parts.deferred_client("stepfunctions"), parts.ForgettingSettings().forget_user_arn
         )
 
     @cached_property
     def forget_wait_seconds(self) -> float:
-        """The wait before the second sweep."""
+        """The seconds between the two sweeps of a request to forget."""
         return parts.ForgettingWaitSettings().wait_seconds
 
     # Ingestion
 
     @property
     def source_rules(self) -> parts.SourceRules:
-        """The places that sources may read now."""
+        """The hosts and buckets that sources may read now."""
         return parts.SourceRules(self.settings.egress, parts.SourceSettings().allowed_prefixes)
 
     @cached_property
     def web_pages(self) -> parts.WebPages:
-        """Pages of the web, for sources."""
+        """The reader of web pages for sources."""
         return parts.HttpPages(
             lambda seconds, limit: parts.http_client(
                 self.settings.egress, timeout_seconds=seconds, max_response_bytes=limit
@@ -133,7 +133,7 @@ class Ports(SearchPorts):
 
     @cached_property
     def extractor(self) -> parts.TextExtractor:
-        """The extractor of text from documents. Only functions with its libraries can use it."""
+        """The extractor of text from documents. It works only in functions that have its libraries."""
         return parts.ChildProcessExtractor()
 
     # Queues and connections
@@ -146,14 +146,14 @@ class Ports(SearchPorts):
 
     @cached_property
     def queue_records(self) -> parts.QueueRecords | None:
-        """Records of that queue while a worker holds them; None if no other worker could receive them."""
+        """The records of the turns' queue that a worker holds; None if no other worker could receive them."""
         operations = parts.operations(parts.client("sqs"))
         url = parts.QueueSettings().turns_queue_url
         return parts.SqsRecords(operations, url, self.lease_times, self.last_wills)
 
     @cached_property
     def public_url(self) -> str | None:
-        """The API's address that the operator has set; None if it has none."""
+        """The API's address in the settings; None if the operator has not set it."""
         return parts.ApiSettings().public_url
 
     @cached_property
@@ -193,7 +193,7 @@ class Ports(SearchPorts):
 
     @property
     def webhook_settings(self) -> parts.WebhookSettings:
-        """The webhooks of the settings now."""
+        """The current settings of webhooks."""
         return self.settings.webhooks
 
     @cached_property
@@ -203,7 +203,7 @@ class Ports(SearchPorts):
 
     @property
     def hook_settings(self) -> parts.HookSettings:
-        """The hooks of the settings now."""
+        """The current settings of inbound hooks."""
         return self.settings.hooks
 
     @cached_property
@@ -213,7 +213,7 @@ class Ports(SearchPorts):
 
     @cached_property
     def push_configs(self) -> parts.PushConfigs:
-        """The addresses at which clients want to be notified of A2A tasks."""
+        """The store of addresses to which notifications of A2A tasks are sent."""
         secrets = parts.ReceiverSecrets(lambda: self.secrets.get(parts.PushKeySettings().secret))
         return parts.DynamoPushConfigs(self.table, self.clock, secrets)
 
@@ -225,12 +225,12 @@ class Ports(SearchPorts):
 
     @cached_property
     def push_issuer(self) -> str:
-        """The address of the deployment, below which receivers find the public key."""
+        """The address of the deployment, below which receivers find its public key."""
         return parts.PushIssuerSettings().issuer.rstrip("/")
 
     @cached_property
     def connections(self) -> parts.Connections:
-        """WebSocket connections."""
+        """The sender of messages to WebSocket connections."""
         client = parts.client("apigatewaymanagementapi", parts.SocketSettings().connections_url)
         return parts.ApiGatewayConnections(client, parts.operations(client))
 
@@ -238,12 +238,12 @@ class Ports(SearchPorts):
 
     @cached_property
     def pipelines_since(self) -> datetime | None:
-        """The start of the pipelines' engine, if earlier runs ended with an earlier engine."""
+        """The start of the pipelines' engine, if the runs of an earlier engine have ended with it; otherwise None."""
         return parts.PipelineSettings().since
 
     @cached_property
     def admission(self) -> parts.PipelineAdmission:
-        """Admission of the pipelines' runs."""
+        """The admission of runs of the pipelines."""
         executions = parts.StepFunctionsExecutions(
             parts.deferred_client("stepfunctions"),
             {

@@ -1,4 +1,4 @@
-"""The use cases of ``privacy``, joined to ports."""
+"""The use cases of privacy, built with the ports."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ class PrivacyUseCases:
 
     @cached_property
     def readers(self) -> parts.Readers:
-        """Shows conversations to others than their users."""
+        """The use case that shows conversations to people other than their users."""
         return parts.Readers(self.ports.pii_detector)
 
     @cached_property
     def forget_calls(self) -> parts.ForgetCalls:
-        """Takes requests to forget."""
+        """The use case that takes requests to forget."""
         ports = self.ports
         wait = timedelta(seconds=ports.forget_wait_seconds)
         return parts.ForgetCalls(ports.store, ports.forget_requests, ports.forgettings, ports.audit, ports.clock, wait)
 
     @cached_property
     def forgetting(self) -> parts.Forgetting:
-        """Carries out requests to forget."""
+        """The use case that carries out requests to forget."""
         ports = self.ports
         return parts.Forgetting(
             ports.forget_requests,
@@ -50,18 +50,18 @@ class PrivacyUseCases:
         )
 
     def work_of(self, request_id: str) -> parts.Forgetting | parts.TenantRemovalWork:
-        """Return the work that the pipeline does for a request."""
+        """Return the use case that carries out a request of the pipeline: to remove a tenant, or to forget."""
         return self.removal if request_id == REMOVAL else self.forgetting
 
     @cached_property
     def removal_calls(self) -> parts.RemovalCalls:
-        """Takes requests to remove a tenant."""
+        """The use case that takes requests to remove a tenant."""
         ports = self.ports
         return parts.RemovalCalls(ports.removals, ports.forgettings, ports.audit, ports.clock)
 
     @cached_property
     def removal(self) -> parts.TenantRemovalWork:
-        """Removes tenants."""
+        """The use case that removes tenants."""
         ports = self.ports
         return parts.TenantRemovalWork(
             ports.removals, ports.tenant_erasure, ports.objects, ports.search, ports.clock, ports.forget_wait_seconds
@@ -69,12 +69,12 @@ class PrivacyUseCases:
 
     @cached_property
     def forgotten_runs(self) -> parts.ForgottenRuns:
-        """Counts the tokens of forgotten threads."""
+        """The use case that counts the tokens of forgotten threads."""
         return parts.ForgottenRuns(self.ports.activity, self.ports.clock)
 
     @cached_property
     def forgotten_tasks(self) -> parts.ForgottenTasks:
-        """Audits and stops the work in the background of forgotten threads."""
+        """The use case that audits and stops background tasks of forgotten threads."""
         ports = self.ports
         return parts.ForgottenTasks(
             ports.background_tasks, ports.due_items, lambda: ports.queue, ports.audit, ports.clock
@@ -82,13 +82,13 @@ class PrivacyUseCases:
 
     @cached_property
     def retention_runs(self) -> parts.RetentionRuns:
-        """Starts the enforcement of retention."""
+        """The use case that starts the enforcement of retention."""
         ports = self.ports
         return parts.RetentionRuns(ports.retentions, ports.forget_requests, ports.forgettings, ports.clock)
 
     @cached_property
     def exports(self) -> parts.Exports:
-        """Exports the stored data of a user."""
+        """The use case that exports the stored data of a user."""
         ports = self.ports
         return parts.Exports(
             ports.store,

@@ -26,9 +26,9 @@ MOVED = "Everything is in OpenSearch. Deploy with SearchEngine=opensearch: searc
 
 
 async def migrate(roles: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """Make the indices that are missing and return the state of all.
+    """Make the missing indices, and return the state of each index.
 
-    ``roles`` are the IAM roles that the deployment's own domain lets in. Raises ``SearchUnavailable``.
+    ``roles`` are IAM roles that get access to the deployment's own domain. Raises ``SearchUnavailable``.
     """
     ports = deployed_ports()
     if ports.search_administration is None:
@@ -43,9 +43,9 @@ async def migrate(roles: Sequence[str] = ()) -> list[dict[str, Any]]:
 async def deploy(
     roles: Sequence[str], *, seconds: float, monotonic: Callable[[], float], sleep: Callable[[float], Awaitable[None]]
 ) -> list[dict[str, Any]]:
-    """Call ``migrate`` until the domain and the permissions for it are ready.
+    """Repeat ``migrate`` until the domain and the permissions for it are ready, and return its result.
 
-    It takes at most ``seconds``, of which the last minute is for the last attempt. Raises ``SearchUnavailable``.
+    This takes at most ``seconds``. The last minute is reserved for the last attempt. Raises ``SearchUnavailable``.
     """
     from baton.adapters.opensearch.readiness import ATTEMPT_SECONDS, PATIENCE_SECONDS, complete
 
@@ -54,7 +54,7 @@ async def deploy(
 
 
 def explain(problem: Exception) -> str:
-    """Return the cause of a failed ``deploy``, and what an operator can do."""
+    """Return the cause of a failed ``deploy``, with advice for the operator."""
     if not isinstance(problem, SearchUnavailable):
         return f"{type(problem).__name__}: {problem}"
     from baton.adapters.opensearch.readiness import advise, describe
@@ -63,9 +63,9 @@ def explain(problem: Exception) -> str:
 
 
 async def reindex(indices: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """Rebuild indices, all unless some are named, for the embedding model and the definitions of this release.
+    """Rebuild the named indices, or all, for the embedding model and the index definitions of this release.
 
-    Raises ``InvalidRequest``, ``SearchUnavailable`` and ``EmbedderUnavailable``; a repetition continues.
+    Raises ``InvalidRequest``, ``SearchUnavailable`` and ``EmbedderUnavailable``. A repeated call continues the work.
     """
     ports = deployed_ports()
     if ports.search_reindexing is None:
@@ -86,9 +86,9 @@ async def rebuild(
     seconds: float = math.inf,
     most_seconds: float = math.inf,
 ) -> dict[str, Any]:
-    """Index stored items that the indices ``knowledge`` and ``episodes`` lack, both unless some are named.
+    """Index stored items that are missing in the named indices, by default in ``knowledge`` and ``episodes``.
 
-    ``tenants`` and ``positions`` are those of the result before, if that is not complete; see ``SearchRebuild.run``.
+    To continue after a result that is not complete, pass its ``tenants`` and ``positions``; see ``SearchRebuild.run``.
 
     Raises ``InvalidRequest``, ``SearchUnavailable``, ``StoreUnavailable`` and ``EmbedderUnavailable``.
     """
@@ -109,8 +109,8 @@ async def move(
 ) -> dict[str, Any]:
     """Move owners from the embedded index to OpenSearch: ``agents`` and ``users`` of one tenant, or whole tenants.
 
-    Without names, all owners move. See ``SearchMove``. Raises ``InvalidRequest``, ``SearchUnavailable`` and
-    ``SearchMoveClaimed``; a repetition continues.
+    Without names, all owners are moved. See ``SearchMove``. Raises ``InvalidRequest``, ``SearchUnavailable`` and
+    ``SearchMoveClaimed``. A repeated call continues the work.
     """
     ports = deployed_ports()
     if ports.search_move is None:
@@ -125,9 +125,10 @@ async def move(
 
 
 async def verify(tenants: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """Compare the indices with the stored episodes and documents of all tenants, and of ``tenants`` without any.
+    """Compare the indices with the stored episodes and documents of all tenants, and return a result for each.
 
-    Raises ``InvalidRequest``, ``SearchUnavailable`` and ``StoreUnavailable``.
+    ``tenants`` are further tenants to check, which may have nothing stored. Raises ``InvalidRequest``,
+    ``SearchUnavailable`` and ``StoreUnavailable``.
     """
     stored = await deployed_ports().searched_tenants.all()
     checks = await index_check().verify([*tenants, *stored])
@@ -135,9 +136,9 @@ async def verify(tenants: Sequence[str] = ()) -> list[dict[str, Any]]:
 
 
 async def repair(tenants: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """Repair the findings of ``verify``, and return those that remain. Raises ``EmbedderUnavailable`` too.
+    """Repair the findings of ``verify``, and return the remaining findings. Raises ``EmbedderUnavailable`` too.
 
-    The indexing of missing documents is started, and goes on in the pipeline.
+    For missing documents, the ingestion pipeline is started, which continues after the call.
     """
     stored = await deployed_ports().searched_tenants.all()
     episodes, documents = index_check(), knowledge_check()
@@ -153,7 +154,10 @@ async def repair(tenants: Sequence[str] = ()) -> list[dict[str, Any]]:
 
 
 async def _give_up_moves(tenants: Sequence[str]) -> None:
-    """Remove the marks of owners who moved to an OpenSearch that no longer exists, so that they get files again."""
+    """Remove the marks of owners that were moved to an OpenSearch that no longer exists.
+
+    Owners without marks get files in the embedded index again.
+    """
     ports = deployed_ports()
     if ports.searches_files_only:
         for tenant_id in tenants or (None,):
@@ -161,12 +165,12 @@ async def _give_up_moves(tenants: Sequence[str]) -> None:
 
 
 async def close() -> None:
-    """Close the connections to OpenSearch of the running event loop."""
+    """Close the running event loop's connections to OpenSearch."""
     await deployed_ports().opensearch.close()
 
 
 def index_check() -> IndexCheck:
-    """Return the check of this deployment's index."""
+    """Return the check of this deployment's index of episodes."""
     ports, app = deployed_ports(), deployed()
 
     async def index_episode(scope: Scope, episode: Episode) -> None:

@@ -1,4 +1,4 @@
-"""Search indices and embeddings of a deployment."""
+"""The search indices and the embedding model of a deployment."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from baton.composition.agent_ports import AgentPorts
 from baton.ports.tracing import NO_TRACER
 
 EMBEDDERS = "baton.embedders"
-"""The group of entry points with which distributions add embedders, each named after its scheme of URLs."""
+"""The group of entry points with which distributions add embedders. Each is named after the scheme of its URLs."""
 
 
 class MakeEmbedder(Protocol):
@@ -36,14 +36,14 @@ class SearchPorts(AgentPorts):
 
     @cached_property
     def opensearch_index(self) -> parts.OpenSearchIndex | None:
-        """The indices of OpenSearch; None without one."""
+        """The indices of OpenSearch; None if the settings have no OpenSearch."""
         if self.search_administration is None:
             return None
         return parts.OpenSearchIndex(self.opensearch, self.clock, self.search_layout, parts.EmbeddingSettings().model)
 
     @cached_property
     def search_administration(self) -> parts.SearchAdministration | None:
-        """The administration of OpenSearch's indices; None for another engine."""
+        """The administration of OpenSearch's indices; None if the settings have no OpenSearch."""
         if not parts.SearchSettings().url:
             return None
         return parts.OpenSearchAdministration(self.opensearch, self.search_layout)
@@ -62,19 +62,19 @@ class SearchPorts(AgentPorts):
 
     @cached_property
     def search_move(self) -> parts.SearchMove | None:
-        """The move from the embedded index to OpenSearch; None unless there are both."""
+        """The move from the embedded index to OpenSearch; None unless the settings have both."""
         if self.opensearch_index is None or parts.SearchSettings().bucket is None:
             return None
         return parts.SearchMove(self.index_files, self.opensearch_index, self.index_files, self.clock)
 
     @cached_property
     def index_files(self) -> parts.SqliteFiles:
-        """The files of the embedded index, as a move to OpenSearch sees them."""
+        """The files of the embedded index, for the move to OpenSearch."""
         return parts.SqliteFiles(self.owner_files)
 
     @cached_property
     def owner_files(self) -> parts.OwnerFiles:
-        """The files of the embedded index. There is a bucket for them in the settings."""
+        """The files of the embedded index. Raises ``ValueError`` if the settings have no bucket for them."""
         bucket = parts.SearchSettings().bucket
         if bucket is None:
             raise ValueError("BATON_SEARCH_BUCKET: the embedded index has no bucket.")
@@ -83,12 +83,12 @@ class SearchPorts(AgentPorts):
 
     @cached_property
     def searches_files_only(self) -> bool:
-        """Whether the embedded index is the only engine."""
+        """True if the embedded index is the only engine."""
         return parts.SearchSettings().bucket is not None and self.search_administration is None
 
     @cached_property
     def opensearch(self) -> parts.Engine:
-        """The OpenSearch of the settings. Its library is loaded with the first request."""
+        """The OpenSearch of the settings. Its library is loaded for the first request."""
         return parts.Engine(parts.SearchSettings().url)
 
     @cached_property
@@ -108,7 +108,7 @@ class SearchPorts(AgentPorts):
 
     @cached_property
     def deferred_embedder(self) -> parts.DeferredEmbedder | None:
-        """The embedder, whose library is loaded at the first use or by ``load``; None if embedding is off."""
+        """The embedder, whose library is loaded by the first use or by ``load``; None if embedding is off."""
         settings = parts.EmbeddingSettings()
         if settings.model is None:
             return None
@@ -118,28 +118,23 @@ class SearchPorts(AgentPorts):
             if self.model_settings.is_on_bedrock(model):
                 from baton.composition.bedrock import make_embedder
 
-                return make_embedder(model, dimensions, self.model_settings, self.counter, _embedding_paces())
+                return make_embedder(model, dimensions, self.model_settings, self.counter, _get_paces())
             if settings.base_url is not None and not settings.base_url.startswith("http"):
-                return _installed_embedder(settings.base_url)(settings.base_url, model, dimensions)
+                return _find_factory(settings.base_url)(settings.base_url, model, dimensions)
             base_url = settings.base_url or self.model_settings.base_url
             if base_url is None:
                 raise ValueError(
                     "BATON_EMBEDDING_MODEL: it has no endpoint. Set BATON_EMBEDDING_BASE_URL or OPENAI_BASE_URL"
                 )
             return parts.OpenAIEmbedder(
-                model,
-                dimensions,
-                counter=self.counter,
-                api_key=self.model_key,
-                base_url=base_url,
-                paces=_embedding_paces(),
+                model, dimensions, counter=self.counter, api_key=self.model_key, base_url=base_url, paces=_get_paces()
             )
 
         return parts.DeferredEmbedder(make, model, dimensions)
 
 
-def _installed_embedder(url: str) -> MakeEmbedder:
-    """Return the factory for the scheme of ``url``. Raises ``ValueError`` if no installed distribution has one."""
+def _find_factory(url: str) -> MakeEmbedder:
+    """Return the factory for the scheme of ``url``. Raises ``ValueError`` if no distribution provides a factory."""
     scheme = url.partition(":")[0]
     for entry_point in entry_points(group=EMBEDDERS, name=scheme):
         factory: MakeEmbedder = entry_point.load()
@@ -148,6 +143,6 @@ def _installed_embedder(url: str) -> MakeEmbedder:
 
 
 @cache
-def _embedding_paces() -> parts.EmbeddingPaces:
+def _get_paces() -> parts.EmbeddingPaces:
     # Functions of a local cloud share the paces, because they share the machine and the endpoints.
     return parts.EmbeddingPaces()

@@ -1,4 +1,4 @@
-"""The use cases of ``sessions``, joined to ports."""
+"""The use cases of sessions, built with the ports."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SessionUseCases:
         change_notifications: Callable[[], parts.ChangeNotifications],
         model: Callable[[], parts.ChatModel],
     ) -> None:
-        """``agents``, ``conversations``, ``change_notifications`` and ``model`` return parts of ``App``, on demand."""
+        """All parameters but ``ports`` return parts of ``App``, and are called when a use case first needs them."""
         self.ports = ports
         self._agents = agents
         self._conversations = conversations
@@ -33,7 +33,7 @@ class SessionUseCases:
 
     @cached_property
     def importer(self) -> parts.Importer:
-        """Imports sessions of other systems."""
+        """The use case that imports sessions of other systems."""
         ports = self.ports
         return parts.Importer(
             ports.store, self.sessions, self._agents(), ports.counter, ports.feedback, ports.audit, ports.time_zones
@@ -41,12 +41,12 @@ class SessionUseCases:
 
     @cached_property
     def sessions(self) -> parts.Sessions:
-        """Ends sessions."""
+        """The use case that ends sessions."""
         return parts.Sessions(self.ports.episodes, self.ports.closings, self.ports.audit)
 
     @cached_property
     def endings(self) -> parts.Endings:
-        """Ends the sessions of threads under a lease."""
+        """The use case that ends the sessions of threads under a lease."""
         ports = self.ports
         return parts.Endings(
             ports.store,
@@ -61,35 +61,35 @@ class SessionUseCases:
 
     @cached_property
     def overviews(self) -> parts.Overviews:
-        """Counts the turns of a tenant's threads."""
+        """The use case that counts the turns of a tenant's threads."""
         return parts.Overviews(self.ports.store, lambda: self.ports.prices)
 
     @cached_property
     def version_figures(self) -> parts.VersionFigures:
-        """Counts the turns of agents by their versions."""
+        """The use case that counts the turns of agents by their versions."""
         return parts.VersionFigures(self.overviews, self.ports.feedback)
 
     @cached_property
     def usage_counts(self) -> parts.UsageCounts:
-        """Counts the usage of tenants in a month."""
+        """The use case that counts the usage of tenants in a month."""
         ports = self.ports
         return parts.UsageCounts(self.overviews, ports.spending, ports.tenant_objects, lambda: ports.prices)
 
     @cached_property
     def titles(self) -> parts.Titles:
-        """Changes titles of threads for users."""
+        """The use case that changes titles of threads for users."""
         ports = self.ports
         return parts.Titles(ports.store, ports.live, ports.connections, ports.audit, ports.clock)
 
     @cached_property
     def unread_answers(self) -> parts.UnreadAnswers:
-        """Marks what users have read, and notifies their connections."""
+        """The use case that marks what users have read, and notifies their connections."""
         ports = self.ports
         return parts.UnreadAnswers(ports.store, ports.live, ports.connections, ports.audit, ports.clock)
 
     @cached_property
     def made_titles(self) -> parts.MadeTitles:
-        """Makes titles of threads that users have not named."""
+        """The use case that makes titles of threads that users have not named."""
         ports = self.ports
         return parts.MadeTitles(
             ports.store, self._model(), ports.light_model, ports.pii_detector, ports.title_source, self.titles
@@ -97,6 +97,6 @@ class SessionUseCases:
 
     @cached_property
     def ratings(self) -> parts.Ratings:
-        """Takes feedback on answers."""
+        """The use case that takes feedback on answers."""
         ports = self.ports
         return parts.Ratings(ports.store, ports.feedback, ports.audit, ports.clock)

@@ -1,4 +1,4 @@
-"""The stores of a deployment, on its table."""
+"""The stores of a deployment in its DynamoDB table."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from baton.ports.clock import SystemClock
 
 
 class StorePorts:
-    """The ports on the table, and the clock and leases of its writers. See ``Ports``."""
+    """The ports to stores in the table, the clock, and the lease times. See ``Ports``."""
 
     def __init__(self, **ports: Any) -> None:
-        """Use ``ports`` instead of the deployment's. The other ports are built on them, for example on a table.
+        """Use ``ports`` instead of the deployment's ports with the same names. Other ports use them, such as a table.
 
-        Raises ``TypeError`` for a name that no port has.
+        Raises ``TypeError`` for an unknown name.
         """
         for name, port in ports.items():
             if not hasattr(type(self), name):
@@ -42,14 +42,14 @@ class StorePorts:
 
     @cached_property
     def table(self) -> parts.Table:
-        """The DynamoDB table of the deployment. Nothing is written for removed tenants."""
+        """The DynamoDB table of the deployment. It refuses writes for removed tenants."""
         client, name = parts.client("dynamodb", config=parts.QUICK), parts.StoreSettings().table
         table = parts.Table.sent_directly(client, name, wills=self.last_wills)
         return replace(table, fence=lambda partition: self.removed_tenants.check_partition(partition))
 
     @cached_property
     def removed_tenants(self) -> parts.RemovedTenants:
-        """The refusal of removed tenants."""
+        """The check that refuses work for removed tenants."""
         return parts.RemovedTenants(self.removals, self.clock)
 
     @cached_property
@@ -59,7 +59,7 @@ class StorePorts:
 
     @cached_property
     def tenant_erasure(self) -> parts.TenantErasure:
-        """Removal of all items of tenants from the table, also of closed ones."""
+        """The removal of all items of a tenant from the table, even after the tenant was closed."""
         return parts.DynamoTenantErasure(replace(self.table, fence=None))
 
     @cached_property
@@ -144,7 +144,7 @@ class StorePorts:
 
     @cached_property
     def time_zones(self) -> parts.TimeZones:
-        """The time zones that users were in last."""
+        """The last known time zones of users."""
         return parts.DynamoTimeZones(self.table, self.clock)
 
     @cached_property
@@ -154,12 +154,12 @@ class StorePorts:
 
     @cached_property
     def private_skills(self) -> parts.PrivateSkills:
-        """Skills that users have made for themselves."""
+        """Private skills of users."""
         return parts.DynamoPrivateSkills(self.table, self.clock)
 
     @cached_property
     def agent_definitions(self) -> parts.AgentDefinitions:
-        """Agents that tenants have made."""
+        """The definitions of tenants' own agents."""
         return parts.DynamoAgentDefinitions(self.table)
 
     @cached_property
@@ -204,17 +204,17 @@ class StorePorts:
 
     @cached_property
     def activity(self) -> parts.ActivityCounts:
-        """Counts of what tenants and users do."""
+        """Counts of runs, messages, tokens and connections, by tenant and user."""
         return parts.DynamoActivityCounts(self.table, self.clock)
 
     @cached_property
     def spending(self) -> parts.SpendingStore:
-        """Counts of what models have cost."""
+        """Counts of the costs of models."""
         return parts.DynamoSpending(self.table, self.clock)
 
     @cached_property
     def erasure(self) -> parts.Erasure:
-        """Removal of threads and users from the table."""
+        """The removal of threads and users from the table."""
         return parts.DynamoErasure(self.table, self.clock)
 
     @cached_property
@@ -224,7 +224,7 @@ class StorePorts:
 
     @cached_property
     def searched_tenants(self) -> parts.SearchedTenants:
-        """The tenants that have stored something to search."""
+        """The tenants with stored items that can be searched."""
         return parts.DynamoSearchedTenants(self.table)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The tracer of a deployment, and the flush of its spans when an answer has gone out."""
+"""The tracer of a deployment, and the flush of its spans after an answer was sent."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 FLUSH_SECONDS = 1.0
-"""The longest time that an invocation lasts for its spans, once its answer has gone out."""
+"""The longest time for which an invocation waits for its spans after its answer was sent."""
 
 
 def make_tracer(settings: parts.TraceSettings, secrets: Callable[[], parts.SecretsManager]) -> Tracer:
-    """Return the tracer. OpenTelemetry's SDK is loaded only if there is a collector."""
+    """Return the tracer. OpenTelemetry's SDK is loaded only if the settings name a collector."""
     if settings.endpoint is None:
         return NO_TRACER
 
@@ -47,14 +47,18 @@ def make_tracer(settings: parts.TraceSettings, secrets: Callable[[], parts.Secre
 
 
 def find_provider(settings: parts.ProviderSettings, model: str) -> str:
-    """Return a model's provider by the conventions' names. OpenAI's API counts as OpenAI, as they ask for."""
+    """Return the name of a model's provider in OpenTelemetry's semantic conventions.
+
+    All endpoints with OpenAI's API are named ``openai``, as the conventions require.
+    """
     return "aws.bedrock" if settings.is_on_bedrock(model) else "openai"
 
 
 def flushed(tracer: Callable[[], Tracer]) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Return a decorator of Lambda handlers that sends the spans at the end of an invocation.
 
-    Lambda freezes the process after it. Decorate handlers whose answers leave another way, such as a WebSocket.
+    Lambda freezes the process afterwards. Decorate handlers that do not return their answers, but send them for example
+    over a WebSocket.
     """
 
     def decorate(handler: Callable[P, T]) -> Callable[P, T]:

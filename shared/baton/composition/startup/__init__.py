@@ -1,1 +1,1 @@
-"""Modules that make the start of a function faster."""
+"""Modules that shorten the start of a function."""

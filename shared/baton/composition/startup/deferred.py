@@ -1,4 +1,4 @@
-"""Load the A2A client, the embedder and the detector of personal data when they are first used."""
+"""Adapters that are created on first use: the A2A client, the embedder and the detector of personal data."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class DeferredEmbedder:
         return self._dimensions
 
     def load(self) -> Embedder:
-        """Return the embedder and create it if needed. Blocks while the SDK loads."""
+        """Return the embedder, after creating it if necessary. This blocks while the SDK is loaded."""
         embedder = self._embedder
         if embedder is None:
             embedder = self._embedder = self._make()
@@ -76,7 +76,7 @@ class DeferredEmbedder:
 
 
 class DeferredPiiDetector:
-    """``PiiDetector`` that is created by the first text: it loads 60 modules of numbering plans, and few redact."""
+    """``PiiDetector`` that is created for the first text. It loads 60 modules, which few runs need."""
 
     def __init__(self, make: Callable[[], PiiDetector]) -> None:
         self._make = make

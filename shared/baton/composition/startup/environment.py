@@ -19,7 +19,7 @@ current: ContextVar[str] = ContextVar("execution_environment", default="")
 
 
 class OncePerEnvironment(Generic[T]):
-    """A function without parameters that runs once per execution environment, even when threads call it at once."""
+    """A function without parameters that runs once per execution environment, even if several threads call it."""
 
     def __init__(self, build: Callable[[], T]) -> None:
         update_wrapper(self, build)
@@ -36,7 +36,7 @@ class OncePerEnvironment(Generic[T]):
         return self._built[name]
 
     def built(self) -> list[T]:
-        """Return what was built in the environments of this process."""
+        """Return the values of all execution environments in this process."""
         return list(self._built.values())
 
 

@@ -1,7 +1,7 @@
 """One long-lived event loop for handlers that AWS calls synchronously.
 
-A loop per invocation would lose the model's open connections each time. In the local cloud many invocations share one
-process.
+With a separate loop for each invocation, open connections to the model would be lost each time. In the local cloud,
+many invocations share one process.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ T = TypeVar("T")
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run ``coroutine`` on the process's event loop and wait for its result. Thread-safe."""
-    return asyncio.run_coroutine_threadsafe(coroutine, _loop()).result()
+    return asyncio.run_coroutine_threadsafe(coroutine, _start_loop()).result()
 
 
 def begin(coroutine: Coroutine[Any, Any, T]) -> Future[T]:
     """Run ``coroutine`` on the process's event loop without waiting for it. Thread-safe."""
-    return asyncio.run_coroutine_threadsafe(coroutine, _loop())
+    return asyncio.run_coroutine_threadsafe(coroutine, _start_loop())
 
 
 @cache
-def _loop() -> asyncio.AbstractEventLoop:
+def _start_loop() -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="baton-loop", daemon=True).start()
     return loop

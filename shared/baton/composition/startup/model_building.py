@@ -1,9 +1,9 @@
-"""Postpones building the validators of pydantic models that libraries declare by the hundred.
+"""Postponement of building the validators of pydantic models, of which some libraries declare hundreds.
 
-A library of a protocol declares all its shapes in one module, of which a function uses some. Pydantic builds a model's
-validator when the class is made, unless the model's configuration postpones it to the first use. That saves 44 of the
-69 ms in which AG-UI's models are imported, and 75 of FastAPI's 311: 6 % of a worker's start, and 11 % of that of
-``http``.
+A library of a protocol declares all its shapes in one module, but a function uses only some. Pydantic builds a model's
+validator when the class is created, unless the model's configuration postpones this to the first use. Postponing saves
+44 of the 69 ms in which AG-UI's models are imported, and 75 of FastAPI's 311: 6 % of the start of a worker, and 11 % of
+the start of the function ``http``.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 POSTPONED = ("ag_ui._generated.models", "fastapi.openapi.models")
-"""Modules with the models of AG-UI, and of the OpenAPI document."""
+"""The modules with the models of AG-UI and of OpenAPI documents."""
 
 
 def postpone() -> None:
-    """Postpone the models of ``POSTPONED``, if they are not loaded yet. A repetition is harmless."""
+    """Postpone the models in the modules ``POSTPONED``, if they are not loaded yet. Repeated calls do nothing."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
 
 
 def build(*modules: ModuleType) -> None:
-    """Build the models that modules name, before several threads use them for the first time at once."""
+    """Build the models in the namespaces of ``modules``, so that no two threads build the same model."""
     for module in modules:
-        for model in _models(module):
-            model.model_rebuild()  # does nothing if it is built
+        for model in _list_models(module):
+            model.model_rebuild()  # does nothing if the model is built already
 
 
-def _models(module: ModuleType) -> list[type[BaseModel]]:
-    """Return the models that a module names."""
+def _list_models(module: ModuleType) -> list[type[BaseModel]]:
+    """Return the models in the namespace of a module."""
     from pydantic import BaseModel
 
     models = [value for value in vars(module).values() if isinstance(value, type) and issubclass(value, BaseModel)]
-    return [model for model in models if model is not BaseModel]  # which has nothing to build
+    return [model for model in models if model is not BaseModel]
 
 
 class _Finder(MetaPathFinder):
-    """A finder that gives the postponed modules ``_Postponing`` as their loader."""
+    """A finder that sets ``_Postponing`` as the loader of the postponed modules."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -58,7 +58,7 @@ class _Finder(MetaPathFinder):
 
 
 class _Postponing(Loader):
-    """A loader that executes a module while models inherit the configuration that postpones them."""
+    """A loader that executes a module while all models inherit a configuration that postpones building."""
 
     def __init__(self, loader: Loader) -> None:
         self._loader = loader
@@ -76,5 +76,5 @@ class _Postponing(Loader):
             self._loader.exec_module(module)
         finally:
             inherited["defer_build"] = before
-        for model in _models(module):
-            model.model_config["defer_build"] = before  # for models that inherit from it
+        for model in _list_models(module):
+            model.model_config["defer_build"] = before  # models of other modules that inherit from it are not postponed
