@@ -1,1 +1,1 @@
-"""Tasks and threads."""
+"""Concurrent tasks of the event loop, and a pool of threads."""

@@ -1,4 +1,4 @@
-"""Steps that run at the same time: waiting for all of them without leaving one behind, and computations in threads."""
+"""Concurrent steps that are always awaited to their end, and computations in threads."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _tenant: ContextVar[str] = ContextVar("tenant_of_work", default="")
 
 
 def work_for(tenant_id: str) -> None:
-    """Set the tenant for which the current task, and the tasks that it begins, work from now on."""
+    """Set the tenant for which the current task and the tasks that it begins work from now on."""
     _tenant.set(tenant_id)
 
 
 class TenantThreads(Executor):
-    """A pool of threads. Tenants with waiting work take turns, and no tenant uses more than a fixed number of them."""
+    """A pool of threads that tenants with waiting work use in turn. The threads of each tenant are limited."""
 
     def __init__(self, count: int, *, per_tenant: int) -> None:
         """``count`` is the number of all threads, ``per_tenant`` the number that one tenant may use at once."""
@@ -34,11 +34,11 @@ class TenantThreads(Executor):
         self._per_tenant = per_tenant
         self._lock = threading.Lock()
         self._waiting: dict[str, deque[_Task]] = {}
-        """Tasks by tenant. The tenant whose turn is next comes first."""
+        """The waiting tasks by tenant, ordered by the tenants' turns."""
         self._running: Counter[str] = Counter()
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Run a function for the tenant that ``work_for`` has named. One that has not begun can be cancelled."""
+        """Run a function in a thread for the tenant of ``work_for``. It can be cancelled until it has begun."""
         future: Future[T] = Future()
         with self._lock:
             self._waiting.setdefault(_tenant.get(), deque()).append((future, partial(fn, *args, **kwargs)))
@@ -54,7 +54,7 @@ class TenantThreads(Executor):
             tasks = self._waiting.pop(tenant)
             task = tasks.popleft()
             if tasks:
-                self._waiting[tenant] = tasks  # behind the others
+                self._waiting[tenant] = tasks  # added at the end, so that the other tenants are next
             self._running[tenant] += 1
             self._pool.submit(self._run, tenant, *task)
 
@@ -76,7 +76,7 @@ class TenantThreads(Executor):
 R = TypeVar("R")
 
 LARGE = 64 * 1024
-"""Size of the input (bytes, characters or values) from which a thread is used. A thread costs a tenth of a ms."""
+"""The size of an input (bytes, characters or values) from which a thread is used. A thread costs a tenth of a ms."""
 
 _stopped: ContextVar[threading.Event | None] = ContextVar("stopped_work", default=None)
 _threads = TenantThreads(4, per_tenant=2)
@@ -86,9 +86,9 @@ _threads = TenantThreads(4, per_tenant=2)
 async def gather_all(*steps: Awaitable[Any]) -> list[Any]:
     """Return the results of all steps, or raise the first failure, but only once every step has ended.
 
-    ``asyncio.gather`` raises at once, and the remaining reads and writes then continue unnoticed by the caller.
-    A failure does not cancel the other steps as ``asyncio.TaskGroup`` does, because a cancelled write may
-    have taken effect or not. If the caller is cancelled, the steps are cancelled too, and awaited first.
+    ``asyncio.gather`` raises at once, and the remaining reads and writes then continue unnoticed by the caller. Unlike
+    in ``asyncio.TaskGroup``, a failure does not cancel the other steps, because it would be unknown whether a cancelled
+    write has taken effect. If the caller is cancelled, the steps are cancelled too, and awaited.
     """
     tasks = [asyncio.ensure_future(step) for step in steps]
     await _until_ended(tasks)
@@ -99,8 +99,8 @@ async def gather_all(*steps: Awaitable[Any]) -> list[Any]:
 async def gather_each(items: Iterable[T], step: Callable[[T], Awaitable[R]], *, at_once: int) -> list[R]:
     """Return the results of ``step`` for all items, in their order, with at most ``at_once`` in progress.
 
-    A step is made when its turn comes, so a failure leaves no coroutine behind that was never awaited. After a failure
-    no step is begun, and the failure is raised once those in progress have ended.
+    The coroutine of a step is created only when the step begins, so that none remains unawaited after a failure. After
+    a failure no further step begins, and the failure is raised once the steps in progress have ended.
     """
     waiting = iter(enumerate(items))
     results: dict[int, R] = {}
@@ -122,7 +122,7 @@ async def gather_each(items: Iterable[T], step: Callable[[T], Awaitable[R]], *, 
 
 
 async def stop_all(*steps: asyncio.Future[Any]) -> None:
-    """Cancel the steps and wait until all have ended. Their failures are not raised."""
+    """Cancel the steps and wait until all have ended. Failures of steps are not raised."""
     for step in steps:
         step.cancel()
     await _until_ended(steps)
@@ -132,9 +132,9 @@ async def stop_all(*steps: asyncio.Future[Any]) -> None:
 async def each_until(
     deadline: float, items: AsyncIterable[T], deal_with: Callable[[T], Awaitable[None]], *, at_once: int
 ) -> bool:
-    """Deal with items, at most ``at_once`` at the same time, and return whether all were begun by the ``deadline``.
+    """Call ``deal_with`` for items until the ``deadline``, a time of the event loop, at most ``at_once`` concurrently.
 
-    The deadline is a time of the event loop. Items begun by then are waited for, even if reading the items fails.
+    Return whether all items were begun in time. All calls that have begun are awaited, even if reading the items fails.
     ``deal_with`` must not raise.
     """
     loop = asyncio.get_running_loop()
@@ -162,7 +162,7 @@ async def each_until(
 
 
 async def _until_ended(steps: Iterable[asyncio.Future[Any]]) -> None:
-    """Wait for the end of all steps. If the caller is cancelled, cancel them, and raise once they have ended."""
+    """Wait until all steps have ended. If the caller is cancelled, cancel the steps and raise once they have ended."""
     futures = set(steps)
     cancelled: asyncio.CancelledError | None = None
     while not all(step.done() for step in futures):
@@ -178,26 +178,28 @@ async def _until_ended(steps: Iterable[asyncio.Future[Any]]) -> None:
 
 
 def _notice_failures(steps: Iterable[asyncio.Future[Any]]) -> None:
-    """Keep asyncio from reporting failures that are not raised because another one is raised instead."""
+    """Retrieve the exceptions of failed steps, so that asyncio does not log those that nobody raises."""
     for step in steps:
         if not step.cancelled():
             step.exception()
 
 
 def check_cancelled() -> None:
-    """Raise ``CancelledError`` in a thread whose result nobody waits for any more. Long computations call it often."""
+    """Raise ``CancelledError`` in a thread whose caller was cancelled. Long computations should call it often."""
     stopped = _stopped.get()
     if stopped is not None and stopped.is_set():
         raise CancelledError
 
 
 async def off_loop(size: int, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run ``work`` and return its result: in a thread if ``size``, the size of its input, is large, else directly.
+    """Run ``work`` in a thread if ``size``, the size of its input, is at least ``LARGE``, else directly.
 
-    This helps for Python code, which releases the interpreter's lock every few milliseconds, and for zlib, hashing and
-    tiktoken, which release it while they work. It does not help for code that holds the lock until it is done, such as
-    JSON parsing: limit that by ``domain.json_values`` or by bytes instead. The tenant that ``work_for`` has named gets
-    its share of the threads. If the caller is cancelled, work that has begun ends where it calls ``check_cancelled``.
+    Return its result. A thread helps for Python code, which releases the interpreter's lock every few milliseconds, and
+    for zlib, hashing and tiktoken, which release the lock while they work. It does not help for code that holds the
+    lock until it is done, such as JSON parsing: limit its input by ``domain.json_values`` or by bytes instead.
+
+    The threads are shared between tenants, see ``work_for``. If the caller is cancelled, work that has begun in a
+    thread ends at its next call of ``check_cancelled``.
     """
     if size < LARGE:
         return work(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""The actions that a client may send over the WebSocket. Each is answered or queued at once."""
+"""The actions that clients send over the WebSocket. Each is answered or queued without a wait for a run."""
 
 from __future__ import annotations
 
@@ -57,6 +57,7 @@ from baton.threads.requests.waiting_messages import WaitingMessages
 CONNECTION_LIFE = timedelta(hours=2)
 """API Gateway ends every WebSocket after two hours."""
 RECONNECT_BEFORE = timedelta(minutes=10)
+"""The time before the end of a connection from which the client is advised to reconnect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +72,15 @@ class Caller:
 
     @property
     def subscriber(self) -> Subscriber:
-        """The connection, as the turn of a message gets it."""
+        """The connection as a subscriber, for the turn of a message."""
         return Subscriber(self.connection_id, self.token_expires_at)
 
 
 @dataclass(frozen=True, slots=True)
 class Actions:
-    """The actions that frames ask for. Answers and refusals go to the frame's connection.
+    """The handler of frames. Answers and refusals are sent to the frame's connection.
 
-    A refusal ends no run and no connection.
+    A refusal ends no run. It closes the connection only if the token has expired or the tenant was removed.
     """
 
     store: ThreadStore
@@ -98,7 +99,7 @@ class Actions:
     removed_tenants: RemovedTenants
 
     async def handle(self, caller: Caller, frame: str) -> None:
-        """Handle a frame. Raises no error that a client can cause."""
+        """Handle a frame. Errors of Baton are sent to the client and not raised."""
         fields: dict[str, Any] = {}
         work_for(caller.scope.tenant_id)
         try:
@@ -119,14 +120,14 @@ class Actions:
     async def admit_connection(self, scope: Scope, connection_id: str) -> None:
         """Count a new connection.
 
-        Raises ``TenantRemoved``, and ``RateLimited`` if the tenant or the user has as many connections as allowed.
+        Raises ``TenantRemoved``, and ``RateLimited`` if the tenant or the user has too many connections already.
         """
         await self.removed_tenants.check(scope)
         seconds = CONNECTION_LIFE.total_seconds()
         await self.places.take(scope, CounterKind.CONNECTIONS, connection_id, seconds=seconds)
 
     async def forget_connection(self, connection_id: str, scope: Scope | None = None) -> None:
-        """Forget a connection that has ended; ``scope`` is that of its user, if it is known."""
+        """Forget a connection that has ended. ``scope`` is the scope of its user; None if it is unknown."""
         await self.live.disconnect(connection_id)
         if scope is not None:
             await self.places.give_back(scope, CounterKind.CONNECTIONS, connection_id)
@@ -141,7 +142,7 @@ class Actions:
         await act(self, caller, fields)
 
     async def _advise(self, caller: Caller) -> None:
-        """Advise the client to open a new connection before this one expires. Both may exist for a while."""
+        """Advise the client to open a new connection if this connection ends soon. Both may be open for a while."""
         remaining = caller.connected_at + CONNECTION_LIFE - machine_time(self.clock)
         if remaining < RECONNECT_BEFORE:
             advice = custom("reconnect", {"secondsLeft": max(0, int(remaining.total_seconds()))})
@@ -177,7 +178,7 @@ class Actions:
         run_id = thread.run.run_id if thread.run else None
         resume: dict[str, Any] = {"after": after, "lastSeq": replay.last_seq, "runId": run_id}
         if thread.pending is not None:
-            # The run that was interrupted may be older than the log.
+            # The log may no longer have the events of the interrupted run.
             resume["interrupts"] = to_client_interrupts(thread.open_interrupts)
         agents = await self.agents.of(scope)
         state = thread_state(agents.describe, thread).wire()
@@ -185,13 +186,13 @@ class Actions:
         if replay.snapshot is not None:
             events.append(replay.snapshot)
         if not sees_everything:
-            # Live events go to all connections, so this one gets the earlier events here.
+            # Attached connections get live events unredacted, so a reader gets only the events so far.
             reader = ReaderEvents(self.readers, after)
             await send_to(self.connections, caller.connection_id, await reader.take([*events, *replay.events]))
             return
         if not await send_to(self.connections, caller.connection_id, [*events, *replay.events]):
-            return  # attached without the earlier events, the client would see a gap
-        # Attach after the snapshot, so that no live event overtakes it, then replay the events logged meanwhile.
+            return  # a connection without the earlier events must not get the live events
+        # Attach after the snapshot, so that no live event is sent before it. Then send the events logged meanwhile.
         await self.live.attach(scope, thread_id, caller.connection_id, caller.token_expires_at)
         thread = await self.store.get_thread(scope, thread_id)
         if thread.run is not None or thread.last_seq > replay.last_seq:
@@ -243,7 +244,7 @@ class Actions:
             thread_id,
             decision,
             request_id=caller.request_id,
-            # The permission to approve another user's calls does not include following the conversation.
+            # A permission to approve another user's calls is no permission to follow the conversation.
             subscriber=caller.subscriber if is_own else None,
         )
         await self.queue.send(owner, waiting)
@@ -256,7 +257,7 @@ class Actions:
         quiet = fields.get("quiet", False)
         if not isinstance(quiet, bool):
             raise InvalidRequest("quiet must be true or false.")
-        if not quiet:  # a quiet one only keeps the connection open
+        if not quiet:  # a quiet ping only keeps the connection open
             await self._reply(caller, Event({"type": "PONG"}))
 
     async def _reply(self, caller: Caller, event: Event) -> None:
@@ -300,7 +301,7 @@ def parse_frame(frame: str) -> dict[str, Any]:
 
 
 def refusal(error: BatonError, caller: Caller, fields: dict[str, Any]) -> Event:
-    """Return the RUN_ERROR for a refused request, with the ids that it names. It belongs to no run."""
+    """Return the event RUN_ERROR, which belongs to no run, for a refused request with the ids in its ``fields``."""
     subject = {
         name: value
         for name in ("action", "messageId", "threadId")

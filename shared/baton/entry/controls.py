@@ -1,4 +1,4 @@
-"""Requests of users other than messages: cancel a run, exit a handoff, continue a workflow, close the session."""
+"""Requests of users that are not messages: cancel a run, exit a handoff, continue a workflow, close the session."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from baton.threads.sessions.sessions import Closed, find_last_episode_id
 
 @dataclass(frozen=True, slots=True)
 class Controls:
-    """A user's requests about a thread. Each checks that the thread is the caller's own, and is audited."""
+    """Requests of users about their threads. Refusals of threads that are not the caller's own are audited."""
 
     store: ThreadStore
     live: LiveRegistry
@@ -36,11 +36,11 @@ class Controls:
     audit: AuditLog
 
     async def cancel(self, scope: Scope, thread_id: str, run_id: str | None) -> str | None:
-        """Cancel the run in progress, or the named run when it begins. Returns the id of the cancelled run.
+        """Cancel the run in progress, or the run ``run_id`` even if it has not begun. Return the id of that run.
 
-        Returns None if no run is in progress. Raises ``ThreadUnavailable``.
+        Return None if no run is named and none is in progress. Raises ``ThreadUnavailable``.
         """
-        thread = await self._own(scope, thread_id, "run.cancel")
+        thread = await self._read_own(scope, thread_id, "run.cancel")
         stopped_run_id = run_id or (thread.run.run_id if thread.run else None)
         if stopped_run_id is None:
             return None
@@ -50,10 +50,10 @@ class Controls:
     async def request_exit(self, scope: Scope, thread_id: str, *, request_id: str) -> ActionRequest:
         """Return the request for the run that ends the handoff, and cancel the specialist's run in progress.
 
-        Repetitions for one handoff return the same request. Raises ``ThreadUnavailable``, and ``NotInHandoff`` unless a
-        run in progress may still hand over.
+        Repeated calls for one handoff return the same request. Raises ``ThreadUnavailable``. Raises ``NotInHandoff`` if
+        there is no handoff and no run in progress that may still hand over.
         """
-        thread = await self._own(scope, thread_id, "thread.exit")
+        thread = await self._read_own(scope, thread_id, "thread.exit")
         handoff_place = thread.conversation.handoff
         if handoff_place is None:
             if thread.run is None:
@@ -65,22 +65,22 @@ class Controls:
         return request
 
     async def request_continue(self, scope: Scope, thread: ThreadRef, workflow_id: object) -> ActionRequest:
-        """Return the request for the run that continues an unfinished workflow, in this thread or a new one.
+        """Return the request for the run that continues an unfinished workflow, in an existing or a new thread.
 
-        Repetitions before the workflow changes return the same request. Raises ``InvalidRequest``,
+        Repeated calls return the same request until the workflow changes. Raises ``InvalidRequest``,
         ``ThreadUnavailable``, ``WorkflowUnavailable`` and ``HandoffInProgress``.
         """
         parsed_id = parse_workflow_id(workflow_id)
         try:
-            current = await self._own_if_begun(scope, thread, "thread.continue")
+            current = await self._read_own_if_begun(scope, thread, "thread.continue")
         except ThreadUnavailable:
-            # Check the workflow first: the refusal must not depend on whether the thread exists in another tenant.
+            # An unknown workflow is refused in the same way, whether or not the thread exists in another tenant.
             await self.conversations.find_unfinished(scope, parsed_id)
             raise
         workflow = await self.conversations.find_unfinished(scope, parsed_id)
         if current is not None and await self.conversations.is_in_session(current, scope):
             raise HandoffInProgress
-        # An earlier result is repeated until it is committed; afterwards the request is tried again.
+        # Until the run is committed, a repeated request has the same key and gets the same result.
         next_ordinal = current.next_ordinal if current is not None else 0
         key = f"{to_millis(workflow.updated_at)}.{next_ordinal}"
         return make_continue_request(thread.id, parsed_id, key=key, may_create=thread.may_create)
@@ -94,18 +94,18 @@ class Controls:
         subscriber: Subscriber | None = None,
         closed_by: Person | None = None,
     ) -> Closed:
-        """Queue the closing after the thread's queued turns. Returns the expected result.
+        """Queue the closing of the session, behind the thread's queued turns, and return the expected result.
 
-        ``closed_by``: the person of a desk who closes it, in the ``scope`` of its user. Raises ``ThreadUnavailable``,
-        ``ThreadLed`` and ``StoreUnavailable``.
+        ``closed_by`` is the person of a desk who closes the session, None for the user; ``scope`` is always the user's.
+        Raises ``ThreadUnavailable``, ``StoreUnavailable``, and ``ThreadLed`` for a fork that its parent leads.
         """
-        thread = await self._own(scope, thread_id, "thread.close")
+        thread = await self._read_own(scope, thread_id, "thread.close")
         if is_led_by_parent(thread):
             raise ThreadLed
         closing = make_queued_close(
             scope, thread_id, thread.episode, request_id=request_id, subscriber=subscriber, closed_by=closed_by
         )
-        # Also for a closed thread, because a queued message may reopen it.
+        # The closing of a closed thread is queued too, because a queued message may reopen the thread before.
         await self.queue.send(scope, closing)
         if thread.status is ThreadStatus.CLOSED and thread.run is None:
             return Closed(thread_id, find_last_episode_id(thread))
@@ -115,12 +115,12 @@ class Controls:
         return Closed(thread_id, episode_id(thread_id, thread.episode) if is_in_use else None)
 
     async def request_desk(self, scope: Scope, thread: ThreadRef, desk_id: object) -> ActionRequest:
-        """Return the request for the run that hands over to a desk, or to the main agent's first one for None.
+        """Return the request for the run that hands over to a desk, by default to the main agent's first desk.
 
-        Repetitions return the same request, also at the desk to which it has led. Raises ``InvalidRequest``,
+        Repeated calls return the same request, even when the conversation is at the desk. Raises ``InvalidRequest``,
         ``ThreadUnavailable``, ``HandoffInProgress`` and ``UnknownAgent``.
         """
-        current = await self._own_if_begun(scope, thread, "desk.wait")
+        current = await self._read_own_if_begun(scope, thread, "desk.wait")
         agents = await self.conversations.agents.of(scope)
         visit = current.conversation.handoff if current is not None and current.conversation.desk is not None else None
         if current is not None and current.is_handed_over and visit is None:
@@ -134,16 +134,13 @@ class Controls:
         return ask_request(thread, desk, key=f"{desk} {ordinal}")
 
     async def note_typing(self, scope: Scope, thread_id: str) -> None:
-        """Note that the user is typing, for the person who answers; nothing while nobody does.
-
-        Raises ``ThreadUnavailable``.
-        """
-        thread = await self._own(scope, thread_id, "thread.typing")
+        """Note that the user is typing if a person of a desk answers the thread. Raises ``ThreadUnavailable``."""
+        thread = await self._read_own(scope, thread_id, "thread.typing")
         if thread.conversation.desk is not None and thread.conversation.desk.person is not None:
             await self.live.note_typing(scope, thread_id)
 
     async def expire_desk(self, scope: Scope, thread: Thread) -> DeskCheck:
-        """Queue the return of a thread from its desk, if it is due. Returns the result of the check."""
+        """Queue the return of a thread from its desk if it is due, and return the result of the check."""
         session = thread.conversation.desk
         if session is None:
             return DeskCheck()
@@ -157,14 +154,15 @@ class Controls:
     async def revive(
         self, scope: Scope, thread: Thread, *, request_id: str, presumed_dead: LeaseMark | None = None
     ) -> None:
-        """Queue a takeover of the thread's run, in case its worker has died. The caller must be allowed to read it.
+        """Queue a takeover of the thread's run if its worker may have died.
 
-        ``presumed_dead`` is the lease of a worker that gave no sign of life when asked.
+        The caller must have checked that ``scope`` may read the thread. ``presumed_dead`` is the lease of a worker that
+        did not answer a request for a heartbeat.
         """
         if not thread.is_interrupted and (thread.run is None or presumed_dead is None):
             return
         owner = replace(scope, user_id=thread.user_id)
-        # The permissions of the reader are not those of the user of the run.
+        # The takeover uses the stored permissions of the run, and not those of the reader.
         await self.queue.send(owner, make_queued_takeover(owner, thread.id, presumed_dead, request_id=request_id))
 
     async def _stop(self, scope: Scope, thread_id: str, run_id: str) -> None:
@@ -172,10 +170,13 @@ class Controls:
         detail = {"runId": run_id}
         await self.audit.record(scope, "run.cancel", thread_id=thread_id, outcome="requested", detail=detail)
 
-    async def _own_if_begun(self, scope: Scope, thread: ThreadRef, action: str) -> Thread | None:
-        """Return the caller's own thread; None if it does not exist and the caller may create it."""
+    async def _read_own_if_begun(self, scope: Scope, thread: ThreadRef, action: str) -> Thread | None:
+        """Return the caller's own thread; None if it does not exist and the caller may create it.
+
+        Raises ``ThreadUnavailable``, which is audited as ``action``.
+        """
         if not thread.may_create:
-            return await self._own(scope, thread.id, action)
+            return await self._read_own(scope, thread.id, action)
         async with refusals_audited(self.audit, scope, thread.id, action):
             await self.store.check_writable(scope, thread.id)
         try:
@@ -183,6 +184,6 @@ class Controls:
         except ThreadUnavailable:
             return None
 
-    async def _own(self, scope: Scope, thread_id: str, action: str) -> Thread:
+    async def _read_own(self, scope: Scope, thread_id: str, action: str) -> Thread:
         async with refusals_audited(self.audit, scope, thread_id, action):
             return await get_own_thread(self.store, scope, thread_id)

@@ -1,4 +1,4 @@
-"""Run queued turns and other work of threads, and end turns that failed too often."""
+"""The worker of the turns' queue: it runs turns and other work of threads, and ends turns that failed too often."""
 
 from __future__ import annotations
 
@@ -63,16 +63,16 @@ from baton.turns.turns import Turns
 logger = Logger(child=True)
 
 _TRY_AGAIN = (CountsBusy, LeaseLost, StoreUnavailable, ThreadBusy)
-"""Failures that a later delivery may avoid. Every other failure is an outcome that the client gets."""
+"""Failures that may not occur again in a later delivery. Every other failure is sent to the client."""
 _MESSAGES = QueuedMessage | QueuedDecision | QueuedAction
-"""Records that users wait for."""
+"""Records for whose answers users wait."""
 PATIENCE_SECONDS = 20.0
 """Seconds for which a worker waits for a busy thread before the record returns to the queue."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueuedTurns:
-    """The turns of queue records."""
+    """The handler of records in the queue of turns."""
 
     turns: Turns
     closer: Closer
@@ -100,26 +100,27 @@ class QueuedTurns:
         seconds: float,
         sent_at: datetime | None = None,
     ) -> None:
-        """Run one record's turn within ``seconds``. Raises if the queue must deliver the record again.
+        """Carry out one record within ``seconds``. Raises an error if the queue must deliver the record again.
 
-        ``sent_at``: the time of sending. The record is refused if its user or thread was forgotten since.
+        ``sent_at`` is the time at which the record was sent, None if unknown. The record is refused if its user or
+        thread has been forgotten since then.
         """
         queued = _parse(body)
         work_for(queued.tenant_id)
         if sent_at is not None and delivery.receives == 1 and isinstance(queued, _MESSAGES):
             count(Metric.TIME_IN_QUEUE, max(0, round((self.clock.now() - sent_at).total_seconds() * 1000)))
-        # A worker that has listed it may have died, or found the thread busy for too long.
+        # An earlier worker may have listed the message and then died, or found the thread busy for too long.
         may_be_listed = _is_listed(queued) or delivery.receives > 1
         async with self.records.hide(receipt_handle, delivery) if self.records else nullcontext() as record:
             try:
                 await self._check_not_forgotten(queued, sent_at)
-                if await self._is_canceled(queued):
+                if await self._is_cancelled(queued):
                     pass
                 elif not isinstance(queued, _MESSAGES):
                     await self._carry_out(queued, seconds, record)
-                elif await self._is_to_be_answered(queued, seconds, record):
+                elif await self._needs_turn(queued, seconds, record):
                     with joining(queued.traceparent):
-                        await self._turn(queued, seconds, record)
+                        await self._run_turn(queued, seconds, record)
             except _TRY_AGAIN:
                 raise
             except TenantRemoved:
@@ -134,7 +135,7 @@ class QueuedTurns:
                 await self._stop_waiting(queued)
 
     async def _carry_out(self, queued: Queued, seconds: float, record: HeldRecord | None) -> None:
-        """Do the work of a record that begins no turn. ``record`` hides it from other workers."""
+        """Carry out a record that begins no turn. ``record`` hides it from other workers."""
         scope, thread_id = queued.scope, queued.thread_id
         match queued:
             case QueuedClose():
@@ -161,7 +162,7 @@ class QueuedTurns:
                 with self._trace(queued):
                     await self.made_titles.make(scope, thread_id)
 
-    def _turn(
+    def _run_turn(
         self, queued: QueuedMessage | QueuedDecision | QueuedAction, seconds: float, record: HeldRecord | None
     ) -> Coroutine[Any, Any, object]:
         return self.turns.run(
@@ -176,10 +177,13 @@ class QueuedTurns:
             is_listed=_is_listed(queued),
         )
 
-    async def _is_to_be_answered(
+    async def _needs_turn(
         self, queued: QueuedMessage | QueuedDecision | QueuedAction, seconds: float, record: HeldRecord | None
     ) -> bool:
-        """Let an urgent message enter or stop the run in progress. Return whether the message has its own turn."""
+        """Return whether a message needs a turn, which is not so if it has entered a run.
+
+        Before the turn of a message that waited, a waiting message with the mode "interrupt" is answered.
+        """
         if not _is_listed(queued):
             return True
         if await self.turns.has_entered(queued.scope, queued.request):
@@ -188,38 +192,38 @@ class QueuedTurns:
         return True
 
     async def _answer_urgent(self, queued: QueuedMessage, seconds: float, record: HeldRecord | None) -> None:
-        """Answer a message that has stopped a run before ``queued``, which was sent earlier and waited too."""
+        """Answer the waiting message that has interrupted a run, if there is one, before ``queued``."""
         waiting = await self.waiting.listed(queued.scope, queued.thread_id)
         urgent = next((message.queued for message in waiting if message.mode is WhileBusy.INTERRUPT), None)
         if urgent is None or urgent.request.message_id == queued.request.message_id:
             return
         try:
             with joining(urgent.traceparent):
-                await self._turn(urgent, seconds, record)
+                await self._run_turn(urgent, seconds, record)
         except _TRY_AGAIN:
             raise
-        except BatonError as error:  # its own record brings the refusal to its sender
+        except BatonError as error:  # the sender gets the refusal when the message's own record is carried out
             report_failure(error, "queued work refused", action=urgent.action)
 
     async def _stop_waiting(self, queued: Queued) -> None:
-        """Take a message that has a run, or is refused, from those that wait."""
+        """Remove a message that has a run, or was refused, from the list of waiting messages."""
         if isinstance(queued, QueuedMessage) and queued.request.begun_by is None:
             await self.live.remove_waiting(queued.scope, queued.thread_id, queued.request.message_id)
 
     @contextmanager
     def _trace(self, queued: QueuedSummary | QueuedTitle) -> Iterator[None]:
-        """Trace the block as a part of the run that has asked for the work."""
+        """Trace the block as a part of the run that has queued the work."""
         work = TracedRun(queued.tenant_id, queued.thread_id, queued.action)
         with joining(queued.traceparent), inside(self.tracer.begin(work)):
             yield
 
     async def give_up(self, body: str, *, sent_at: datetime | None = None) -> None:
-        """End a turn that failed too often: its run ends as ``interrupted``, and the thread can continue."""
+        """End a turn that failed too often. Its run ends as ``interrupted``, so that the thread can continue."""
         queued = _parse(body)
         logger.warning("queued work given up", action=queued.action)
         try:
             await self._check_not_forgotten(queued, sent_at)
-            if await self._is_canceled(queued):
+            if await self._is_cancelled(queued):
                 return
             if isinstance(queued, _MESSAGES):
                 await self.turns.give_up(queued.scope, queued.request, subscriber=queued.subscriber)
@@ -236,8 +240,8 @@ class QueuedTurns:
     async def _check_not_forgotten(self, queued: Queued, sent_at: datetime | None) -> None:
         """Raise ``ThreadUnavailable`` for a record that was sent before its user or thread was forgotten.
 
-        The thread's tombstone refuses records at no cost until it is removed; only those that are older read more.
-        Raises ``TenantRemoved`` for a record of a removed tenant.
+        Raises ``TenantRemoved`` for a record of a removed tenant. Until a thread's tombstone is removed, it refuses
+        records without a further read, so the cut-off is read only for older records.
         """
         await self.removed_tenants.check(queued.scope)
         if sent_at is None or self.clock.now() - sent_at < LATE_RECORD:
@@ -246,15 +250,15 @@ class QueuedTurns:
         if cutoff is not None and sent_at <= cutoff:
             raise ThreadUnavailable
 
-    async def _is_canceled(self, queued: Queued) -> bool:
-        """Return whether the message was sent to an A2A task that has been cancelled since."""
+    async def _is_cancelled(self, queued: Queued) -> bool:
+        """Return whether the message belongs to an A2A task that has been cancelled."""
         if not isinstance(queued, QueuedMessage) or queued.request.a2a_task is None:
             return False
         mark = await self.a2a_tasks.get(queued.scope, queued.thread_id, queued.request.a2a_task)
         return mark is not None and mark.status is MarkStatus.CANCELED
 
     async def _refuse(self, queued: Queued, error: BatonError) -> None:
-        """Say that work is refused, or keep it for later if nobody else would send it again."""
+        """Log a refusal, and report it to the A2A task and the client. A message that no user sent may be put off."""
         request = queued.request if isinstance(queued, QueuedMessage) else None
         if (
             isinstance(queued, QueuedMessage)
@@ -288,12 +292,12 @@ class QueuedTurns:
 
 
 def _is_listed(queued: Queued) -> TypeGuard[QueuedMessage]:
-    """Return whether the work is a message that was listed among those that wait when it was sent."""
+    """Return whether the work is a message that was added to the list of waiting messages when it was sent."""
     return isinstance(queued, QueuedMessage) and queued.busy is not None
 
 
 def _parse(body: str) -> Queued:
-    """Return a record's work, whose ids the lines of the log get."""
+    """Return the work in a record's body, and add its ids to all lines of the log."""
     queued = parse_queued(body)
     logger.append_keys(tenant=queued.tenant_id, thread_id=queued.thread_id, request_id=queued.request_id)
     return queued

@@ -1,1 +1,1 @@
-"""Failures: the traces that they leave, and background work that reports them."""
+"""Reports of failures, and background work whose failures are reported."""

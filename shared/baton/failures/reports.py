@@ -1,4 +1,4 @@
-"""The traces that a failure leaves, and work that continues without its caller and reports its own."""
+"""Reports of failures, and background work whose failures are reported."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ logger = Logger(child=True)
 
 
 class ExpectedFailure(Exception):
-    """The end of work that is refused, or is to be done again, for the reason in the message. It is no fault."""
+    """The end of work that is refused or must be repeated, for the reason in the message. It is no fault of Baton."""
 
 
 class NotYet(ExpectedFailure):
     """A record of a queue must be delivered again later. The message is for the log."""
 
     def __init__(self, reason: str, seconds: int | None = None) -> None:
-        """``seconds``: the time until then; None for the usual pause."""
+        """``seconds`` is the time until the next delivery; None for the usual pause."""
         super().__init__(reason)
         self.seconds = seconds
 
 
 def report_failure(failure: BaseException, message: str, **about: Any) -> None:
-    """Log that work has failed: a warning with the code if the failure is an expected one, else an error.
+    """Log that work has failed: an expected failure as a warning with its code, any other as an error.
 
-    An error has the stack trace, and is counted as an internal fault. The runbook explains ``message``. ``about`` are
-    ids of the work, and no content.
+    An error is logged with its stack trace, and counted as an internal fault. The runbook explains each ``message``.
+    ``about`` has ids of the work, but no content.
     """
     if _is_expected(failure):
         cause = failure.__cause__
         logger.warning(
             message,
             code=getattr(failure, "code", None),
-            # The words of a ``BatonError`` are for its caller, and may quote what the caller has sent.
+            # The message of a ``BatonError`` is not logged, because it may quote the caller's data.
             reason=str(failure) if isinstance(failure, ExpectedFailure) else None,
             cause=type(cause).__name__ if cause is not None else None,
             **about,
@@ -58,13 +58,13 @@ def _is_expected(failure: BaseException) -> bool:
 T = TypeVar("T")
 
 _working: set[asyncio.Task[Any]] = set()
-"""A task without a reference may be garbage-collected."""
+"""Unfinished tasks, which could be garbage-collected without a reference."""
 
 
 def in_background(work: Coroutine[Any, Any, T], name: str) -> asyncio.Task[T]:
-    """Begin ``work``, which continues if its caller ends, and return its task. No caller has to await it.
+    """Begin ``work`` as a task that continues after its caller has ended, and return the task.
 
-    Its failure is reported under ``name``.
+    Nobody has to await the task. Its failure is reported with ``name``.
     """
     task = asyncio.ensure_future(work)
     _working.add(task)

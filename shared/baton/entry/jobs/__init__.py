@@ -1,1 +1,1 @@
-"""Scheduled jobs, and the starts and steps of pipelines: closing, ingestion, forgetting, reindexing."""
+"""Scheduled jobs, and the admission and steps of pipelines that close sessions, ingest documents and forget."""

@@ -19,26 +19,26 @@ from baton.memory.procedures.learning import SessionLearning
 Event = Mapping[str, Any]
 
 STEP_SECONDS = 200.0
-"""Seconds that a step may need. With less left, the rest is the state machine's."""
+"""The seconds that a step may need. With less time left, the state machine carries out the remaining steps."""
 
 
 class OutOfTime(ExpectedFailure):
-    """The steps of a session do not fit into one invocation. The state machine continues with single ones."""
+    """The steps of a session do not fit into one invocation. The state machine continues with single steps."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClosingEvents:
-    """The closing pipeline's steps, carried out for its events. Answers contain no content."""
+    """The handler of the closing pipeline's events. Answers contain no content of conversations."""
 
     closing: SessionClosing
     learning: SessionLearning
     admission: PipelineAdmission
 
     async def step(self, event: Event, *, seconds: float) -> dict[str, Any]:
-        """Carry out the ``step`` of the event for its ``session``: a single one, or all of them ("whole").
+        """Carry out the ``step`` of the event for its ``session``: a single step, or all steps for "whole".
 
-        All steps must begin within ``seconds``, or ``OutOfTime`` is raised. They raise as ``SessionClosing.run`` and
-        ``SessionLearning.catch_up``, and may be repeated: what is done is left as it is.
+        Raises ``OutOfTime`` if not all steps can begin within ``seconds``, and the errors of ``SessionClosing.run`` and
+        ``SessionLearning.catch_up``. Steps may be repeated: completed parts stay as they are.
         """
         session = event["session"]
         scope = Scope(session["tenantId"], session["userId"])
@@ -60,12 +60,12 @@ class ClosingEvents:
                 return _describe(episode)
 
     async def _run_all(self, scope: Scope, thread_id: str, number: int, subject: str, seconds: float) -> dict[str, Any]:
-        """Carry out all steps for a session that is read once."""
+        """Carry out all steps for a session, which is read only once."""
         loop = asyncio.get_running_loop()
-        latest = loop.time() + seconds - STEP_SECONDS
+        latest_begin = loop.time() + seconds - STEP_SECONDS
         session: ClosingSession | None = None
         for step in ClosingStep:
-            if loop.time() > latest:
+            if loop.time() > latest_begin:
                 raise OutOfTime("the state machine continues with single steps")
             if step is ClosingStep.STORE:
                 session = await self.closing.begin(scope, thread_id, number)

@@ -1,4 +1,4 @@
-"""Requests to forget, and the permissions that they need."""
+"""Requests to forget a user or a thread, and the permissions that callers need for them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from baton.threads.requests.thread_access import get_own_thread, refusals_audite
 
 
 def scope_of_user(scope: Scope, user_id: str, action: str) -> Scope:
-    """Return the scope of the user that a path names. Another user than the caller needs ``user:manage``.
+    """Return the scope of the user in a path. The caller needs ``user:manage`` for other users.
 
-    Raises ``Forbidden`` and ``InvalidRequest``; neither depends on whether there is such a user.
+    Raises ``Forbidden`` and ``InvalidRequest``, whether or not such a user exists.
     """
     if user_id in (ME, scope.user_id):
         return scope
@@ -39,31 +39,34 @@ class ForgetCalls:
     wait: timedelta
 
     async def forget_user(self, scope: Scope, user_id: str) -> ForgetRequest:
-        """Forget a user: everything said before the request's cut-off. Raises ``Forbidden``, ``StoreUnavailable``."""
+        """Begin to forget a user's data from before the cut-off, and return the request for its progress.
+
+        Raises ``Forbidden``, ``InvalidRequest`` and ``StoreUnavailable``.
+        """
         subject = scope_of_user(scope, user_id, "user.forget")
-        return await self._begin(scope, self._request(scope, ForgetSubject.USER, subject.user_id))
+        return await self._begin(scope, self._make_request(scope, ForgetSubject.USER, subject.user_id))
 
     async def forget_thread(self, scope: Scope, thread_id: str) -> ForgetRequest:
-        """Forget one of the caller's own threads, with its forks.
+        """Begin to forget one of the caller's own threads with its forks, and return the request for its progress.
 
-        While it is being forgotten, a repetition returns the same request. Raises ``ThreadUnavailable`` (audited),
-        ``ThreadLed`` and ``StoreUnavailable``.
+        Repeated calls return the same request while the thread is being forgotten. Raises ``ThreadUnavailable``, which
+        is audited, ``ThreadLed`` and ``StoreUnavailable``.
         """
         latest = await self.requests.latest(scope, thread_id)
         if latest is not None and latest.user_id == scope.user_id and latest.status is not ForgetStatus.COMPLETED:
-            # Its tombstone hides the thread. Start the pipeline again, in case the worker died before that.
+            # The thread's tombstone hides it already. The pipeline is started again in case a worker died before that.
             if latest.is_running(self.clock.now()):
                 await self.forgettings.start(latest)
                 return latest
-            return await self._begin(scope, self._about_thread(scope, thread_id))
+            return await self._begin(scope, self._make_thread_request(scope, thread_id))
         async with refusals_audited(self.audit, scope, thread_id, "thread.forget"):
             thread = await get_own_thread(self.store, scope, thread_id)
         if is_led_by_parent(thread):
             raise ThreadLed
-        return await self._begin(scope, self._about_thread(scope, thread_id))
+        return await self._begin(scope, self._make_thread_request(scope, thread_id))
 
     async def get(self, scope: Scope, request_id: str) -> ForgetRequest:
-        """Return a request to its maker, its subject or a holder of ``user:manage``. Raises ``NotFound``."""
+        """Return a request if the caller has made it, is its subject or has ``user:manage``. Raises ``NotFound``."""
         request = await self.requests.get(scope, request_id)
         may_see = request is not None and (
             scope.user_id in (request.requested_by, request.user_id) or scope.has(Permission.USER_MANAGE)
@@ -73,16 +76,19 @@ class ForgetCalls:
         return request
 
     def expected_cutoff(self, request: ForgetRequest) -> datetime | None:
-        """Return the approximate time up to which messages are forgotten; None once it is fixed, or without one."""
+        """Return the approximate time up to which messages will be forgotten.
+
+        Return None once the cut-off is fixed, and for requests without a cut-off.
+        """
         is_open = request.status is ForgetStatus.RUNNING and request.cutoff_at is None
         if not is_open or request.subject is ForgetSubject.RETENTION:
             return None
         return request.requested_at + self.wait
 
-    def _about_thread(self, scope: Scope, thread_id: str) -> ForgetRequest:
-        return replace(self._request(scope, ForgetSubject.THREAD, scope.user_id), thread_id=thread_id)
+    def _make_thread_request(self, scope: Scope, thread_id: str) -> ForgetRequest:
+        return replace(self._make_request(scope, ForgetSubject.THREAD, scope.user_id), thread_id=thread_id)
 
-    def _request(self, scope: Scope, subject: ForgetSubject, user_id: str) -> ForgetRequest:
+    def _make_request(self, scope: Scope, subject: ForgetSubject, user_id: str) -> ForgetRequest:
         return ForgetRequest(self.clock.new_id(), scope.tenant_id, subject, user_id, scope.user_id, self.clock.now())
 
     async def _begin(self, scope: Scope, request: ForgetRequest) -> ForgetRequest:

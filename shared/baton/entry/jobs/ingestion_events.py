@@ -1,4 +1,4 @@
-"""Events of the function that ingests documents: stored objects, and the steps of its state machine."""
+"""Events of the function that ingests documents: stored objects, and steps of its state machine."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Event = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class IngestionEvents:
-    """The ingestion pipeline's steps, carried out for its events.
+    """The handler of the ingestion pipeline's events.
 
-    Answers contain no content: a state has at most 256 KB.
+    Answers contain no content of documents, because a state has at most 256 KB.
     """
 
     starts: IngestionStarts
@@ -31,14 +31,14 @@ class IngestionEvents:
     admission: PipelineAdmission
 
     async def start_stored(self, event: Event) -> dict[str, Any]:
-        """Start the pipeline for the object of an "Object Created" event of S3."""
+        """Start the pipeline for the object in an "Object Created" event of S3. Return whether it was started."""
         ref = await self.starts.start_uploaded(event["detail"]["object"]["key"])
         return {"started": ref is not None}
 
     async def step(self, event: Event) -> dict[str, Any]:
-        """Carry out a step of the state machine. Unknown ones raise ``ValueError``."""
+        """Carry out a step of the state machine. Raises ``ValueError`` for an unknown step."""
         answer = await self._step(event)
-        # The remaining step only removes files when no worker can be alive.
+        # The step that remains after a wait only removes files, so another run may begin already.
         if event["step"] in ("check", "clean") and answer["next"] in ("done", "wait"):
             await self.admission.note_end(Pipeline.INGESTION, event["document"]["subject"])
         return answer
@@ -65,7 +65,7 @@ class IngestionEvents:
                 return {}
             case "clean":
                 seconds = await self.cleaning.clean(ref)
-                # One second more, because states wait for whole ones.
+                # Rounded up, because states wait for whole seconds.
                 return {"next": "wait" if seconds else "done", "waitSeconds": int(seconds) + 1}
             case "fail":
                 await self.ingestion.fail(ref, event.get("error", ""))
@@ -83,7 +83,7 @@ class IngestionEvents:
 
 
 def document_of(event: Event) -> DocumentRef:
-    """Return the version that a step's event is about: the input of its execution."""
+    """Return the version of the document in the input of an execution, which a step's event contains."""
     document = event["document"]
     key = document["tenantId"], document["agentId"], document["documentId"], document["version"]
     return DocumentRef(*key, rebuilds=document.get("rebuilds", False))

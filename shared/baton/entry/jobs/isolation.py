@@ -1,4 +1,4 @@
-"""Several jobs in one invocation, none of which keeps the others from running."""
+"""Several jobs in one invocation, where a job's failure does not prevent the others."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Job:
     failures: Metric
     """The metric that counts failures of the job."""
     seconds: float | None = None
-    """The longest time that it may take; None if it limits itself."""
+    """The longest time that the job may take; None if the job limits its time itself."""
 
 
 async def run_jobs(jobs: Sequence[Job]) -> dict[str, Any]:
     """Run the jobs one after another and return their results by name.
 
-    A failure is reported and counted, and the next job begins. Once all have run, ``JobsFailed`` is raised, so that the
-    invocation fails too.
+    A failure is reported and counted, and the next job begins. After failures, ``JobsFailed`` is raised once all jobs
+    have run, so that the invocation fails too.
     """
     results: dict[str, Any] = {}
     failures: list[Exception] = []
@@ -40,8 +40,8 @@ async def run_jobs(jobs: Sequence[Job]) -> dict[str, Any]:
             async with asyncio.timeout(job.seconds) as limit:
                 results[job.name] = await job.work()
         except Exception as failure:  # noqa: BLE001 - the next job begins
-            late = ExpectedFailure(f"it did not end within {job.seconds:g} s") if limit.expired() else None
-            report_failure(late or failure, "job failed", job=job.name)
+            timeout = ExpectedFailure(f"it did not end within {job.seconds:g} s") if limit.expired() else None
+            report_failure(timeout or failure, "job failed", job=job.name)
             count(job.failures)
             failures.append(failure)
     if failures:

@@ -1,7 +1,7 @@
 """Commands of an operator for the project's libraries: list, announce, follow and delete their documents.
 
-They come by an invocation of the function ``ingestion``, which only credentials of the account allow. No request of a
-tenant leads here.
+They are sent by an invocation of the function ``ingestion``, which only credentials of the AWS account allow. Requests
+of tenants cannot send them.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from baton.knowledge.documents import Documents
 from baton.ports.documents.documents import DocumentFiles
 
 PAGE = 200
-"""Documents of a page, which with their errors stay far below the 6 MB of an answer."""
+"""The number of documents in a page. With their errors, they stay far below the 6 MB of a Lambda response."""
 
 
 @dataclass(frozen=True, slots=True)
 class LibraryCommands:
-    """The commands, by the ``command`` of an event. Each may be repeated."""
+    """The handler of commands, which are named by the ``command`` of an event. Each may be repeated."""
 
     documents: Documents
     files: DocumentFiles
     engine: Callable[[], str | None]
-    """Returns the name of the search engine; None: search is off."""
+    """Returns the name of the search engine; None if search is off."""
 
     async def run(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        """Carry out a command. Raises ``ValueError`` for one that does not exist, or for a name of no library."""
+        """Carry out a command. Raises ``ValueError`` for an unknown command or an invalid name of a library."""
         command = event["command"]
         if command == "list_libraries":
             return {"libraries": list(await self.files.owners(ProjectScope())), "search": self.engine()}
@@ -56,7 +56,10 @@ class LibraryCommands:
         return {"documents": [_describe(document) for document in documents], "cursor": following}
 
     async def _announce(self, library: str, announced: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the document, and where its file is to be put; or the ``error`` with which it is refused."""
+        """Return the document and the request that uploads its file, or the ``error`` of a refusal.
+
+        The upload is None if the file need not be uploaded.
+        """
         try:
             request = check_request(
                 name=announced["name"],
@@ -81,7 +84,7 @@ class LibraryCommands:
             try:
                 await self.documents.delete(ProjectScope(), library, document_id)
                 deleted += 1
-            except UnknownDocument:  # another deployment was faster
+            except UnknownDocument:  # another deployment has deleted it already
                 continue
         return {"deleted": deleted}
 

@@ -1,4 +1,4 @@
-"""The pipelines for their callers, with the subject of each run and the names of its attempts."""
+"""Adapters of ports that start pipelines, with the subject of each run and the names of its attempts."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from baton.domain.times import to_millis
 from baton.entry.jobs.pipeline_admission import PipelineAdmission
 
 REBUILDS_WAIT = timedelta(days=1)
-"""New versions of a tenant's documents begin before rebuilds that are up to so much older."""
+"""New versions of a tenant's documents are ingested before waiting rebuilds that are up to a day older."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdmittedClosings:
-    """``Closings`` that wait for each other."""
+    """``Closings`` with a limited number of runs in progress."""
 
     admission: PipelineAdmission
 
     async def start(self, scope: Scope, ref: EpisodeRef, *, attempt: int) -> None:
         """See ``Closings``."""
-        # A name is reserved for 90 days, so that the same attempt cannot be started twice. The id of a forgotten thread
-        # may be used again within that time.
+        # Step Functions reserves a name for 90 days, so that the same attempt cannot be started twice. The name has the
+        # thread's time of creation, because the id of a forgotten thread may be used again within that time.
         began = f"-{to_millis(ref.thread_created_at)}" if ref.thread_created_at is not None else ""
         subject = f"{scope.tenant_id}/{ref.thread_id}/{ref.number}{began}"
         execution_input = {
@@ -48,13 +48,14 @@ class AdmittedClosings:
 
 @dataclass(frozen=True, slots=True)
 class AdmittedCaptures:
-    """``Captures`` that wait for each other."""
+    """``Captures`` with a limited number of runs in progress."""
 
     admission: PipelineAdmission
 
     async def start(self, scope: Scope, ref: CaptureRef, *, attempt: int) -> None:
         """See ``Captures``."""
-        # A name is the account's, and two tenants may have threads of the same id; a forgotten one's may be used again.
+        # Names are unique in the AWS account. Threads of two tenants may have the same id, and so may a new thread and
+        # a forgotten thread.
         created_at = to_millis(ref.thread_created_at) if ref.thread_created_at is not None else ""
         slot = _hash(scope.tenant_id, ref.thread_id, created_at)
         subject = f"{slot}-{ref.first_ordinal}-{ref.end_ordinal}"
@@ -74,32 +75,32 @@ class AdmittedCaptures:
 
 @dataclass(frozen=True, slots=True)
 class AdmittedIngestions:
-    """``Ingestions`` that wait for each other."""
+    """``Ingestions`` with a limited number of runs in progress."""
 
     admission: PipelineAdmission
 
     async def start(self, ref: DocumentRef, *, attempt: int, created_at: datetime, removes: bool = False) -> None:
         """See ``Ingestions``."""
-        subject = _document_subject(ref, created_at)
-        run = _ingestion(ref, subject, f"{subject}-{attempt}")
+        subject = _make_document_subject(ref, created_at)
+        run = _make_ingestion(ref, subject, f"{subject}-{attempt}")
         await (self.admission.start_at_once(run) if removes else self.admission.start(run))
 
     async def rebuild(self, ref: DocumentRef, *, created_at: datetime) -> bool:
         """See ``Ingestions``."""
-        subject = f"{_document_subject(ref, created_at)}-rebuild"
+        subject = f"{_make_document_subject(ref, created_at)}-rebuild"
         if await self.admission.is_pending(Pipeline.INGESTION, subject):
             return False
-        # A lost index may be rebuilt any number of times, and a name is reserved for 90 days.
-        run = _ingestion(ref, subject, f"{subject}-{to_millis(self.admission.clock.now())}", rebuilds=True)
+        # The name has the time, because an index may be rebuilt several times in the 90 days for which it is reserved.
+        run = _make_ingestion(ref, subject, f"{subject}-{to_millis(self.admission.clock.now())}", rebuilds=True)
         await self.admission.start(run, behind=REBUILDS_WAIT)
         return True
 
     async def is_pending(self, ref: DocumentRef, *, created_at: datetime) -> bool:
         """See ``Ingestions``."""
-        return await self.admission.is_pending(Pipeline.INGESTION, _document_subject(ref, created_at))
+        return await self.admission.is_pending(Pipeline.INGESTION, _make_document_subject(ref, created_at))
 
 
-def _ingestion(ref: DocumentRef, subject: str, name: str, **options: bool) -> PipelineRun:
+def _make_ingestion(ref: DocumentRef, subject: str, name: str, **options: bool) -> PipelineRun:
     execution_input = {
         "tenantId": ref.tenant_id,
         "agentId": ref.agent_id,
@@ -111,11 +112,11 @@ def _ingestion(ref: DocumentRef, subject: str, name: str, **options: bool) -> Pi
     return PipelineRun(Pipeline.INGESTION, ref.tenant_id, subject, name, execution_input)
 
 
-def _document_subject(ref: DocumentRef, created_at: datetime) -> str:
-    # Documents of different tenants and agents may have the same id, and one that was removed may be created again.
+def _make_document_subject(ref: DocumentRef, created_at: datetime) -> str:
+    # Documents of different tenants and agents may have the same id, and a removed document may be created again.
     return f"{_hash(ref.tenant_id, ref.agent_id, ref.document_id, to_millis(created_at))}-{ref.version}"
 
 
 def _hash(*parts: object) -> str:
-    """Return a digest of ids for a name. Only the last part may have a slash, so that different parts differ."""
+    """Return a digest of ids for a name. Only the last part may contain a slash, or two digests could be the same."""
     return hashlib.sha256("/".join(map(str, parts)).encode()).hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""Move owners from the embedded index to OpenSearch, one after the other, while they are searched and written."""
+"""The move of owners from the embedded index to OpenSearch, one after the other, while they stay in use."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from baton.ports.documents.index_files import IndexFile, IndexFiles, IndexOwner,
 from baton.ports.documents.search import SearchIndex
 
 ATTEMPTS = 20
-"""Passes over an owner that others write meanwhile. Each copies what has changed since its predecessor."""
+"""Passes over an owner whose file is written during the move. Each pass copies the changes since the previous pass."""
 AT_ONCE = 50
 """Documents that are copied by one request. With passages, a document has seven vectors."""
 CLAIM_SECONDS = 120.0
-"""Seconds until another command may take the claim of one that was killed: twice as long as a request can last."""
+"""Seconds until another command may take over the claim of a killed command: twice the longest request."""
 RENEWAL_SECONDS = 60.0
-"""Seconds that a claim must still hold when a write begins."""
+"""The least seconds for which a claim must still be valid when a write begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class MoveResult:
     owners_moved: int
     documents_copied: int
     owners_left: int
-    """Owners that still have a file, of those that were asked for."""
+    """The number of requested owners that still have a file."""
     is_complete: bool
 
 
@@ -40,9 +40,10 @@ class MoveResult:
 class SearchMove:
     """The move of owners to OpenSearch.
 
-    An owner's documents are copied from one state of its file; then the mark replaces this very state. If another write
-    was faster, the difference is copied: what was deleted meanwhile is deleted from the copies, too. Copies count only
-    once the mark is there, so a killed move has changed no search, and a repetition continues.
+    An owner's documents are copied from one state of its file. Then a mark replaces the file, if it still has this
+    state. If the file was written meanwhile, the differences are copied, and deleted documents are deleted from the
+    copies too. Searches use the copies only once the mark is stored. So a killed move changes no search, and a repeated
+    call continues it.
     """
 
     files: IndexFiles
@@ -55,10 +56,11 @@ class SearchMove:
     async def run(
         self, owners: Sequence[IndexOwner] = (), tenants: Sequence[str] = (), *, seconds: float = math.inf
     ) -> MoveResult:
-        """Move the named owners, or all of the named tenants, or all; after ``seconds``, begin no other one.
+        """Move the named owners, or all owners of the named tenants, or all owners. Begin none after ``seconds``.
 
-        Each call moves one at least, so that repetitions end. Raises ``SearchUnavailable``, ``SearchMoveClaimed`` if
-        another command moves owners, and ``SearchIndexDamaged`` for a file that cannot be read, after the others.
+        Each call moves at least one owner, so that repeated calls come to an end. Raises ``SearchUnavailable``,
+        ``SearchMoveClaimed`` if another command moves owners, and, once all other owners are moved,
+        ``SearchIndexDamaged`` for a file that cannot be read.
         """
         loop = asyncio.get_running_loop()
         ends_at = loop.time() + seconds
@@ -66,7 +68,7 @@ class SearchMove:
         moved = copied = remaining = 0
         failure: SearchIndexDamaged | None = None
         try:
-            async for key in self._keys(owners, tenants):
+            async for key in self._yield_keys(owners, tenants):
                 if moved and loop.time() >= ends_at:
                     remaining += 1
                     continue
@@ -85,7 +87,7 @@ class SearchMove:
             raise failure
         return MoveResult(moved, copied, remaining, is_complete=not remaining)
 
-    async def _keys(self, owners: Sequence[IndexOwner], tenants: Sequence[str]) -> AsyncIterator[str]:
+    async def _yield_keys(self, owners: Sequence[IndexOwner], tenants: Sequence[str]) -> AsyncIterator[str]:
         for owner in owners:
             yield self.files.key(owner)
         if owners:
@@ -102,7 +104,7 @@ class SearchMove:
                 if file is None:
                     state = await self.files.state(key)
                     if state is OwnerState.FILE:
-                        continue  # it has been made since
+                        continue  # the file was created after the attempt to open it
                     if copies is not None and state is OwnerState.NONE:
                         await self._delete(*copies)
                     return _Outcome(copied, is_moved=copies is not None and state is OwnerState.MOVED)
@@ -117,7 +119,7 @@ class SearchMove:
     async def _compare(self, file: IndexFile) -> _Difference:
         """Compare a file with the copies of its documents. Both are read in the order of ids."""
         owner = file.owner
-        stored = self._copies(owner)
+        stored = self._yield_copies(owner)
         stored_next = await anext(stored, None)
         stale: set[str] = set()
         missing: list[str] = []
@@ -136,15 +138,15 @@ class SearchMove:
         while stored_next is not None:
             stale.add(stored_next.source_id)
             stored_next = await anext(stored, None)
-        # Documents can be deleted by their source only, and those that remain of it are copied again.
+        # Copies are deleted by their source only. The documents that remain of a stale source are copied again.
         of_stale = [document_id for document_id, source_id in sources.items() if source_id in stale]
         return _Difference(
             tuple(dict.fromkeys((*missing, *of_stale))), tuple(sorted(stale)), frozenset(sources.values())
         )
 
-    async def _copies(self, owner: IndexOwner) -> AsyncIterator[IndexDocument]:
+    async def _yield_copies(self, owner: IndexOwner) -> AsyncIterator[IndexDocument]:
         async for document in self.engine.list(owner.scope, owner.index, owner.filter):
-            # A filter cannot choose documents without an agent.
+            # A filter cannot select documents without an agent, so they are selected here.
             if owner.name or document.agent_id is None:
                 yield document
 
@@ -160,35 +162,35 @@ class SearchMove:
         return len(difference.missing)
 
     async def _delete(self, owner: IndexOwner, sources: frozenset[str]) -> None:
-        """Delete the copies of a file that was deleted meanwhile."""
+        """Delete the copies of a file that was deleted during the move."""
         for source_id in sources:
             await self.engine.delete(owner.scope, owner.index, replace(owner.filter, source_id=source_id))
 
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """The work for one owner."""
+    """The result for one owner."""
 
     copied: int
     is_moved: bool = False
     is_left: bool = False
-    """True if others have written its file all the time."""
+    """True if the owner was not moved, because its file was written during each pass."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Difference:
-    """The changes that the copies of a file need."""
+    """The changes after which the copies are equal to a file."""
 
     missing: tuple[str, ...]
     """The ids of documents to copy."""
     stale: tuple[str, ...]
-    """The sources of copies whose documents are not in the file any more."""
+    """The sources of copies whose documents are no longer in the file."""
     sources: frozenset[str]
     """All sources of the file."""
 
 
 class _Claim:
-    """The claim of this command. Without it, a slow move could write copies where another one has finished."""
+    """The claim of this command, without which a slow move could write copies after another move has finished."""
 
     def __init__(self, claims: MoveClaims, clock: Clock, claim: MoveClaim, tag: str) -> None:
         self._claims = claims
@@ -198,11 +200,14 @@ class _Claim:
 
     @classmethod
     async def take(cls, claims: MoveClaims, clock: Clock, sleep: Callable[[float], Awaitable[None]]) -> _Claim:
-        """Claim the move; wait once until the claim of a killed command has ended. Raises ``SearchMoveClaimed``."""
+        """Claim the move, if necessary after waiting once for the end of an existing claim.
+
+        Raises ``SearchMoveClaimed`` if another command has renewed or taken its claim meanwhile.
+        """
         present, tag = await claims.read()
-        rest = present.until - clock.now().timestamp() if present is not None else 0.0
-        if rest > 0:
-            await sleep(rest)
+        remaining_seconds = present.until - clock.now().timestamp() if present is not None else 0.0
+        if remaining_seconds > 0:
+            await sleep(remaining_seconds)
         claim = MoveClaim(clock.new_id(), clock.now().timestamp() + CLAIM_SECONDS)
         new_tag = await claims.write(claim, tag)
         if new_tag is None:
@@ -210,14 +215,14 @@ class _Claim:
         return cls(claims, clock, claim, new_tag)
 
     async def hold(self) -> None:
-        """Make sure that the claim holds while the next request lasts. Raises ``SearchMoveClaimed``."""
+        """Renew the claim if it could end during the next request. Raises ``SearchMoveClaimed`` if it was lost."""
         now = self._clock.now().timestamp()
         if self._claim.until - now < RENEWAL_SECONDS:
             await self._write(now + CLAIM_SECONDS)
 
     async def release(self) -> None:
-        """Let the next command begin at once."""
-        with suppress(SearchUnavailable):  # it ends by itself
+        """End the claim, so that the next command can begin at once. Raises ``SearchMoveClaimed`` if it was lost."""
+        with suppress(SearchUnavailable):  # the claim ends without the write too, after ``CLAIM_SECONDS``
             await self._write(0.0)
 
     async def _write(self, until: float) -> None:

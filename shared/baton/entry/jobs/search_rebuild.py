@@ -1,4 +1,4 @@
-"""Rebuild lost search indices from what is stored, tenant by tenant in turn, for as long as a caller has time."""
+"""The rebuild of lost search indices from stored items, for several tenants in turn and a limited time."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from baton.ports.documents.search import Reindexing
 from baton.ports.tenants.tenants import SearchedTenants
 
 TENANTS_IN_TURN = 8
-"""Tenants that are served in turn. Each takes memory for the sources of its episodes."""
+"""Tenants that are rebuilt in turn. Each needs memory for the sources of its episodes."""
 REBUILT = (IndexName.KNOWLEDGE, IndexName.EPISODES)
-"""The indices that are used. Procedures are matched in memory."""
+"""The indices that can be rebuilt. Procedures need none, because they are matched in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,27 +26,27 @@ class RebuildResult:
     """The work of one call."""
 
     tenants: tuple[str, ...]
-    """The tenants that are not complete. Give them to the next call."""
+    """The tenants that are not complete, for the next call."""
     positions: Mapping[str, Position]
-    """A tenant to the page of documents at which the next call continues."""
+    """The pages of documents at which the next call continues, by tenant."""
     documents_started: int
-    """Documents whose indexing was started. It goes on in the pipeline."""
+    """The number of documents whose indexing was started. The pipeline completes it."""
     episodes_indexed: int
     is_complete: bool
-    """False if time was over. The next call continues with what is still missing."""
+    """False if the time was over. The next call continues with missing items."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Progress:
-    """One document or episode that was looked at, or the end of a tenant."""
+    """One document or episode that was checked, or the end of a tenant."""
 
     tenant: str
     index: IndexName | None
-    """None: all of the tenant was looked at."""
+    """The index of the item; None at the end of the tenant."""
     is_done: bool = False
-    """Whether it was missing, and was indexed or its indexing started."""
+    """True if the item was missing, and was indexed or its indexing started."""
     position: Position | None = None
-    """The page of a document."""
+    """The page of a document; None for an episode."""
 
 
 @dataclass(slots=True)
@@ -57,7 +57,7 @@ class _Call:
     positions: dict[str, Position]
     done: dict[IndexName, int] = field(default_factory=lambda: dict.fromkeys(IndexName, 0))
     has_advanced: bool = False
-    """True if a repetition of the call would continue after this one."""
+    """True if a repeated call would begin at a later item than this call."""
 
     def add(self, step: _Progress) -> None:
         if step.index is None:
@@ -82,8 +82,8 @@ class _Call:
 class SearchRebuild:
     """The rebuild of the search indices from the stored episodes and documents.
 
-    Files that cannot be read are discarded first. Episodes are indexed here, one at a time. For documents the pipeline
-    is started, which bounds their rate.
+    Index files that cannot be read are discarded first. Episodes are indexed here, one at a time. Documents are indexed
+    by the pipeline, which limits their rate.
     """
 
     tenants: SearchedTenants
@@ -100,40 +100,40 @@ class SearchRebuild:
         seconds: float,
         most_seconds: float = math.inf,
     ) -> RebuildResult:
-        """Rebuild ``indices`` of all tenants, or of the named ones, from ``positions`` on, for ``seconds``.
+        """Rebuild ``indices`` of all tenants, or of ``tenants``, from ``positions`` on, for ``seconds``.
 
-        It continues beyond that until a repetition would continue after it, for ``most_seconds`` at most. Entries that
-        the index has already are left as they are. Raises ``SearchUnavailable``, ``EmbedderUnavailable`` and
-        ``StoreUnavailable``.
+        If the time is over before the call has advanced, it continues until a repeated call would begin at a later
+        item, for at most ``most_seconds``. Existing entries of the index are not changed. Raises ``SearchUnavailable``,
+        ``EmbedderUnavailable`` and ``StoreUnavailable``.
         """
         loop = asyncio.get_running_loop()
         began_at = loop.time()
         stored = await self.tenants.all()
         call = _Call(tuple(tenants or stored), dict(positions or {}))
-        async with aclosing(self._in_turn(stored, call.tenants, indices, dict(call.positions))) as steps:
+        async with aclosing(self._rebuild_in_turn(stored, call.tenants, indices, dict(call.positions))) as steps:
             async for step in steps:
                 call.add(step)
-                # Work that earlier calls began comes first: each call must get further than that.
+                # Each call first checks items of earlier calls again, and must get further than they did.
                 elapsed = loop.time() - began_at
                 if elapsed >= most_seconds or (elapsed >= seconds and call.has_advanced):
                     break
         return call.result()
 
-    async def _in_turn(
+    async def _rebuild_in_turn(
         self,
         stored: Mapping[str, Sequence[str]],
         tenants: Sequence[str],
         indices: Collection[IndexName],
         positions: Mapping[str, Position],
     ) -> AsyncGenerator[_Progress]:
-        """Yield a step of one tenant after the other."""
+        """Yield one step of each tenant in turn, with at most ``TENANTS_IN_TURN`` tenants at a time."""
         waiting = deque(tenants)
         working: deque[tuple[str, AsyncGenerator[_Progress]]] = deque()
         try:
             while waiting or working:
                 while waiting and len(working) < TENANTS_IN_TURN:
                     tenant = waiting.popleft()
-                    steps = self._steps(tenant, stored.get(tenant, ()), indices, positions.get(tenant))
+                    steps = self._rebuild_tenant(tenant, stored.get(tenant, ()), indices, positions.get(tenant))
                     working.append((tenant, steps))
                 step = await anext(working[0][1], None)
                 if step is None:
@@ -146,7 +146,7 @@ class SearchRebuild:
             for _, steps in working:
                 await steps.aclose()
 
-    async def _steps(
+    async def _rebuild_tenant(
         self, tenant: str, agents: Sequence[str], indices: Collection[IndexName], start: Position | None
     ) -> AsyncGenerator[_Progress]:
         if start is None:

@@ -25,9 +25,11 @@ logger = Logger(child=True)
 LOOK_AGAIN = timedelta(minutes=1)
 """The time after which a busy thread is checked again."""
 CLOSING_AGAIN = timedelta(minutes=5)
+"""The time after which the closing pipeline is started again for an incomplete episode."""
 MAX_PAUSE = timedelta(hours=6)
-"""The longest pause between two failing checks of a thread. Each pause is twice the last."""
+"""The longest pause between two failing checks of a thread. Each pause is twice the previous pause."""
 CONCURRENT = 32
+"""Threads that are checked at the same time."""
 
 
 @dataclass(slots=True)
@@ -40,12 +42,12 @@ class SweepReport:
     resumed: int = 0
     failed: int = 0
     is_complete: bool = True
-    """True if every due thread was checked. The others stay due for the next sweep."""
+    """True if every due thread was checked. Unchecked threads stay due for the next sweep."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sweeper:
-    """The check of every due thread. Sweeps may overlap, because each step depends on a condition on the thread."""
+    """The check of every due thread. Sweeps may overlap, because every change has a condition on the thread's state."""
 
     idle: IdleThreads
     store: ThreadStore
@@ -56,23 +58,23 @@ class Sweeper:
     clock: Clock
 
     async def sweep(self, *, seconds: float) -> SweepReport:
-        """Check due threads for at most ``seconds``."""
+        """Check due threads, begin no check after ``seconds``, and return the counts."""
         deadline = asyncio.get_running_loop().time() + seconds
         report = SweepReport()
         due = self.idle.due(self.clock.now())
         report.is_complete = await each_until(
-            deadline, due, lambda thread: self._look_at(thread, report), at_once=CONCURRENT
+            deadline, due, lambda thread: self._check(thread, report), at_once=CONCURRENT
         )
         if not report.is_complete:
             count(Metric.SWEEPS_UNFINISHED)
         return report
 
-    async def _look_at(self, due: DueThread, report: SweepReport) -> None:
+    async def _check(self, due: DueThread, report: SweepReport) -> None:
         report.looked_at += 1
         try:
             await self._decide(due, due.read(), report)
         except TenantRemoved:
-            report.postponed += 1  # its items are about to be removed
+            report.postponed += 1  # the tenant's items will be removed
         except Exception as failure:  # noqa: BLE001 - one thread must not stop the sweep of the others
             report_failure(failure, "sweep of a thread failed", thread_id=due.thread_id, failures=due.failures + 1)
             count(Metric.SWEEP_FAILURES)
@@ -80,11 +82,11 @@ class Sweeper:
             await self._put_off(due)
 
     async def _put_off(self, due: DueThread) -> None:
-        """Postpone a thread whose check failed, for longer each time."""
+        """Postpone the next check of a thread whose check failed, for twice as long after each failure."""
         pause = min(LOOK_AGAIN * 2 ** min(due.failures, 20), MAX_PAUSE)
         try:
             await self.idle.postpone(due, self.clock.now() + pause, failures=due.failures + 1)
-        except Exception as failure:  # noqa: BLE001 - it stays due
+        except Exception as failure:  # noqa: BLE001 - the thread stays due
             report_failure(failure, "thread not put off", thread_id=due.thread_id)
             count(Metric.SWEEP_FAILURES)
 
@@ -96,7 +98,7 @@ class Sweeper:
             await self.idle.postpone(due, now + LOOK_AGAIN)
             report.postponed += 1
         elif thread.run is not None:
-            # Its worker died. Another worker finishes the run first; a later sweep closes the session.
+            # The worker of the run has died. Another worker finishes the run, and a later sweep closes the session.
             await self.controls.revive(idle.scope, thread, request_id=self.clock.new_id())
             await self.idle.postpone(due, now + LOOK_AGAIN)
             report.resumed += 1
@@ -116,9 +118,9 @@ class Sweeper:
             report.postponed += 1
 
     async def _check_desk(self, due: DueThread, idle: IdleThread, report: SweepReport) -> None:
-        """Return the thread from its desk, or close its session, if it is time.
+        """Return the thread from its desk or close its session if that is due; otherwise postpone the check.
 
-        A session does not end while its user waits for people.
+        A session is not closed while its user waits for people.
         """
         now, session = self.clock.now(), idle.thread.conversation.desk
         check = await self.controls.expire_desk(idle.scope, idle.thread)
@@ -133,15 +135,15 @@ class Sweeper:
                 return
             check = replace(check, at=now + LOOK_AGAIN)
         ends_at = None if is_waited_for else idle.closes_at
-        later = min((moment for moment in (check.at, ends_at) if moment is not None), default=now + MAX_PAUSE)
-        await self.idle.postpone(due, later)
+        next_check_at = min((moment for moment in (check.at, ends_at) if moment is not None), default=now + MAX_PAUSE)
+        await self.idle.postpone(due, next_check_at)
         report.postponed += 1
 
     async def _revive_closing(self, due: DueThread, idle: IdleThread, report: SweepReport) -> timedelta | None:
-        """Start the pipeline again for the previous session if its episode is missing or incomplete.
+        """Start the closing pipeline again for the previous session if its episode is missing or incomplete.
 
-        Return the pause until the next check; None if there is nothing left to do: the episode is settled, or there was
-        no such session. Pauses double with every run of the pipeline that left something out.
+        Return the pause until the next check; None if the episode is settled or there was no previous session. The
+        pause doubles with every run of the pipeline that left the episode incomplete.
         """
         number = idle.thread.episode - 1
         if number < 1 or idle.has_last_episode:
@@ -152,11 +154,11 @@ class Sweeper:
         ref = await self.episodes.get_ref(idle.scope, idle.thread.id, number)
         if ref is None:
             return None
-        # One attempt every five minutes, however many sweeps check the thread.
+        # Sweeps within the same five minutes start the same attempt, which the pipeline runs only once.
         attempt = 2 + int((self.clock.now() - ref.ended_at) / CLOSING_AGAIN)
         await self.sessions.restart(idle.scope, ref, attempt=attempt)
         report.resumed += 1
-        # Without an episode there is no count of attempts: the pipeline could not store it.
+        # A missing episode has no count of attempts, because the pipeline could not store it.
         attempts = episode.attempts if episode is not None else due.failures
         pause: timedelta = CLOSING_AGAIN * 2 ** min(attempts, 20)
         return min(pause, MAX_PAUSE)
