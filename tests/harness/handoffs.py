@@ -104,7 +104,7 @@ class HandoffHarness(Harness):
     async def state(self) -> dict[str, Any]:
         """The thread's state as its screens show it."""
         thread = await self.store.get_thread(self.ada, self.thread_id)
-        return thread_state((await self.agents.of(self.ada)).describe, thread).wire()
+        return thread_state((await self.agents.in_session(self.ada, thread)).describe, thread).wire()
 
     async def handoffs_kept(self) -> list[dict[str, Any]]:
         """The thread's handoffs, the newest first."""

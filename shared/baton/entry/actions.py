@@ -180,7 +180,7 @@ class Actions:
         if thread.pending is not None:
             # The log may no longer have the events of the interrupted run.
             resume["interrupts"] = to_client_interrupts(thread.open_interrupts)
-        agents = await self.agents.of(scope)
+        agents = await self.agents.in_session(scope, thread)
         state = thread_state(agents.describe, thread).wire()
         events = [unsequenced(state_snapshot(state), threadId=thread_id, runId=run_id, resume=resume)]
         if replay.snapshot is not None:

@@ -121,7 +121,8 @@ class Controls:
         ``ThreadUnavailable``, ``HandoffInProgress`` and ``UnknownAgent``.
         """
         current = await self._read_own_if_begun(scope, thread, "desk.wait")
-        agents = await self.conversations.agents.of(scope)
+        registry = self.conversations.agents
+        agents = await (registry.in_session(scope, current) if current is not None else registry.in_force(scope))
         visit = current.conversation.handoff if current is not None and current.conversation.desk is not None else None
         if current is not None and current.is_handed_over and visit is None:
             raise HandoffInProgress
@@ -144,7 +145,8 @@ class Controls:
         session = thread.conversation.desk
         if session is None:
             return DeskCheck()
-        agent = (await self.conversations.agents.of(scope)).describe(thread.active_agent_id)
+        agents = await self.conversations.agents.in_session(scope, thread)
+        agent = agents.describe(thread.active_agent_id)
         check = check_desk(agent.desk if agent is not None else None, session, self.conversations.clock.now())
         if check.reason is not None:
             request = expiry_request(thread, session, check.reason)

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from aws_lambda_powertools import Logger
 
+from baton.domain.agents.agent import AgentDefinition
 from baton.domain.documents.search import Vector
 from baton.domain.errors import BatonError, WrongDimension
 from baton.domain.memory.found_item import FoundItem
@@ -170,7 +171,7 @@ class EarlyRecall:
         query: str,
         embedding: MessageEmbedding,
         *,
-        agent_id: str,
+        agent: AgentDefinition,
         find_episodes: FindItems | None,
         find_knowledge: FindItems | None,
     ) -> None:
@@ -179,7 +180,7 @@ class EarlyRecall:
         self._query = query
         self._began = asyncio.get_running_loop().time()
         self.embedding = embedding
-        self._agent_id = agent_id
+        self._searched = agent.id, agent.libraries
         with before_run() as self._steps:
             self.episodes = _begin(embedding, find_episodes)
             self._knowledge = _begin(embedding, find_knowledge)
@@ -189,9 +190,12 @@ class EarlyRecall:
         is_same = (scope.tenant_id, scope.user_id) == self._owner and query == self._query
         return is_same and asyncio.get_running_loop().time() - self._began < FRESH_SECONDS
 
-    def knowledge_of(self, agent_id: str) -> RetrievalStep[FoundItem] | None:
-        """Return the search of the agent's documents; None if it has not begun."""
-        return self._knowledge if agent_id == self._agent_id else None
+    def knowledge_of(self, agent: AgentDefinition) -> RetrievalStep[FoundItem] | None:
+        """Return the search of the agent's documents; None if it has not begun.
+
+        The session may use a version of the agent with other libraries.
+        """
+        return self._knowledge if (agent.id, agent.libraries) == self._searched else None
 
     def join(self) -> None:
         """Show its spans in the run that uses it."""

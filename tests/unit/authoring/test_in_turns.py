@@ -291,7 +291,7 @@ async def test_the_inspector_shows_the_state_before_and_after_a_turn() -> None:
 
 async def test_the_export_of_a_conversation_has_its_state() -> None:
     harness = coded(shop(add), answers=("One.", Answer.calling(call("add", item="tea")), "Two."))
-    agents = await harness.agents.of(harness.ada)
+    agents = await harness.agents.in_force(harness.ada)
     shape = record_shapes(agents.describe, NO_PRICES, "acme")[ExportKind.THREAD]
     await harness.say("m1")
     assert "toolState" not in shape(await harness.store.get_thread(harness.ada, harness.thread_id))

@@ -115,5 +115,6 @@ class Demo:
 
     async def _state(self) -> dict[str, Any]:
         thread = await self.harness.store.get_thread(self.harness.ada, self.harness.thread_id)
-        state: dict[str, Any] = thread_state((await self.harness.agents.of(self.harness.ada)).describe, thread).wire()
+        agents = await self.harness.agents.in_session(self.harness.ada, thread)
+        state: dict[str, Any] = thread_state(agents.describe, thread).wire()
         return state

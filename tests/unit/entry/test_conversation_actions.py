@@ -51,7 +51,8 @@ async def left(name: str = "Box") -> tuple[Socketed, str]:
 
 async def state(socket: Socketed) -> dict[str, Any]:
     thread = await socket.harness.store.get_thread(socket.harness.ada, socket.harness.thread_id)
-    visible: dict[str, Any] = thread_state((await socket.harness.agents.of(socket.harness.ada)).describe, thread).wire()
+    agents = await socket.harness.agents.in_session(socket.harness.ada, thread)
+    visible: dict[str, Any] = thread_state(agents.describe, thread).wire()
     return visible
 
 

@@ -272,7 +272,9 @@ async def _serve(
     base, is_trusted = base_url(request, access)
     try:
         # Without a token there is no tenant: only agents that ship have a public card.
-        agents = await app.agents.of(scope) if reader is not None else RegisteredAgents(app.ports.shipped_agents, {})
+        agents = (
+            await app.agents.in_force(scope) if reader is not None else RegisteredAgents(app.ports.shipped_agents, {})
+        )
         agent = agents.get(scope, agent_id) if agent_id is not None else None
         card = card_of(agents, scope, agent, base, access)
     except errors.UnknownAgent:

@@ -40,7 +40,7 @@ async def send_message(caller: A2ACaller, params: types.SendMessageRequest) -> t
     sender = Sender(caller)
     sending = await prepare(sender, params)
     if sending.is_repeat:
-        return await to_task(await _read(sender, sending), caller.agents.describe, history=history)
+        return await to_task(await _read(sender, sending), caller.app.agents, caller.scope, history=history)
     if params.configuration.return_immediately:
         await sender.enqueue(sending)
     else:
@@ -80,7 +80,7 @@ async def stream_message(caller: A2ACaller, params: types.SendMessageRequest) ->
                 yield update
     task = await _read(sender, sending)
     if not has_begun:
-        yield await to_task(task, caller.agents.describe, history=history)
+        yield await to_task(task, caller.app.agents, caller.scope, history=history)
     for update in updates.rest(task, run_id):
         yield update
     yield updates.end(task)
@@ -89,7 +89,7 @@ async def stream_message(caller: A2ACaller, params: types.SendMessageRequest) ->
 async def get_task(caller: A2ACaller, params: types.GetTaskRequest) -> types.Task:
     """Return a task. Raises ``TaskNotFoundError``."""
     history = history_length(params)
-    return await to_task(await _find(caller, params.id), caller.agents.describe, history=history)
+    return await to_task(await _find(caller, params.id), caller.app.agents, caller.scope, history=history)
 
 
 async def cancel_task(caller: A2ACaller, params: types.CancelTaskRequest) -> types.Task:
@@ -113,7 +113,7 @@ async def cancel_task(caller: A2ACaller, params: types.CancelTaskRequest) -> typ
     await app.ports.audit.record(
         scope, "task.cancel", thread_id=task.id.thread_id, outcome="allowed", detail={"taskId": str(task.id)}
     )
-    return await to_task(stopped_task, caller.agents.describe)
+    return await to_task(stopped_task, caller.app.agents, caller.scope)
 
 
 async def subscribe_to_task(caller: A2ACaller, params: types.SubscribeToTaskRequest) -> AsyncGenerator[A2AEvent, None]:
@@ -183,7 +183,7 @@ async def _with_message(caller: A2ACaller, sending: Sending, task: A2ATask, hist
         task = replace(task, messages=(*task.messages, message))
     if isinstance(request, MessageRequest) and task.first_offer is None:
         task = replace(task, first_offer=request.client)
-    return await to_task(task, caller.agents.describe, history=history)
+    return await to_task(task, caller.app.agents, caller.scope, history=history)
 
 
 async def _stop_run(caller: A2ACaller, task: A2ATask) -> A2ATask:

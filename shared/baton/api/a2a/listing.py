@@ -86,7 +86,7 @@ async def list_tasks(caller: A2ACaller, params: ListTasksRequest) -> ListTasksRe
             break
         if not _matches(task, params):
             continue
-        served = await to_task(task, caller.agents.describe, history=history)
+        served = await to_task(task, caller.app.agents, caller.scope, history=history)
         if not params.include_artifacts:
             del served.artifacts[:]
         room -= served.ByteSize()

@@ -18,7 +18,7 @@ from google.protobuf.json_format import MessageToDict  # type: ignore[import-unt
 from baton.api.a2a.json_text import with_whole_numbers
 from baton.api.a2a.task_reader import TaskReader
 from baton.api.a2a.tasks import A2ATask, as_of
-from baton.api.a2a.wire import message_of, task_of
+from baton.api.a2a.wire import message_of, to_task
 from baton.composition.ports import Ports
 from baton.domain.errors import InternalError
 from baton.domain.metrics import Metric, count
@@ -96,8 +96,8 @@ class TaskNotices:
         if (reason := ports.webhooks.refusal(config.url)) is not None:
             _give_up(reason)
             return
-        agents = await self.agents.of(scope)
-        body = await asyncio.to_thread(_make_body, task_of(_shorten(task), agents.describe), config.line)
+        served = await to_task(_shorten(task), self.agents, scope)
+        body = await asyncio.to_thread(_make_body, served, config.line)
         try:
             status = await ports.webhooks.post(config.url, body, await self._make_headers(notice, config, body))
         except WebhookRefused as refusal:

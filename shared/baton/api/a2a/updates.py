@@ -186,7 +186,7 @@ class TaskFollower:
         """
         loop = asyncio.get_running_loop()
         deadline, pause = loop.time() + TURN_SECONDS, POLL_SECONDS
-        yield await to_task(task, self._caller.agents.describe, history=history)
+        yield await to_task(task, self._caller.app.agents, self._caller.scope, history=history)
         active = (TaskState.SUBMITTED, TaskState.WORKING)
         while (task.state in active and (task.run_id is not None or not task.is_at_desk)) or (
             self._across_turns and not task.state.is_terminal

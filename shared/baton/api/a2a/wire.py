@@ -19,6 +19,7 @@ from google.protobuf.timestamp_pb2 import Timestamp  # type: ignore[import-untyp
 from baton.api.a2a.incoming import DATA
 from baton.api.a2a.tasks import A2ATask, is_interrupted
 from baton.concurrency.tasks import off_loop
+from baton.domain.tenants.identity import Scope
 from baton.domain.threads.a2a_task import EXTENSION_URI, MarkStatus, TaskId
 from baton.domain.threads.a2a_task import TaskState as State
 from baton.domain.threads.content import part_name
@@ -26,6 +27,7 @@ from baton.domain.threads.interrupt import to_client_interrupts
 from baton.domain.threads.message import MessageAuthor, OutcomeType, StoredMessage
 from baton.domain.threads.message import Role as StoredRole
 from baton.domain.threads.thread_state import Describe, thread_state
+from baton.tenants.registry.agent_registry import AgentRegistry
 
 DELIVERED = "The message was delivered. People answer here."
 """The status of a task metadata message went to a desk."""
@@ -47,10 +49,14 @@ def task_of(task: A2ATask, describe: Describe, *, history: int | None = None) ->
     )
 
 
-async def to_task(task: A2ATask, describe: Describe, *, history: int | None = None) -> Task:
-    """Return ``task_of`` the task. A long one is made in a thread: other streams of the process must not wait."""
+async def to_task(task: A2ATask, agents: AgentRegistry, scope: Scope, *, history: int | None = None) -> Task:
+    """Return ``task_of`` the task with the agents of its conversation.
+
+    A long one is made in a thread: other streams of the process must not wait.
+    """
     size = sum(len(message.text) for message in task.messages)
-    return await off_loop(size, task_of, task, describe, history=history)
+    registered = await (agents.in_force(scope) if task.thread is None else agents.in_session(scope, task.thread))
+    return await off_loop(size, task_of, task, registered.describe, history=history)
 
 
 def history_length(params: object) -> int | None:

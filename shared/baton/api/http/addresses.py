@@ -61,7 +61,7 @@ NOUNS: Mapping[str, tuple[str, ...]] = {
     "desks.desk_events": ("/desk/events",),
     "schedules.schedules": ("/schedules", "/schedules/{}"),
     "threads.files": ("/threads/{}/files",),
-    "threads.workflows": ("/workflows/completed",),
+    "threads.workflows": ("/workflows", "/workflows/completed"),
     "memory.episodes": ("/episodes", "/episodes/{}"),
     "tenants.audit": ("/threads/{}/audit", "/audit", "/audit/export"),
     "agents.agents": ("/agents", "/agents/{}"),
@@ -91,7 +91,7 @@ NOUNS: Mapping[str, tuple[str, ...]] = {
         "/users/{}/export",
         "/retention",
     ),
-    "http.caller": ("/users/me", "/workflows"),
+    "http.caller": ("/users/me",),
     "memory.procedures": (
         "/agents/{}/procedures",
         "/agents/{}/procedures/{}",

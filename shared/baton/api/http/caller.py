@@ -1,4 +1,4 @@
-"""The caller's identity and unfinished workflows."""
+"""The caller's identity."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import Annotated
 from fastapi import APIRouter, Request
 from pydantic import Field
 
-from baton.api.http.dependencies import Caller, UseCases
-from baton.api.http.schemas import Listing, describe
-from baton.domain.threads.thread_state import Workflow, resumable_workflow
+from baton.api.http.dependencies import Caller
+from baton.api.http.schemas import describe
 from baton.domain.wire_model import TIMESTAMP, Timestamp, WireModel
 
 router = APIRouter(prefix="/v1")
@@ -37,15 +36,3 @@ async def get_identity(request: Request, caller: Caller) -> ServedIdentity:
         permissions=sorted(caller.permissions),
         expires_at=expires_at,
     )
-
-
-@router.get("/workflows", tags=["workflows"], summary="List unfinished workflows")
-async def list_workflows(caller: Caller, app: UseCases) -> Listing[Workflow]:
-    """Return the caller's active and resumable workflows of all conversations, latest change first, on one page.
-
-    `POST /v1/threads/{id}/continue` continues one.
-    """
-    unfinished = await app.ports.workflows.unfinished(caller)
-    describe = (await app.agents.of(caller)).describe
-    items = [resumable_workflow(describe, workflow) for workflow, _ in unfinished]
-    return Listing[Workflow](items=items, next_cursor=None)

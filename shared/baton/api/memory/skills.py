@@ -38,7 +38,7 @@ async def list_skills(
     last the caller's own private skills (`scope: "user"`).
     """
     start = _read_position(cursor)
-    agents = (await app.agents.of(scope)).visible(scope)
+    agents = (await app.agents.in_force(scope)).visible(scope)
     procedures = [] if of is ProcedureScope.USER else await app.procedures.administration.usable(scope, agents)
     if of in (None, ProcedureScope.USER):
         procedures += await app.procedures.skills.own(scope, agents)
@@ -110,7 +110,7 @@ async def list_all_procedures(
     its maker (`createdBy`). Agents that the caller may not talk to are left out. Needs `procedure:approve`.
     """
     scope.require(Permission.PROCEDURE_APPROVE, "procedure.read")
-    agents = (await app.agents.of(scope)).visible(scope)
+    agents = (await app.agents.in_force(scope)).visible(scope)
     if status is ProcedureStatus.OFFERED:
         ids = [agent.id for agent in agents]
         procedures, after = await app.procedures.skills.offered(scope, ids, limit=limit, cursor=cursor)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,8 +36,10 @@ Shapes = Mapping[ExportKind, Callable[[Any], dict[str, Any]]]
 class ExportLines:
     """The text of an export, made piece by piece."""
 
-    shapes: Shapes
-    """The served form of each kind of record."""
+    make_shapes: Callable[[Describe], Shapes]
+    """Returns the served form of each kind of record."""
+    find_describe: Callable[[ExportPiece], Awaitable[Describe]]
+    """Returns the definitions of the agents that a piece is about."""
     readers: Readers | None
     """Replaces personal data in every piece; None for readers who see all of it."""
 
@@ -79,7 +81,7 @@ class ExportLines:
                 return ("]}" if ended_at is None else f'],"endedAt":"{iso(ended_at)}"}}') + "\n"
             case ExportKind.CURSOR:
                 return _make_line({"type": "cursor", "cursor": piece.value})
-        shape = self.shapes[piece.kind](piece.value)
+        shape = self.make_shapes(await self.find_describe(piece))[piece.kind](piece.value)
         mark = {} if piece.is_selected else {"selected": False}
         feedback = {"feedback": ServedFeedback.of(piece.feedback).wire()} if piece.feedback is not None else {}
         served = await self._redact({**shape, **feedback})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Literal
 from urllib.parse import unquote
 
@@ -13,13 +14,16 @@ from baton.api.http.dependencies import Caller, Cursor, ThreadId, UseCases, quer
 from baton.api.http.problems import responses
 from baton.api.http.schemas import EXTERNAL_ID, Asked, describe
 from baton.api.tenants.export_lines import ExportLines, record_shapes
+from baton.api.threads.access import agents_of_workflow
 from baton.composition.app import App
 from baton.concurrency.tasks import gather_all
 from baton.domain.errors import InvalidRequest
 from baton.domain.memory.forgetting import ForgetRequest, ForgetStatus, ForgetSubject, Retention
 from baton.domain.tenants.identity import ME, Permission, Scope, thread_ref
+from baton.domain.threads.thread_state import Describe
 from baton.domain.wire_model import THREAD_ID, TIMESTAMP, Timestamp, WireModel
 from baton.entry.jobs.forget_requests import scope_of_user
+from baton.tenants.privacy.export import ExportKind, ExportPiece
 from baton.tenants.privacy.readers import sees_all
 
 router = APIRouter(prefix="/v1", tags=["personal data"])
@@ -189,10 +193,24 @@ async def export_user(
     first = await anext(pieces, None)
     detail = {"userId": subject.user_id}
     await app.ports.audit.record(caller, "user.export", thread_id=None, outcome="allowed", detail=detail)
-    shapes = record_shapes((await app.agents.of(subject)).describe, app.ports.prices, subject.tenant_id)
+    shapes = partial(record_shapes, prices=app.ports.prices, tenant_id=subject.tenant_id)
     readers = None if sees_all(caller, subject.user_id) else app.privacy.readers
-    lines = ExportLines(shapes, readers).of(first, pieces, with_end=content == "everything")
+    lines = ExportLines(shapes, partial(_find_describe, app, subject), readers).of(
+        first, pieces, with_end=content == "everything"
+    )
     return StreamingResponse(lines, media_type=JSON_LINES)
+
+
+async def _find_describe(app: App, subject: Scope, piece: ExportPiece) -> Describe:
+    """Return the definitions of agents as the conversation of a piece uses them."""
+    match piece.kind:
+        case ExportKind.THREAD:
+            agents = await app.agents.in_session(subject, piece.value)
+        case ExportKind.WORKFLOW:
+            agents = await agents_of_workflow(app, subject, piece.value)
+        case _:
+            agents = await app.agents.in_force(subject)
+    return agents.describe
 
 
 @router.get("/retention", summary="Read the tenant's retention", responses=responses("forbidden"))

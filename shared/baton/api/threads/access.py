@@ -13,10 +13,12 @@ from fastapi import Path
 from baton.api.threads.thread_schemas import ServedThread
 from baton.composition.app import App
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.errors import UnknownAgent
+from baton.domain.errors import ThreadUnavailable, UnknownAgent
+from baton.domain.handoffs.workflow import Workflow
 from baton.domain.tenants.identity import Permission, Scope, thread_ref
 from baton.domain.threads.thread import LeaseMark, Thread
 from baton.ports.tenants.audit import Once
+from baton.tenants.registry.registered_agents import RegisteredAgents
 from baton.threads.outbox.follow import WhenDead
 from baton.threads.requests.thread_access import read_audited
 
@@ -54,7 +56,21 @@ def _once(app: App, scope: Scope, thread_id: str) -> Once:
 
 async def serve_thread(app: App, scope: Scope, thread: Thread, last_seq: int | None = None) -> ServedThread:
     """Return the served form of ``thread``; ``last_seq`` is that of a run in progress. Raises ``StoreUnavailable``."""
-    return ServedThread.from_record((await app.agents.of(scope)).describe, app.ports.prices, thread, last_seq)
+    agents = await app.agents.in_session(scope, thread)
+    return ServedThread.from_record(agents.describe, app.ports.prices, thread, last_seq)
+
+
+async def agents_of_workflow(app: App, scope: Scope, workflow: Workflow) -> RegisteredAgents:
+    """Return the agents as the conversation of a workflow of the caller uses them. Raises ``StoreUnavailable``."""
+    agents = await app.agents.in_force(scope)
+    agent = agents.describe(workflow.agent_id)
+    if agent is None or agent.version is None:
+        return agents  # an agent that ships has no versions
+    try:
+        thread = await app.ports.store.get_thread(scope, workflow.thread_id)
+    except ThreadUnavailable:
+        return agents
+    return await app.agents.in_session(scope, thread)
 
 
 def once_for_reads(scope: Scope, what: str, now: datetime) -> Once:

@@ -71,7 +71,7 @@ async def wait_for_answer(app: App, scope: Scope, turn: Coroutine[Any, Any, Fini
         run_id=last.run_id,
         messages=[Message.from_record(message) for message in finished.messages if message.is_said],
         result=result_of(finished.messages),
-        state=thread_state((await app.agents.of(scope)).describe, thread),
+        state=thread_state((await app.agents.in_session(scope, thread)).describe, thread),
         usage=end.usage if end else Usage(),
         outcome=_serve_outcome(end),
     )

@@ -94,8 +94,8 @@ async def list_threads(
         of_user=filters.user_id,
         query=conditions,
     )
-    describe = (await app.agents.of(caller)).describe
-    items = [ServedThread.from_record(describe, app.ports.prices, thread) for thread in threads]
+    sessions = zip(threads, await app.agents.in_sessions(caller, threads), strict=True)
+    items = [ServedThread.from_record(agents.describe, app.ports.prices, thread) for thread, agents in sessions]
     items = await app.privacy.readers.redact_each_for(caller, items, lambda thread: thread.user_id)
     return Listing[ServedThread](items=items, next_cursor=next_cursor)
 

@@ -1,4 +1,4 @@
-"""Completed workflows, with the data that they have collected."""
+"""Unfinished workflows of the caller, and completed ones with the data that they have collected."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from pydantic import Field
 from baton.api.http.dependencies import Caller, Cursor, Limit, UseCases, query
 from baton.api.http.problems import responses
 from baton.api.http.schemas import Listing, describe
+from baton.api.threads.access import agents_of_workflow
 from baton.api.threads.thread_filters import period
+from baton.concurrency.tasks import gather_all
 from baton.domain.errors import InvalidRequest
 from baton.domain.tenants.identity import Permission
+from baton.domain.threads.thread_state import Workflow, resumable_workflow
 from baton.domain.times import iso
 from baton.domain.wire_model import THREAD_ID, TIMESTAMP, WORKFLOW_ID, RequestTime, Timestamp, WireModel
 from baton.ports.threads.handoffs import CompletedQuery
@@ -40,6 +43,21 @@ class CompletedWorkflow(WireModel):
         workflow, user_id = record
         data = {state: dict(fields) for state, fields in workflow.data.items() if fields}
         return cls.of(workflow, user_id=user_id, data=data, completed_at=workflow.updated_at)
+
+
+@router.get("/workflows", summary="List unfinished workflows")
+async def list_workflows(caller: Caller, app: UseCases) -> Listing[Workflow]:
+    """Return the caller's active and resumable workflows of all conversations, latest change first, on one page.
+
+    `POST /v1/threads/{id}/continue` continues one.
+    """
+    unfinished = await app.ports.workflows.unfinished(caller)
+    agents = await gather_all(*(agents_of_workflow(app, caller, workflow) for workflow, _ in unfinished))
+    items = [
+        resumable_workflow(registered.describe, workflow)
+        for registered, (workflow, _) in zip(agents, unfinished, strict=True)
+    ]
+    return Listing[Workflow](items=items, next_cursor=None)
 
 
 @router.get("/workflows/completed", summary="List completed workflows", responses=responses("forbidden"))

@@ -106,7 +106,7 @@ class Learning:
             return None
         if not workflows and not successful_calls(messages, thread.agent_id):
             return None
-        agents = await self.agents.of(scope)
+        agents = await self.agents.in_session(scope, thread)
         agent = agents.main(thread)
         has_workflow = any(_may_become_procedure(agents.describe(workflow.agent_id)) for workflow in workflows)
         if agent.code.run is not None and not has_workflow:

@@ -190,7 +190,7 @@ class Recall:
             scope,
             query,
             self._begin_embedding(scope, query),
-            agent_id=agent.id,
+            agent=agent,
             find_episodes=partial(self.find_episodes, scope, query) if memory.episodic_top_k else None,
             find_knowledge=partial(self.find_knowledge, scope, agent, query) if memory.semantic_top_k else None,
         )
@@ -248,7 +248,7 @@ class _MessageRetrievals:
         early, recall = self.early, self.recall
         if search.with_knowledge and memory.semantic_top_k and memory.retrieved_tokens:
             find = partial(recall.find_knowledge, search.scope, self.agent, self.query)
-            step = early.knowledge_of(self.agent.id) if early is not None else None
+            step = early.knowledge_of(self.agent) if early is not None else None
             knowledge = step or RetrievalStep(self.embedding.find(find))
         if wants_episodes and not earlier.is_asked:
             find = partial(recall.find_episodes, search.scope, self.query)

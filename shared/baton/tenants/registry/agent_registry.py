@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -24,16 +25,28 @@ class AgentRegistry:
     own: OwnAgents
 
     def begin(self, scope: Scope) -> None:
-        """Begin to read the tenant's own agents if the copy is old, so that ``of`` need not wait."""
+        """Begin to read the tenant's own agents if the copy is old, so that others need not wait."""
         self.own.begin(scope)
 
-    async def of(self, scope: Scope) -> RegisteredAgents:
-        """Return the agents of the scope's tenant, its own at most a minute old."""
+    async def in_force(self, scope: Scope) -> RegisteredAgents:
+        """Return the agents of the scope's tenant in their versions in force, its own at most a minute old.
+
+        A conversation may use others: callers that have its thread ask ``in_session``.
+        """
         return RegisteredAgents(self.shipped, await self.own.of(scope))
 
     async def in_session(self, scope: Scope, thread: Thread) -> RegisteredAgents:
         """Return the agents as the current session of ``thread`` uses them: in the versions that the session keeps."""
         return RegisteredAgents(self.shipped, await self.own.in_session(scope, thread))
+
+    async def in_sessions(self, scope: Scope, threads: Sequence[Thread]) -> list[RegisteredAgents]:
+        """Return the agents as the current session of each thread uses them, after one read for all of them."""
+        return [RegisteredAgents(self.shipped, agents) for agents in await self.own.in_sessions(scope, threads)]
+
+    async def get_in_session(self, scope: Scope, thread: Thread, agent_id: str) -> AgentDefinition:
+        """Return one agent as the current session of ``thread`` uses it. Raises ``UnknownAgent`` as ``get`` does."""
+        await self._read_agents_with(scope, agent_id)  # it may be new
+        return (await self.in_session(scope, thread)).get(scope, agent_id)
 
     async def current(self, scope: Scope) -> RegisteredAgents:
         """Return the agents as they are stored now, for a caller that changes them."""

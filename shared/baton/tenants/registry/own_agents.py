@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -66,6 +66,8 @@ class _AgentsCopy:
         for agent_id, agent in self.agents.items():
             entry = self.entries[agent_id]
             pinned = thread.pinned.get(agent_id) if agent.version_policy is VersionPolicy.PINNED else None
+            if (pinned is None and entry.candidate is None) or agent.desk is not None:
+                continue
             number = entry.choose(pinned, draw_percent(tenant_id, thread.id, str(thread.episode), agent_id))
             if number != entry.number:
                 chosen[agent_id] = number
@@ -118,31 +120,35 @@ class OwnAgents:
         return {agent_id: agent for agent_id, agent in parsed.items() if agent is not None}
 
     async def in_session(self, scope: Scope, thread: Thread) -> Agents:
-        """Return the agents as the current session of ``thread`` uses them.
-
-        A session keeps the versions of the agents that have taken part in it. A version that can no longer be read or
-        used is replaced by the version in force, whose permissions are required in any case. Raises what ``of`` raises.
-        """
-        copy = await self._copies.of(scope)
-        if thread.pinned and copy.lacks(thread.pinned):  # another worker has seen a newer list
-            copy = await self._copies.of(scope, since=RECHECK_AGE)
-        if not thread.pinned and not copy.has_candidates:
-            return copy.agents
-        chosen = copy.choose(thread, scope.tenant_id)
-        versions = await self._find_versions(scope, copy, chosen) if chosen else {}
-        agents = dict(copy.agents)
-        for agent_id, version in versions.items():
-            is_new = thread.pinned.get(agent_id) != version.version
-            if not (is_new and missing_permissions(scope, version)):
-                agents[agent_id] = _require_permissions(version, agents[agent_id])
+        """Return the agents as the current session of ``thread`` uses them. Raises what ``of`` raises."""
+        [agents] = await self.in_sessions(scope, [thread])
         return agents
 
+    async def in_sessions(self, scope: Scope, threads: Sequence[Thread]) -> list[Agents]:
+        """Return the agents as the current session of each thread uses them.
+
+        A session keeps the versions of the agents that have taken part in it. A version that can no longer be read or
+        used is replaced by the version in force, whose permissions are required in any case. A desk is always as in
+        force: its people, hours and waits concern all conversations at once. Raises what ``of`` raises.
+        """
+        copy = await self._copies.of(scope)
+        if any(thread.pinned and copy.lacks(thread.pinned) for thread in threads):  # another worker saw a newer list
+            copy = await self._copies.of(scope, since=RECHECK_AGE)
+        chosen = [
+            copy.choose(thread, scope.tenant_id) if thread.pinned or copy.has_candidates else {} for thread in threads
+        ]
+        versions = await self._find_versions(scope, copy, {key for numbers in chosen for key in numbers.items()})
+        return [
+            _with_versions(scope, copy.agents, thread, [versions[key] for key in numbers.items() if key in versions])
+            for thread, numbers in zip(threads, chosen, strict=True)
+        ]
+
     async def _find_versions(
-        self, scope: Scope, copy: _AgentsCopy, numbers: Mapping[str, int]
-    ) -> dict[str, AgentDefinition]:
-        """Return versions by agent, without those that do not exist or cannot be used. Raises ``StoreUnavailable``."""
-        agents = {key: copy.parsed[key] for key in numbers.items() if key in copy.parsed}
-        older = {key: (scope.tenant_id, *key) for key in numbers.items() if key not in agents}
+        self, scope: Scope, copy: _AgentsCopy, keys: Collection[_Key]
+    ) -> dict[_Key, AgentDefinition]:
+        """Return the versions, without those that do not exist or cannot be used. Raises ``StoreUnavailable``."""
+        agents = {key: copy.parsed[key] for key in keys if key in copy.parsed}
+        older = {key: (scope.tenant_id, *key) for key in keys if key not in agents}
         agents |= {key: self._older[name] for key, name in older.items() if name in self._older}
         missing = [key for key in older if key not in agents]
         if missing:
@@ -150,7 +156,7 @@ class OwnAgents:
             parsed = await off_loop(LARGE, self._parse_all, scope.tenant_id, versions)
             for key in missing:
                 agents[key] = self._older[older[key]] = parsed.get(key)
-        return {key[0]: agent for key, agent in agents.items() if agent is not None}
+        return {key: agent for key, agent in agents.items() if agent is not None}
 
     def forget(self, scope: Scope) -> None:
         """Read the tenant's agents again when they are next needed, because they have changed."""
@@ -202,6 +208,18 @@ class OwnAgents:
         fallback = tuple(model for model in choice.fallback if model in offered)
         model = choice.model_copy(update={"name": name, "fallback": fallback})
         return definition.model_copy(update={"model": model})
+
+
+def _with_versions(scope: Scope, agents: Agents, thread: Thread, versions: Sequence[AgentDefinition]) -> Agents:
+    """Return the agents with these versions, as far as a session of the thread may use them."""
+    if not versions:
+        return agents
+    used = dict(agents)
+    for version in versions:
+        is_new = thread.pinned.get(version.id) != version.version
+        if version.desk is None and not (is_new and missing_permissions(scope, version)):
+            used[version.id] = _require_permissions(version, agents[version.id])
+    return used
 
 
 def _require_permissions(version: AgentDefinition, in_force: AgentDefinition) -> AgentDefinition:

@@ -34,6 +34,7 @@ from baton.ports.threads.background import BackgroundTasks
 from baton.ports.threads.connections import LiveRegistry
 from baton.ports.threads.threads import ThreadStore
 from baton.ports.threads.turn_queue import TurnQueue
+from baton.tenants.registry.registered_agents import RegisteredAgents
 from baton.threads.background.callbacks import TaskCallbacks
 from baton.threads.background.remote_work import RemoteWork, find_open_question
 from baton.threads.background.task_results import ATTEMPTS, NO_RESULT, TaskResults
@@ -162,7 +163,7 @@ class BackgroundWork:
         await self._read(scope, thread_id, task)
 
     async def _read(self, scope: Scope, thread_id: str, task: BackgroundTask) -> None:
-        agents = await self.forks.agents.of(scope)
+        agents = await self._read_agents(scope, thread_id)
         if task.kind is BackgroundKind.REMOTE_AGENT:
             remote_agent = agents.describe(task.name)
             if remote_agent is not None:
@@ -257,9 +258,17 @@ class BackgroundWork:
         await self.queue().send(scope, make_queued_message(scope, request, request_id=task.id))
 
     async def _begin_again(self, scope: Scope, thread_id: str, task: BackgroundTask) -> None:
-        agent = (await self.forks.agents.of(scope)).describe(task.name)
+        agent = (await self._read_agents(scope, thread_id)).describe(task.name)
         if agent is not None:
             await self._ask(scope, thread_id, task, agent)
+
+    async def _read_agents(self, scope: Scope, thread_id: str) -> RegisteredAgents:
+        """Return the agents of the conversation that has asked; those in force if it was forgotten."""
+        try:
+            thread = await self.store.get_thread(scope, thread_id)
+        except ThreadUnavailable:
+            return await self.forks.agents.in_force(scope)
+        return await self.forks.agents.in_session(scope, thread)
 
     async def _look_into(self, scope: Scope, thread_id: str, task: BackgroundTask, fork: Thread) -> bool:
         """Report the result of a fork that has ended its work, or that it waits for decisions.

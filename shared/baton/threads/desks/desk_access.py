@@ -68,14 +68,14 @@ class DeskAccess:
 
     async def list_desks(self, scope: Scope) -> list[AgentDefinition]:
         """Return the desks that the caller may answer, by id."""
-        return [agent for agent in (await self.agents.of(scope)).all() if may_answer(scope, agent)]
+        return [agent for agent in (await self.agents.in_force(scope)).all() if may_answer(scope, agent)]
 
     async def list_transfer_targets(self, at_desk: AtDesk) -> list[AgentDefinition]:
         """Return the desks to which a conversation can be transferred: all others that its user may talk to.
 
         Only tokens have a user's permissions, so the token of the user's last message or request counts.
         """
-        agents = await self.agents.of(at_desk.owner)
+        agents = await self.agents.in_session(at_desk.owner, at_desk.thread)
         main, permissions = agents.main(at_desk.thread), frozenset(at_desk.session.permissions)
         desks = (agent for agent in agents.all() if is_desk(agent) and agent.id != at_desk.desk.id)
         return [desk for desk in desks if permissions.issuperset(needed_permissions(main, desk))]
@@ -87,7 +87,7 @@ class DeskAccess:
         other. Both cases make the same reads, so that the time of a refusal reveals nothing.
         """
         scope.require(Permission.DESK_ANSWER, action)
-        agents, outcome = await self.agents.of(scope), "denied"
+        agents, outcome = await self.agents.in_force(scope), "denied"
         thread: Thread | None = None
         try:
             thread = await self.store.get_thread(_make_reader(scope), thread_id)
@@ -130,7 +130,7 @@ class DeskAccess:
         thread = await self._read_thread(scope, thread_id)
         if thread is None:
             return None
-        agents, owner = await self.agents.of(scope), Scope(scope.tenant_id, thread.user_id)
+        agents, owner = await self.agents.in_force(scope), Scope(scope.tenant_id, thread.user_id)
         handoffs, _ = await self.handoffs.of_thread(owner, thread_id, limit=HANDOFFS, cursor=None)
         visits = [handoff for handoff in handoffs if is_desk(agents.describe(handoff.target_agent_id))]
         if transferred_to is not None:
@@ -159,7 +159,7 @@ class DeskAccess:
 
         Reads are audited, those with the same ``once`` only once.
         """
-        at_desk = _find_at_desk(scope, await self.agents.of(scope), await self._read_thread(scope, thread_id))
+        at_desk = _find_at_desk(scope, await self.agents.in_force(scope), await self._read_thread(scope, thread_id))
         if at_desk is None:
             return None
         thread = at_desk.thread
@@ -168,7 +168,7 @@ class DeskAccess:
 
     async def find_taken(self, scope: Scope, thread_id: str) -> AtDesk | None:
         """Return a conversation that the caller has taken; None for any other."""
-        at_desk = _find_at_desk(scope, await self.agents.of(scope), await self._read_thread(scope, thread_id))
+        at_desk = _find_at_desk(scope, await self.agents.in_force(scope), await self._read_thread(scope, thread_id))
         return at_desk if at_desk is not None and at_desk.session.is_taken_by(scope.user_id) else None
 
     async def find_closed(self, scope: Scope, thread_id: str) -> str | None:

@@ -180,13 +180,12 @@ class ConversationStates:
             return None
         return min(waiting, MAX_WAITING_SHOWN)
 
-    async def find_desk_check_time(
-        self, scope: Scope, before: ConversationState, after: ConversationState
-    ) -> datetime | None:
-        """Return when the sweeper checks a thread whose state at a desk has changed; None if it has not changed."""
+    async def find_desk_check_time(self, scope: Scope, thread: Thread, after: ConversationState) -> datetime | None:
+        """Return when the sweeper checks the thread if its state at a desk changes; None if it does not change."""
+        before = thread.conversation
         if after.desk is None or (before.desk is not None and _get_status(before.desk) == _get_status(after.desk)):
             return None
-        agent = (await self.agents.of(scope)).describe(after.agent_id)
+        agent = (await self.agents.in_session(scope, thread)).describe(after.agent_id)
         now = self.clock.now()
         return check_desk(agent.desk if agent is not None else None, after.desk, now).at or now
 
@@ -213,7 +212,7 @@ class ConversationStates:
     ) -> Iterable[BaseEvent]:
         """Return the events that show clients a change of the conversation state outside a run."""
         before = thread.conversation
-        agents = await self.agents.of(scope)
+        agents = await self.agents.in_session(scope, thread)
         state = conversation_state(agents.describe, after, thread.agent_id, thread.status).wire()
         # Compare stored states, because clients have the state that former definitions produced.
         changed = {

@@ -88,7 +88,7 @@ class Forks:
         """
         async with refusals_audited(self.audit, scope, parent_thread_id, "thread.fork", {"agentId": agent_id}):
             parent = await get_own_thread(self.store, scope, parent_thread_id)
-        agent = await self.agents.get(scope, agent_id)
+        agent = await self.agents.get_in_session(scope, parent, agent_id)
         if agent.remote is not None:
             raise UnknownAgent("A fork cannot begin with a remote agent.", is_visible=True)
         if agent.desk is not None:
@@ -114,11 +114,9 @@ class Forks:
         """Make a fork for the caller that begins with copies of ``copied``. Raises ``ThreadBusy``.
 
         With ``keeps_calls`` the copies keep their tool calls. ``pinned`` has the versions of agents that the fork
-        keeps.
+        keeps, besides that of ``agent``.
         """
-        lease_request = self._make_lease_request(child_id, parent_id, agent)
-        if pinned:
-            lease_request = replace(lease_request, versions=SessionVersions(FIRST_SESSION, pinned))
+        lease_request = self._make_lease_request(child_id, parent_id, agent, pinned or {})
         lease = await acquire_when_free(self.store, scope, lease_request, seconds=PATIENCE_SECONDS)
         async with holding(self.store, lease):
             if copied:
@@ -140,7 +138,7 @@ class Forks:
         Raises ``ThreadBusy``, ``LeaseLost`` and ``StoreUnavailable``.
         """
         child_id, question = exchange.child_thread_id, exchange.question
-        lease_request = self._make_lease_request(child_id, exchange.handoff.thread_id, exchange.agent)
+        lease_request = self._make_lease_request(child_id, exchange.handoff.thread_id, exchange.agent, {})
         lease = await acquire_when_free(self.store, scope, lease_request, seconds=PATIENCE_SECONDS)
         async with holding(self.store, lease):
             turn = await self.store.get_turn(scope, child_id, question.id)
@@ -150,14 +148,16 @@ class Forks:
             copied = await self._read_granted(scope, exchange.handoff) if lease.thread.next_ordinal == 0 else []
             await self._write(lease, exchange, copied, is_known=turn is not None)
 
-    async def extend_again(self, scope: Scope, handoff: HandoffRequest, messages: Sequence[StoredMessage]) -> None:
+    async def extend_again(
+        self, scope: Scope, parent: Thread, handoff: HandoffRequest, messages: Sequence[StoredMessage]
+    ) -> None:
         """Extend the fork after a worker has died between the answer and the fork. ``messages`` are the parent's.
 
         Afterwards the fork contains the specialist's messages of the parent. Nothing happens if it has them already, or
         if none of the messages comes from a fork.
         """
         answers = [message for message in messages if message.source == SPECIALIST or message.is_steered]
-        agent = (await self.agents.of(scope)).describe(handoff.target_agent_id)
+        agent = (await self.agents.in_session(scope, parent)).describe(handoff.target_agent_id)
         has_answer = any(message.source == SPECIALIST for message in answers)
         if has_answer and agent is not None and handoff.child_thread_id is not None:
             last = answers[-1]
@@ -234,13 +234,17 @@ class Forks:
         return messages[-max_count:] if max_count else []
 
     @staticmethod
-    def _make_lease_request(child_id: str, parent_id: str, agent: AgentDefinition) -> LeaseRequest:
+    def _make_lease_request(
+        child_id: str, parent_id: str, agent: AgentDefinition, pinned: Mapping[str, int]
+    ) -> LeaseRequest:
+        versions = {**pinned, **({agent.id: agent.version} if agent.version is not None else {})}
         return LeaseRequest(
             child_id,
             may_create=True,
             agent_id=agent.id,
             idle_seconds=agent.timeouts.idle_minutes * 60,
             parent_thread_id=parent_id,
+            versions=SessionVersions(FIRST_SESSION, versions) if versions else None,
         )
 
     async def _write(

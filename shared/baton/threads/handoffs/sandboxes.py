@@ -84,7 +84,7 @@ class Sandboxes:
     async def _choose_agent(self, scope: Scope, source: Thread, turn: Sequence[StoredMessage]) -> AgentDefinition:
         speaker_id = next((message.agent_id for message in reversed(turn) if message.agent_id is not None), None)
         if speaker_id is not None and speaker_id != source.agent_id:
-            agent = (await self.agents.of(scope)).describe(speaker_id)
+            agent = (await self.agents.in_force(scope)).describe(speaker_id)
             if agent is not None and agent.remote is None and agent.desk is None:
                 return await self.agents.get(scope, speaker_id)
         return await self.agents.get(scope, source.agent_id)

@@ -93,4 +93,4 @@ class EventStarts:
             raise ThreadLed
         if agent_id not in (None, current.agent_id):
             raise AgentMismatch
-        return await self.agents.get(owner, current.agent_id)
+        return await self.agents.get_in_session(owner, current, current.agent_id)

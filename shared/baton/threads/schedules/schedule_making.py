@@ -256,7 +256,7 @@ class ScheduleMaking:
         elif agent_id not in (None, current.agent_id):
             raise AgentMismatch
         else:
-            agent = await self.agents.get(scope, current.agent_id)
+            agent = await self.agents.get_in_session(scope, current, current.agent_id)
         if not agent.schedules.allowed:
             raise InvalidRequest(
                 f"The agent {agent.id} takes no schedules. Its definition would say `schedules: allowed`."

@@ -127,7 +127,7 @@ class RunCommit:
             await self.services.sessions.episodes.begin(lease, episode_ref)
         handoff = await self.services.conversations.read_handoff(self._thread, lease.scope, end.change)
         if handoff is not None and not end.is_question_refused:
-            await self.services.forks.extend_again(lease.scope, handoff, messages)
+            await self.services.forks.extend_again(lease.scope, self._thread, handoff, messages)
         waiting_agent_id = last.agent_id or self.facts.agent.id
         pending = pending_interrupts(
             end.interrupts,

@@ -94,9 +94,7 @@ class ThreadPointer:
         await self.holder.ensure(self.outbox.log.last_seq)
         lease = self.holder.lease
         conversation = await self.services.conversations.keep(lease, end.change)
-        check_at = await self.services.conversations.find_desk_check_time(
-            lease.scope, lease.thread.conversation, conversation
-        )
+        check_at = await self.services.conversations.find_desk_check_time(lease.scope, lease.thread, conversation)
         return conversation, check_at
 
     def _make_thread_after(self, commit: Commit, committed: CommittedThread, last: StoredMessage) -> Thread:

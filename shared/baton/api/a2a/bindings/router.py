@@ -102,7 +102,7 @@ async def _answer(request: Request, scope: Scope, app: App, agent_id: str | None
 async def make_caller(request: Request, scope: Scope, app: App, agent_id: str | None) -> A2ACaller:
     """Return the caller of the request. Raises ``NotFound`` for an agent that the caller may not use."""
     try:
-        agents = await app.agents.of(scope)
+        agents = await app.agents.in_force(scope)
         agent = await app.agents.get(scope, agent_id) if agent_id is not None else None
     except UnknownAgent:
         raise NotFound from None
