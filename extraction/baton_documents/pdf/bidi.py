@@ -1,9 +1,9 @@
-"""Lines in which writing runs in both directions: from the order of their places to the order of reading.
+"""The order of reading of lines in which writing runs in both directions, from the places of their letters.
 
-A file places each letter where it is seen. The bidirectional algorithm (UAX #9) says where letters are placed that
-are read in an order; here it is turned round. With one direction of a line and without marks that embed others, the
-places of its letters allow one order, or two: a number behind a word of the other direction may have been written
-before or behind it. Then those who call say which, by what else they know.
+A file places each letter where it is seen. The bidirectional algorithm (UAX #9) computes these places from the order
+of reading; this module reverses it. Given the direction of a line, and without marks that embed other directions, the
+places allow one or two orders: a number next to a word of the other direction may have been written before or after
+the word. The caller then decides, from further knowledge of the page.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ _RIGHT = ("R", "AL")
 _DIGITS = ("EN", "AN")
 _STRONG = ("L", *_RIGHT, *_DIGITS)
 _JOINTS = {"EN": ("CS", "ES"), "AN": ("CS",)}
-"""Classes of signs that join digits of a class if they stand alone between two of them."""
+"""Classes of signs that join digits of each class if one sign is between two digits."""
 _SIDES = (
     *(("LEFT", "RIGHT"), ("LESS", "GREATER"), ("SUBSET", "SUPERSET"), ("PRECEDES", "SUCCEEDS")),
     *(("ELEMENT OF", "CONTAINS AS MEMBER"), ("NORMAL SUBGROUP OF", "CONTAINS AS NORMAL SUBGROUP")),
 )
-"""Parts of the names of characters that are each other's picture in a mirror."""
+"""Parts of the names of characters that mirror each other."""
 _TELEPHONE = 7
-"""Digits from which on a number is one of a telephone."""
+"""The fewest digits of a telephone number."""
 Chooser = Callable[[int, int], bool]
-"""Of a word that begins at an item and a number that begins at a later one, to its right: whether the word is read
-first."""
+"""A function of the index where a word begins and the index where a number begins to its right. It returns whether the
+word is read first."""
 
 
 def mirrored(text: str) -> str:
-    """Return what stands in a text when it runs from the right: the other bracket of each pair."""
+    """Return a text with mirrored brackets, as they are seen if the text runs from the right."""
     return "".join(map(_mirrored, text))
 
 
@@ -53,14 +53,14 @@ def _mirrored(char: str) -> str:
 
 @lru_cache(4096)
 def direction(text: str) -> str:
-    """Return the bidirectional class of a letter with its marks."""
+    """Return the bidirectional class of the first character of a text that is not a mark; "ON" without one."""
     return next((kind for char in text if (kind := unicodedata.bidirectional(char)) not in ("NSM", "BN", "")), "ON")
 
 
 def reading_order(items: Sequence[str], *, is_from_right: bool, is_word_first: Chooser) -> list[tuple[int, bool]]:
-    """Return the places of the items of a line, given from left to right, in the order of reading.
+    """Return the indexes of a line's items, which are given from left to right, in the order of reading.
 
-    With each comes whether it runs from the right, so that brackets are turned.
+    Each has a flag that is True if the item runs from the right, so that brackets must be mirrored.
     """
     order = _from_right if is_from_right else _from_left
     return list(order(items, [direction(item) for item in items], 0, len(items), is_word_first))
@@ -78,7 +78,7 @@ def _from_left(
 
 
 def _from_right_in(items: Sequence[str], classes: Sequence[str], start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield ranges of items from the first letter from the right up to the last one before one from the left."""
+    """Yield ranges of items from the right, each up to the last letter before a letter from the left."""
     position = start
     while position < end:
         if classes[position] not in _RIGHT:
@@ -95,7 +95,7 @@ def _from_right_in(items: Sequence[str], classes: Sequence[str], start: int, end
 
 
 def _unpaired(items: Iterable[str], opening: str) -> list[str]:
-    """Return the brackets of a category that no other one closes, in their order."""
+    """Return the brackets of a category without a partner, in their order."""
     brackets: list[str] = []
     for item in items:
         if unicodedata.category(item[0]) == opening:
@@ -123,7 +123,7 @@ def _from_right(
 
 
 def inside_from_left(items: Sequence[str]) -> list[bool]:
-    """Return of each item of a line whether the next letters on both sides run from the left."""
+    """Return for each item of a line whether the nearest letters on both sides run from the left."""
     classes = [direction(item) for item in items]
     sides = []
     for step in (1, -1):
@@ -136,9 +136,9 @@ def inside_from_left(items: Sequence[str]) -> list[bool]:
 
 
 def pairs(brackets: Sequence[tuple[str, bool]]) -> int:
-    """Return how many pairs brackets make as they are seen, less how many they make if they are turned.
+    """Return the number of pairs that brackets form as they are seen, less the number if they are mirrored.
 
-    With each comes whether it is known to be as it is read.
+    Each bracket has a flag that is True if it is known to be as it is read.
     """
     seen = [mirrored(bracket) if is_as_read else bracket for bracket, is_as_read in brackets]
     turned = [mirrored(bracket) for bracket, _ in brackets]
@@ -157,7 +157,7 @@ def _pairs(brackets: Sequence[str]) -> int:
 
 
 def _add_brackets(items: Sequence[str], runs_left: list[bool], start: int) -> None:
-    """Add to runs from the left the brackets that close them."""
+    """Add to runs from the left the brackets that close brackets in them."""
     opened: list[str] = []
     for index, is_left in enumerate(runs_left):
         item = items[start + index]
@@ -174,7 +174,7 @@ def _add_brackets(items: Sequence[str], runs_left: list[bool], start: int) -> No
 def _runs_from_left(
     items: Sequence[str], classes: Sequence[str], start: int, end: int, is_word_first: Chooser
 ) -> list[bool]:
-    """Return of each item whether it runs from the left in a line from the right."""
+    """Return for each item of a line from the right whether it runs from the left."""
     runs = [class_ == "L" or class_ in _DIGITS for class_ in classes[start:end]]
     strong = [position for position in range(start, end) if classes[position] in _STRONG]
     digits = _digits(classes, start, end)
@@ -185,7 +185,7 @@ def _runs_from_left(
                 while start <= sign < end and classes[sign] == "ET":
                     runs[sign - start] = True
                     sign += step
-    run, letter = start, start - 1  # where the newest run begins, and the newest letter from the left
+    run, letter = start, start - 1  # the beginning of the last run, and the last letter from the left
     for before, after in pairwise(strong):
         one, other = classes[before], classes[after]
         letter = before if one == "L" else letter
@@ -199,7 +199,7 @@ def _runs_from_left(
             is_joined = letter < run and _is_number(classes, before, after, digits)
         elif one == "L" and other == "EN" and "WS" in classes[before:after]:
             is_joined = is_word_first(run, after)
-        else:  # nothing else has a number to the left of a word
+        else:  # no other order places a number to the left of a word
             is_joined = True
         for position in between if is_joined else ():
             runs[position - start] = True
@@ -210,8 +210,8 @@ def _runs_from_left(
 
 
 def _add_plus(items: Sequence[str], runs_left: list[bool], start: int) -> None:
-    """Add to telephone numbers the sign before them. Without it, ``50+`` is seen as ``+50``."""
-    count = 0  # of digits in the run behind a place
+    """Add the plus sign before telephone numbers to them. In other numbers, ``50+`` is seen as ``+50``."""
+    count = 0  # of digits in the run after a place
     for position in reversed(range(len(runs_left))):
         item = items[start + position]
         if runs_left[position]:
@@ -223,13 +223,13 @@ def _add_plus(items: Sequence[str], runs_left: list[bool], start: int) -> None:
 
 
 def _is_number(classes: Sequence[str], before: int, after: int, digits: dict[int, str]) -> bool:
-    """Return whether digits with something between them are one number."""
+    """Return whether two digits with one sign between them belong to one number."""
     kind = digits.get(before)
     return kind == digits.get(after) and after - before == 2 and classes[before + 1] in _JOINTS.get(kind or "", ())
 
 
 def _digits(classes: Sequence[str], start: int, end: int) -> dict[int, str]:
-    """Return the classes of digits. Behind letters of Arabic, all are Arabic."""
+    """Return the classes of digits by their indexes. After Arabic letters, all digits are Arabic ones."""
     digits: dict[int, str] = {}
     letters = "R"
     for index in range(end - 1, start - 1, -1):

@@ -1,4 +1,4 @@
-"""The objects of PDF files, walked within bounds before PDFium reads them."""
+"""The objects of PDF files, examined within bounds before PDFium reads them."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from baton_documents.pdf.streams import PROBLEMS, unpacked
 
 MAX_PAGES = 5_000
 _MAX_NODES = 20_000
-"""Nodes of the trees of pages and of form fields."""
+"""The most nodes of the trees of pages and of form fields."""
 MAX_TREE = 64
-"""Levels of these trees, and of calls that are followed."""
+"""The most levels of these trees, and of calls that are followed."""
 _HOPS = 20
-"""References to references."""
+"""The most references that are followed from reference to reference."""
 CALL = re.compile(rb"(?:/([^\s\0/<>\[\](){}%#]+)[\s\0]+)?(?<![^\s\0<>\[\](){}/%])Do(?![^\s\0<>\[\](){}/%])")
-"""A call of an XObject. It has no name if that is written in an unusual way."""
+"""A call of an XObject. The group is None if the name is written in an unusual way."""
 
 
 class _BoundedDocument(PDFDocument):
-    """A document whose streams of objects are bounded."""
+    """A document whose object streams have a bounded size."""
 
     def _get_objects(self, stream: PDFStream) -> tuple[list[object], int]:
         if unpacked(stream) is None:
@@ -43,11 +43,11 @@ class PdfGraph:
     document: PDFDocument
     _pages: list[Mapping[str, Any]] = field(default_factory=list)
     _small: set[int] = field(default_factory=set)
-    """Numbers of objects that are not too large."""
+    """The numbers of objects that were examined and are not too large."""
 
     @classmethod
     def of(cls, body: bytes) -> PdfGraph | None:
-        """Return the graph of a file, None if only PDFium can read it. Raises ``DocumentRefused``."""
+        """Return a file's graph; None if only PDFium can read it. Raises ``DocumentRefused`` if it is encrypted."""
         try:
             return cls(_BoundedDocument(PDFParser(io.BytesIO(body))))
         except PDFPasswordIncorrect:
@@ -60,13 +60,13 @@ class PdfGraph:
         return self.dictionary(self.document.catalog)
 
     def check_fields(self) -> None:
-        """Raise ``DocumentRefused`` if a form has too many fields, or fields in a circle."""
+        """Raise ``DocumentRefused`` if a form has too many fields, or fields that contain themselves."""
         form = self.dictionary(self.catalog.get("AcroForm"))
         for _ in self._tree(self.array(form.get("Fields")), {}):
             pass
 
     def pages(self) -> Iterator[Mapping[str, Any]]:
-        """Yield the pages in their order, with what they inherit. Raises ``DocumentRefused``."""
+        """Yield the pages in their order, with inherited values. Raises ``DocumentRefused`` if there are too many."""
         count = 0
         root = self.catalog.get("Pages")
         for node in self._tree([root], {}, inherited=("Resources", "MediaBox", "CropBox", "Rotate")):
@@ -78,14 +78,14 @@ class PdfGraph:
             yield node
 
     def page(self, number: int) -> Mapping[str, Any]:
-        """Return a page, an empty one if there is none. Raises ``DocumentRefused``."""
+        """Return the page with a number from 1; an empty one if it is missing. Raises ``DocumentRefused``."""
         self._pages = self._pages or list(self.pages())
         return self._pages[number - 1] if number <= len(self._pages) else {}
 
     def _tree(
         self, roots: list[Any], above: Mapping[str, Any], inherited: tuple[str, ...] = ()
     ) -> Iterator[Mapping[str, Any]]:
-        """Yield the nodes of a tree, each as often as it is referred to."""
+        """Yield the nodes of a tree, each once for every reference to it. ``inherited`` names the inherited keys."""
         ahead = [(root, above, 1) for root in reversed(roots)]
         nodes = 0
         while ahead:
@@ -103,9 +103,9 @@ class PdfGraph:
                 ahead += [(kid, merged, level + 1) for kid in reversed(kids)]
 
     def has_bomb(self, resources: Any) -> bool:
-        """Return whether a font, a colour space or anything else of resources is too large when it is unpacked.
+        """Return whether a font, a colour space or another object of resources is too large when it is unpacked.
 
-        Pictures may be large. PDFium does not unpack them for their text.
+        Pictures may be large, because PDFium does not unpack them to find text.
         """
         ahead = [resources]
         while ahead:
@@ -128,14 +128,14 @@ class PdfGraph:
         return False
 
     def forms(self, resources: Any) -> Iterator[tuple[str, Any]]:
-        """Yield the names of form XObjects, and references to them."""
+        """Yield the names of form XObjects, each with the reference to it."""
         for name, reference in self.dictionary(self.dictionary(resources).get("XObject")).items():
             stream = self.resolved(reference)
             if isinstance(stream, PDFStream) and name_of(self.resolved(stream.attrs.get("Subtype"))) != "Image":
                 yield str(name), reference
 
     def resolved(self, value: Any) -> Any:
-        """Return an object in place of a reference to it, None if there is none."""
+        """Return the object of a reference, and other values unchanged; None if the object is missing."""
         for _ in range(_HOPS):
             if not isinstance(value, PDFObjRef):
                 return value
@@ -146,14 +146,14 @@ class PdfGraph:
         return None
 
     def dictionary(self, value: Any) -> Mapping[str, Any]:
-        """Return a dictionary, or an empty one in place of anything else."""
+        """Return a dictionary or the dictionary of a stream; an empty one for any other object."""
         value = self.resolved(value)
         if isinstance(value, PDFStream):
             return dict(value.attrs)
         return value if isinstance(value, dict) else {}
 
     def array(self, value: Any) -> list[Any]:
-        """Return an array, or an empty one in place of anything else."""
+        """Return an array; an empty one for any other object."""
         value = self.resolved(value)
         return value if isinstance(value, list) else []
 
@@ -163,5 +163,5 @@ def identity(value: Any) -> object:
 
 
 def name_of(value: Any) -> str:
-    """Return the text of a name, an empty one in place of anything else."""
+    """Return the text of a name; an empty one for any other object."""
     return str(value.name) if isinstance(value, PSLiteral) else ""

@@ -1,8 +1,8 @@
 """Columns of a page of a PDF file, which are read one after the other.
 
-A file may draw columns row by row. A gap that goes through many lines parts columns only if there is running text on
-both sides: lines that are as full as their words let them be, and that continue in the next one. The cells of a table
-without drawn lines have none of that, and are read row by row, as the file has them.
+A file may draw columns row by row. A gap through many lines separates columns only if both sides are running text:
+lines with no room for the next word, which continue in the next line. The cells of a table without drawn lines are no
+running text, and are read row by row in the order of the file.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from baton_documents.pdf.places import Box
 from baton_documents.pdf.words import DIVIDED, Line, Word
 
 MAX_LINES = 2_000
-"""Lines of a page that are compared with each other."""
+"""The most lines of a page that are compared with each other."""
 _GAP = 0.7
-"""The least distance between columns, in sizes of letters."""
+"""The smallest distance between columns, as a multiple of the letters' size."""
 _NEAR = 3.0
-"""Points by which the left edges of a column's lines differ."""
+"""The largest difference between the left edges of a column's lines, in points."""
 _INDENT = 3.0
-"""The indent of a paragraph's first line, in sizes of letters."""
+"""The largest indent of a paragraph's first line, as a multiple of the letters' size."""
 _FEWEST = 3
-"""Lines of a column."""
+"""The fewest lines of a column."""
 _NARROWEST = 6.0
-"""Width of a column, in sizes of letters."""
+"""The smallest width of a column, as a multiple of the letters' size."""
 _FULL = 0.7
-"""The share of lines that have no room for the next word."""
+"""The smallest share of lines without room for the next word in running text."""
 _ENDS = (".", "!", "?", ":", ";", "\u2026", "\u3002", "\u201d", '"', ")")
 _EVEN = 1.5
-"""The ratio of a gap that parts paragraphs to the usual gap between lines."""
+"""The smallest ratio of the distance between paragraphs to the usual distance between lines."""
 
 _LONG_CELL = 4
-"""Lines of a paragraph from which on it is more likely one of a column than a cell."""
+"""The most lines of a paragraph that may be a cell of a table, not a paragraph of a column."""
 _APART = 1.0
-"""The height of an empty line over all columns, in sizes of letters, that parts what is not of them."""
+"""The smallest gap between columns and a header or footer, as a multiple of the letters' size."""
 _MOST_APART = 3
-"""Rows that are not lines of the columns, and pieces of one of them."""
+"""The most rows of a header or footer, and the most pieces of one row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class _Piece:
     words: tuple[Word, ...]
     box: Box
     order: int
-    """The place in the file's order."""
+    """The index of the piece in the file's order."""
 
     @property
     def is_text(self) -> bool:
@@ -58,7 +58,7 @@ class _Piece:
 
 
 def in_reading_order(lines: Sequence[Line]) -> list[Line]:
-    """Return the lines of a page, split at columns."""
+    """Return the lines of a page in the order of reading, divided at the gaps between columns."""
     lefts = sorted(gap for line in lines for gap in _gaps(line))
     pieces = [piece for line in lines for piece in _pieces(line, lefts)]
     pieces = [replace(piece, order=order) for order, piece in enumerate(pieces)]
@@ -68,7 +68,7 @@ def in_reading_order(lines: Sequence[Line]) -> list[Line]:
 
 
 def _gaps(line: Line) -> Iterator[float]:
-    """Yield the left edges of a line, and of its words behind wide gaps."""
+    """Yield the left edges of a line, and of its words after wide gaps."""
     yield line.words[0].box.left
     if line.is_upright and line.size:
         for before, word in pairwise(line.words):
@@ -77,7 +77,7 @@ def _gaps(line: Line) -> Iterator[float]:
 
 
 def _pieces(line: Line, lefts: list[float]) -> Iterator[_Piece]:
-    """Yield the parts of a line between gaps behind which other lines begin, too. Justified text has other gaps."""
+    """Yield the parts of a line between gaps after which other lines begin too, unlike the gaps of justified text."""
     words: list[Word] = []
     gaps = set(_gaps(line))
     for word in line.words:
@@ -94,7 +94,7 @@ def _piece(line: Line, words: list[Word]) -> _Piece:
 
 
 def _join(pieces: Iterable[_Piece]) -> list[Line]:
-    """Return lines of pieces. Neighbours of one line are put together again."""
+    """Return the lines that pieces form. Adjacent pieces of one line are joined again."""
     lines: list[Line] = []
     before: _Piece | None = None
     for piece in pieces:
@@ -118,7 +118,7 @@ _Parts = tuple[list[_Piece], list[_Piece], list[_Piece], list[_Piece]]
 
 
 def _columns(pieces: list[_Piece]) -> _Parts | None:
-    """Return what is above two columns, the columns, and what is below; None without columns."""
+    """Return the pieces above two columns, in the left one, in the right one and below; None without columns."""
     by_top = sorted(pieces, key=lambda piece: (piece.box.top, piece.box.left))
     best: _Parts | None = None
     for edge in _edges(by_top):
@@ -134,7 +134,7 @@ def _size(parts: _Parts) -> int:
 
 
 def _edges(pieces: list[_Piece]) -> list[float]:
-    """Return the left edges that several lines have in common."""
+    """Return the left edges that at least ``_FEWEST`` lines have in common, without the first edge."""
     lefts = sorted(piece.box.left for piece in pieces if piece.is_text)
     groups: list[list[float]] = []
     for left in lefts:
@@ -146,7 +146,7 @@ def _edges(pieces: list[_Piece]) -> list[float]:
 
 
 def _runs(pieces: list[_Piece], edge: float) -> list[tuple[int, int]]:
-    """Return ranges of pieces of which none crosses the gap before an edge."""
+    """Return the ranges of pieces without one that crosses the gap before an edge."""
     ranges, start = [], 0
     for index, piece in enumerate([*pieces, None]):
         if piece is None or (piece.box.left < edge - 1 and piece.box.right > edge - _GAP * (piece.line.size or 10)):
@@ -173,7 +173,7 @@ def _parts(pieces: list[_Piece], first: int, last: int, edge: float) -> _Parts |
 
 
 def _beginning(run: list[_Piece]) -> float:
-    """Return the height below rows that stand apart over the columns and do not reach over the gap: headers."""
+    """Return the top of the columns: the height below headers, rows with a distance to the columns."""
     rest = sorted(run, key=lambda piece: piece.box.top)
     for _ in range(_MOST_APART):
         row = [piece for piece in rest if piece.box.top < rest[0].box.middle]
@@ -187,7 +187,7 @@ def _beginning(run: list[_Piece]) -> float:
 
 
 def _ending(run: list[_Piece], *, is_followed: bool) -> float:
-    """Return the height above rows that stand apart under the columns: footers, and headings of what follows."""
+    """Return the bottom of the columns: the height above footers, and above a heading of the text that follows."""
     rest = sorted(run, key=lambda piece: piece.box.bottom, reverse=True)
     for _ in range(_MOST_APART):
         row = [piece for piece in rest if piece.box.bottom > rest[0].box.middle]
@@ -207,7 +207,7 @@ def _differ(one: _Piece, other: _Piece) -> bool:
 
 
 def _step(pieces: list[_Piece]) -> float:
-    """Return the usual distance from line to line."""
+    """Return the usual distance between the tops of lines; 0 for fewer than two lines."""
     tops = sorted(piece.box.top for piece in pieces)
     steps = [below - above for above, below in pairwise(tops) if below - above > 1]
     return median(steps) if steps else 0.0
@@ -226,13 +226,13 @@ def _are_columns(left: list[_Piece], right: list[_Piece], edge: float) -> bool:
 
 
 def _edges_of(pieces: list[_Piece]) -> list[float]:
-    """Return the left edges of lines that several have in common."""
+    """Return the left edges that at least ``_FEWEST`` lines have in common."""
     edges = [min((piece.box.left for piece in pieces), default=0.0), *_edges(pieces)]
     return [edge for edge in edges if sum(abs(piece.box.left - edge) <= _NEAR for piece in pieces) >= _FEWEST]
 
 
 def _running(pieces: list[_Piece], edge: float) -> list[_Piece] | None:
-    """Return the lines of a column that begins at an edge, if they are running text."""
+    """Return the lines of the column that begins at an edge; None unless they are running text."""
     column = [
         piece
         for piece in pieces
@@ -251,7 +251,7 @@ def _running(pieces: list[_Piece], edge: float) -> list[_Piece] | None:
 
 
 def _are_full(column: list[_Piece], right: float, size: float) -> bool:
-    """Return whether lines have no room for the first word of the next one, by their widths or by their letters."""
+    """Return whether lines have no room for the first word of the next line, by width or by number of letters."""
     step = _step(column)
     letters = [len(" ".join(word.text for word in piece.words)) for piece in column]
     looked_at = by_width = by_letters = 0
@@ -270,7 +270,7 @@ def _are_full(column: list[_Piece], right: float, size: float) -> bool:
 
 
 def _rows_in_common(left: list[_Piece], right: list[_Piece]) -> bool:
-    """Return whether paragraphs begin side by side, as cells of a table do."""
+    """Return whether paragraphs begin at the same heights on both sides, as cells of a table do."""
     one, other = _starts(left), _starts(right)
     common = sum(any(abs(top - height) <= 2 for height in other) for top in one)
     is_short = len(left) <= _LONG_CELL * (len(one) + 1)
@@ -278,7 +278,7 @@ def _rows_in_common(left: list[_Piece], right: list[_Piece]) -> bool:
 
 
 def _starts(column: list[_Piece]) -> list[float]:
-    """Return the tops of lines below a larger gap than usual."""
+    """Return the tops of lines below a gap that is larger than usual."""
     tops = [piece.box.top for piece in column]
     steps = [below - above for above, below in pairwise(tops)]
     usual = min((step for step in steps if step > 1), default=0.0)

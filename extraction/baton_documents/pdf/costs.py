@@ -1,8 +1,8 @@
 """Costs of pages of PDF files, counted before PDFium reads them.
 
-PDFium makes objects of all that a page draws, and again each time a form XObject is called: some kilobytes may stand
-for gigabytes. Here nothing is carried out: calls are counted in the streams, and multiplied along each path. The glyphs
-of Type 3 fonts are streams too; PDFium carries each of them out once, however often and from wherever it is shown.
+PDFium creates objects for everything that a page draws, and again for each call of a form XObject: some kilobytes of a
+file may need gigabytes of memory. This module executes nothing: it counts calls in the streams, and multiplies them
+along each path. The glyphs of Type 3 fonts are streams too, but PDFium executes each of them only once.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from baton_documents.pdf.bounds import CALL, MAX_TREE, PdfGraph, identity, name_
 from baton_documents.pdf.streams import unpacked
 
 MAX_EXECUTIONS = 10_000
-"""Streams that one page carries out: its own, glyphs, and form XObjects as often as they are called."""
+"""The most executions of streams by one page: its own, glyphs, and each call of a form XObject."""
 MAX_MARKERS = 100_000
-"""Calls that a page itself writes of form XObjects that call nothing. A chart has one for each of its points."""
+"""The most direct calls of form XObjects that call nothing. A chart has one for each of its points."""
 MAX_LEVELS = 25
-"""Form XObjects inside each other. A browser makes one of each transparent element. PDFium follows 40."""
+"""The deepest nesting of form XObjects. A browser writes one for each transparent element. PDFium follows 40 levels."""
 MAX_CONTENT = 32 * 1024 * 1024
-"""Bytes of streams that one page carries out. PDFium needs up to 40 times as much memory."""
+"""The most bytes of streams that one page executes. PDFium needs up to 40 times as much memory."""
 MAX_CHARACTERS = 1_000_000
-"""Bytes of strings that one page carries out. PDFium needs up to 700 bytes for a character."""
+"""The most bytes of strings that one page shows. PDFium needs up to 700 bytes for a character."""
 MAX_ANNOTATIONS = 2_000
-"""Notes, links and fields of one page."""
+"""The most notes, links and fields of one page."""
 MAX_WRITTEN_GLYPHS = 10
-"""Fonts of a page with glyphs that show text in other fonts, or in each other."""
+"""The most fonts of a page whose glyphs show text, in other fonts or in each other."""
 _STRING = re.compile(rb"\((?:[^()\\]|\\.)*+\)|<[0-9A-Fa-f\s]*+>", re.DOTALL)
 _SHOWN = re.compile(rb"T[jJ]|['\"]")
 """Operators that show a string."""
 
 
 class Cost(NamedTuple):
-    """Resources that carrying out a stream takes, with all that it calls."""
+    """The resources that the execution of a stream needs, including the streams that it calls."""
 
     executions: int = 0
     content: int = 0
@@ -58,7 +58,7 @@ class Cost(NamedTuple):
         )
 
     def plus(self, other: Cost, times: int = 1) -> Cost:
-        """Return the cost with that of another stream that is called so many times."""
+        """Return the sum of this cost and ``times`` the cost of another stream."""
         return Cost(
             self.executions + times * other.executions,
             self.content + times * other.content,
@@ -77,15 +77,15 @@ class PageCosts:
 
     graph: PdfGraph
     count: int = 0
-    """Pages that were looked at."""
+    """The number of pages that were examined."""
     _streams: dict[tuple[object, object], Cost] = field(default_factory=dict)
     _fonts: dict[object, tuple[Cost, bool]] = field(default_factory=dict)
-    """The costs of the glyphs of fonts, and whether some of them show text."""
+    """For each font, the cost of its glyphs, and whether some of them show text."""
     _around: set[tuple[object, object]] = field(default_factory=set)
-    """Forms whose cost is being counted. One that calls itself has none."""
+    """Forms whose cost is being counted. A form that calls itself has no bounded cost."""
 
     def costly_pages(self, first: int, last: int) -> set[int]:
-        """Return those of a range of pages that are too large to be read. Raises ``DocumentRefused``."""
+        """Return the numbers of pages in a range whose cost is too high. Raises ``DocumentRefused``."""
         pages = set()
         for number, page in enumerate(self.graph.pages(), 1):
             if number > last:
@@ -110,7 +110,7 @@ class PageCosts:
         return total
 
     def _stream_cost(self, reference: Any, resources: Any, level: int) -> Cost:
-        """Return the cost of a stream at a level of calls. The resources of a form are its own or the caller's."""
+        """Return the cost of a stream at a level of calls. A form without resources has those of the caller."""
         stream = self.graph.resolved(reference)
         if not isinstance(stream, PDFStream):
             return Cost()
@@ -126,7 +126,9 @@ class PageCosts:
             cost = BOUNDLESS
         else:
             characters = len(content)
-            if level or characters > MAX_CHARACTERS // 100:  # fewer hardly count, unless they are drawn many times
+            if (
+                level or characters > MAX_CHARACTERS // 100
+            ):  # in a page with fewer bytes, the exact number hardly matters
                 characters = sum(match.end() - match.start() for match in _STRING.finditer(content))
             cost = Cost(1, len(content), characters).plus(self._calls_cost(content, resources, level))
         self._around.discard(key)
@@ -146,12 +148,12 @@ class PageCosts:
         for name, times in calls.items():
             if name in costs:
                 total = total.plus(costs[name], times)
-            elif name is None and costs:  # a name that is written in another way may be any
+            elif name is None and costs:  # a name that is written in an unusual way may be any of them
                 total = total.plus(max(costs.values()), times)
         return total._replace(levels=total.levels + 1) if calls and costs else total
 
     def _glyphs_cost(self, resources: Any) -> Cost:
-        """Return the cost of the glyphs of all Type 3 fonts that a page, its forms or other glyphs may use."""
+        """Return the cost of the glyphs of all Type 3 fonts that a page, its forms and its glyphs may use."""
         total, written = Cost(), 0
         passed: set[object] = set()
         ahead = [resources]
@@ -164,7 +166,7 @@ class PageCosts:
                 if identity(reference) in passed:
                     continue
                 passed.add(identity(reference))
-                # A font may have none. Then it has those of the page, itself among them.
+                # A font without resources has those of the page, which include the font.
                 own = font.get("Resources", resources)
                 cost, is_written = self._font_cost(reference, font, own)
                 total, written = total.plus(cost), written + is_written
@@ -174,7 +176,7 @@ class PageCosts:
         return BOUNDLESS if written > MAX_WRITTEN_GLYPHS else total
 
     def _glyph_fonts(self, resources: Any) -> Iterator[tuple[Any, Mapping[str, Any]]]:
-        """Yield references to Type 3 fonts, and the fonts."""
+        """Yield the references to Type 3 fonts, each with the font."""
         for reference in self.graph.dictionary(self.graph.dictionary(resources).get("Font")).values():
             font = self.graph.dictionary(reference)
             if name_of(self.graph.resolved(font.get("Subtype"))) == "Type3":

@@ -1,4 +1,4 @@
-"""Values of forms, and notes that are written on the pages of a PDF file."""
+"""Values of form fields, and notes on the pages of a PDF file."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from baton_documents.pdf.words import Line, Word
 
 CHECKED, UNCHECKED = "\u2611", "\u2610"
 MAX_OPTIONS = 1_000
-"""The largest number of options of one field."""
+"""The most options of one field that are read."""
 MAX_PARENTS = 32
-"""Fields around a button."""
+"""The most fields around a button."""
 _NOT_SHOWN = pdfium_c.FPDF_ANNOT_FLAG_HIDDEN | pdfium_c.FPDF_ANNOT_FLAG_NOVIEW
 _PASSWORD = 1 << 13
-"""A flag of text fields whose value is not shown (ISO 32000-1, 12.7.4.3)."""
+"""The flag of text fields whose value is not shown (ISO 32000-1, 12.7.4.3)."""
 
 
 @contextmanager
 def form_of(document: Any) -> Iterator[Any]:
-    """Open the form of a document, None if it has none.
+    """Open the form of a document; None if it has no form.
 
-    It is not that of pypdfium2, which wants it before the number of pages is known.
+    pypdfium2's own function cannot be used: it must be called before the number of pages is read.
     """
     if document.get_formtype() == pdfium_c.FORMTYPE_NONE:
         yield None
@@ -43,9 +43,9 @@ def form_of(document: Any) -> Iterator[Any]:
 
 
 def states(page: Any, graph: PdfGraph | None, page_number: int) -> dict[int, str]:
-    """Return the states of the fields of a page as the file has them, by their places among its annotations.
+    """Return the stored states of a page's fields, by their indexes among its annotations.
 
-    It must be called before the form is opened: PDFium corrects them.
+    Must be called before the form is opened, because PDFium then changes the states.
     """
     states_by_name: dict[int, str] = {}
     for number, annotation in _annotations(page):
@@ -61,7 +61,7 @@ def states(page: Any, graph: PdfGraph | None, page_number: int) -> dict[int, str
 
 
 def _choose(graph: PdfGraph, reference: Any) -> str:
-    """Return the value of a group of buttons if it is that of a button without a state, otherwise nothing."""
+    """Return the value of the group of a button without a state if it selects this button; otherwise empty."""
     button = graph.dictionary(reference)
     values = graph.dictionary(graph.dictionary(button.get("AP")).get("N")).keys() - {"Off"}
     value = options = None
@@ -73,7 +73,7 @@ def _choose(graph: PdfGraph, reference: Any) -> str:
             break
         node = graph.dictionary(node["Parent"])
     chosen = _text(value)
-    # With options, buttons are called by the numbers of these.
+    # In a group with options, the buttons' names are the options' numbers.
     called = enumerate(graph.array(options)[:MAX_OPTIONS])
     numbers = [str(number) for number, reference in called if _text(graph.resolved(reference)) == chosen]
     return chosen if chosen and not values.isdisjoint([chosen, *numbers]) else ""
@@ -84,14 +84,14 @@ def _text(value: Any) -> str:
 
 
 def values(page: Any, form: Any, places: PagePlaces, states: Mapping[int, str]) -> Iterator[Word]:
-    """Yield the values and marks of fields that a reader sees on the page."""
+    """Yield the values and marks of the visible fields of a page."""
     for number, annotation in _annotations(page):
         if number in states and _is_shown(annotation):
             yield from _word(annotation, _value(annotation, form, states[number]), places)
 
 
 def notes(page: Any, places: PagePlaces) -> Iterator[Word]:
-    """Yield the texts that somebody has written on the page, and not behind an icon."""
+    """Yield the texts of notes that are visible on the page, unlike notes behind an icon."""
     for _, annotation in _annotations(page):
         is_note = pdfium_c.FPDFAnnot_GetSubtype(annotation) == pdfium_c.FPDF_ANNOT_FREETEXT
         if is_note and _is_shown(annotation):
@@ -119,7 +119,7 @@ def _word(annotation: Any, text: str, places: PagePlaces) -> Iterator[Word]:
 
 
 def put_in(lines: list[Line], values: Sequence[Word]) -> list[Line]:
-    """Return the lines with values at their height, next to what is closest to them, or as separate lines."""
+    """Insert values into lines, next to the closest words at their height or as separate lines. Return the lines."""
     boxes = [line.box for line in lines]
     for value in sorted(values, key=lambda value: (value.box.top, value.box.left)):
         beside = [
@@ -168,7 +168,7 @@ def _select(annotation: Any, form: Any) -> str:
         for number in range(max(count, 0))
         if pdfium_c.FPDFAnnot_IsOptionSelected(form, annotation, number)
     ]
-    # Of a list that takes other values, too, the value is not an option.
+    # A list that also accepts other values may have a value that is not an option.
     return ", ".join(chosen) or _string(pdfium_c.FPDFAnnot_GetFormFieldValue, form, annotation)
 
 

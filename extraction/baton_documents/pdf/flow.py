@@ -1,4 +1,4 @@
-"""The way in which the lines of a page of a PDF file run, by its letters."""
+"""The direction of the lines of a PDF page, by its letters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pypdfium2.raw as pdfium_c
 from baton_documents.pdf.places import Flow
 
 _RIGHT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\U00010800-\U00010fff\U0001e800-\U0001efff]")
-"""Hebrew, Arabic, Syriac, Thaana, N'Ko and what else runs from the right."""
+"""Letters of Hebrew, Arabic, Syriac, Thaana, N'Ko and other scripts that run from the right."""
 _COMPOSED = re.compile(
     "[\u0300-\u036f\u0590-\u109f\u1780-\u17ff\u1a00-\u1aff\ufb1d-\ufdff\ufe70-\ufeff"
     "\U00010800-\U00011fff\U0001e800-\U0001efff]"
@@ -19,18 +19,18 @@ _COMPOSED = re.compile(
 """Letters that run from the right, or whose marks and neighbours are drawn around them."""
 _FULL = "[\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff01-\uff60]"
 _HIGH = re.compile(f"{_FULL}(?:\r\n)?(?={_FULL})")
-"""Letters that stand beside each other or below each other."""
+"""Two adjacent wide letters, which may be written beside or below each other."""
 _MOST_PAIRS = 300
-"""Pairs of letters whose places are looked at."""
+"""The most pairs of letters whose places are compared."""
 
 
 def is_composed(text: str) -> bool:
-    """Return whether a page has letters that PDFium may put in another order than that of reading."""
+    """Return whether a page has letters that PDFium may order differently from the order of reading."""
     return _COMPOSED.search(text) is not None
 
 
 def flow_of(text: str, page: Any) -> Flow:
-    """Return the flow of most words of a page. ``page`` is its text as PDFium has it."""
+    """Return the flow of most words of a page. ``page`` is PDFium's text page."""
     if _RIGHT.search(text):
         words = [_RIGHT.search(word) is not None for word in text.split() if any(map(str.isalpha, word))]
         if sum(words) >= len(words) / 2:

@@ -1,9 +1,9 @@
-"""The font that stands in place of those that a PDF file names and does not hold.
+"""The font that replaces fonts which a PDF file names and does not embed.
 
-PDFium looks for such a font among those of the system, and leaves out text that has no width in what it finds: letters
-that are placed one by one, and whole vertical lines. Here, it gets a font in which each letter of Unicode is a box, so
-a file is read alike on all machines. How far letters are from each other, the file says. Where it need not, because
-the format gives the widths of a family, the boxes are that far apart.
+PDFium searches the system for such a font, and leaves out text without a width in the font that it finds: letters that
+are placed one by one, and whole vertical lines. This module provides a font in which each letter of Unicode is a box,
+so that a file is read alike on all machines. The file gives the distances of letters, except in the standard families,
+whose widths the format defines: there the boxes have these widths.
 """
 
 from __future__ import annotations
@@ -27,32 +27,32 @@ FULL = (
     (0xFF01, 0xFF60),
     (0x20000, 0x3FFFF),
 )
-"""Ranges of letters that are as wide as they are high, with all white space around them."""
+"""Ranges of letters that are as wide as high, including the white space around them."""
 _BLANK = ((0x7F, 0xA0), (0x2000, 0x200F), (0x3000, 0x3000))
-"""Ranges of white space. Text of nothing else may be left out."""
+"""Ranges of white space. Text that only consists of it may be left out."""
 _MARKS = (0x300, 0x1FFF)
 """The range with nearly all marks above and below letters."""
 _WHOLE, _COLLECTION = 0, int.from_bytes(b"ttcf", "big")
-"""Numbers by which PDFium asks for a font, and for the collection that holds it."""
+"""The table numbers with which PDFium requests the whole font, and the collection that contains it."""
 _START = 16
-"""The place of the font in its collection."""
+"""The offset of the font in its collection, in bytes."""
 _Shape = tuple[int, int, int]
-"""The distance to the next letter, and the left and the right edge of the box, in thousandths of the letters' size."""
+"""The advance to the next letter, and the left and right edges of the box, in thousandths of the letters' size."""
 _USUAL: _Shape = (500, 0, 250)
 _MARK: _Shape = (0, -250, 0)
 _FULL: _Shape = (1000, 0, 1000)
 _USUAL_FAMILY = "Helvetica"
 _OWN_FAMILIES = ("Symbol", "ZapfDingbats")
-"""PDFium has fonts for them."""
+"""Families for which PDFium has fonts."""
 _FAMILIES = tuple(family for family in FONT_METRICS if family not in _OWN_FAMILIES)
-"""Those whose widths the format gives. The handle that PDFium has for one is its place, from 1 on."""
+"""The families whose widths the format defines. The handle of a family in PDFium is its index plus 1."""
 
 
 @cache
 def replace_system_fonts() -> object:
-    """Let PDFium take boxes for all fonts that files do not hold, as long as this process runs.
+    """Make PDFium use boxes for all fonts that files do not embed, until this process ends.
 
-    Returns the functions that PDFium calls. The cache keeps them in memory.
+    Return the functions that PDFium calls. The cache keeps them in memory.
     """
     kinds = dict(pdfium_c.FPDF_SYSFONTINFO._fields_)
     fonts = pdfium_c.FPDF_SYSFONTINFO(version=1)
@@ -83,17 +83,17 @@ def _write(_: Any, handle: int, table: int, buffer: Any, size: int) -> int:
 
 @cache
 def box_font(family: str) -> bytes:
-    """Return a collection with a TrueType font of boxes that has the widths of a standard font."""
+    """Return a collection with one TrueType font of boxes, which have the widths of a standard family."""
     properties, widths = FONT_METRICS[family]
     edges: Any = properties["FontBBox"]
     bottom, top = int(edges[1]), int(edges[3])
     ranges = list(_ranges(widths))
-    shapes = [_USUAL, *dict.fromkeys(shape for _, _, shape in ranges)]  # the first is that of no letter
+    shapes = [_USUAL, *dict.fromkeys(shape for _, _, shape in ranges)]  # the first shape is for missing letters
     glyphs = [_glyph(shape) for shape in shapes]
     places = [sum(map(len, glyphs[:number])) for number in range(len(glyphs) + 1)]
     numbers = {shape: number for number, shape in enumerate(shapes)}
     groups = b"".join(struct.pack(">3I", first, last, numbers[shape]) for first, last, shape in ranges)
-    # All other numbers are versions, counts and offsets of the format, the same for each family.
+    # All other numbers are versions, counts and offsets of the format, equal for each family.
     tables = {
         b"cmap": struct.pack(">4HI2H3I", 0, 1, 3, 10, 12, 13, 0, 16 + len(groups), 0, len(ranges)) + groups,
         b"glyf": b"".join(glyphs),
@@ -109,7 +109,7 @@ def box_font(family: str) -> bytes:
 
 
 def _ranges(widths: Mapping[str, float]) -> Iterator[tuple[int, int, _Shape]]:
-    """Yield all letters from white space on as ranges with one shape."""
+    """Yield ranges of code points (first, last) with one shape, which cover all letters from the space on."""
     shapes = {
         ord(letter): (int(width), 0, 0 if letter.isspace() else int(width) // 2) for letter, width in widths.items()
     }
@@ -136,7 +136,7 @@ def _glyph(shape: _Shape) -> bytes:
 
 
 def _joined(tables: Mapping[bytes, bytes]) -> bytes:
-    """Return a collection of one font. PDFium has one copy of it for all names, unlike of a font by itself."""
+    """Return a collection of one font. Of a collection, unlike a single font, PDFium keeps one copy for all names."""
     places, content = b"", b""
     start = _START + 12 + 16 * len(tables)
     for name, table in sorted(tables.items()):

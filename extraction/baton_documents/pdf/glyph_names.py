@@ -1,4 +1,4 @@
-"""Letters of fonts that say by the names of their glyphs alone which letters they show."""
+"""Letters of fonts that are only known by the names of their glyphs."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pdfminer.psparser import PSLiteral
 from baton_documents.pdf.bounds import PdfGraph, identity, name_of
 
 MAX_FONTS = 1_000
-"""Fonts of a page that are looked at."""
+"""The most fonts of a page that are examined."""
 _NUMBERED = re.compile(r"[A-Za-z]{1,2}(\d{1,3})")
-"""A name that only says the code of its letter. TeX has them for fonts of dots."""
+"""A name that only contains the letter's code, as TeX writes it for bitmap fonts."""
 
 
 @dataclass(slots=True)
@@ -27,7 +27,7 @@ class GlyphNames:
     _fonts: dict[str, dict[int, str]] | None = field(default=None)
 
     def letter(self, font: str, code: int) -> str:
-        """Return the letter of a code of a font, nothing if it is unknown, or if fonts of a name differ."""
+        """Return the letter of a code in a font; empty if it is unknown, or if fonts of the same name differ."""
         if self._fonts is None:
             self._fonts = {}
             for name, differences in self._named_fonts():
@@ -37,7 +37,7 @@ class GlyphNames:
         return self._fonts.get(font, {}).get(code, "")
 
     def _named_fonts(self) -> Iterator[tuple[str, list[Any]]]:
-        """Yield the names of fonts, and the codes and names of their glyphs."""
+        """Yield the names of fonts, each with the codes and names of its glyphs."""
         graph = self.graph
         if graph is None:
             return

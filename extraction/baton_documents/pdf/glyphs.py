@@ -1,7 +1,7 @@
 """The glyphs of a page of a PDF file with their places, in the order in which the file draws them.
 
-PDFium reverses what it takes to run from the right, by rules that only hold for lines of one script. That is undone
-here. Glyphs that show several letters, and letters that several glyphs show, come whole.
+PDFium reverses text that seems to run from the right, by rules that are only right for lines of one script. This module
+undoes it. A glyph that shows several letters, and glyphs that show one letter together, become one ``Glyph``.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _KINDS = {
     **dict.fromkeys(("R", "AL"), _RIGHT),
 }
 _FORMS = (0xFB1D, 0xFE00), (0xFE70, 0xFF00)
-"""Ranges of presentation forms. PDFium writes the letters of each, and does not reverse them."""
+"""Ranges of presentation forms. PDFium replaces each by its letters, which it does not reverse."""
 _FULL = re.compile("[{}]".format("".join(f"{chr(first)}-{chr(last)}" for first, last in FULL)))
 _QUOTES = str.maketrans("\u2018\u2019\u201c\u201d", "\u2019\u2018\u201d\u201c")
-"""Quotes that PDFium turns, too."""
+"""Quotes that PDFium mirrors like brackets."""
 _HEIGHT = 0.8
-"""The share of a letter's size above the line on which it stands."""
+"""The share of a letter's size above the base line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,34 +44,34 @@ class Glyph:
     text: str
     box: Box
     pen: float
-    """The place across the line at which it is drawn."""
+    """The place along the line at which the glyph is drawn."""
     level: float
-    """The place of its line: the height on which it stands, or the middle of a vertical line."""
+    """The place of the line: the height of the base line, or the middle of a vertical line."""
     size: float
     """Points."""
     owner: int = 0
-    """The address of its text object, 0 without one."""
+    """The address of the text object; 0 without one."""
     first: int = -1
-    """Its place in PDFium's text."""
+    """The index of the first letter in PDFium's text; -1 without one."""
     is_upright: bool = True
     is_as_read: bool = False
-    """True if the file says how it is read. Then brackets are as they are in the text, and not as they are seen."""
+    """Whether the file states the text to read. Brackets are then as in the text, not as they are seen."""
 
     @property
     def is_mark(self) -> bool:
-        """Whether it stands above or below a letter."""
+        """Whether it is a mark above or below a letter."""
         return _is_mark(self.text)
 
     @property
     def is_letter(self) -> bool:
-        """Whether it stands by itself on its line."""
+        """Whether it is neither a mark nor white space."""
         return not _is_mark(self.text) and not self.text.isspace()
 
 
 def drawn(text: str, start: int, end: int, *, is_from_right: bool) -> list[tuple[int, str]]:
-    """Return the places and the letters of a line of PDFium's text as they were before PDFium reversed parts of it.
+    """Return the indexes and letters of a line of PDFium's text in their order before PDFium reversed parts of it.
 
-    ``is_from_right`` says that the document asks for all lines to run from the right.
+    ``is_from_right`` is True if the document requests that all lines run from the right.
     """
     segments = [
         (kind, [index for index, _ in part])
@@ -102,12 +102,12 @@ def _kind_of(char: str) -> str:
 
 
 def read(reader: Reader, start: int, end: int, page_text: PageText) -> list[Glyph]:
-    """Return the glyphs of a line of PDFium's text that are shown. Their letters are counted."""
+    """Return the visible glyphs of a line of PDFium's text, and count their letters in ``page_text``."""
     groups: dict[tuple[float, ...], list[tuple[int, str]]] = {}
     owners: dict[tuple[float, ...], int] = {}
     for index, char in drawn(reader.text, start, end, is_from_right=reader.is_from_right):
         item = pdfium_c.FPDFText_GetTextObject(reader.page.raw, index)
-        if not item or char == REST:  # white space that PDFium has added has no object
+        if not item or char == REST:  # white space that PDFium adds has no object
             continue
         owner = address_of(item)
         if owner in reader.left_out:
@@ -149,14 +149,14 @@ def _glyph(reader: Reader, owner: int, places: list[int], text: str, span: Span 
         box = replace(box, top=y - size / 2, bottom=y + size / 2)
     elif span is not None:
         x = box.right if flow is Flow.FROM_RIGHT else box.left
-    if is_upright and box.height < _HEIGHT * size:  # some fonts only say where ink is
+    if is_upright and box.height < _HEIGHT * size:  # some fonts only give the bounds of the ink
         box = replace(box, top=y - _HEIGHT * size, bottom=y + (1 - _HEIGHT) * size)
     is_upright = is_upright or flow is Flow.VERTICAL
     return Glyph(text, box, x, y, size, owner, first, is_upright, span is not None)
 
 
 def is_full(text: str) -> bool:
-    """Return whether the first letter of a text is as wide as it is high, with all white space around it."""
+    """Return whether the first letter of a text is as wide as high, including the white space around it."""
     return _FULL.match(text) is not None
 
 
@@ -168,6 +168,6 @@ def _ink(reader: Reader, index: int) -> Box:
 
 @cache
 def _decomposed() -> frozenset[str]:
-    """Return the letters of presentation forms that stand for several."""
+    """Return the letters of each presentation form that stands for several letters."""
     forms = (unicodedata.normalize("NFKC", chr(code)) for first, end in _FORMS for code in range(first, end))
     return frozenset(letters for letters in forms if len(letters) > 1)

@@ -1,4 +1,4 @@
-"""Optional content of PDF files that is not shown when a file is opened (ISO 32000-1, 8.11)."""
+"""Optional content of PDF files (layers) that is hidden when a file is opened (ISO 32000-1, 8.11)."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ class FormCall:
 
     is_hidden: bool
     inner: tuple[FormCall, ...] = ()
-    """Calls in it, in their order."""
+    """The calls in the form, in their order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """Optional content of one page that is hidden."""
+    """The hidden optional content of one page."""
 
     names: frozenset[str] = frozenset()
-    """Names of layers as marked content has them, "" for sets of layers, which have none."""
+    """The names of hidden layers, as marked content refers to them; "" for sets of layers, which have no name."""
     calls: tuple[FormCall, ...] = ()
-    """Calls of forms, in their order; none if no form is hidden."""
+    """The calls of forms, in their order; empty if no form is hidden."""
 
 
 SHOWN = Layers()
@@ -39,7 +39,7 @@ SHOWN = Layers()
 
 
 def hidden(graph: PdfGraph | None, number: int) -> Layers:
-    """Return the layers of a page that are hidden."""
+    """Return the hidden layers of a page."""
     if graph is None:
         return SHOWN
     off = _Off.of(graph)
@@ -49,7 +49,7 @@ def hidden(graph: PdfGraph | None, number: int) -> Layers:
     states: dict[str, list[bool]] = {}
     _add_states(off, page.get("Resources"), states, 0)
     calls = tuple(_calls(off, _content(graph, page), page.get("Resources"), 0))
-    # Of several layers of one name, none is left out if one is shown.
+    # If one of several layers with the same name is shown, all of them are read.
     return Layers(
         frozenset(name for name, hidden in states.items() if all(hidden)), calls if any(map(_hides, calls)) else ()
     )
@@ -61,11 +61,11 @@ class _Off:
 
     graph: PdfGraph
     layers: frozenset[int]
-    """The numbers of their objects."""
+    """The numbers of the layers' objects."""
 
     @classmethod
     def of(cls, graph: PdfGraph) -> _Off | None:
-        """Return the layers that are off, None if there are none."""
+        """Return the layers that are off; None without any."""
         properties = graph.dictionary(graph.catalog.get("OCProperties"))
         settings = graph.dictionary(properties.get("D"))
         off = set(_numbers(graph.array(settings.get("OFF"))))
@@ -106,7 +106,7 @@ def _hides(call: FormCall) -> bool:
 
 
 def _add_states(off: _Off, resources: Any, states: dict[str, list[bool]], level: int) -> None:
-    """Add the layers that resources and those of their forms name, by name, and whether they are hidden."""
+    """Add to ``states``, by name, whether each layer is hidden that resources name, or resources of their forms."""
     graph = off.graph
     for reference in graph.dictionary(graph.dictionary(resources).get("Properties")).values():
         content = graph.dictionary(reference)

@@ -1,4 +1,4 @@
-"""The letters of a page of a PDF file, as PDFium has them."""
+"""The letters of a PDF page, in PDFium's order."""
 
 from __future__ import annotations
 
@@ -19,45 +19,45 @@ from baton_documents.pdf.words import DIVIDED, HYPHENS, Line, PageText, Word
 from baton_documents.text.symbol_fonts import is_symbol_font, symbols
 
 MAX_CHARACTERS = 1_000_000
-"""The largest number of characters of one page."""
+"""The most characters of one page that are read."""
 SMALLEST = 1.0
-"""Points below which nobody can read letters."""
+"""The smallest height of readable letters, in points."""
 _JOINTS = ("\ufffe", DIVIDED)
-"""Hyphens at which PDFium has put two lines together."""
+"""Hyphens at which PDFium joins two lines."""
 _ENDS_OF_LINES = re.compile("\r\n|[\r\n\ufffe\x02]")
 _WORD = re.compile(r"[^\s\0]+")
 _LIGATURES = re.compile("[\u2e9f\u2ef3\u2f00-\u2fd5\ufb00-\ufb06\ufb1d-\ufdff\ufe70-\ufefc]")
 REST = "\ufdd0"
-"""It stands in place of the second half of a letter that PDFium takes for two. It is in no text."""
+"""The sign in place of the second half of a letter that PDFium counts twice. No text contains it."""
 NOTHING = "\ufdd1"
-"""It stands in place of a letter for which PDFium has nothing. It is in no text."""
+"""The sign in place of a letter that PDFium does not know. No text contains it."""
 _PAIRS = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _HALVES = re.compile("[\ud800-\udfff]")
 _PLACES = str.maketrans({"\u00ad": None, "\ufffe": None, REST: None, "\u200e": None, "\u200f": None})
-"""Places for hyphens, rests of letters, and marks of directions."""
+"""Invisible characters to remove: places for hyphens, second halves of letters, and marks of directions."""
 _PRIVATE = re.compile("[\uf000-\uf0ff]")
 _BULLET = "\uf0b7"
 _USUAL = frozenset("\uf0a7\uf0d8\uf06f\uf0a8\uf0fe\uf0fd\uf0fc\uf0fb")
-"""Bullets and boxes of Wingdings. In fonts of unknown names they have hardly any other meaning."""
+"""Bullets and boxes of Wingdings. They rarely mean anything else in fonts of unknown names."""
 _FONT = re.compile(r"(?:[A-Z]{6}\+)?([A-Za-z]+?)(?:MT|PS)* ?([23]?)(?:[-,].*)?")
 _LONGEST_NAME = 128
 _UPRIGHT = math.radians(10)
 
 
 def letters(text_page: Any) -> str:
-    """Return the letters of a page in PDFium's order, one for each of its numbers."""
+    """Return the letters of a page in PDFium's order, one for each of PDFium's indexes."""
     count = max(0, min(text_page.count_chars(), MAX_CHARACTERS))
     text = text_page.get_text_range(0, count) if count else ""
-    if len(text) != count:  # otherwise letters have no place among those of the page
+    if len(text) != count:  # every letter needs the same index as in PDFium
         text = "".join(_letter(text_page.raw, number) for number in range(count))
         text = _PAIRS.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16") + REST, text)
         text = _HALVES.sub("\ufffd", text)
     if "\0" in text:
-        text = re.sub("\0", lambda match: _nothing(text_page, match.start()), text)
+        text = re.sub("\0", lambda match: _mark_unknown(text_page, match.start()), text)
     return text
 
 
-def _nothing(text_page: Any, number: int) -> str:
+def _mark_unknown(text_page: Any, number: int) -> str:
     return NOTHING if pdfium_c.FPDFText_GetTextObject(text_page.raw, number) else "\0"
 
 
@@ -67,18 +67,18 @@ def _is_private(letter: str) -> bool:
 
 @dataclass(slots=True)
 class Reader:
-    """The letters of a page, and their places."""
+    """A reader of a page's letters and their places."""
 
     page: Any
     text: str
-    """Its letters as PDFium orders them."""
+    """The letters of the page in PDFium's order."""
     places: PagePlaces
     objects: PageObjects
     names: GlyphNames
     is_from_right: bool = False
-    """True if the document asks for all lines to run from the right."""
+    """Whether the document requests that all lines run from the right."""
     left_out: set[int] = field(default_factory=set)
-    """Addresses of text objects that are not read."""
+    """The addresses of text objects that are not read."""
     whole: Box = field(init=False)
     _styles: dict[int, tuple[float, bool]] = field(default_factory=dict)
 
@@ -98,7 +98,7 @@ class Reader:
         yield start, len(self.text)
 
     def _is_end_of_line(self, hyphen: int) -> bool:
-        """Return whether the letter behind a hyphen stands elsewhere: PDFium makes one word of both halves."""
+        """Return whether the letter after a hyphen is on another line, though PDFium joins both parts of the word."""
         if hyphen + 1 == len(self.text):
             return False
         before, after = self.box(hyphen), self.box(hyphen + 1)
@@ -120,10 +120,13 @@ class Reader:
         return bool(box.within(self.whole).area >= 0.2 * box.area)
 
     def shown(self, first: int, text: str, page_text: PageText) -> str:
-        """Return letters from a place on as they are shown, and count them. Letters without a meaning are left out."""
+        """Return the visible letters for ``text``, which begins at index ``first``, and count them in ``page_text``.
+
+        Letters without a meaning in Unicode are left out.
+        """
         text = self._symbols(first, text)
         page_text.letters += len(text)
-        if text.isalnum() and text.isascii() and not self._is_unknown(first, text[0]):  # of one font
+        if text.isalnum() and text.isascii() and not self._is_unknown(first, text[0]):  # then all have one font
             return text
         letters = []
         for number, letter in enumerate(text, first):
@@ -140,37 +143,37 @@ class Reader:
         return Line(words, self.size(first) if is_upright else 0.0, is_upright)
 
     def size(self, number: int) -> float:
-        """Return the size of a letter in points. Its box is as high as its font draws it."""
+        """Return the size of a letter in points. The height of its box depends on its font."""
         matrix = pdfium_c.FS_MATRIX()
         pdfium_c.FPDFText_GetMatrix(self.page.raw, number, matrix)
         return float(pdfium_c.FPDFText_GetFontSize(self.page.raw, number)) * math.hypot(matrix.c, matrix.d)
 
     def origin(self, number: int) -> tuple[float, float]:
-        """Return the point of the file at which a letter is drawn."""
+        """Return the point at which a letter is drawn, in the file's coordinates."""
         x, y = ctypes.c_double(), ctypes.c_double()
         pdfium_c.FPDFText_GetCharOrigin(self.page.raw, number, x, y)
         return round(x.value, 2), round(y.value, 2)
 
     def place_along(self, number: int) -> float:
-        """Return how far along its line a letter stands, however the line is turned."""
+        """Return the position of a letter along its line, whatever the angle of the line."""
         x, y = self.origin(number)
         angle = pdfium_c.FPDFText_GetCharAngle(self.page.raw, number)
         return float(x * math.cos(angle) - y * math.sin(angle))
 
     def style(self, owner: int, number: int) -> tuple[float, bool]:
-        """Return the size of the letters of a text object, and whether they stand upright."""
+        """Return the size of a text object's letters in points, and whether they are upright."""
         if owner not in self._styles:
             self._styles[owner] = self.size(number), self.is_upright(number)
         return self._styles[owner]
 
     def is_upright(self, number: int) -> bool:
-        """Return whether a letter stands upright on the page as it is shown."""
+        """Return whether a letter is upright on the page as it is shown."""
         angle = pdfium_c.FPDFText_GetCharAngle(self.page.raw, number)
         turned = (angle + self.places.turns * math.pi / 2 + math.pi) % (2 * math.pi) - math.pi
         return bool(abs(turned) < _UPRIGHT)
 
     def _visible(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """Yield the parts of a word that are shown."""
+        """Yield the ranges of a word that are not left out."""
         if not self.left_out:
             yield start, end
             return
@@ -192,7 +195,7 @@ class Reader:
         return self.places.box(rectangle.left, rectangle.bottom, rectangle.right, rectangle.top)
 
     def _symbols(self, first: int, text: str) -> str:
-        """Return a word with the pictures that its letters stand for."""
+        """Return a word with the symbols that its letters show in symbol fonts."""
         font = self._font(first)
         if not is_symbol_font(font) and not _PRIVATE.search(text):
             return text
@@ -202,7 +205,7 @@ class Reader:
         font = self._font(number)
         is_private = _PRIVATE.match(letter) is not None
         if is_symbol_font(font):
-            # PDFium knows the letters of Symbol.
+            # PDFium translates the letters of Symbol itself.
             is_code = is_private or ("\x20" < letter < "\u0100" and font != "symbol" and letter != "\u00ad")
             return symbols(letter, font) if is_code else letter
         if letter == _BULLET:
@@ -210,7 +213,7 @@ class Reader:
         return symbols(letter, "wingdings") if letter in _USUAL else letter
 
     def _font(self, number: int) -> str:
-        """Return the name of a letter's font as office files have it."""
+        """Return the name of a letter's font in lower case, as Office files write it; empty if it is unknown."""
         match = _FONT.fullmatch(self._font_name(number))
         return f"{match[1]} {match[2]}".strip().lower() if match else ""
 
@@ -220,7 +223,7 @@ class Reader:
         return name.value.decode("latin-1")
 
     def _named(self, number: int, letter: str) -> str:
-        """Return an unknown letter by the name of its glyph, nothing without one."""
+        """Return an unknown letter by the name of its glyph; empty without a name."""
         if _is_private(letter):
             return letter
         code = 0 if letter == NOTHING else ord(letter)
@@ -234,7 +237,10 @@ class Reader:
         return letter in ("\ufffd", NOTHING) or unicodedata.category(letter) in ("Co", "Cc", "Cn", "Cs")
 
     def write(self, text: str, *, is_last: bool) -> str:
-        """Return the text of a word as it is written, ``is_last`` on its line."""
+        """Return the text of a word without ligatures. ``is_last`` is True for the last word of a line.
+
+        A hyphen that may divide a word at the end of a line is kept as it is, or becomes ``DIVIDED``.
+        """
         is_divided = is_last and len(text) > 1 and text[-1] in HYPHENS and text[-2].isalpha()
         text = _LIGATURES.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text).translate(_PLACES)
         if is_divided:

@@ -1,4 +1,4 @@
-"""The lines of a page of a PDF file, in the order of the file."""
+"""The lines of a PDF page, in the order of the file."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from baton_documents.pdf.letters import Reader
 from baton_documents.pdf.words import Line, PageText, Word
 
 _SCANNED = 0.5
-"""The share of a scanned page from which on its picture covers it."""
+"""The smallest share of a scanned page that its picture covers."""
 _ADJACENT = 0.1
-"""The distance of letters of one word, in their sizes."""
+"""The largest distance between letters of one word, as a multiple of their size."""
 _HARDLY = 5
-"""A stamp or a footer on a scanned page is less than one letter of so many."""
+"""The visible text of a scanned page, such as a stamp or footer, has less than one of so many letters."""
 
 
 def read(reader: Reader, find_lines: Callable[[Reader, PageText], None]) -> PageText:
-    """Return the words of a page. Text that is not shown is left out.
+    """Return the visible text of a page.
 
-    Text without ink is left out, too, unless it is that of a scan: a picture of the page with hardly any other text.
+    Text without ink is left out, unless it belongs to a scan: a picture of the page with hardly any other text.
     """
     objects = reader.objects
     if objects.invisible and objects.covered(reader.places.whole) > _SCANNED:
@@ -36,7 +36,7 @@ def _read(reader: Reader, find_lines: Callable[[Reader, PageText], None]) -> Pag
 
 
 def find_lines(reader: Reader, page_text: PageText) -> None:
-    """Add the lines of a page as PDFium has them."""
+    """Add the lines of a page to ``page_text``, in PDFium's order."""
     for start, end in reader.line_ranges():
         words = list(reader.words(start, end, page_text))
         if not words:
@@ -53,7 +53,7 @@ def find_lines(reader: Reader, page_text: PageText) -> None:
 
 
 def _goes_on(before: Line, line: Line) -> bool:
-    """Return whether a line is the rest of the one before it: PDFium splits lines at wide gaps."""
+    """Return whether a line is the rest of the previous one, which PDFium has split at a wide gap."""
     last, first = before.words[-1].box, line.words[0].box
     if not before.is_upright or not line.is_upright or first.left < last.right - 1:
         return False

@@ -1,4 +1,4 @@
-"""Lines of pages that PDFium cannot put in order: from the right, from above, and in scripts with composed letters."""
+"""Lines that PDFium cannot order: from the right, from above, and in scripts with composed letters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from baton_documents.pdf.rows import GAP, Row, turn_brackets
 from baton_documents.pdf.words import Line, PageText, Word
 
 _NEAR = 3.0
-"""Points by which the edges of lines differ."""
+"""The largest difference between equal edges of lines, in points."""
 _SIGNS = "-+\u2212\u2013"
 _ENDS = ".,:;!?\u060c\u061b\u061f\u06d4"
 _BEHIND_NUMBERS = """
@@ -27,11 +27,11 @@ a ma hz khz mhz ghz pa kpa mpa bar mbar psi rpm db k px dpi fps lux lm ppm j kj 
 km/h kbps mbps gbps usd eur ils nis gbp chf jpy sar aed egp kwd qar irr try inr pkr
 """
 _UNITS = frozenset(_BEHIND_NUMBERS.split())
-"""Words behind numbers, when nothing shows whether a word and a number are written in the order of reading."""
+"""Words that follow numbers. They decide if nothing else shows whether a word is read before a number."""
 
 
 def find_lines(reader: Reader, page_text: PageText) -> None:
-    """Add the lines of a page."""
+    """Add the lines of a page to ``page_text``, each in the order of reading."""
     rows: list[Row | Line] = []
     for start, end in reader.line_ranges():
         glyphs = pdf_glyphs.read(reader, start, end, page_text)
@@ -61,7 +61,7 @@ def find_lines(reader: Reader, page_text: PageText) -> None:
 
 
 def _runs_as_the_page(reader: Reader, glyphs: Sequence[Glyph]) -> bool:
-    """Return whether the letters of a line stand beside each other, or below each other on a vertical page."""
+    """Return whether the letters of a line are beside each other, or below each other on a vertical page."""
     if not glyphs:
         return True
     if reader.places.flow is not Flow.VERTICAL:
@@ -74,7 +74,7 @@ def _runs_as_the_page(reader: Reader, glyphs: Sequence[Glyph]) -> bool:
 
 
 def _turned_line(reader: Reader, glyphs: Sequence[Glyph]) -> Line:
-    """Return letters that are turned as a line, in the order in which they stand along it."""
+    """Return a line of turned letters, in their order along the line."""
     along = {glyph: reader.place_along(glyph.first) for glyph in glyphs}
     items = [glyph.text for glyph in sorted(glyphs, key=along.__getitem__)]
     is_from_right = any(pdf_bidi.direction(item) in ("R", "AL") for item in items)
@@ -85,7 +85,7 @@ def _turned_line(reader: Reader, glyphs: Sequence[Glyph]) -> Line:
 
 
 def _turn_round(lines: list[Line]) -> None:
-    """Put vertical lines from the right to the left if they come in the other order."""
+    """Sort vertical lines from right to left if the file has the other order."""
     tops = [line.box.top for line in lines if line.is_upright]
     steps = [below > above for above, below in pairwise(tops)]
     if sum(steps) < len(steps) / 2:
@@ -103,24 +103,24 @@ class _Page:
 
     @cached_property
     def edges(self) -> tuple[list[float], list[float]]:
-        """The places at which lines begin and end, in order."""
+        """The sorted places at which lines begin, and those at which they end."""
         boxes = [row.box for row in self.rows if row.largest is not None]
         return sorted(box.left for box in boxes), sorted(box.right for box in boxes)
 
     @cached_property
     def begin_alike(self) -> bool:
-        """Whether more lines begin at one place than end at one."""
+        """Whether the commonest beginning has more lines than the commonest end."""
         beginnings, ends = (max(_near(edges, edge) for edge in edges) for edges in self.edges)
         return beginnings > ends
 
     @cached_property
     def rules(self) -> list[Box]:
-        """Drawn lines that go down, in their order."""
+        """Drawn vertical lines, from left to right."""
         return sorted((line for line in self.reader.objects.lines if line.height > line.width), key=lambda it: it.left)
 
     @cached_property
     def mixed(self) -> set[int]:
-        """Text objects with letters of both directions. Their white space is no sign of a run."""
+        """The text objects with letters of both directions. Their white space does not show a change of direction."""
         letters = {
             (glyph.owner, pdf_bidi.direction(glyph.text) in ("R", "AL"))
             for row in self.rows
@@ -137,7 +137,7 @@ class _Page:
         return any(glyph.text.isspace() and glyph.owner in letters for glyph in glyphs)
 
     def line(self, row: Row) -> Line | None:
-        """Return the line of a row."""
+        """Return the line of a row; None if it has no visible words."""
         parts = groupby(row.items(self.rules), lambda item: item.text != GAP)
         cells = [list(cell) for is_cell, cell in parts if is_cell]
         words: list[Word] = []
@@ -152,7 +152,7 @@ class _Page:
         return Line(words, median(sizes)) if words else None
 
     def _begins_right(self, row: Row, cell: Sequence[Glyph], *, is_alone: bool) -> bool:
-        """Return whether a line runs from the right: by its ends, its letters, its page and its margins."""
+        """Return whether a cell runs from the right, by its punctuation, its letters, its page and its margins."""
         letters = [pdf_bidi.direction(item.text) for item in cell]
         right, left = letters.count("R") + letters.count("AL"), letters.count("L")
         if not right and not self.is_from_right:
@@ -168,18 +168,18 @@ class _Page:
         return self.is_from_right != (is_alone and self.begin_alike and is_at_end)
 
     def _is_word_first(self, cell: Sequence[Glyph], word: int, number: int) -> bool:
-        """Return whether a word is read before the number to its right: if both were drawn as one."""
+        """Return whether a word is read before the number to its right, as it is if both were drawn together."""
         last = max(index for index in range(word, number) if pdf_bidi.direction(cell[index].text) == "L")
         between = cell[last + 1 : number]
         if between[0].text.isspace() != between[-1].text.isspace():
             is_sign = (between[0] if between[-1].text.isspace() else between[-1]).text in _SIGNS
-            return between[-1].text.isspace() != is_sign  # a comma stands behind a word, a sign before a number
+            return between[-1].text.isspace() != is_sign  # a comma follows a word, a sign precedes a number
         spaces = {item.owner for item in between if item.text.isspace() and item.owner}
         beside = {cell[last].owner, cell[number].owner}
         if not self.mixed.intersection(spaces | beside):
             if spaces:
                 return not beside.isdisjoint(spaces)
-            if self.has_spaces:  # a browser draws none that is a run for itself
+            if self.has_spaces:  # a browser draws no space that is a run by itself
                 return False
         first, *_ = "".join(item.text for item in cell[word:number]).split()
         return first.strip("().,").lower() not in _UNITS
@@ -199,7 +199,7 @@ class _Page:
 
 
 def _leaning(cell: Sequence[Glyph]) -> int:
-    """Return how many more commas and the like stand to the left of a word than to the right of one."""
+    """Return the number of commas and the like on the left of words, less the number on the right."""
     spaces = [True, *(item.text.isspace() for item in cell), True]
     ends = [number for number, item in enumerate(cell, 1) if item.text in _ENDS]
     return sum(spaces[end - 1] - spaces[end + 1] for end in ends)
@@ -210,7 +210,7 @@ def _near(edges: Sequence[float], edge: float) -> int:
 
 
 def _in_order(words: list[Word]) -> list[Word]:
-    """Return words with places in the order of reading: those that run against the line change theirs."""
+    """Return words with places in the order of reading: words against the direction of the line exchange theirs."""
     words_in_order: list[Word] = []
     run: list[Word] = []
     for word in words:

@@ -14,13 +14,13 @@ from baton_documents.pdf.layers import FormCall, Layers
 from baton_documents.pdf.places import Box, PagePlaces
 
 MAX_OBJECTS = 50_000
-"""Objects of a page that are looked at. With more, it is a drawing, and its text is read as if all were visible."""
+"""The most objects of a page that are examined. A page with more is a drawing, and all its text counts as visible."""
 MAX_POINTS = 200_000
-"""Points of paths and clips of a page that are looked at."""
+"""The most points of paths and clips of a page that are examined."""
 MAX_GROUNDS = 300
-"""The most coloured areas that are searched for a background of white text. With more, it is taken to be visible."""
+"""The most coloured areas that are searched for the background of white text. With more, white text is visible."""
 MAX_LINES = 1_500
-"""With more drawn lines, a page shows a picture. The time to find tables grows with their square."""
+"""The most drawn lines. A page with more shows a picture. The time to find tables grows with their square."""
 _MAX_LEVELS = 25
 _LONG = 4.0
 """The shortest line that may be one of a table, in points."""
@@ -34,7 +34,7 @@ _SAME: _Matrix = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
 
 @dataclass(slots=True)
 class Span:
-    """Text objects that show a text together, as the file says."""
+    """Text objects that show one text together, which the file states."""
 
     text: str
     box: Box
@@ -42,24 +42,24 @@ class Span:
 
 @dataclass(slots=True)
 class PageObjects:
-    """Objects of one page, by their addresses in memory."""
+    """Facts about the objects of one page. Text objects are known by their addresses in memory."""
 
     hidden: set[int] = field(default_factory=set)
-    """Text that is not shown, whatever else the page has."""
+    """Text objects that are not shown."""
     invisible: set[int] = field(default_factory=set)
-    """Text that is drawn without ink, as OCR programs do."""
+    """Text objects that are drawn without ink, as OCR programs do."""
     pictures: list[Box] = field(default_factory=list)
     points: int = 0
-    """Points of paths and clips that were looked at."""
+    """The number of points of paths and clips that were examined."""
     shapes: int = 0
-    """Filled paths."""
+    """The number of filled paths."""
     lines: list[Box] = field(default_factory=list)
     """Drawn lines and edges, each without width or height."""
     spans: dict[int, Span] = field(default_factory=dict)
-    """The spans of text objects that are in one. Objects of one span have the same."""
+    """The spans of text objects, by the objects' addresses. Objects of one span share it."""
 
     def covered(self, page: Box) -> float:
-        """Return the share of the page that its largest picture covers."""
+        """Return the share of the page that the largest picture covers."""
         return max((picture.within(page).area for picture in self.pictures), default=0.0) / max(page.area, 1.0)
 
 
@@ -67,7 +67,7 @@ def read(page: Any, places: PagePlaces, layers: Layers, *, with_spans: bool = Fa
     """Return the objects of a page. Text in ``layers`` is hidden."""
     objects = PageObjects()
     spans: dict[int, Span] = {}
-    """By the addresses of their marks."""
+    """Spans by the addresses of their marks."""
     white: list[tuple[int, Box]] = []
     grounds: list[Box] = []
     for number, (item, matrix, is_off) in enumerate(_objects(page, layers)):
@@ -105,13 +105,13 @@ def read(page: Any, places: PagePlaces, layers: Layers, *, with_spans: bool = Fa
 
 
 def address_of(item: Any) -> int:
-    """Return the address of an object, by which it is known again."""
+    """Return the address of an object in memory, which identifies it."""
     return ctypes.cast(item, ctypes.c_void_p).value or 0
 
 
 @dataclass(slots=True)
 class _Level:
-    """Objects of a page or of a form, as far as they were passed."""
+    """The objects of a page or form, and the index of the next one."""
 
     parent: Any
     getter: Callable[[Any, int], Any]
@@ -123,13 +123,16 @@ class _Level:
     forms: int = 0
 
     def next_call(self) -> FormCall:
-        """Return the call that has made the next form. ``calls`` is empty if no form is hidden."""
+        """Return the call of the next form. ``calls`` is empty if no form is hidden."""
         self.forms += 1
         return self.calls[self.forms - 1] if self.forms <= len(self.calls) else FormCall(is_hidden=False)
 
 
 def _objects(page: Any, layers: Layers) -> Iterator[tuple[Any, _Matrix, bool]]:
-    """Yield objects in the order of drawing, with the matrix of what they are in. Those of forms follow them."""
+    """Yield the objects in the order of drawing, each with the matrix of its form, and whether its layer is hidden.
+
+    The objects of a form follow the form.
+    """
     raw = page.raw
     count = pdfium_c.FPDFPage_CountObjects(raw)
     ahead = [_Level(raw, pdfium_c.FPDFPage_GetObject, count, calls=layers.calls)]
@@ -153,7 +156,7 @@ def _objects(page: Any, layers: Layers) -> Iterator[tuple[Any, _Matrix, bool]]:
 def _add_span(
     item: Any, matrix: _Matrix, places: PagePlaces, spans: dict[int, Span], page_objects: PageObjects
 ) -> None:
-    """Add the innermost span of a text object. In a longer text, the places of its letters would be lost."""
+    """Add the innermost span of a text object. A long span is left out, because it has no places of its letters."""
     for number in reversed(range(pdfium_c.FPDFPageObj_CountMarks(item))):
         mark = pdfium_c.FPDFPageObj_GetMark(item, number)
         if pdfium_c.FPDFPageObjMark_GetParamValueType(mark, b"ActualText") != pdfium_c.FPDF_OBJECT_STRING:
@@ -176,7 +179,7 @@ def _is_in_layer(item: Any, hidden_layers: frozenset[str]) -> bool:
 
 
 def _parameter(mark: Any, key: bytes) -> str:
-    """Return a text of a mark, from its bytes: PDFium's own function for texts would decode them as UTF-8."""
+    """Return a text parameter of a mark, decoded from its bytes, because PDFium's own function would assume UTF-8."""
     size = ctypes.c_ulong()
     if not pdfium_c.FPDFPageObjMark_GetParamBlobValue(mark, key, None, 0, size) or not size.value:
         return ""
@@ -240,7 +243,7 @@ def _is_filled(item: Any) -> bool:
 
 
 def _is_clipped(item: Any, page_objects: PageObjects) -> bool:
-    """Return whether nothing of an object is left by its clip. PDFium leaves out clips that hold all of it."""
+    """Return whether the clip of an object hides all of it. PDFium leaves out clips that hide nothing."""
     clip = pdfium_c.FPDFPageObj_GetClipPath(item)
     count = pdfium_c.FPDFClipPath_CountPaths(clip) if clip else 0
     left, bottom, right, top = _corners(item)
@@ -263,7 +266,7 @@ def _point(segment: Any) -> tuple[float, float]:
 
 
 def _read_path(item: Any, matrix: _Matrix, places: PagePlaces, page_objects: PageObjects) -> None:
-    """Add the lines of a path that are horizontal or vertical."""
+    """Add the horizontal and vertical lines of a path."""
     lines, count = page_objects.lines, pdfium_c.FPDFPath_CountSegments(item)
     page_objects.points += max(count, 0)
     if len(lines) > MAX_LINES or page_objects.points > MAX_POINTS:

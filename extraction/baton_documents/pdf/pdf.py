@@ -1,4 +1,4 @@
-"""PDF files: text by pages as a reader sees it, with headings by the size of their letters."""
+"""PDF files: the visible text of pages, with headings by the size of their letters."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ from baton_documents.results import BlockKind, ExtractedText, PageError, TextBlo
 from baton_documents.titles import given_title
 
 MAX_HEADING = 200
-"""Characters."""
+"""The most characters of a heading."""
 _LEVELS = ((1.8, 1), (1.4, 2), (1.15, 3))
-"""The size of a heading's letters, relative to the text, and its level."""
+"""The least ratios of a heading's letters to those of the text, each with the level."""
 _GAP = 0.7
-"""The height of an empty line, as a share of the letters' size, that parts paragraphs."""
+"""The smallest gap between paragraphs, as a share of the letters' size."""
 _MANY_SHAPES = 20
-"""Filled paths from which on a page without text has probably letters that were made curves."""
+"""The number of filled paths from which the letters of a page without text have probably become curves."""
 _LOST = "Some letters of the page are left out: their fonts do not say which letters they show."
 _lock = threading.Lock()
-"""PDFium may be used by one thread at a time."""
+"""PDFium may only be used by one thread at a time."""
 
 
 class _PageUnreadable(Exception):
-    """A page whose text would be nothing, or nonsense. The message is for its reader."""
+    """The text of a page would be empty or nonsense. The message is for the reader of the document."""
 
 
 def pages(body: bytes) -> int:
-    """Return the number of pages. Raises ``DocumentRefused``."""
+    """Return the number of pages. Raises ``DocumentRefused`` if the file is damaged, encrypted or too large."""
     graph = PdfGraph.of(body)
     if graph is not None:
         graph.check_fields()
@@ -65,14 +65,14 @@ def pages(body: bytes) -> int:
     if graph is not None:
         costs = PageCosts(graph)
         costly = costs.costly_pages(1, MAX_PAGES)
-        # Pages that PDFium counts in another way cannot be identified.
+        # If PDFium counts the pages otherwise, the numbers of costly pages are not reliable.
         if len(costly) == count or (costly and count != costs.count):
             raise refusals.bomb()
     return count
 
 
 def extract(body: bytes, first: int, last: int) -> ExtractedText:
-    """Return the text of a range of pages. A page that cannot be read is left out and noted."""
+    """Return the text of a range of pages. An unreadable page is left out, and has an error in the result."""
     graph = PdfGraph.of(body)
     costly = PageCosts(graph).costly_pages(first, last) if graph is not None else frozenset()
     if graph is not None:
@@ -117,7 +117,7 @@ def _open(body: bytes) -> Any:
 
 
 def _asks_for_the_right(document: Any) -> bool:
-    """Return whether PDFium lets all lines of a document run from the right."""
+    """Return whether a document requests lines from the right, which PDFium then assumes of all lines."""
     name = ctypes.create_string_buffer(8)
     return bool(pdfium_c.FPDF_VIEWERREF_GetName(document.raw, b"Direction", name, 8)) and name.value == b"R2L"
 
@@ -130,12 +130,12 @@ class _Page:
     text: PageText
     objects: PageObjects
     states: dict[int, str]
-    """The states of its fields."""
+    """The states of the page's fields, by their indexes among its annotations."""
     values: list[Word]
-    """The values of its fields, and notes on it."""
+    """The values of the page's fields, and the notes on it."""
 
     def lines(self) -> list[Line]:
-        """Return the lines of the page in the order of reading."""
+        """Return the lines of the page in the order of reading. Raises ``_PageUnreadable``."""
         if self.text.is_garbled:
             raise _PageUnreadable("The text of the page cannot be read: its fonts do not say which letters they show.")
         if not self.text.lines and not self.values:
@@ -166,7 +166,7 @@ def _page(page: Any, number: int, graph: PdfGraph | None, *, is_from_right: bool
 
 
 def _add_fields(document: Any, read: dict[int, _Page]) -> None:
-    """Add the values of fields. Their pages are opened again, as PDFium changes them with the form."""
+    """Add the values of fields. Their pages are opened again, because PDFium changes them when the form is opened."""
     with_fields = {number: page for number, page in read.items() if page.states}
     if not with_fields:
         return
@@ -218,7 +218,7 @@ def _is_apart(before: Line, line: Line) -> bool:
     if not line.size or not before.size:
         return False
     gap = line.box.top - before.box.bottom
-    return gap > _GAP * line.size or gap < -2 * line.size  # below an empty line, or in the next column
+    return gap > _GAP * line.size or gap < -2 * line.size  # after an empty line, or in the next column
 
 
 def _join(paragraph: list[Line], number: int) -> Iterator[TextBlock]:

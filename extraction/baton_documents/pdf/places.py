@@ -1,4 +1,4 @@
-"""Places on a page of a PDF file as a reader sees it."""
+"""Places on a PDF page as it is shown."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any
 
 
 class Flow(Enum):
-    """The way in which the lines of a page run."""
+    """The direction of the lines of a page."""
 
     FROM_LEFT = auto()
     FROM_RIGHT = auto()
     VERTICAL = auto()
-    """Lines run down, the first one at the right."""
+    """Lines run down, and the first line is the rightmost one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A rectangle, in points from where the page begins as it is shown.
+    """A rectangle, in points from the corner where the shown page begins.
 
-    On a page of English, that is its left and its top. On a page of Hebrew, the places are those in a mirror, and on a
-    page of vertical Japanese those on a page that is turned to the left: the "left" is where lines begin, and the "top"
-    where the first line is. So whatever looks for lines, columns and tables holds for all three.
+    On a page in English, this is the top left corner. A page in Hebrew is mirrored, and a page in vertical Japanese is
+    turned to the left, so that "left" is always where lines begin, and "top" where the first line is. The same code can
+    therefore find lines, columns and tables on all three.
     """
 
     left: float
@@ -40,7 +40,7 @@ class Box:
 
     @property
     def middle(self) -> float:
-        """The height of its middle."""
+        """The vertical middle, halfway between top and bottom."""
         return (self.top + self.bottom) / 2
 
     @property
@@ -48,7 +48,7 @@ class Box:
         return max(self.width, 0.0) * max(self.height, 0.0)
 
     def within(self, other: Box) -> Box:
-        """Return what both have in common. It has no area if they have nothing."""
+        """Return the intersection with another box; a box without area if they do not overlap."""
         return Box(
             max(self.left, other.left),
             max(self.top, other.top),
@@ -57,7 +57,7 @@ class Box:
         )
 
     def around(self, other: Box) -> Box:
-        """Return the smallest box around both."""
+        """Return the smallest box that contains both boxes."""
         return Box(
             min(self.left, other.left),
             min(self.top, other.top),
@@ -66,21 +66,21 @@ class Box:
         )
 
     def holds(self, other: Box) -> bool:
-        """Return whether the centre of another box is in this one."""
+        """Return whether the centre of another box is in this box."""
         across = (other.left + other.right) / 2
         return self.left <= across <= self.right and self.top <= other.middle <= self.bottom
 
 
 @dataclass(frozen=True, slots=True)
 class PagePlaces:
-    """The part of a page that is shown, and how it is turned."""
+    """The shown part of a page, in the file's coordinates, with its rotation and flow."""
 
     left: float
     bottom: float
     right: float
     top: float
     turns: int
-    """Clockwise quarters."""
+    """The rotation in clockwise quarter turns."""
     flow: Flow = Flow.FROM_LEFT
 
     @classmethod
@@ -93,7 +93,7 @@ class PagePlaces:
         return self.box(self.left, self.bottom, self.right, self.top)
 
     def point(self, x: float, y: float) -> tuple[float, float]:
-        """Return the place of a point of the file."""
+        """Return the place on the shown page for a point in the file's coordinates."""
         across, down = self._shown(x, y)
         if self.flow is Flow.FROM_LEFT:
             return across, down
@@ -114,8 +114,8 @@ class PagePlaces:
         return x - self.left, self.top - y
 
     def box(self, left: float, bottom: float, right: float, top: float) -> Box:
-        """Return the place of a rectangle of the file."""
-        if not self.turns and self.flow is Flow.FROM_LEFT and left <= right and bottom <= top:  # as nearly always
+        """Return the box on the shown page for a rectangle in the file's coordinates."""
+        if not self.turns and self.flow is Flow.FROM_LEFT and left <= right and bottom <= top:  # the usual case
             return Box(left - self.left, self.top - top, right - self.left, self.top - bottom)
         (x, y), (other_x, other_y) = self.point(left, bottom), self.point(right, top)
         return Box(min(x, other_x), min(y, other_y), max(x, other_x), max(y, other_y))

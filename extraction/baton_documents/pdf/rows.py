@@ -1,4 +1,4 @@
-"""Rows of glyphs on pages that PDFium cannot put in order, with the white space between them."""
+"""Rows of glyphs, with the white space between them, on pages that PDFium cannot order."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from baton_documents.pdf.glyphs import Glyph, is_full
 from baton_documents.pdf.places import Box, Flow
 
 MAX_GLYPHS = 1_000
-"""Glyphs of one row. The time to put them in order grows with their square."""
+"""The most glyphs of one row. The time to order them grows with their square."""
 GAP = "\t"
-"""The text of white space between cells or columns."""
+"""The text of a gap between cells or columns."""
 _SLOPE = 1.7
-"""The largest distance of letters on one line from each other, in their sizes."""
+"""The largest vertical distance of letters on one line, as a multiple of their size."""
 _SPACE = 0.2
-"""The width of the narrowest white space, in sizes of letters."""
+"""The smallest width of white space, as a multiple of the letters' size."""
 _FULL_SPACE = 0.4
-"""The same beside characters that are as wide as they are high."""
+"""The smallest width of white space beside letters that are as wide as high."""
 _TRACKED = 0.1
-"""The distance of letters, in their sizes, from which on a line is set with wider distances than usual."""
+"""The smallest distance of letters in a spaced-out line, as a multiple of their size."""
 _CELLS = 2.5
-"""The width from which on white space parts cells or columns."""
+"""The smallest width of a gap between cells or columns, as a multiple of the letters' size."""
 
 
 @dataclass(slots=True)
 class Row:
-    """Glyphs on one line."""
+    """The glyphs of one line."""
 
     flow: Flow
     glyphs: list[Glyph] = field(default_factory=list)
@@ -39,7 +39,7 @@ class Row:
     box: Box = field(default_factory=lambda: Box(0.0, 0.0, 0.0, 0.0))
 
     def takes(self, glyph: Glyph) -> bool:
-        """Return whether a glyph stands on the line, too."""
+        """Return whether a glyph belongs to the row."""
         if len(self.glyphs) >= MAX_GLYPHS:
             return False
         if self.largest is None or not glyph.is_letter:
@@ -48,7 +48,7 @@ class Row:
         return distance < 0.5 * size or (distance < _SLOPE * size and self._is_beside(glyph))
 
     def _is_beside(self, glyph: Glyph) -> bool:
-        """Return whether a letter stands before or behind the others. Nastaliq writes words down a slope."""
+        """Return whether an Arabic letter is beside the others: in Nastaliq, words slope downwards."""
         common = min(self.box.bottom, glyph.box.bottom) - max(self.box.top, glyph.box.top)
         if pdf_bidi.direction(glyph.text) != "AL" or common < glyph.box.height / 2:
             return False
@@ -67,14 +67,14 @@ class Row:
 
     @property
     def in_order(self) -> list[Glyph]:
-        """Its glyphs from the left to the right as they are seen, each with the marks above and below it."""
+        """The glyphs from left to right, each with the marks above and below it."""
         sign = -1 if self.flow is Flow.FROM_RIGHT else 1
         return sorted(_with_marks(self.glyphs), key=lambda glyph: (round(sign * glyph.pen, 1), -glyph.level))
 
     def items(self, rules: Sequence[Box]) -> Iterator[Glyph]:
-        """Yield its glyphs from the left to the right, and white space between them.
+        """Yield the glyphs from left to right, and the white space between them.
 
-        ``rules`` are drawn lines that go down, in their order. They separate what is on their two sides.
+        ``rules`` are drawn vertical lines, from left to right, which separate cells.
         """
         glyphs = self.in_order
         usual = self._tracking(glyphs)
@@ -90,7 +90,7 @@ class Row:
             yield glyph
 
     def _tracking(self, glyphs: Sequence[Glyph]) -> float:
-        """Return the distance of the letters of words, if it is wider than usual."""
+        """Return the distance of letters within words if the row is spaced out; otherwise 0."""
         letters = [glyph for glyph in glyphs if not glyph.text.isspace()]
         gaps = sorted(_gap(one, other) for one, other in pairwise(letters))
         distance = gaps[len(gaps) // 4] if len(gaps) > 5 else 0.0
@@ -120,7 +120,7 @@ def _are_parted(one: Box, other: Box, rules: Sequence[Box]) -> bool:
 
 
 def _with_marks(glyphs: Sequence[Glyph]) -> list[Glyph]:
-    """Return glyphs, each with the marks above and below it."""
+    """Return the glyphs that are not marks, each with the marks above and below it."""
     letters = [glyph for glyph in glyphs if not glyph.is_mark]
     bases = sorted(
         (_middle(glyph), index) for index, glyph in enumerate(letters) if not glyph.text.isspace()
@@ -147,9 +147,9 @@ def _distance(glyph: Glyph, middle: float) -> tuple[float, float]:
 
 
 def turn_brackets(rows: Sequence[Row]) -> None:
-    """Turn brackets in text from the right if the file names them as they are read, and not as they are seen.
+    """Mirror brackets in text from the right if the file stores them as they are read, not as they are seen.
 
-    Which of both it does is seen by the pairs of a kind on a page.
+    The pairs of each kind of bracket on the page show which form the file has.
     """
     places: dict[str, list[tuple[Row, Glyph]]] = defaultdict(list)
     pairs: Counter[str] = Counter()

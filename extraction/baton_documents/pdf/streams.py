@@ -1,4 +1,4 @@
-"""Streams of PDF files, unpacked within bounds."""
+"""Streams of PDF files, which are unpacked within bounds."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from pdfminer.runlength import rldecode
 from pdfminer.utils import apply_png_predictor
 
 MAX_STREAM = 32 * 1024 * 1024
-"""Bytes of a stream when it is unpacked."""
+"""The most bytes of an unpacked stream."""
 MAX_SLOW = 1024 * 1024
-"""Bytes of a stream that is unpacked byte by byte, before or after that."""
+"""The most bytes of a stream that is unpacked byte by byte, before or after unpacking."""
 PROBLEMS = (
     PDFException, PSException, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, zlib.error,
     AssertionError, OverflowError, NotImplementedError,
 )  # fmt: skip
-"""Exceptions of pdfminer for files that are not as they should be."""
+"""Exceptions that pdfminer raises for damaged files."""
 
 
 def unpacked(stream: PDFStream) -> bytes | None:
-    """Return the content of a stream as far as it can be read, None if it is too large."""
+    """Return the content of a stream as far as it can be unpacked; None if it is too large."""
     data = stream.rawdata if stream.rawdata is not None else stream.data or b""
     try:
         if stream.decipher is not None and stream.objid is not None and stream.genno is not None:
@@ -63,7 +63,7 @@ def _unpack(data: bytes, name: Any, parameters: Any) -> bytes | None:
 
 
 def _inflate(data: bytes) -> bytes | None:
-    """Return inflated data, up to the first damage."""
+    """Return inflated data up to the first damage; None if it is too large."""
     unpacker, parts, size = zlib.decompressobj(), [], 0
     try:
         while data and size <= MAX_STREAM:
@@ -71,7 +71,7 @@ def _inflate(data: bytes) -> bytes | None:
             size += len(parts[-1])
             data = unpacker.unconsumed_tail
     except zlib.error:
-        # What was inflated before it is lost with the call, and PDFium uses it: once more, byte by byte.
+        # PDFium uses the data before the damage, which this call has lost: inflate again, in small pieces.
         return _inflate_by_bytes(b"".join(parts), data)
     return b"".join(parts) if size <= MAX_STREAM else None
 
@@ -92,7 +92,7 @@ def _inflate_by_bytes(before: bytes, data: bytes) -> bytes | None:
 
 
 def _undo_predictor(data: bytes | None, parameters: Any) -> bytes | None:
-    """Return data after its predictor. Content has none as a rule."""
+    """Return data without its PNG predictor, which page content rarely has; None if it is too large."""
     if data is None or not isinstance(parameters, dict) or int_value(parameters.get("Predictor", 1)) < 10:
         return data
     if len(data) > MAX_SLOW:

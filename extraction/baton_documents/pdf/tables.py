@@ -1,4 +1,4 @@
-"""Tables on pages of PDF files, by the lines that are drawn around their cells."""
+"""Tables on PDF pages, found by the drawn lines around their cells."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from baton_documents.pdf.words import Line, Word, joined
 from baton_documents.text.plain_text import table_text
 
 FEWEST_LINES = 4
-"""Drawn lines of a page from which on it may have a table."""
+"""The fewest drawn lines of a page with a table."""
 MAX_CROSSINGS = 2_500
-"""The largest number of crossings of drawn lines. The time to find cells grows with their square."""
+"""The most crossings of drawn lines. The time to find cells grows with their square."""
 _TOLERANCE = 3.0
-"""Points, as pdfplumber has it by default."""
+"""The tolerance in points, pdfplumber's default."""
 _Rows = list[list[Box | None]]
 
 
 def put_in(lines: list[Line], edges: Sequence[Box]) -> list[Line]:
-    """Return lines with each table as one line, in place of its first words."""
+    """Return the lines with each table as one line, at the place of its first words."""
     if not FEWEST_LINES <= len(edges) <= MAX_LINES:
         return lines
-    for rows in sorted(_grids(edges), key=lambda rows: _around(rows).area):
+    for rows in sorted(_grids(edges), key=lambda rows: _bounding_box(rows).area):
         lines = _with_table(lines, rows)
     return lines
 
@@ -39,7 +39,7 @@ def _grids(edges: Sequence[Box]) -> Iterator[_Rows]:
     if len(crossings) > MAX_CROSSINGS:
         return
     for cells in cells_to_tables(intersections_to_cells(crossings)):
-        # Only its cells are asked for, which need no page.
+        # Only the cells of the table are used, which need no page.
         yield [[Box(*cell) if cell else None for cell in row.cells] for row in Table(None, cells).rows]  # type: ignore[arg-type]
 
 
@@ -56,7 +56,7 @@ def _edge(line: Box) -> dict[str, Any]:
     }
 
 
-def _around(rows: _Rows) -> Box:
+def _bounding_box(rows: _Rows) -> Box:
     first, *others = (cell for row in rows for cell in row if cell is not None)
     for cell in others:
         first = first.around(cell)
@@ -64,7 +64,7 @@ def _around(rows: _Rows) -> Box:
 
 
 def _with_table(lines: list[Line], rows: _Rows) -> list[Line]:
-    whole = _around(rows)
+    whole = _bounding_box(rows)
     cells = [cell for row in rows for cell in row if cell is not None]
     texts: dict[Box, list[str]] = {cell: [] for cell in cells}
     rest: list[Line] = []
@@ -85,7 +85,7 @@ def _with_table(lines: list[Line], rows: _Rows) -> list[Line]:
         if outside:
             rest.append(line if not inside else Line(outside, line.size, line.is_upright, line.is_table))
     table = [[joined(texts[cell]) if cell is not None else "" for cell in row] for row in rows]
-    if index is None or sum(sum(map(bool, row)) > 1 for row in table) < 2:  # a frame around text
+    if index is None or sum(sum(map(bool, row)) > 1 for row in table) < 2:  # it is only a frame around text
         return lines
     rest.insert(index, Line([Word(table_text(table), whole, is_value=True)], 0.0, is_table=True))
     return rest

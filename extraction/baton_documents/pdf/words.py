@@ -1,4 +1,4 @@
-"""The words of a page of a PDF file with their places."""
+"""The words of a PDF page with their places."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from baton_documents.pdf.places import Box
 
 DIVIDED = "\x02"
-"""PDFium's sign for a hyphen that divides a word at the end of a line. It is in no text."""
+"""PDFium's sign for a hyphen that divides a word at the end of a line. No text contains it."""
 HYPHENS = ("-", "\u00ad", "\u2010", "\ufffe", DIVIDED)
 MOST_UNKNOWN = 0.1
-"""The share of letters without a meaning in Unicode from which on the text of a page cannot be read."""
+"""The largest share of letters without a meaning in Unicode on a readable page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """Letters without white space between them, or a value of a form."""
+    """A word without white space, or the value of a form field or the text of a table."""
 
     text: str
     box: Box
@@ -25,14 +25,14 @@ class Word:
 
 @dataclass(slots=True)
 class Line:
-    """Words on one line, as far as they belong together."""
+    """Words on one line that belong together."""
 
     words: list[Word]
     size: float
-    """The size of its letters, in points; 0 if unknown."""
+    """The size of the letters, in points; 0 if unknown."""
     is_upright: bool = True
     is_table: bool = False
-    """True if its only word is a table."""
+    """Whether the only word is the text of a table."""
 
     @property
     def text(self) -> str:
@@ -53,9 +53,9 @@ class PageText:
     lines: list[Line] = field(default_factory=list)
     letters: int = 0
     unknown: int = 0
-    """Letters without a meaning in Unicode."""
+    """The number of letters without a meaning in Unicode."""
     lost: int = 0
-    """Those of them that are left out."""
+    """The number of unknown letters that are left out."""
 
     @property
     def is_garbled(self) -> bool:
@@ -63,7 +63,7 @@ class PageText:
 
 
 def joined(lines: Iterable[str]) -> str:
-    """Return lines as one text. A word that was divided at the end of a line is whole again."""
+    """Return lines as one text, with divided words joined again."""
     text = ""
     for line in lines:
         if not text:
@@ -76,5 +76,5 @@ def joined(lines: Iterable[str]) -> str:
 
 
 def is_divided(line: str, after: str) -> bool:
-    """Return whether a word continues in the next line."""
+    """Return whether the last word of a line continues in the next line, ``after``."""
     return len(line) > 1 and line[-1] in HYPHENS and line[-2].isalpha() and after[:1].islower()
