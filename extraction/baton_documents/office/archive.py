@@ -1,7 +1,7 @@
-"""Office files as archives: what is checked before one is read.
+"""Checks of Office files as archives before they are read.
 
-A file has a format only if its package says so and its main part is what that format has: other readers, which look at
-names, take other files for the same. Nothing outside a file is ever read, and no entity is resolved.
+A file has a format only if both its package and its main part say so, because readers that go by names read other files
+as the same format. Nothing outside a file is ever read, and no entity is resolved.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from baton_documents.office.xml import XmlRoom, qname
 
 MAX_ENTRIES = 20_000
 MAX_UNPACKED = 256 * 1024 * 1024
-"""Bytes of all entries."""
+"""The most bytes of all unpacked entries."""
 MAX_XML = 32 * 1024 * 1024
-"""Bytes of all entries that are parsed into trees, which take some ten times as much memory."""
+"""The most bytes of all entries that are parsed into trees, which take about ten times as much memory."""
 MAX_RATIO = 500
-"""Times that an entry may be larger than it is packed, if it is larger than ``_RATIO_FROM``."""
+"""The largest ratio of unpacked to packed bytes of an entry that is larger than ``_RATIO_FROM`` bytes."""
 _RATIO_FROM = 16 * 1024 * 1024
 _LOCAL_HEADER = 30
-"""Bytes of the header of an entry, without its name (APPNOTE 4.3.7)."""
+"""The bytes of an entry's header without its name (APPNOTE 4.3.7)."""
 _ENTRY = b"PK\x01\x02"
 _PIECE = 1024 * 1024
 _OFFICE_TYPE = "application/vnd.openxmlformats-officedocument."
@@ -57,8 +57,11 @@ _DTD = re.compile(rb"<!(DOCTYPE|ENTITY)|<\0!\0[DE]\0|\0<\0!\0[DE]", re.IGNORECAS
 
 
 def format_of(body: bytes) -> DocumentFormat | str:
-    """Return the format of an archive after checking it. Raises ``DocumentRefused`` for what must not be opened."""
-    if body.count(_ENTRY) > MAX_ENTRIES:  # listing them takes memory
+    """Check an archive, and return its format, or a word for another kind of archive.
+
+    Raises ``DocumentRefused`` if the archive is damaged, encrypted or unsafe.
+    """
+    if body.count(_ENTRY) > MAX_ENTRIES:  # a list of the entries takes memory
         raise refusals.bomb()
     try:
         with zipfile.ZipFile(io.BytesIO(body)) as archive:
@@ -80,16 +83,16 @@ def _check(archive: zipfile.ZipFile) -> DocumentFormat | str:
     _refuse_other_formats(archive, names)
     if TYPES not in names or "_rels/.rels" not in names:
         return "an archive"
-    if len(names) != len(entries):  # readers differ in which of two entries they take
+    if len(names) != len(entries):  # readers differ in which of two equal names they read
         raise refusals.damaged()
-    _check_places(archive, entries)
+    _check_positions(archive, entries)
     if any(name.rpartition("/")[2] in ("vbaproject.bin", "vbadata.xml") for name in names):
         raise refusals.with_macros()
     for entry in entries:
         if is_xml(entry.filename):
             with archive.open(entry) as content:
                 _scan_xml(content, is_types=part_name(entry.filename) == TYPES)
-    return _format(OfficePackage(archive), entries)
+    return _find_format(OfficePackage(archive), entries)
 
 
 def _check_sizes(entries: Sequence[zipfile.ZipInfo]) -> None:
@@ -100,8 +103,8 @@ def _check_sizes(entries: Sequence[zipfile.ZipInfo]) -> None:
             raise refusals.bomb()
 
 
-def _check_places(archive: zipfile.ZipFile, entries: Sequence[zipfile.ZipInfo]) -> None:
-    """Refuse entries that share bytes: much is unpacked from little then. Other methods of packing take more memory."""
+def _check_positions(archive: zipfile.ZipFile, entries: Sequence[zipfile.ZipInfo]) -> None:
+    """Refuse entries that share bytes, which could be unpacked many times, and methods that need more memory."""
     end = 0
     for entry in sorted(entries, key=lambda entry: entry.header_offset):
         if entry.header_offset < end or entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
@@ -112,7 +115,7 @@ def _check_places(archive: zipfile.ZipFile, entries: Sequence[zipfile.ZipInfo]) 
 
 
 def _refuse_other_formats(archive: zipfile.ZipFile, names: set[str]) -> None:
-    """Refuse what other programs write, by its name. Libraries that detect formats would read it all the same."""
+    """Refuse formats of other programs by names of entries, and name the format to convert to."""
     if "mimetype" in names or "content.xml" in names:
         entry = next((entry for entry in archive.infolist() if part_name(entry.filename) == "mimetype"), None)
         with archive.open(entry) if entry else io.BytesIO() as content:
@@ -128,7 +131,7 @@ def _refuse_other_formats(archive: zipfile.ZipFile, names: set[str]) -> None:
 
 
 def _scan_xml(content: IO[bytes], *, is_types: bool = False) -> None:
-    """Read an entry in pieces, which fails if it is larger than it says, or another one than its checksum says."""
+    """Refuse XML with a DTD or macros. The whole entry is read, which fails if its size or checksum is wrong."""
     before = b""
     while piece := content.read(_PIECE):
         text = before + piece
@@ -139,13 +142,13 @@ def _scan_xml(content: IO[bytes], *, is_types: bool = False) -> None:
         before = piece[-64:]
 
 
-def _format(package: OfficePackage, entries: Sequence[zipfile.ZipInfo]) -> DocumentFormat | str:
+def _find_format(package: OfficePackage, entries: Sequence[zipfile.ZipInfo]) -> DocumentFormat | str:
     sizes = {part_name(entry.filename): entry.file_size for entry in entries}
     counted: dict[str, str] = {}
     room = XmlRoom()
 
     def count(*names: str) -> None:
-        """Count entries of XML that become trees, each once. What is too large in all is refused before it is read."""
+        """Count entries of XML that become trees, each once. Their total size is checked before they are read."""
         counted.update(dict.fromkeys(new := set(names) & sizes.keys() - counted.keys(), ""))
         if sum(sizes[part] for part in counted) > MAX_XML:
             raise refusals.bomb()
@@ -161,7 +164,7 @@ def _format(package: OfficePackage, entries: Sequence[zipfile.ZipInfo]) -> Docum
     if form is None:
         return "an Office file of another kind"
     if form is DocumentFormat.XLSX:
-        # Sheets and the texts that cells share are not parsed into trees.
+        # Sheets and shared strings are not parsed into trees.
         count(main, relations_name(main))
         count(package.related(main, "styles") or main)
         for relation in package.relations(main).values():

@@ -1,4 +1,4 @@
-"""Charts and diagrams of Office files, and the text of shapes (DrawingML)."""
+"""The texts of shapes, charts and diagrams in Office files (DrawingML)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from baton_documents.text.plain_text import table_text
 from baton_documents.text.symbol_fonts import symbols
 
 MAX_POINTS = 10_000
-"""Points of a series of a chart. Their places are numbers in the file."""
+"""The most points of a series of a chart, and their highest index, which the file gives."""
 MAX_SERIES = 255
-"""Series of a chart (a limit of Excel)."""
+"""The most series of a chart (a limit of Excel)."""
 MAX_LABEL = 1_000
-"""Characters of a label of several levels."""
+"""The characters after which no further level is added to a label of several levels."""
 _P, _RUN, _FIELD, _BREAK = map(qname, ("a:p", "a:r", "a:fld", "a:br"))
 _FORMS = {
     "alphaLc": "lowerLetter",
@@ -34,9 +34,9 @@ _ENDINGS = (("ParenBoth", "({})"), ("ParenR", "{})"), ("Period", "{}."), ("Minus
 
 
 def paragraphs(body: Any, inherited: Mapping[str, Any] | None = None) -> Iterator[str]:
-    """Yield the paragraphs of a shape (``a:txBody``) with their numbers, without empty ones.
+    """Yield the paragraphs of a shape (``a:txBody``) with their numbers. Empty ones are left out.
 
-    ``inherited`` has the properties of levels that the layout of a slide gives.
+    ``inherited`` holds the properties of levels from the layout of a slide.
     """
     counts: dict[int, tuple[str, int]] = {}
     of_levels = {**(inherited or {}), **levels(body)}
@@ -53,22 +53,22 @@ def paragraphs(body: Any, inherited: Mapping[str, Any] | None = None) -> Iterato
             continue
         before, count = counts.get(level, ("", 0))
         counts[level] = scheme, count + 1 if before == scheme else start
-        yield f"{_list_number(scheme, counts[level][1])} {text}"
+        yield f"{_format_number(scheme, counts[level][1])} {text}"
 
 
 def levels(body: Any) -> dict[str, Any]:
-    """Return the properties that a shape gives to the levels of its paragraphs, by their names."""
+    """Return the properties of a shape's levels of paragraphs, by their tags."""
     return {level.tag: level for style in body.iterfind(qname("a:lstStyle")) for level in style if len(level)}
 
 
 def paragraph_text(paragraph: Any) -> str:
-    """Return the text of a paragraph (``a:p``): of runs, fields, line breaks and equations."""
+    """Return the text of a paragraph (``a:p``) from its runs, fields, line breaks and equations."""
     parts: list[str] = []
     for child in paragraph:
         if child.tag in (_RUN, _FIELD):
             properties = child.find(qname("a:rPr"))
             text = symbols(child.findtext(qname("a:t")) or "", _font(properties))
-            parts.append(_shifted(text, properties, parts[-1] if parts else ""))
+            parts.append(_mark_shifted(text, properties, parts[-1] if parts else ""))
         elif child.tag == _BREAK:
             parts.append("\n")
         elif child.tag in (qname("m:oMath"), qname("m:oMathPara")):
@@ -80,8 +80,8 @@ def paragraph_text(paragraph: Any) -> str:
     return "".join(parts)
 
 
-def _shifted(text: str, properties: Any | None, before: str) -> str:
-    """Return a run's text with the marks of a superscript or a subscript."""
+def _mark_shifted(text: str, properties: Any | None, before: str) -> str:
+    """Return the text of a run, marked if it is a superscript or a subscript."""
     baseline = (properties.get("baseline") if properties is not None else None) or "0"
     if baseline.strip("0%.") in ("", "-"):
         return text
@@ -89,16 +89,16 @@ def _shifted(text: str, properties: Any | None, before: str) -> str:
 
 
 def chart(root: Any) -> Iterator[TextBlock]:
-    """Yield the title of a chart and the values of its series as a table. Values are those that it was drawn with."""
+    """Yield the title of a chart, and the values with which it was last drawn as a table."""
     title = root.find(f".//{qname('c:chart')}/{qname('c:title')}")
     if title is not None and (text := " ".join(filter(None, map(_join, title.iter(_P))))):
         yield TextBlock(BlockKind.PARAGRAPH, text)
     series = list(islice(root.iter(qname("c:ser")), MAX_SERIES))
     names = [" ".join(_points(line.find(qname("c:tx"))).values()) for line in series]
-    columns = [_points(_first(line, "c:val", "c:yVal")) for line in series]
+    columns = [_points(_find_first(line, "c:val", "c:yVal")) for line in series]
     categories: dict[int, str] = {}
     for line in series:
-        categories = categories or _points(_first(line, "c:cat", "c:xVal"))
+        categories = categories or _points(_find_first(line, "c:cat", "c:xVal"))
     places = sorted(set(categories).union(*columns))
     rows = [[categories.get(index, ""), *(column.get(index, "") for column in columns)] for index in places]
     if text := table_text([["", *names], *rows] if any(names) else rows):
@@ -106,7 +106,7 @@ def chart(root: Any) -> Iterator[TextBlock]:
 
 
 def diagram(root: Any) -> Iterator[TextBlock]:
-    """Yield the texts of a diagram (SmartArt)."""
+    """Yield the texts of a diagram (SmartArt) as items of a list."""
     for point in root.iter(qname("dgm:pt")):
         body = point.find(qname("dgm:t"))
         if body is not None and point.get("type", "node") in ("node", "asst"):
@@ -118,12 +118,12 @@ def _join(paragraph: Any) -> str:
     return " ".join(paragraph_text(paragraph).split())
 
 
-def _first(series: Any, *names: str) -> Any | None:
+def _find_first(series: Any, *names: str) -> Any | None:
     return next((child for name in names if (child := series.find(qname(name))) is not None), None)
 
 
 def _points(data: Any | None) -> dict[int, str]:
-    """Return the texts of a series by their places. Those of several levels are joined."""
+    """Return the texts of a series by their indexes. Labels of several levels are joined."""
     points: dict[int, str] = {}
     if data is None:
         return points
@@ -146,7 +146,7 @@ def _font(properties: Any | None) -> str | None:
 
 
 def _list_place(paragraph: Any, of_levels: Mapping[str, Any]) -> tuple[int, str | None, int]:
-    """Return the level of a paragraph, the scheme of its numbers (None without them), and their start."""
+    """Return the level of a paragraph, the scheme of its numbers (None without numbers), and the first number."""
     properties = paragraph.find(qname("a:pPr"))
     announced = properties.get("lvl", "0") if properties is not None else "0"
     level = min(int(announced), 8) if announced.isdecimal() and len(announced) < 3 else 0
@@ -162,7 +162,7 @@ def _list_place(paragraph: Any, of_levels: Mapping[str, Any]) -> tuple[int, str 
     return level, None, 1
 
 
-def _list_number(scheme: str, number: int) -> str:
+def _format_number(scheme: str, number: int) -> str:
     form = next((form for prefix, form in _FORMS.items() if scheme.startswith(prefix)), "decimal")
     frame = next((frame for ending, frame in _ENDINGS if scheme.endswith(ending)), "{}")
     return frame.format(number_text(number, form))

@@ -1,6 +1,6 @@
-"""Equations of Office (OMML, ISO/IEC 29500-1 section 22.1) as one line of text.
+"""Equations of Office files (OMML, ISO/IEC 29500-1 section 22.1) as one line of text.
 
-The form is close to that of Unicode's technical note 28: ``a/b``, ``x^2``, ``x_i``, ``√(x+1)``, ``∑_(i=1)^n x_i``.
+The notation is close to Unicode's technical note 28: ``a/b``, ``x^2``, ``x_i``, ``√(x+1)``, ``∑_(i=1)^n x_i``.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from baton_documents.office.xml import qname, toggle
 from baton_documents.text.symbol_fonts import symbol, symbols
 
 _INVISIBLE = dict.fromkeys(map(ord, "\u2061\u2062\u2063\u2064"))
-"""Operators that are applied without being shown."""
+"""Invisible operators."""
 _MATHEMATICAL_LETTERS = range(0x1D400, 0x1D800)
-"""Letters in italics, bold and so on, which stand for plain ones here."""
+"""Letters in italics, bold and so on, which become plain letters."""
 _ATOM = re.compile(r"[\w.,\u2032\u2033%°∞]*\w[\u0300-\u036f\u2032\u2033%°]*|∞|.", re.DOTALL)
 _ROOTS = {"": "√", "2": "√", "3": "∛", "4": "∜"}
 _OVER, _UNDER, _HAT = "\u0305", "\u0332", "\u0302"
@@ -25,14 +25,14 @@ _LEFT_OUT = frozenset(map(qname, ("m:ctrlPr", "w:rPr", "m:rPr", "w:del", "w:move
 
 
 def equation_text(element: Any) -> str:
-    """Return an equation (``m:oMath``), or the equations of a paragraph of them, as text."""
+    """Return an equation (``m:oMath``) as text, or the equations of a paragraph (``m:oMathPara``), one a line."""
     if element.tag == qname("m:oMathPara"):
         return "\n".join(filter(None, (_linear(equation).strip() for equation in element.iterfind(qname("m:oMath")))))
     return _linear(element).strip()
 
 
 def _linear(element: Any) -> str:
-    """Return the text of all that is in an element."""
+    """Return the text of an element's content."""
     parts = []
     for child in element:
         form = _FORMS.get(child.tag)
@@ -50,7 +50,7 @@ def _linear(element: Any) -> str:
 
 
 def _is_deleted(element: Any) -> bool:
-    """Return True for a structure, such as a fraction, that was deleted with its content."""
+    """Return whether a structure, such as a fraction, is marked as deleted together with its content."""
     properties = element[0] if len(element) else None
     control = properties.find(qname("m:ctrlPr")) if properties is not None and properties.tag.endswith("Pr") else None
     return control is not None and (
@@ -74,7 +74,7 @@ def _is_on(element: Any, path: str) -> bool:
 
 
 def _group(text: str) -> str:
-    """Return a text as one operand: in brackets unless it is a number, a name or in brackets already."""
+    """Return a text as one operand: in brackets, unless it is a number or a name or has brackets already."""
     return text if not text or _ATOM.fullmatch(text) or _is_enclosed(text) else f"({text})"
 
 
@@ -160,7 +160,7 @@ def _matrix(element: Any) -> str:
 
 
 def _lines(element: Any) -> str:
-    # An ampersand marks where lines are aligned.
+    # Ampersands mark the places where lines are aligned.
     return "; ".join(_linear(line).replace("&", "").strip() for line in element.iterfind(qname("m:e")))
 
 
@@ -186,7 +186,7 @@ def _barred(element: Any) -> str:
 
 
 def _phantom(element: Any) -> str:
-    """Return the visible text: a phantom may only take room."""
+    """Return the text of a phantom, which may be invisible and only take space."""
     visibility = element.find(f"{qname('m:phantPr')}/{qname('m:show')}")
     is_hidden = visibility is not None and visibility.get(qname("m:val"), "1") in ("0", "off", "false")
     return "" if is_hidden else _part(element, "m:e")

@@ -1,11 +1,11 @@
-"""Numbers as lists of Word and PowerPoint show them (ISO/IEC 29500-1 section 17.18.59)."""
+"""Formats of numbers in lists of Word and PowerPoint (ISO/IEC 29500-1 section 17.18.59)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 MAX_NUMBER = 32_767
-"""Numbers above are shown as digits: letters would be repeated."""
+"""The largest number that is not shown as digits, because letters are repeated for larger numbers."""
 _ROMAN = (
     (1000, "m"),
     (900, "cm"),
@@ -40,7 +40,7 @@ _SIGNS = "*†‡§"
 
 
 def number_text(number: int, form: str) -> str:
-    """Return a number in a format (``w:numFmt``); digits for formats that are not known."""
+    """Return a number in a format (``w:numFmt``); as digits if the format is unknown or the number too large."""
     write = _FORMS.get(form)
     return write(number) if write is not None and 0 < number <= MAX_NUMBER else _NUMERIC.get(form, str)(number)
 

@@ -1,4 +1,4 @@
-"""Office files as packages of parts that refer to each other (ISO/IEC 29500-2)."""
+"""Office files as packages of parts, which refer to each other (ISO/IEC 29500-2)."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _CORE_PROPERTIES = "http://schemas.openxmlformats.org/package/2006/relationships
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A reference of a part to another one."""
+    """A reference from one part to another one."""
 
     kind: str
-    """The last segment of its type, such as ``styles``, for types of Office; otherwise the whole type."""
+    """The last segment of the type, such as ``styles``, for types of Office; otherwise the whole type."""
     target: str
-    """The name of a part, in lower case."""
+    """The name of the other part, in lower case."""
 
 
 class OfficePackage:
-    """The parts of a file by their names in lower case, without a slash before them.
+    """The parts of a file, by their names in lower case without a slash at the beginning.
 
-    A part that is missing or damaged raises ``KeyError`` or ``XMLSyntaxError``. Parts outside the file are never read.
+    A missing part raises ``KeyError``, a damaged one ``XMLSyntaxError``. Parts outside the file are never read.
     """
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
@@ -41,18 +41,18 @@ class OfficePackage:
 
     @classmethod
     def opened(cls, body: bytes) -> OfficePackage:
-        """Return the package of a file that has been checked."""
+        """Return the package of a file that ``archive.format_of`` has checked."""
         return cls(zipfile.ZipFile(io.BytesIO(body)))
 
     def __contains__(self, name: str) -> bool:
         return name in self._entries
 
     def open(self, name: str) -> IO[bytes]:
-        """Open a part to read it as a stream."""
+        """Open a part for reading as a stream. Raises ``KeyError`` if it is missing."""
         return self._archive.open(self._entries[name])
 
     def tree(self, name: str) -> Any:
-        """Return the root of a part's tree. Only names of XML can be trees: they have been counted."""
+        """Return the root of a part's tree. Raises ``KeyError`` unless the name is one of XML, which was checked."""
         if not is_xml(name):
             raise KeyError(name)
         with self.open(name) as content:
@@ -76,7 +76,7 @@ class OfficePackage:
         return overrides, defaults
 
     def relations(self, name: str = "") -> dict[str, Relation]:
-        """Return the relations of a part, or of the whole package, by their ids: those to parts inside the file."""
+        """Return the relations of a part, or of the whole package, to parts inside the file, by their ids."""
         if name not in self._relations:
             self._relations[name] = self._read_relations(name)
         return self._relations[name]
@@ -95,40 +95,40 @@ class OfficePackage:
         return relations
 
     def related(self, name: str, kind: str) -> str | None:
-        """Return the first part of a kind that a part refers to, if it is in the file."""
+        """Return the first existing part that the part ``name`` refers to with this kind; None without one."""
         targets = (relation.target for relation in self.relations(name).values() if relation.kind == kind)
         return next((target for target in targets if target in self._entries), None)
 
     @cached_property
     def main(self) -> str | None:
-        """The name of the part that is the document, or None unless there is exactly one."""
+        """The name of the document's main part; None unless there is exactly one."""
         targets = {relation.target for relation in self.relations().values() if relation.kind == "officeDocument"}
         return targets.pop() if len(targets) == 1 else None
 
     @property
     def title(self) -> str | None:
-        """The title that the document gives itself."""
+        """The title in the document's properties; None without one."""
         name = self.related("", _CORE_PROPERTIES)
         return ((self.tree(name).findtext(qname("dc:title")) or "").strip() or None) if name else None
 
 
 def part_name(name: str) -> str:
-    """Return the name by which readers find an entry: they differ in case, slashes and dots."""
+    """Return the normal form of an entry's name, because readers differ in case, slashes and dots."""
     return posixpath.normpath("/" + name.replace("\\", "/").lower()).lstrip("/")
 
 
 def relations_name(name: str) -> str:
-    """Return the name of the part with the relations of a part."""
+    """Return the name of the part that holds the relations of a part."""
     folder, _, last = name.rpartition("/")
     return f"{folder}/_rels/{last}.rels".lstrip("/")
 
 
 def distinct(names: Iterable[str]) -> list[str]:
-    """Return the names with an empty one in place of each repetition: every page has its own part."""
+    """Return the names, with an empty one in place of each repetition: two pages cannot have the same part."""
     seen: dict[str, int] = {}
     return [name if seen.setdefault(name, index) == index else "" for index, name in enumerate(names)]
 
 
 def is_xml(name: str) -> bool:
-    """Return True for the name of a part that is XML."""
+    """Return whether the name of a part is one of XML."""
     return name.lower().endswith((".xml", ".rels"))

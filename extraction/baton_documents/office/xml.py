@@ -1,4 +1,4 @@
-"""XML of Office files: what is checked of it while it streams, and trees with one set of names."""
+"""XML of Office files: checks of streams, and trees with one set of names."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from lxml import etree
 from baton_documents import refusals
 
 MAX_ELEMENTS = 1_000_000
-"""Elements of all XML that becomes trees."""
+"""The most elements of all XML that becomes trees."""
 MAX_TREE_ROOM = 256 * 1024 * 1024
-"""Bytes of memory that all XML would take as trees, as ``_ELEMENT`` and ``_ATTRIBUTE`` estimate it."""
+"""The most bytes of memory of all trees, as ``_ELEMENT`` and ``_ATTRIBUTE`` estimate them."""
 MAX_DEPTH = 150
-"""Elements inside each other. Walks through trees are recursive."""
+"""The deepest nesting of elements, because functions that walk through trees are recursive."""
 MAX_NAMES = 10_000
-"""Different names of elements and attributes in one entry. Parsers keep each of them for good."""
+"""The most distinct names of elements and attributes in one entry. Parsers never release them."""
 MAX_TOKEN = 4 * 1024 * 1024
-"""Bytes of a tag or a comment, and between elements that are streamed: parsers keep them."""
+"""The most bytes of a tag or a comment, and between streamed elements, because parsers keep them in memory."""
 _ELEMENT = 128
 _ATTRIBUTE = 224
-"""Bytes of memory: an attribute and its value are nodes of libxml2 (version 2.14)."""
+"""Bytes of memory of an element, and of an attribute with its value, which are nodes of libxml2 (version 2.14)."""
 _PIECE = 256 * 1024
 
 _STRICT = "http://purl.oclc.org/ooxml/"
@@ -48,18 +48,18 @@ _PREFIXES = {
     "xdr": "http://schemas.openxmlformats.org/drawingml/2006/spreadsheetDrawing",
     "w14": "http://schemas.microsoft.com/office/word/2010/wordml",
 }
-"""Name spaces of ISO/IEC 29500, transitional form, and of Microsoft's extensions."""
+"""Name spaces of ISO/IEC 29500 in their transitional form, and of Microsoft's extensions."""
 
 
 @lru_cache(maxsize=512)
 def qname(name: str) -> str:
-    """Return the full name of an element or attribute, such as ``w:p``."""
+    """Return the name of an element or attribute, such as ``w:p``, with its name space in braces."""
     prefix, _, local = name.partition(":")
     return f"{{{_PREFIXES[prefix]}}}{local}"
 
 
 def transitional(uri: str) -> str:
-    """Return the transitional form of a name space, or of a type of relation, of strict files."""
+    """Return the transitional form of a strict file's name space or type of relation, and others unchanged."""
     if not uri.startswith(_STRICT):
         return uri
     family, _, rest = uri.removeprefix(_STRICT).partition("/")
@@ -81,9 +81,9 @@ def parse(content: bytes) -> Any:
 
 
 def stream(content: IO[bytes], *names: str) -> Iterator[Any]:
-    """Yield the elements with these local names as they end, whole, and forget them then.
+    """Yield each element with one of these local names when it is complete, and release its memory afterwards.
 
-    Raises ``DocumentRefused`` if there is too much between them, and ``XMLSyntaxError``.
+    Raises ``DocumentRefused`` if more than ``MAX_TOKEN`` bytes are between them, and ``XMLSyntaxError``.
     """
     tags = [f"{{*}}{name}" for name in names]
     parser = etree.XMLPullParser(
@@ -97,7 +97,7 @@ def stream(content: IO[bytes], *names: str) -> Iterator[Any]:
             since = 0
             yield element
             element.clear(keep_tail=True)
-            # The last element stays: libxml2 may be about to add the text behind it.
+            # The last element is kept because libxml2 may still add the text after it.
             while element.getprevious() is not None:
                 del element.getparent()[0]
         if since > MAX_TOKEN:
@@ -111,9 +111,9 @@ def _rename(name: str) -> str:
 
 
 class XmlRoom:
-    """The room that the XML of a file takes as trees. Entries are added before a tree is made.
+    """The memory that the XML of a file takes as trees. Entries are added before their trees are built.
 
-    The parser keeps nothing but one token, and bounds that and the depth.
+    The parser keeps only one token in memory. The size of a token and the depth are bounded too.
     """
 
     def __init__(self) -> None:
@@ -122,7 +122,7 @@ class XmlRoom:
         self._texts = 0
 
     def add(self, content: IO[bytes]) -> str:
-        """Return the root's full name. Raises ``DocumentRefused`` for XML that is damaged, unsafe or too large."""
+        """Add an entry, and return its root's full name. Raises ``DocumentRefused`` if it is damaged or too large."""
         root = ""
         depth = 0
 
@@ -177,6 +177,6 @@ class XmlRoom:
 
 
 def toggle(properties: Any | None, name: str) -> bool | None:
-    """Return True or False as a property says; None if it is not set."""
+    """Return whether a property is on; None if it is not set."""
     child = properties.find(qname(name)) if properties is not None else None
     return child.get(qname("w:val"), "1") not in ("0", "off", "false") if child is not None else None

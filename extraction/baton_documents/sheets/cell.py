@@ -18,7 +18,7 @@ class SheetCell:
     row: int
     column: int
     kind: str
-    """Its kind: ``n`` number, ``s`` shared text, ``inlineStr``, ``str``, ``b``, ``e`` error, ``d`` date."""
+    """The stored kind: ``n`` number, ``s`` shared text, ``inlineStr``, ``str``, ``b``, ``e`` error, ``d`` date."""
     style: int
     value: str | None = None
     text: str = ""
@@ -26,14 +26,14 @@ class SheetCell:
     formula: str | None = None
     formula_kind: str = ""
     formula_key: str = ""
-    """The number of a shared formula, the range of an array."""
+    """The number of a shared formula, or the range of an array."""
 
     @property
     def address(self) -> str:
         return f"{column_letters(self.column)}{self.row}"
 
     def read(self, element: Any) -> None:
-        """Take the value and the formula from a cell's element."""
+        """Read the value and the formula from the cell's element."""
         for child in element:
             tag = child.tag
             if tag.endswith("}v"):
@@ -46,10 +46,9 @@ class SheetCell:
                 self.text = rich_text(child)
 
     def is_without_result(self, *, is_stale: bool) -> bool:
-        """Return True for a formula whose result is not stored.
+        """Return whether the result of the cell's formula is not stored. An empty text may be a result.
 
-        A text may be empty as a result. Some programs store zero in place of all results, and then let Excel calculate
-        them: ``is_stale``.
+        ``is_stale`` is True if Excel is to calculate all results: some programs then store zero for each.
         """
         if self.kind == "inlineStr":
             return not self.text
@@ -60,19 +59,19 @@ class SheetCell:
 
 
 def integer(digits: str | None) -> int:
-    """Return a number of fewer than ten digits; 0 for any other text."""
+    """Return the number of a text with fewer than ten digits; 0 for any other text."""
     return int(digits) if digits is not None and digits.isdecimal() and len(digits) <= _INTEGER_DIGITS else 0
 
 
 def place_of(address: str) -> tuple[int, int]:
-    """Return the row and the column, from 1, of an address such as ``B2``; 0 for a missing part."""
+    """Return the row and the column, both from 1, of an address such as ``B2``; 0 for a missing part."""
     letters = address.rstrip("0123456789")
     return integer(address[len(letters) :]), column_number(letters)
 
 
 @lru_cache(maxsize=1024)
 def column_number(letters: str) -> int:
-    """Return the number of a column from 1; 0 for any other text. No sheet has columns of four letters."""
+    """Return the number of a column, from 1, for its letters; 0 for any other text. At most four letters are read."""
     if not (letters.isascii() and letters.isalpha()):
         return 0
     number = 0
@@ -83,7 +82,7 @@ def column_number(letters: str) -> int:
 
 @lru_cache(maxsize=16_384)
 def column_letters(number: int) -> str:
-    """Return the letters of a column."""
+    """Return the letters of a column, whose number is from 1."""
     letters = ""
     while number > 0:
         number, rest = divmod(number - 1, 26)

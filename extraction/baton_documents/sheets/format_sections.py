@@ -1,4 +1,4 @@
-"""Formats of numbers in workbooks, taken apart (ISO/IEC 29500-1 section 18.8.31)."""
+"""Sections and tokens of number formats in workbooks (ISO/IEC 29500-1 section 18.8.31)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 _MAX_FORMAT = 255
-"""Characters (a limit of Excel)."""
+"""The most characters of a format (a limit of Excel)."""
 _TOKEN = re.compile(
     r'"(?P<quoted>[^"]*)"?|\\(?P<escaped>.)|[_*].|\[\$(?P<currency>[^\]-]*)[^\]]*\]|\[(?P<elapsed>h+|m+|s+)\]'
     r"|\[[^\]]*\]|(?P<halves>AM/PM|A/P)|(?P<general>General)|(?P<exponent>E[+-])|(?P<digit>[0#?])"
@@ -32,7 +32,7 @@ Token: TypeAlias = tuple[str, str]
 
 
 class Shows(StrEnum):
-    """A number as a section of a format shows it."""
+    """The form in which a section of a format shows numbers."""
 
     NOTHING = "nothing"
     DURATION = "duration"
@@ -40,7 +40,7 @@ class Shows(StrEnum):
     SHARE = "share"
     WORDS = "words"
     PLACES = "places"
-    """Digits in their own places, such as leading zeros."""
+    """Digits in fixed places, such as leading zeros."""
     UNIT = "unit"
     """A number with texts around it."""
     NUMBER = "number"
@@ -48,17 +48,17 @@ class Shows(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FormatSection:
-    """A part of a format, for some numbers."""
+    """A section of a format, which applies to some numbers."""
 
     shows: Shows
     tokens: tuple[Token, ...] = ()
     has_date: bool = False
     has_time: bool = False
     condition: tuple[str, float] | None = None
-    """A comparison with a number, for which the part is used."""
+    """The comparison that a number must meet, with an operator and a number; None without one."""
 
     def is_for(self, number: float) -> bool:
-        """Return True if the condition holds for a number, or if there is none."""
+        """Return whether a number meets the condition, or the section has no condition."""
         return self.condition is None or _COMPARISONS[self.condition[0]](number, self.condition[1])
 
     @property
@@ -130,6 +130,6 @@ def _shown_kind(code: str, tokens: list[Token], *, is_only: bool) -> Shows:
 
 
 def _is_scaled(tokens: list[Token]) -> bool:
-    """Return True for a format that shows thousands or millions: a comma stands behind the last digit."""
+    """Return whether a format shows thousands or millions: a comma follows the last digit."""
     last = max(index for index, (kind, _) in enumerate(tokens) if kind in ("digit", "general"))
     return tokens[last + 1 : last + 2] == [("sign", ",")]

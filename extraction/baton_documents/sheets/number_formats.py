@@ -1,7 +1,7 @@
 """Numbers of workbooks as their formats show them (ISO/IEC 29500-1 section 18.8.31), without losing digits.
 
-Formats decide whether a number is a date, a time, a share or a code, and which unit it has. They do not round: a reader
-of the file would see the other digits in the cell.
+Formats decide whether a number is a date, a time, a share or a code, and which unit it has. Numbers are not rounded,
+because the cell contains the other digits as well.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from decimal import Decimal
 from baton_documents.sheets.format_sections import FormatSection, Shows, format_sections
 
 EXACT = 2**53
-"""Integers from here on are not all exact as numbers of a workbook."""
+"""The first integer from which not all integers can be stored exactly in a workbook."""
 _1904 = datetime(1904, 1, 1)  # noqa: DTZ001 - dates of workbooks have no zone
 _1900 = datetime(1899, 12, 31)  # noqa: DTZ001
 _DIGITS = 15
-"""Significant digits that Excel keeps."""
+"""The significant digits that Excel keeps."""
 _LAST_DATE = 2_958_466
-"""The day after 9999-12-31."""
+"""The number of the day after 9999-12-31."""
 _LEAP_DAY = 60
-"""The day 1900-02-29, which did not exist but in Excel."""
+"""The number of the day 1900-02-29, which only exists in Excel."""
 _MILLISECONDS = 86_400_000
 _MAX_SHOWN = 1e20
-"""Numbers from here on are shown with an exponent, unless a format says otherwise."""
+"""The number from which numbers are shown with an exponent, unless a format says otherwise."""
 _MAX_MASKED = 1e30
 _INTEGER = re.compile(r"([+-]?\d+)(?:\.0*)?")
 _DATE = "yyyy-mm-dd"
@@ -49,11 +49,11 @@ _BUILT_IN = {
     48: "##0.0E+0",
     **dict.fromkeys((14, 15, 16, 17, *range(27, 37), *range(50, 59)), _DATE),
 }
-"""Formats that files name by numbers. Those of dates differ by country."""
+"""The formats with fixed numbers. Those of dates differ by country, and are all shown as ISO 8601."""
 
 
 class NumberFormat:
-    """A format, which is made once for all cells that have it."""
+    """A number format, which all cells with this format share."""
 
     def __init__(self, code: str, *, from_1904: bool = False) -> None:
         self._is_general = code.strip().lower() in ("", "general", "@")
@@ -63,7 +63,7 @@ class NumberFormat:
         self._hides_texts = len(self._sections) > 3 and self._sections[3].shows is Shows.NOTHING
 
     def format(self, value: str) -> str:
-        """Return a number, given as the file stores it, as it is shown."""
+        """Return the shown text of a number, which is given as the file stores it."""
         if self._is_general:
             return plain_number(value)
         try:
@@ -94,7 +94,7 @@ class NumberFormat:
         return plain_number(value)
 
     def shown_text(self, text: str) -> str:
-        """Return a text as it is shown: the fourth section of a format may hide it."""
+        """Return the shown text of a text cell; empty if the format's fourth section hides it."""
         return "" if self._hides_texts else text
 
     def _place(self, number: float) -> int:
@@ -115,7 +115,7 @@ class NumberFormat:
             return ""
         time = (_1904 + timedelta(milliseconds=milliseconds)).time().isoformat()
         if days == 0 and (not self._from_1904 or not section.has_date):
-            return time if section.has_time else ""  # no day has the number zero
+            return time if section.has_time else ""  # the number zero is not a day
         return f"{self._date(days)} {time}" if milliseconds else self._date(days)
 
     def _date(self, days: int) -> str:
@@ -127,12 +127,12 @@ class NumberFormat:
 
 
 def format_of(number: int, codes: dict[int, str], *, from_1904: bool) -> NumberFormat:
-    """Return the format with a number, which the workbook or Excel declares."""
+    """Return the format with a number, which the workbook (``codes``) or Excel defines."""
     return NumberFormat(codes.get(number, _BUILT_IN.get(number, "General")), from_1904=from_1904)
 
 
 def plain_number(value: str) -> str:
-    """Return a number with all its digits, and no others: neither an exponent nor a fraction that is zero."""
+    """Return a number with all its digits, and without an exponent or a fraction of zero if possible."""
     if value.isdecimal():
         return value
     if integer := _INTEGER.fullmatch(value):
@@ -179,7 +179,7 @@ def _percentage(text: str, section: FormatSection) -> str:
 
 
 def _mask_integer(text: str, section: FormatSection, *, is_for_negative: bool) -> str:
-    """Return an integer in its places: with leading zeros, and the characters between digits."""
+    """Return an integer in fixed places: with leading zeros, and the format's characters between digits."""
     zeros = sum(kind == "digit" and piece == "0" for kind, piece in section.tokens)
     digits = list(text.lstrip("+-").lstrip("0").zfill(zeros) if zeros else text.lstrip("+-").lstrip("0"))
     places = sum(kind == "digit" for kind, _ in section.tokens)
@@ -194,7 +194,7 @@ def _mask_integer(text: str, section: FormatSection, *, is_for_negative: bool) -
 
 
 def _with_unit(text: str, section: FormatSection) -> str:
-    """Return a number with the texts around its digits, such as a currency."""
+    """Return a number with the format's texts around its digits, such as a currency."""
     kinds = [kind in ("digit", "general") for kind, _ in section.tokens]
     first, last = kinds.index(True), len(kinds) - 1 - kinds[::-1].index(True)
     before, behind = (

@@ -1,4 +1,4 @@
-"""The rows of a sheet, read as a stream: what is in a file takes room, what it speaks of does not."""
+"""The rows of a sheet, read as a stream, so that memory depends on stored cells, not on the extent of the sheet."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from baton_documents.sheets.shared_formulas import MAX_COLUMNS, MAX_ROWS, SheetF
 from baton_documents.sheets.shared_texts import SharedTexts, unescaped
 
 MAX_CELLS = 20_000_000
-"""Cells of a sheet from its first to its last one, empty ones too."""
+"""The most cells of a sheet from the first one to the last one, including empty ones."""
 MAX_TEXT_ROOM = 128 * 1024 * 1024
-"""Bytes of memory of the texts of cells, and of the lines made of them, that are read at once."""
+"""The most bytes of memory for the texts of cells, and for the lines made from them, in one part."""
 _ON = ("1", "true")
 _NOTHING = ("0", "0.0")
 _BOOLEANS = {"1": "TRUE", "true": "TRUE", "0": "FALSE", "false": "FALSE"}
@@ -39,7 +39,7 @@ class TextRoom:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row with the cells that show something, by their places from 0 among the columns that are not hidden."""
+    """A row with the cells that have text, by their indexes among the visible columns."""
 
     number: int
     cells: dict[int, str]
@@ -58,11 +58,11 @@ class SheetRows:
         self._formulas = SheetFormulas()
         self._is_column_hidden = bytearray(MAX_COLUMNS)
         self._places: list[int] = []
-        """The place of each column among the visible ones; -1 for hidden ones."""
+        """The index of each column among the visible ones; -1 for hidden ones."""
         self._rows = 0
         self._row = self._last_row = self._last_column = 0
         self.missing: list[str] = []
-        """Addresses of cells whose values are missing, the first ones."""
+        """The addresses of the first cells whose values are missing."""
         self.missing_count = 0
 
     def read(self, content: IO[bytes]) -> Iterator[Row]:
@@ -76,7 +76,7 @@ class SheetRows:
                 self._set_width(element)
             else:
                 return
-        raise refusals.damaged()  # it is not a sheet
+        raise refusals.damaged()  # the part is not a sheet
 
     def _set_width(self, column: Any) -> None:
         if column.get("hidden") not in _ON and column.get("width") not in _NOTHING:
@@ -90,7 +90,7 @@ class SheetRows:
         self._places = [-1 if is_hidden else (visible := visible + 1) for is_hidden in self._is_column_hidden]
 
     def _cells(self, row: Any) -> dict[int, str]:
-        if not self._places:  # columns are described before all rows
+        if not self._places:  # the file describes columns before the first row
             self._place_columns()
         self._rows += 1
         if self._rows > MAX_ROWS:
@@ -100,7 +100,7 @@ class SheetRows:
         cells: dict[int, str] = {}
         column = 0
         for element in row.iterchildren("{*}c"):
-            # A cell without an address is to the right of the one before it.
+            # A cell without an address is to the right of the previous one.
             line, column_number = place_of((element.get("r") or "").strip())
             line, column = line or self._row, column_number or column + 1
             if column > MAX_COLUMNS or line > MAX_ROWS:
@@ -117,7 +117,7 @@ class SheetRows:
         return cells
 
     def _take(self, cell: SheetCell, text: str) -> None:
-        """Note the room that a cell takes."""
+        """Note the memory and the place of a cell. Raises ``DocumentRefused`` if the sheet is too large."""
         self._room.take(text)
         if cell.row > self._last_row or cell.column > self._last_column:
             self._last_row, self._last_column = max(self._last_row, cell.row), max(self._last_column, cell.column)
@@ -125,7 +125,7 @@ class SheetRows:
                 raise refusals.too_wide(self._last_column, self._last_row)
 
     def _to_text(self, cell: SheetCell) -> str:
-        """Return the text of a cell as a reader of the sheet sees it."""
+        """Return the text that a cell shows."""
         if cell.formula is not None and cell.is_without_result(is_stale=self._is_stale):
             return self._formula(cell)
         value = (cell.value or "").strip()
@@ -152,7 +152,7 @@ class SheetRows:
         return ""
 
     def _array_formula(self, cell: SheetCell) -> str:
-        """Return the formula of the range that an empty cell is in, if the range has no results."""
+        """Return the formula of an empty cell's range if the range has no stored results; otherwise empty."""
         formula = self._formulas.covering(cell)
         return f"={formula}" if formula else ""
 

@@ -1,4 +1,4 @@
-"""Formulas that cells of a sheet share: stored for one cell, moved for the others."""
+"""Formulas that cells of a sheet share: the file stores them for one cell, and they are adapted for the others."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from baton_documents.sheets.cell import SheetCell, column_letters, column_number
 MAX_COLUMNS = 16_384
 MAX_ROWS = 1_048_576
 MAX_FORMULAS = 16 * 1024 * 1024
-"""Characters of the formulas of a sheet that are kept or moved, which takes time."""
+"""The most characters of a sheet's formulas that are kept or adapted, which takes time."""
 MAX_ARRAYS = 100
-"""Ranges without results that are looked at for each empty cell."""
+"""The most ranges without results that are searched for each empty cell."""
 _REFERENCE = re.compile(
     r"""("(?:[^"]|"")*"|'(?:[^']|'')*'(?=!)|\[[^\[\]]*\])"""  # texts, names of sheets, columns of tables
     r"""|(?<![\w.$\\])(\$?)([A-Za-z]{1,3})(\$?)(\d{1,7})(?![\w.(!])"""
@@ -23,7 +23,7 @@ _REFERENCE = re.compile(
 
 
 class SheetFormulas:
-    """The formulas of a sheet that stand for more than one cell."""
+    """The formulas of a sheet that apply to more than one cell."""
 
     def __init__(self) -> None:
         self._shared: dict[str, tuple[MovableFormula, int, int]] = {}
@@ -31,7 +31,7 @@ class SheetFormulas:
         self._size = 0
 
     def note(self, cell: SheetCell) -> None:
-        """Note the formula of a cell, also of a hidden one, if others use it. Raises ``DocumentRefused``."""
+        """Note the formula of a cell, even a hidden one, if other cells use it. Raises ``DocumentRefused``."""
         if not cell.formula or cell.formula_kind == "normal":
             return
         self._count(len(cell.formula))
@@ -41,7 +41,7 @@ class SheetFormulas:
             self._arrays.append((*_area(cell.formula_key), cell.formula))
 
     def text(self, cell: SheetCell) -> str:
-        """Return the formula of a cell; empty if it is not in the file."""
+        """Return the formula of a cell; empty if the file does not contain it."""
         if cell.formula or cell.formula_kind != "shared" or cell.formula_key not in self._shared:
             return cell.formula or ""
         formula, row, column = self._shared[cell.formula_key]
@@ -54,7 +54,7 @@ class SheetFormulas:
             raise refusals.too_long()
 
     def covering(self, cell: SheetCell) -> str:
-        """Return the formula of the range without results that a cell is in; empty if there is none."""
+        """Return the formula of the range without results that contains a cell; empty without such a range."""
         for top, left, bottom, right, formula in self._arrays:
             if top <= cell.row <= bottom and left <= cell.column <= right:
                 return formula
@@ -62,12 +62,12 @@ class SheetFormulas:
 
 
 class MovableFormula:
-    """A formula whose relative references move with the cell."""
+    """A formula whose relative references are adapted to the place of each cell."""
 
     def __init__(self, formula: str) -> None:
         self.length = len(formula)
         self._pieces: list[str | int | _Row] = []
-        """Texts that stay, relative columns as numbers, and relative rows."""
+        """Fixed texts, relative columns as numbers, and relative rows."""
         end = 0
         for match in _REFERENCE.finditer(formula):
             self._pieces.append(formula[end : match.start()])
@@ -76,10 +76,10 @@ class MovableFormula:
         self._pieces.append(formula[end:])
 
     def moved(self, rows: int, columns: int) -> str:
-        """Return the formula as it is ``rows`` further down and ``columns`` further right."""
+        """Return the formula of a cell that is ``rows`` further down and ``columns`` further right."""
         texts = []
         for piece in self._pieces:
-            # References beyond an edge continue at the other one.
+            # References beyond an edge of the sheet continue at the opposite edge.
             if isinstance(piece, str):
                 texts.append(piece)
             elif isinstance(piece, int):

@@ -1,4 +1,4 @@
-"""Texts that cells of a workbook share."""
+"""The texts that cells of a workbook share."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from baton_documents.office.xml import stream
 from baton_documents.text.inline_text import shifted
 
 MAX_SHARED = 64 * 1024 * 1024
-"""Bytes of all texts that cells share."""
+"""The most bytes of all shared texts."""
 MAX_SHARED_TEXTS = 8_000_000
 _ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
 
 
 class SharedTexts:
-    """The texts by their numbers, in a form that takes little more memory than their characters."""
+    """The shared texts by their numbers, in a form that takes little more memory than their characters."""
 
     def __init__(self) -> None:
         self._bytes = bytearray()
@@ -28,13 +28,13 @@ class SharedTexts:
         return len(self._ends)
 
     def text(self, number: int) -> str:
-        """Return a text. Raises ``IndexError``."""
+        """Return the text with a number. Raises ``IndexError`` if it is missing."""
         start = self._ends[number - 1] if number else 0
         return self._bytes[start : self._ends[number]].decode()
 
     @classmethod
     def read(cls, content: IO[bytes]) -> SharedTexts:
-        """Return the texts of a part. Raises ``DocumentRefused``."""
+        """Return the texts of a part. Raises ``DocumentRefused`` if they are too long."""
         texts = cls()
         for element in stream(content, "si"):
             texts._bytes += rich_text(element).encode(errors="replace")
@@ -45,7 +45,7 @@ class SharedTexts:
 
 
 def rich_text(element: Any) -> str:
-    """Return the text of an ``si`` or ``is``: of its runs, without reading aids (``rPh``)."""
+    """Return the text of an ``si`` or ``is`` element from its runs, without phonetic texts (``rPh``)."""
     return unescaped("".join(_texts(element)))
 
 
@@ -70,7 +70,7 @@ def _texts(element: Any) -> Iterator[str]:
 
 
 def _direction(run: Any) -> str | None:
-    """Return ``superscript`` or ``subscript`` for a run that is one."""
+    """Return ``superscript`` or ``subscript`` if a run is one; otherwise None."""
     for properties in run:
         if properties.tag.rpartition("}")[2] == "rPr":
             values = (child.get("val") for child in properties if child.tag.rpartition("}")[2] == "vertAlign")

@@ -1,4 +1,4 @@
-"""Workbooks as a whole: their sheets, formats and shared texts."""
+"""Workbooks with their sheets, formats and shared texts."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ PROBLEMS = (KeyError, ValueError, EOFError, zlib.error, zipfile.BadZipFile, etre
 """Exceptions for parts that are missing or damaged."""
 MAX_SHEETS = 5_000
 MAX_FORMATS = 100_000
-"""Formats of cells (Excel takes 65,490)."""
+"""The most formats of cells (Excel allows 65,490)."""
 _ON = ("1", "true")
 
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A visible sheet with cells."""
+    """A visible sheet: its name, and the name of the part with its cells."""
 
     name: str
     part: str
 
 
 class Workbook:
-    """A workbook that has been checked."""
+    """A workbook, whose file ``archive.format_of`` has checked. Raises ``DocumentRefused`` if it is damaged."""
 
     def __init__(self, body: bytes) -> None:
         try:
@@ -49,13 +49,13 @@ class Workbook:
             raise refusals.damaged() from None
 
     def open(self, sheet: Sheet) -> IO[bytes]:
-        """Open the cells of a sheet to read them as a stream."""
+        """Open the cells of a sheet for reading as a stream."""
         return self._package.open(sheet.part)
 
     def drawn(self, sheet: Sheet) -> Iterator[TextBlock]:
-        """Yield the texts of shapes and the titles of charts that are drawn on a sheet.
+        """Yield the texts of shapes and the titles of charts on a sheet.
 
-        The values of charts are those of cells. Raises what ``PROBLEMS`` has.
+        The values of charts are left out, because cells contain them. Raises the exceptions in ``PROBLEMS``.
         """
         for name in self._relations(sheet.part, "drawing")[:1]:
             yield from _shape_texts(self._tree(name))
@@ -64,7 +64,7 @@ class Workbook:
                 yield from (block for block in blocks if block.kind is not BlockKind.TABLE)
 
     def _relations(self, name: str, kind: str) -> list[str]:
-        """Return the parts of a kind that a part refers to, once its relations have been counted."""
+        """Count a part's relations, and return the names of the parts of a kind that the part refers to."""
         relations = relations_name(name)
         if relations not in self._package:
             return []
@@ -76,7 +76,7 @@ class Workbook:
         return self._package.tree(name)
 
     def _count(self, name: str) -> None:
-        """Count a part before it becomes a tree: only those of the workbook itself have been counted."""
+        """Count a part before it becomes a tree. Only the workbook's own parts have been counted before."""
         with self._package.open(name) as content:
             self._room.add(content)
 
@@ -90,7 +90,7 @@ class Workbook:
 
     @cached_property
     def formats(self) -> list[NumberFormat]:
-        """The formats of cells by their numbers (``s``)."""
+        """The formats of cells; a cell's attribute ``s`` is the index."""
         name = self._package.related(self._main, "styles")
         root = self._package.tree(name) if name is not None else None
         if root is None:
@@ -112,7 +112,7 @@ class Workbook:
 
     @property
     def is_stale(self) -> bool:
-        """True if results are to be calculated when the file is opened: they may never have been."""
+        """Whether results are to be calculated when the file is opened, and so may never have been calculated."""
         properties = self._root.find(qname("s:calcPr"))
         return properties is not None and properties.get("fullCalcOnLoad") in _ON
 
@@ -136,7 +136,7 @@ class Workbook:
 
 
 def _shape_texts(container: Any) -> Iterator[TextBlock]:
-    """Yield the texts of visible shapes. Of several forms of one, the newest is taken."""
+    """Yield the texts of visible shapes. If a shape has several forms, the newest is used."""
     for child in container:
         if child.tag == qname("mc:Fallback") or _is_hidden(child):
             continue

@@ -1,4 +1,4 @@
-"""Workbooks: every visible sheet is a page with one table, or several where rows are empty."""
+"""Text of workbooks: every visible sheet is a page with one table, or several tables separated by empty rows."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from baton_documents.text.plain_text import BETWEEN, row_text
 
 
 def pages(body: bytes) -> int:
-    """Return the number of visible sheets."""
+    """Return the number of visible sheets. Raises ``DocumentRefused``."""
     return len(Workbook(body).sheets)
 
 
 def extract(body: bytes, first: int, last: int) -> ExtractedText:
-    """Return the tables of sheets, below their names: values as they are shown, formulas without stored results.
+    """Return the tables of sheets, below their names: shown values, and formulas whose results are not stored.
 
     Hidden rows and columns are left out.
     """
@@ -44,12 +44,12 @@ def extract(body: bytes, first: int, last: int) -> ExtractedText:
         if text_blocks:
             blocks += [TextBlock(BlockKind.HEADING, sheet.name, number, 1), *text_blocks]
         if rows.missing:
-            errors.append(PageError(number, _missing(rows)))
+            errors.append(PageError(number, _describe_missing(rows)))
     return ExtractedText(tuple(blocks), None, len(workbook.sheets), tuple(errors))
 
 
 def _drawn(workbook: Workbook, sheet: Sheet, number: int, errors: list[PageError]) -> list[TextBlock]:
-    """Return the texts of shapes and the charts on a sheet. The cells are read even if these are damaged or large."""
+    """Return the texts of shapes and charts on a sheet. If they cannot be read, an error is added to ``errors``."""
     try:
         return [replace(block, page=number) for block in workbook.drawn(sheet)]
     except (*PROBLEMS, DocumentRefused):
@@ -57,13 +57,13 @@ def _drawn(workbook: Workbook, sheet: Sheet, number: int, errors: list[PageError
         return []
 
 
-def _missing(rows: SheetRows) -> str:
+def _describe_missing(rows: SheetRows) -> str:
     cells = ", ".join(rows.missing) + (" and others" if rows.missing_count > len(rows.missing) else "")
     return f"The file has no values for cells with {cells}. Calculate and save the workbook in Excel again."
 
 
 def _tables(rows: Iterator[Row], room: TextRoom) -> Iterator[str]:
-    """Yield the tables that empty rows part, each from its first column that is not empty."""
+    """Yield the tables, which empty rows separate, each from its first column that is not empty."""
     lines: list[str] = []
     margin = before = 0
     for row in rows:

@@ -1,4 +1,4 @@
-"""The order in which a person reads the shapes of a slide: rows from the top, from left to right in a row."""
+"""The order in which a person reads the shapes of a slide: in rows from the top, and from left to right."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from baton_documents.office.xml import qname
 
 _TRANSFORMS = (f"{qname('p:spPr')}/{qname('a:xfrm')}", qname("p:xfrm"), f"{qname('p:grpSpPr')}/{qname('a:xfrm')}")
-"""The elements that have the places of shapes, tables and groups."""
+"""The elements with the places of shapes, tables and groups."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place of a shape in EMU (914,400 in an inch), from the top left of the slide or of its group."""
+    """The place of a shape in EMU (914,400 in an inch), from the top left corner of the slide or of its group."""
 
     left: int
     top: int
@@ -22,7 +22,7 @@ class Place:
 
 
 def place_of(shape: Any) -> Place | None:
-    """Return the place that a shape has itself; None if its layout decides."""
+    """Return the shape's own place; None if the layout decides."""
     for path in _TRANSFORMS:
         transform = shape.find(path)
         if transform is not None:
@@ -34,9 +34,10 @@ def place_of(shape: Any) -> Place | None:
 
 
 def in_reading_order(shapes: Iterable[tuple[Place | None, Any]]) -> list[Any]:
-    """Return shapes in rows; those without a place last, in their order.
+    """Return shapes in the order of reading. Those without a place are last, in their given order.
 
-    A shape belongs to a row if it begins above the middle of the row's lowest shape. Lines have no middle.
+    A shape belongs to a row if it begins above the middle of the row's shortest shape. Shapes without a height, such
+    as lines, do not count.
     """
     shapes = list(shapes)
     placed = sorted(((place, shape) for place, shape in shapes if place is not None), key=lambda pair: pair[0].top)

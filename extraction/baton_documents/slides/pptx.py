@@ -1,4 +1,4 @@
-"""Presentations: what a show of the slides presents, and the speaker's notes."""
+"""Text of presentations: the visible content of slides, and the speaker's notes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from baton_documents.text.plain_text import MAX_REPEATED, table_text
 
 MAX_SLIDES = 5_000
 MAX_PROBLEMS = 100
-"""Sentences about what cannot be read, of one slide."""
+"""The most messages about one slide."""
 _PROBLEMS = (KeyError, ValueError, EOFError, zlib.error, zipfile.BadZipFile, etree.LxmlError)
 """Exceptions for parts that are missing or damaged."""
 _BODY = qname("p:txBody")
@@ -31,14 +31,14 @@ _ON = ("1", "true", "on")
 
 
 def pages(body: bytes) -> int:
-    """Return the number of slides, also of hidden ones."""
+    """Return the number of slides, including hidden ones. Raises ``DocumentRefused``."""
     return len(_Presentation(body).slides)
 
 
 def extract(body: bytes, first: int, last: int) -> ExtractedText:
     """Return the text of slides: titles, text in shapes, tables, charts, then the speaker's notes.
 
-    Hidden slides and shapes are left out: a show does not present them.
+    Hidden slides and shapes are left out, as in a slide show.
     """
     presentation = _Presentation(body)
     blocks: list[TextBlock] = []
@@ -55,7 +55,7 @@ def extract(body: bytes, first: int, last: int) -> ExtractedText:
 
 
 class _Presentation:
-    """A file, and the names of its slides in their order; those that are missing are empty."""
+    """A file, and the names of the parts with its slides in their order; empty names for missing ones."""
 
     def __init__(self, body: bytes) -> None:
         try:
@@ -72,7 +72,7 @@ class _Presentation:
             raise refusals.too_long()
 
     def layout(self, slide: str) -> _Layout:
-        """Return the values that a slide's placeholders inherit; none if the layout is damaged."""
+        """Return the values that a slide's placeholders inherit; an empty layout if it is missing or damaged."""
         try:
             name = self.package.related(slide, "slideLayout")
             if name is None:
@@ -101,7 +101,7 @@ class _Presentation:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """Bodies and places that the placeholders of a slide inherit, by their ids."""
+    """The bodies and places that the placeholders of a slide inherit, by the placeholders' ids."""
 
     bodies: dict[str, Any] = field(default_factory=dict)
     places: dict[str, Place] = field(default_factory=dict)
@@ -120,7 +120,7 @@ class _Slide:
         self.problems: list[str] = []
 
     def read(self) -> list[TextBlock]:
-        """Return the blocks of the slide: its title first, then shapes as a person reads them."""
+        """Return the blocks of the slide: the title, the shapes in the order of reading, and the notes."""
         root = self._package.tree(self._name)
         if root.get("show", "1") in _OFF:
             self._report("The slide is hidden, so it is left out.")
@@ -146,14 +146,12 @@ class _Slide:
             yield from self._graphic(data)
 
     def _graphic(self, data: Any) -> Iterator[TextBlock]:
-        """Yield the blocks of a chart or a diagram. An embedded object of another program is only reported."""
+        """Yield the blocks of a chart or a diagram. Report an embedded object of another program."""
         for kind, name, attribute in (("chart", "c:chart", "r:id"), ("diagram", "dgm:relIds", "r:dm")):
             for element in data.iterfind(qname(name)):
                 try:
                     part = self._package.relations(self._name)[element.get(qname(attribute), "")].target
-                    if (
-                        part in self._parts_read
-                    ):  # a part that is referred to again: in a real file each chart has its own
+                    if part in self._parts_read:  # in a genuine file, each chart has its own part
                         continue
                     self._parts_read.add(part)
                     root = self._package.tree(part)
@@ -197,9 +195,9 @@ def _tree(root: Any) -> Any:
 
 
 def _shapes(container: Any, places: Mapping[str, Place]) -> Iterator[Any]:
-    """Yield the visible shapes as a person reads them, a group as one.
+    """Yield the visible shapes in the order of reading. The shapes of a group are read together.
 
-    ``places`` are those that placeholders inherit, by their ids.
+    ``places`` are the inherited places of placeholders, by their ids.
     """
     visible = list(_visible(container))
     placed = [(place_of(shape) or places.get(_placeholder(shape).get("idx", "")), shape) for shape in visible]
@@ -211,7 +209,7 @@ def _shapes(container: Any, places: Mapping[str, Place]) -> Iterator[Any]:
 
 
 def _visible(container: Any) -> Iterator[Any]:
-    """Yield visible shapes. Of alternatives (mc:AlternateContent), the first with visible shapes is taken."""
+    """Yield visible shapes. Of alternatives (``mc:AlternateContent``), the first with visible shapes is used."""
     for child in container:
         if child.tag == qname("mc:AlternateContent"):
             yield from next(filter(None, (list(_visible(form)) for form in child)), [])
@@ -230,7 +228,7 @@ def _placeholder(shape: Any) -> Any:
 
 
 def _placeholder_type(shape: Any) -> str:
-    """Return the type by which a placeholder inherits from a master. Those of content inherit from its body."""
+    """Return the type by which a placeholder inherits from a master. Content inherits from the master's body."""
     kind = str(_placeholder(shape).get("type", "obj"))
     return {"obj": "body", "subTitle": "body", "ctrTitle": "title"}.get(kind, kind)
 
@@ -248,7 +246,7 @@ def _texts(shape: Any, inherited: Mapping[str, Any]) -> list[str]:
 
 
 def _rows(table: Any) -> Iterator[list[str]]:
-    """Yield the texts of a table's rows. A cell over several rows is in each, one over several columns in its first."""
+    """Yield the texts of a table's rows. A cell over several rows is repeated, one over several columns is not."""
     above: dict[int, str] = {}
     for row in table.iterfind(qname("a:tr")):
         texts = []

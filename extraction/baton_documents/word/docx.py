@@ -1,4 +1,4 @@
-"""Word documents: what Word shows of them without the marks of changes, in the order of reading."""
+"""Text of Word documents as Word shows it without marks of changes, in the order of reading."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from baton_documents.word.paragraphs import Note, ParagraphText, WordTextReader
 from baton_documents.word.styles import WordStyle, WordStyles, number_of, value_of
 
 MAX_PROBLEMS = 100
-"""Sentences about what cannot be read."""
+"""The most messages about a document."""
 MAX_SPAN = 63
-"""Columns of a table (a limit of Word)."""
+"""The most columns of a table (a limit of Word)."""
 _P, _TABLE, _ROW, _CELL = map(qname, ("w:p", "w:tbl", "w:tr", "w:tc"))
 _ALTERNATIVES = qname("mc:AlternateContent")
 _LEFT_OUT = frozenset(
     map(qname, ("w:sdtPr", "w:sdtEndPr", "w:customXmlPr", "w:smartTagPr", "w:del", "w:moveFrom", "w:sectPr", "w:tblPr"))
 )
 _PAGE = 1
-"""The page of what cannot be read: a document has no pages before a program lays it out."""
+"""The page of all messages, because a document has no pages before a program lays it out."""
 
 
 def extract(body: bytes) -> ExtractedText:
-    """Return paragraphs, lists and tables in their order, then the notes that they refer to."""
+    """Return headers and footers, then paragraphs, lists and tables in their order, then the referenced notes."""
     try:
         document = _Document(OfficePackage.opened(body))
         blocks = tuple(document.read())
@@ -58,10 +58,10 @@ class _Document:
         self._part = package.main
         self._notes: dict[Note, None] = {}
         self._merged = ""
-        """Text of a paragraph whose end was deleted: it belongs to the next one."""
+        """The text of a paragraph whose end was deleted, which belongs to the next paragraph."""
 
     def read(self) -> Iterator[TextBlock]:
-        """Yield the blocks of the body, then those of the notes in the order of their references."""
+        """Yield the blocks of headers and footers, of the body, and of the notes in the order of their references."""
         body = self.package.tree(self._part).find(qname("w:body"))
         if body is None:
             raise KeyError("w:body")
@@ -77,7 +77,7 @@ class _Document:
                 yield from self._story(element)
 
     def _headers(self, body: Any) -> Iterator[TextBlock]:
-        """Yield headers and footers, equal ones once."""
+        """Yield the blocks of headers and footers. Equal texts are yielded once."""
         read: set[str] = set()
         relations = self.package.relations(self._part)
         for name in word_headers.used_parts(body, self._related("settings"), relations):
@@ -139,7 +139,7 @@ class _Document:
             list_place = self._numbering.place(properties, style_id)
             number = (
                 self._numbering.number(list_place)
-                if list_place is not None and not self._is_gone(properties, text)
+                if list_place is not None and not self._is_skipped(properties, text)
                 else ""
             )
             if text:
@@ -165,15 +165,15 @@ class _Document:
         for kind, relation_id in paragraph_text.charts:
             try:
                 name = self.package.relations(self._part)[relation_id].target
-                if name not in self._charts:  # each has its own part
+                if name not in self._charts:  # in a genuine file, each chart has its own part
                     self._charts.add(name)
                     root = self.package.tree(name)
                     yield from drawings.chart(root) if kind == "chart" else drawings.diagram(root)
             except (KeyError, etree.LxmlError):
                 self._note(f"A {kind} cannot be read.")
 
-    def _is_gone(self, properties: Any | None, text: str) -> bool:
-        """Return True for a paragraph that is not shown at all, and not counted: its end is hidden, too."""
+    def _is_skipped(self, properties: Any | None, text: str) -> bool:
+        """Return whether a paragraph is neither shown nor counted: it is empty, and its end is hidden."""
         marks = properties.find(qname("w:rPr")) if properties is not None else None
         return not text and bool(toggle(marks, "w:vanish"))
 
@@ -185,7 +185,7 @@ class _Document:
         yield from attached
 
     def _rows(self, table: Any, attached: list[TextBlock]) -> Iterator[list[str]]:
-        """Yield the texts of a table's cells, one for each column. What hangs on them is added to ``attached``."""
+        """Yield the rows as the texts of their columns. Text boxes and charts in cells are added to ``attached``."""
         is_hidden = bool(self._styles.style(value_of(table.find(qname("w:tblPr")), "w:tblStyle")).is_hidden)
         above: dict[int, str] = {}
         for row in _wrapped(table, _ROW):
@@ -201,9 +201,9 @@ class _Document:
             yield cells
 
     def _cell(self, cell: Any, attached: list[TextBlock], above: str, *, is_hidden: bool) -> list[str]:
-        """Return the text of a cell, and empty ones for the other columns that it spans.
+        """Return the text of a cell, and empty texts for the further columns that it spans.
 
-        A cell over several rows has the text of the one ``above`` in each of them.
+        A cell that continues the cell above it has the text ``above``.
         """
         properties = cell.find(qname("w:tcPr"))
         if properties is not None and properties.find(qname("w:cellDel")) is not None:
@@ -215,7 +215,7 @@ class _Document:
         return [text] + [""] * (_span(number_of(properties, "w:gridSpan"), 1) - 1)
 
     def _cell_texts(self, cell: Any, attached: list[TextBlock], *, is_hidden: bool) -> Iterator[str]:
-        """Yield the texts of paragraphs and tables in a cell."""
+        """Yield the texts of the paragraphs and tables in a cell."""
         for element in _content(cell):
             if element.tag == _TABLE:
                 rows = (", ".join(filter(None, cells)) for cells in self._rows(element, attached))
@@ -226,7 +226,7 @@ class _Document:
                 paragraph = self._read_paragraph(element, style, is_hidden=is_hidden)
                 text = paragraph.text.strip()
                 list_place = self._numbering.place(properties, style_id)
-                if list_place is not None and not self._is_gone(properties, text):
+                if list_place is not None and not self._is_skipped(properties, text):
                     text = f"{self._numbering.number(list_place)} {text}".strip()
                 yield text
                 attached += self._attached(paragraph)
@@ -241,14 +241,14 @@ def _block(text: str, number: str, style: WordStyle, properties: Any | None, *, 
     if level is not None:
         return TextBlock(BlockKind.HEADING, numbered, level=level)
     if number:
-        # A list item whose mark is part of its text needs no other one.
+        # A list item whose text begins with its number needs no other mark.
         return TextBlock(BlockKind.LIST_ITEM, numbered, source=numbered)
     is_list = is_item or (style.name.lower().startswith("list") and not _is_taken_out(properties))
     return TextBlock(BlockKind.LIST_ITEM if is_list else BlockKind.PARAGRAPH, text)
 
 
 def _is_taken_out(properties: Any | None) -> bool:
-    """Return True for a paragraph that is in no list although its style is."""
+    """Return whether a paragraph is excluded from the list of its style."""
     numbers = properties.find(qname("w:numPr")) if properties is not None else None
     return value_of(numbers, "w:numId") == "0"
 
@@ -259,7 +259,7 @@ def _end_is_deleted(properties: Any | None) -> bool:
 
 
 def _content(container: Any) -> Iterator[Any]:
-    """Yield the paragraphs, tables and embedded documents in a container, also those in elements around them."""
+    """Yield the paragraphs, tables and embedded documents in a container, including those in nested elements."""
     for child in container:
         if child.tag in (_P, _TABLE, qname("w:altChunk"), qname("w:subDoc")):
             yield child
@@ -270,7 +270,7 @@ def _content(container: Any) -> Iterator[Any]:
 
 
 def _wrapped(container: Any, name: str) -> Iterator[Any]:
-    """Yield the rows of a table or the cells of a row, also those in elements around them."""
+    """Yield the rows of a table or the cells of a row, including those in nested elements."""
     for child in container:
         if child.tag == name:
             yield child
@@ -279,7 +279,7 @@ def _wrapped(container: Any, name: str) -> Iterator[Any]:
 
 
 def _merge(properties: Any | None) -> str | None:
-    """Return the property by which a cell is merged into the one before it or above it, or None."""
+    """Return the property that merges a cell into the previous one or the one above; None without one."""
     for name in ("w:hMerge", "w:vMerge"):
         merge = properties.find(qname(name)) if properties is not None else None
         if merge is not None and merge.get(qname("w:val"), "continue") == "continue":

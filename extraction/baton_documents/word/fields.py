@@ -17,39 +17,39 @@ _KIND = qname("w:fldCharType")
 _DELETED = frozenset({qname("w:del"), qname("w:moveFrom")})
 _WORD = re.compile(r'"([^"]*)"|(\S+)')
 _UNREAD = frozenset({"EQ", "LISTNUM", "AUTONUM", "AUTONUMLGL", "AUTONUMOUT"})
-"""Fields that Word shows without storing a result."""
+"""Fields that Word shows although the file stores no result."""
 
 
 COUNTS = frozenset({"PAGE", "NUMPAGES", "SECTIONPAGES", "SECTION"})
-"""Fields whose results depend on the page on which they stand."""
+"""Fields whose results depend on their page."""
 
 
 @dataclass(slots=True)
 class Field:
-    """A field that has begun."""
+    """A field that has begun and not ended."""
 
     form: Any | None
-    """Data of an older form (``w:ffData``)."""
+    """The data of an older form (``w:ffData``); None for other fields."""
     instruction: list[str] = field(default_factory=list)
     is_in_result: bool = False
     has_result: bool = False
 
     @property
     def missing_result(self) -> str:
-        """The text that Word shows for a field without a stored result; empty if it shows none."""
+        """The text that Word shows for a field without a stored result; may be empty."""
         if self.form is not None and (text := form_text(self.form)):
             return text
         return result_of("".join(self.instruction))
 
     @property
     def unread_name(self) -> str | None:
-        """The name of a field whose text cannot be found out, or None."""
+        """The name of a field whose text cannot be determined; None for others."""
         words = "".join(self.instruction).split(maxsplit=1)
         return words[0].upper() if words and words[0].upper() in _UNREAD and not self.missing_result else None
 
 
 def ended_fields(root: Any) -> frozenset[Any]:
-    """Return the marks of fields that have an end. Others would hide all the text behind them."""
+    """Return the marks of fields that have an end. Fields without one would hide all further text."""
     ahead: list[Any] = []
     runs: set[Any] = set()
     for mark in root.iter(_FIELD):
@@ -66,7 +66,7 @@ def ended_fields(root: Any) -> frozenset[Any]:
 
 
 def form_text(form: Any) -> str:
-    """Return the mark of a check box or the entry of a list that a form of older documents shows."""
+    """Return the shown text of an older form: the mark of a check box, the entry of a list, or a default text."""
     box, choice = form.find(qname("w:checkBox")), form.find(qname("w:ddList"))
     if box is not None:
         checked = toggle(box, "w:checked")
@@ -81,7 +81,7 @@ def form_text(form: Any) -> str:
 
 
 def result_of(instruction: str) -> str:
-    """Return the text that an instruction shows by itself: a symbol's, a button's or an equation's."""
+    """Return the text that an instruction itself contains, for a symbol or a button; otherwise empty."""
     words = [quoted or plain for quoted, plain in _WORD.findall(instruction)]
     match [word.upper() for word in words[:1]]:
         case ["SYMBOL"] if len(words) > 1:

@@ -1,4 +1,4 @@
-"""Headers and footers of Word documents: which of them are shown, and what in them counts pages."""
+"""Headers and footers of Word documents: which are shown, and which paragraphs only number pages."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from baton_documents.office.xml import qname, toggle
 from baton_documents.word.fields import COUNTS
 
 MOST_WORDS = 3
-"""Words beside the number of a page, as in "Page 1 of 3", that say nothing by themselves."""
+"""The most words of a paragraph that only numbers pages, as in "Page 1 of 3"."""
 _REFERENCES = (qname("w:headerReference"), qname("w:footerReference"))
 
 
 def used_parts(body: Any, settings: Any | None, relations: Mapping[str, Relation]) -> list[str]:
-    """Return the names of the parts that any section shows, headers first, each once.
+    """Return the names of the parts with headers and then footers that any section shows, each once.
 
-    The first page and even pages have theirs only if the section or the document says so (ISO/IEC 29500-1 sections
-    17.10.1 and 17.10.6).
+    Special ones for first and even pages are shown only if the section or the document says so (ISO/IEC 29500-1
+    sections 17.10.1 and 17.10.6).
     """
     has_even = bool(toggle(settings, "w:evenAndOddHeaders"))
     names: dict[str, dict[str, None]] = {reference: {} for reference in _REFERENCES}

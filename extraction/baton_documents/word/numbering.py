@@ -13,14 +13,14 @@ from baton_documents.word.styles import WordStyles, font_of, number_of, value_of
 
 LEVELS = 9
 MAX_TEXT = 255
-"""Characters of the text around the numbers of a level."""
+"""The most characters of the text around the numbers of a level."""
 _PLACE = re.compile(r"%([1-9])")
 _MAX_LINKS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class ListPlace:
-    """The place of a paragraph in a list: a list's id (``w:numId``) and a level from 0."""
+    """The place of a paragraph in a list: the list's id (``w:numId``) and a level from 0."""
 
     list_id: str
     level: int
@@ -33,17 +33,17 @@ class _Level:
     start: int = 1
     form: str = "decimal"
     zeros: int = 0
-    """Digits of a custom format such as ``001``."""
+    """The number of digits of a custom format such as ``001``; 0 for others."""
     text: str = ""
     font: str | None = None
     restarts_below: int | None = None
-    """Levels with an index less than this restart the numbers; None: every higher level does."""
+    """Levels with a smaller index than this restart the numbers; None if every higher level does."""
     is_decimal_throughout: bool = False
     is_hidden: bool = False
 
 
 class WordNumbering:
-    """The lists of a document, and how far their numbers have come. Paragraphs are numbered in their order."""
+    """The lists of a document, with the last numbers of their levels. Paragraphs must be numbered in their order."""
 
     def __init__(self, root: Any | None, styles: WordStyles) -> None:
         self._styles = styles
@@ -61,7 +61,7 @@ class WordNumbering:
                 self._definitions[element.get(qname("w:abstractNumId"), "")] = element
 
     def place(self, properties: Any | None, style_id: str | None) -> ListPlace | None:
-        """Return the place of a paragraph with these properties and this style, or None outside lists."""
+        """Return the place of a paragraph with these properties and this style; None outside lists."""
         style = self._styles.style(style_id)
         numbers = properties.find(qname("w:numPr")) if properties is not None else None
         direct, level = value_of(numbers, "w:numId"), number_of(numbers, "w:ilvl")
@@ -75,7 +75,7 @@ class WordNumbering:
         return ListPlace(list_id, min(level, LEVELS - 1))
 
     def number(self, list_place: ListPlace) -> str:
-        """Count a paragraph, and return its number as it is shown. A bullet is shown only if it is a box or a tick."""
+        """Count a paragraph, and return its number as it is shown. A bullet is empty unless it is a box or a tick."""
         key = self._definition_id(list_place.list_id)
         counts = self._counts.setdefault(key, [None] * LEVELS)
         for level in range(LEVELS):
@@ -93,7 +93,7 @@ class WordNumbering:
         return self._format(list_place, counts)
 
     def _begin(self, list_id: str, level: int, counts: list[int | None]) -> None:
-        """Restart a level when a list that says so is used for the first time."""
+        """Restart a level on the first use of a list that requires it."""
         if (list_id, level) in self._begun:
             return
         self._begun.add((list_id, level))
@@ -133,7 +133,7 @@ class WordNumbering:
         if element is None:
             return _Level(start=1 if start is None else start)
         own_start = number_of(element, "w:start")
-        form = next(element.iter(qname("w:numFmt")), None)  # perhaps within alternatives
+        form = next(element.iter(qname("w:numFmt")), None)  # it may be inside alternatives
         kind = form.get(qname("w:val"), "decimal") if form is not None else "decimal"
         custom = form.get(qname("w:format"), "") if form is not None and kind == "custom" else ""
         properties = element.find(qname("w:rPr"))
@@ -158,9 +158,9 @@ class WordNumbering:
         return self._definition_ids[list_id]
 
     def _find_definition(self, list_id: str) -> str:
-        """Return the id of a list's definition, or "" if it has none.
+        """Return the id of a list's definition; empty if it has none.
 
-        A definition may refer to a style, whose list has another definition.
+        A definition may refer to a style, and then the definition of that style's list is used.
         """
         definition_id = value_of(self._lists.get(list_id), "w:abstractNumId") or ""
         for _ in range(_MAX_LINKS):
@@ -175,7 +175,7 @@ class WordNumbering:
         return self._definitions.get(self._definition_id(list_id))
 
     def _level_of_style(self, list_id: str, style_id: str | None) -> int | None:
-        """Return the level that a definition ties to a style."""
+        """Return the level that a list's definition assigns to a style; None without one."""
         key = (list_id, style_id)
         if key not in self._style_levels:
             self._style_levels[key] = self._find_level(list_id, style_id)

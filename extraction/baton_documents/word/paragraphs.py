@@ -1,4 +1,4 @@
-"""The text of a paragraph in a Word document, as Word shows it without its marks of changes."""
+"""The text of a paragraph in a Word document, as Word shows it without marks of changes."""
 
 from __future__ import annotations
 
@@ -57,16 +57,16 @@ class Note:
 
 @dataclass(slots=True)
 class ParagraphText:
-    """The text of a paragraph and what else hangs on it."""
+    """The text of a paragraph, and the notes, text boxes and charts in it."""
 
     parts: list[str] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     boxes: list[Any] = field(default_factory=list)
-    """Containers of paragraphs: text boxes."""
+    """Text boxes, which contain paragraphs."""
     charts: list[tuple[str, str]] = field(default_factory=list)
-    """``chart`` or ``diagram``, and the id of the relation to its part."""
+    """Pairs of ``chart`` or ``diagram`` and the id of the relation to its part."""
     problems: list[str] = field(default_factory=list)
-    """Sentences about what could not be read."""
+    """Messages about content that could not be read."""
 
     @property
     def text(self) -> str:
@@ -74,7 +74,7 @@ class ParagraphText:
 
 
 class WordTextReader:
-    """A reader of a document's paragraphs in their order: a field may begin in one and end in another."""
+    """A reader of a document's paragraphs, in their order because a field may continue over paragraphs."""
 
     def __init__(self, styles: WordStyles) -> None:
         self._styles = styles
@@ -112,18 +112,18 @@ class WordTextReader:
         }
 
     def begin(self, story: Any) -> None:
-        """Begin a story: the body, or a note."""
+        """Begin a story: the body, a header or footer, or a note."""
         self._fields = []
         self._ended = ended_fields(story)
 
     def paragraph(self, element: Any, style: WordStyle, *, is_hidden_by_table: bool = False) -> ParagraphText:
-        """Return what a paragraph (``w:p``) with a style shows."""
+        """Return the shown text of a paragraph (``w:p``) with a style."""
         self._found, self._style, self._is_hidden_by_table = ParagraphText(), style, is_hidden_by_table
         self._walk(element)
         return self._found
 
     def _walk(self, element: Any) -> None:
-        """Read the children of an element. Elements that are not known may have some that are."""
+        """Read the children of an element. Unknown elements may contain known ones."""
         for child in element:
             tag = child.tag
             if tag in self._readers:
@@ -150,18 +150,18 @@ class WordTextReader:
         self._font = font_of(properties) or style.font or self._style.font or self._styles.document.font
         start = len(self._found.parts)
         self._walk(run)
-        self._shift(start, value_of(properties, "w:vertAlign") or style.shift)
+        self._mark_shifted(start, value_of(properties, "w:vertAlign") or style.shift)
         self._is_visible, self._font = before
 
-    def _shift(self, start: int, direction: str | None) -> None:
-        """Give the text from a part on the marks of a superscript or a subscript."""
+    def _mark_shifted(self, start: int, direction: str | None) -> None:
+        """Mark the text from the part ``start`` on as a superscript or subscript if ``direction`` says so."""
         text = "".join(self._found.parts[start:])
         if text.strip() and direction in ("superscript", "subscript"):
             before = self._found.parts[start - 1] if start else ""
             self._found.parts[start:] = [shifted(text, before, is_raised=direction == "superscript")]
 
     def _hides(self, properties: Any | None, style: WordStyle) -> bool:
-        """Return True for hidden text. Styles that both hide show it (ISO/IEC 29500-1 section 17.7.3)."""
+        """Return whether text is hidden. Two styles that both hide it show it (ISO/IEC 29500-1 section 17.7.3)."""
         direct = toggle(properties, "w:vanish")
         if direct is not None:
             return direct
@@ -210,7 +210,7 @@ class WordTextReader:
             self._found.notes.append(Note(kind, element.get(qname("w:id"), "")))
 
     def _control(self, element: Any) -> None:
-        """Read a content control. A check box without a mark in it has one by its state."""
+        """Read a content control. A check box without a mark is shown by its state."""
         box = element.find(_CHECK_BOX)
         before = len(self._found.parts)
         self._walk(element)
@@ -222,7 +222,7 @@ class WordTextReader:
             self._show(TICKED if state in ("1", "true", "on") else EMPTY)
 
     def _ruby(self, element: Any) -> None:
-        """Show a reading aid in brackets behind its base."""
+        """Show a phonetic text in brackets after its base text."""
         for name, before, behind in (("w:rubyBase", "", ""), ("w:rt", "(", ")")):
             child = element.find(qname(name))
             with self._collected() as parts:
@@ -233,7 +233,7 @@ class WordTextReader:
 
     @contextmanager
     def _collected(self) -> Iterator[list[str]]:
-        """Collect the text of the block apart from the paragraph's."""
+        """Collect the text that is read in the ``with`` block separately from the paragraph's text."""
         parts, self._found.parts = self._found.parts, []
         collected = self._found.parts
         try:
@@ -246,7 +246,7 @@ class WordTextReader:
             self._found.boxes.append(element)
 
     def _object(self, element: Any) -> None:
-        """Note an embedded file of another program, such as an equation of an older editor: only a picture is shown."""
+        """Report an embedded file of another program, such as an old equation, of which Word shows a picture."""
         self._walk(element)
         embedded = element.find(qname("o:OLEObject"))
         if embedded is not None and self._is_shown():
@@ -265,7 +265,7 @@ class WordTextReader:
             self._found.problems.append("A chart of a newer kind cannot be read.")
 
     def _form_control(self, element: Any) -> None:
-        """Note a control of a form whose state is in a format that is not read (ActiveX)."""
+        """Report a form control whose state has a format that is not read (ActiveX)."""
         if self._is_shown():
             self._found.problems.append(f"A control ({element.get(qname('w:name'), '')[:60]}) cannot be read.")
 
@@ -274,7 +274,7 @@ class WordTextReader:
             self._found.charts.append(("diagram", element.get(qname("r:dm"), "")))
 
     def _alternatives(self, element: Any) -> None:
-        """Read the first form of the same content that has any."""
+        """Read the first of alternative forms that has content."""
         paragraph_text = self._found
         for form in element:
             before = self._extent(paragraph_text)

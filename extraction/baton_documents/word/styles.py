@@ -1,4 +1,4 @@
-"""Styles of Word documents: what a paragraph or a run inherits (ISO/IEC 29500-1 section 17.7)."""
+"""Styles of Word documents, from which paragraphs and runs inherit values (ISO/IEC 29500-1 section 17.7)."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _FONT_SLOTS = tuple(map(qname, ("w:ascii", "w:hAnsi")))
 
 @dataclass(frozen=True, slots=True)
 class WordStyle:
-    """The values of a style and of those that it is based on, as far as texts depend on them. None is not set."""
+    """The values of a style, including inherited ones, that affect the text. None means that a value is not set."""
 
     name: str = ""
     is_hidden: bool | None = None
     font: str | None = None
     outline: int | None = None
-    """The level of a heading, from 0; 9 for body text."""
+    """The level of a heading from 0, or 9 for body text."""
     shift: str | None = None
     """``superscript``, ``subscript`` or ``baseline``."""
     list_id: str | None = None
@@ -30,7 +30,7 @@ class WordStyle:
 
     @property
     def heading_level(self) -> int | None:
-        """The level of a heading from 1, or None for other texts."""
+        """The level of a heading, from 1; None for other texts."""
         if match := _HEADING.fullmatch(self.name):
             return int(match[1])
         if self.name.lower() == "title":
@@ -60,7 +60,7 @@ class WordStyles:
         self.document = WordStyle(is_hidden=toggle(defaults, "w:vanish"), font=font_of(defaults))
 
     def style(self, style_id: str | None) -> WordStyle:
-        """Return a style by its id; one without values if there is none."""
+        """Return the style with an id; ``PLAIN`` if it is missing."""
         if style_id is None or style_id not in self._elements:
             return PLAIN
         if style_id not in self._found:
@@ -96,25 +96,25 @@ class WordStyles:
                 list_id = value_of(numbers, "w:numId") if list_id is None else list_id
                 list_level = number_of(numbers, "w:ilvl") if list_level is None else list_level
             if outline is None and (heading := WordStyle(value_of(element, "w:name") or "").heading_level):
-                # Built-in headings have their levels without saying so.
+                # The names of built-in headings imply their levels.
                 outline = heading - 1 if _HEADING.fullmatch(value_of(element, "w:name") or "") else None
             ancestor = value_of(element, "w:basedOn")
         return WordStyle(name, hidden, font, outline, shift, list_id, list_level)
 
 
 def value_of(parent: Any | None, name: str) -> str | None:
-    """Return the value (``w:val``) of a child; None without one."""
+    """Return the value (``w:val``) of the child ``name``; None without one."""
     child = parent.find(qname(name)) if parent is not None else None
     return child.get(_VAL) if child is not None else None
 
 
 def number_of(parent: Any | None, name: str) -> int | None:
-    """Return the value of a child as a number below a thousand million; None if it is none."""
+    """Return the value of the child ``name`` as a number of at most nine digits; None for other values."""
     value = value_of(parent, name)
     return int(value) if value is not None and value.isdecimal() and len(value) < 10 else None
 
 
 def font_of(properties: Any | None) -> str | None:
-    """Return the font that properties of a run set for Latin characters."""
+    """Return the font that a run's properties set for Latin characters; None without one."""
     fonts = properties.find(qname("w:rFonts")) if properties is not None else None
     return next(filter(None, map(fonts.get, _FONT_SLOTS)), None) if fonts is not None else None
