@@ -1,4 +1,4 @@
-"""The encoding of a text that declares none, by its content, and characters that codecs of such encodings lack."""
+"""Detection of the encoding of a text that declares none, and characters that Python's codecs lack."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import unicodedata
 
 RESTORED = "baton-codec-gaps"
-"""The error handler's name: these characters are decoded, and everything else becomes U+FFFD."""
+"""The name of an error handler. It decodes characters that codecs lack, and everything else becomes U+FFFD."""
 
 
 def _restore(error: UnicodeError) -> tuple[str, int]:
@@ -31,7 +31,7 @@ def _restore(error: UnicodeError) -> tuple[str, int]:
 
 
 def _shift(row: int, cell: int) -> bytes:
-    """Return the Shift JIS of a character, by its row and cell in JIS X 0208 (both from 1)."""
+    """Return the Shift JIS bytes of a character, given its row and cell in JIS X 0208 (both from 1)."""
     lead = (row - 1) // 2 + (0x81 if row <= 62 else 0xC1)
     trail = cell + 0x9E if row % 2 == 0 else cell + 0x3F + (cell > 63)
     return bytes((lead, trail))
@@ -41,11 +41,11 @@ codecs.register_error(RESTORED, _restore)
 
 
 SAMPLE = 64 * 1024
-"""Bytes that are looked at, from the first one on that is not ASCII."""
+"""The number of bytes that are examined, from the first one that is not ASCII."""
 LATIN = "cp1252"
-"""The commonest of the older encodings, and what browsers fall back to."""
+"""The commonest of the older encodings, and the default of browsers."""
 _CODECS = {
-    # Where browsers read more than Python's codec of that name does.
+    # Encodings in which browsers decode more characters than Python's codec of that name does.
     "gbk": "gb18030",
     "big5": "big5hkscs",
     "shift_jis": "cp932",
@@ -57,30 +57,30 @@ _CODECS = {
 _OF_TWO_BYTES = frozenset({"gb18030", "big5hkscs", "cp932", "euc_jp", "cp949"})
 _WIDE = ("utf-16-le", "utf-16-be")
 _DAMAGED = 50
-"""The number of characters of which one may be damaged."""
+"""The number of characters for each of which one may be damaged."""
 _LEAST_UNSPACED = 6
-"""Characters. Two letters of a shorter text may well be an ideograph."""
+"""The fewest characters of a text in UTF-16 without spaces. Two letters of a shorter text may be an ideograph."""
 
 _HIGH = re.compile(rb"[\x80-\xff]")
 _HIGH_RUN = re.compile(rb"[\x80-\xff]{3,}")
 _NOT_PLAIN = re.compile(rb"[^\t\n\f\r -~]")
 _LOW = bytes(range(0x20))
-"""The upper bytes of characters of alphabets in UTF-16."""
+"""The upper bytes of alphabets' characters in UTF-16."""
 _DAMAGE = re.compile("\ufffd{1,4}")
-"""The most that a lost or changed byte leaves of a character."""
+"""The replacement characters that one lost or changed byte may cause."""
 _SIGNS = re.compile("[\u00a0-\u00bf\u2010-\u203a\u20ac\u2122]")
-"""Quotes, dashes and other signs that texts in Windows-1252 have."""
+"""Quotes, dashes and other signs that are common in Windows-1252."""
 _RARE = frozenset({"Cn", "Co", "Cs", "Cc"})
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u4e00-\u9fff\uff00-\uffef]")
-"""Scripts of texts that may have neither blanks nor line ends, whose UTF-16 has no byte that is zero."""
+"""Characters of scripts whose texts may have neither spaces nor line ends, and so no zero byte in UTF-16."""
 _HANGUL = re.compile("[\uac00-\ud7a3]")
 _SPACED = re.compile("[\t\n\r -~\u00a0-\u00ff\u2010-\u203a]")
-"""Other characters of texts in ideographs or Hangul."""
+"""Other characters that occur in texts in ideographs or Hangul."""
 
 
 def detect_encoding(body: bytes) -> str:
-    """Return Python's name of the encoding that a text is most probably in."""
-    if (wide := _wide(body)) is not None:
+    """Return Python's name of the most probable encoding of a text."""
+    if (wide := _find_wide_codec(body)) is not None:
         return wide
     if b"\x1b$" in body[:SAMPLE] and _is_japanese(body[:SAMPLE]):
         return "iso2022_jp_ext"
@@ -93,7 +93,7 @@ def detect_encoding(body: bytes) -> str:
 
 
 def is_utf8(body: bytes) -> bool:
-    """Return whether all of a text is UTF-8."""
+    """Return whether the whole text is valid UTF-8."""
     try:
         body.decode()
     except UnicodeDecodeError:
@@ -102,7 +102,7 @@ def is_utf8(body: bytes) -> bool:
 
 
 def count_characters(text: str) -> tuple[int, int]:
-    """Return the number of places of a text that could not be decoded, and of characters beyond ASCII that could."""
+    """Return the number of places in a text that could not be decoded, and of decoded characters beyond ASCII."""
     wrong = len(_DAMAGE.findall(text))
     return wrong, sum(not char.isascii() for char in text) - text.count("\ufffd")
 
@@ -114,20 +114,20 @@ def _is_japanese(sample: bytes) -> bool:
 
 
 def _is_damaged_utf8(sample: bytes) -> bool:
-    """Return whether a text is UTF-8 apart from some bytes. In other encodings, few characters are so by accident."""
+    """Return whether a text is UTF-8 apart from some bytes. Texts in other encodings rarely contain valid UTF-8."""
     text = sample.decode("utf-8", "replace")
     wrong, right = count_characters(text)
     return wrong * 2 <= right or (wrong == right == 1 and not _HIGH_RUN.search(sample))
 
 
-def _wide(body: bytes) -> str | None:
-    """Return the UTF-32 or UTF-16 of a text without a byte order mark."""
+def _find_wide_codec(body: bytes) -> str | None:
+    """Return the codec of a text in UTF-32 or UTF-16 without a byte order mark; None for other encodings."""
     if not _NOT_PLAIN.search(body[:SAMPLE]):  # line ends alone look like the upper bytes of an alphabet
         return None
     sample = body[: SAMPLE // 4 * 4]
     size = len(sample) // 4
     if size:
-        # Of each character of UTF-32, one byte is zero and the next at most 16.
+        # In UTF-32, the highest byte of each character is zero, and the next one is at most 16.
         for codec, zeros, planes in (
             ("utf-32-le", sample[3::4], sample[2::4]),
             ("utf-32-be", sample[::4], sample[1::4]),
@@ -137,7 +137,7 @@ def _wide(body: bytes) -> str | None:
     names = [codec for codec in _WIDE if _is_alphabetic(body[:SAMPLE], codec) and _is_text(body[:SAMPLE], codec)]
     if not names and not is_utf8(body):
         names = [codec for codec in _WIDE if _is_ideographic(body[:SAMPLE], codec)]
-    # In the wrong byte order, characters of one script seem to be of many scripts.
+    # In the wrong byte order, the characters of one script seem to belong to many scripts.
     return min(names, key=lambda codec: len(set(_upper_bytes(body[:SAMPLE], codec))), default=None)
 
 
@@ -146,7 +146,7 @@ def _upper_bytes(sample: bytes, codec: str) -> bytes:
 
 
 def _is_alphabetic(sample: bytes, codec: str) -> bool:
-    """Return whether a text may be UTF-16 of an alphabet: all of these are among the first 8,192 characters."""
+    """Return whether a text may be UTF-16 of an alphabet. All alphabets are among the first 8,192 code points."""
     upper = _upper_bytes(sample, codec)
     lower = _upper_bytes(sample, _WIDE[codec == _WIDE[0]])
     of_upper, of_lower = (len(letters) - len(letters.translate(None, _LOW)) for letters in (upper, lower))
@@ -154,7 +154,7 @@ def _is_alphabetic(sample: bytes, codec: str) -> bool:
 
 
 def _is_text(sample: bytes, codec: str) -> bool:
-    """Return whether next to all characters are assigned ones."""
+    """Return whether nearly all characters are assigned ones."""
     unit = 4 if codec.startswith("utf-32") else 2
     text = sample[: len(sample) // unit * unit].decode(codec, "replace")
     rare = sum(char == "\ufffd" or (unicodedata.category(char) in _RARE and char not in "\t\n\r\f") for char in text)
@@ -162,7 +162,7 @@ def _is_text(sample: bytes, codec: str) -> bool:
 
 
 def _is_ideographic(sample: bytes, codec: str) -> bool:
-    """Return whether a text is UTF-16 of a script with many characters."""
+    """Return whether a text is UTF-16 of ideographs, Hangul or a script without spaces."""
     even = sample[: len(sample) // 2 * 2]
     text = even.decode(codec, "replace")
     of_script = len(_UNSPACED.findall(text))
@@ -174,14 +174,14 @@ def _is_ideographic(sample: bytes, codec: str) -> bool:
     if max(of_script, hangul) < max(len(text), _LEAST_UNSPACED):
         return False
     guess = _guess(even)
-    # Read as UTF-16, texts in encodings of two bytes have Hangul.
+    # Texts in encodings of two bytes look like Hangul if they are decoded as UTF-16.
     return guess not in _OF_TWO_BYTES or "\ufffd" in even.decode(guess, "replace")
 
 
 def _guess(sample: bytes) -> str:
-    """Return the encoding of a text as Firefox guesses it (chardetng), by pairs of letters."""
+    """Return the encoding that Firefox's detector (chardetng) guesses, by pairs of letters."""
     if _SIGNS.sub("", sample.decode(LATIN, "replace")).isascii():
-        return LATIN  # it has no such letters
+        return LATIN  # the text has signs but no letters beyond ASCII
     from chardetng_py import EncodingDetector
 
     detector = EncodingDetector()

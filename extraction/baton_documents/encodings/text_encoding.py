@@ -1,8 +1,8 @@
 """The encoding of a text: the one decoder of documents, attachments, web pages and answers of services.
 
-In this order, what names an encoding decides: a byte order mark, the charset of the media type (of an HTTP header or an
-announcement), and the declaration in a web page or XML file. The names mean what they mean in browsers (WHATWG Encoding
-Standard, https://encoding.spec.whatwg.org). Otherwise the content decides (``encoding_detection``).
+The first of these decides: a byte order mark, the charset of the media type (from an HTTP header or the sender), and
+the declaration in a web page or XML file. Names of encodings have the meaning that browsers give them (WHATWG Encoding
+Standard, https://encoding.spec.whatwg.org). Without any, the content decides (``encodings.detection``).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from baton_documents.encodings.detection import RESTORED, SAMPLE, count_characte
 from baton_documents.media_types import UNKNOWN, MediaType
 
 GUESSING = 32
-"""The time that guessing an encoding takes, as a multiple of the other work on a text."""
+"""The time to guess an encoding, as a multiple of the time for the other work on a text."""
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -27,23 +27,24 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
     (b"\x84\x31\x95\x33", "gb18030"),
 )
-"""Byte order marks. That of UTF-32 begins like that of UTF-16."""
+"""Byte order marks. UTF-32 precedes UTF-16, whose mark is the beginning of its mark."""
 _PRESCAN = 8 * 1024
-"""Bytes in which a file declares its encoding. Browsers look at 1,024, but pages with more before it are common."""
+"""The first bytes of a file that may declare its encoding. Browsers examine 1,024, but later ones are common."""
 _WRONG = 3
-"""Places of a sample that cannot be decoded, and more of them than of those that can, overrule a declaration.
-One or two may be damage: a damaged byte parts a character into two."""
+"""The fewest places of a sample that cannot be decoded if a declaration is to be ignored. They must also be at least as
+many as the decoded characters beyond ASCII. One or two may be damage, since one damaged byte may affect two characters.
+"""
 _CODECS = {
-    # Where browsers read more than Python's codec of that name does.
+    # Encodings in which browsers decode more characters than Python's codec of that name does.
     "gbk": "gb18030",
     "iso-2022-jp": "iso2022_jp_ext",
-    # Browsers read it that way in pages; elsewhere it stands for bytes that are not text.
+    # Browsers read pages this way; elsewhere the name means bytes that are not text.
     "x-user-defined": "cp1252",
 }
 _NOT_READ = "replacement"
-"""The name for encodings that browsers do not read. Such a declaration counts for nothing."""
+"""The name for encodings that browsers do not read. Such a declaration is ignored."""
 _UTF32 = {"utf-32le": "utf-32-le", "utf-32be": "utf-32-be", "utf-32": "utf-32-le"}
-"""Labels that browsers do not know, and that are unmistakable."""
+"""Labels of UTF-32, which browsers do not know but which are unambiguous."""
 _XML = re.compile(rb"""\s*<\?xml[^>]*?\sencoding\s*=\s*["']\s*([\w.:-]{1,64})""")
 _META = re.compile(
     rb"""<!--(?:-?>|.*?(?:-->|\Z))|<meta[\s/]((?:[^<>"']++|"[^"]*+"|'[^']*+')*+)>""", re.IGNORECASE | re.DOTALL
@@ -58,19 +59,19 @@ _HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 
 @dataclass(frozen=True, slots=True)
 class TextEncoding:
-    """A way to decode the bytes of a text."""
+    """The encoding of a text, with the length of its byte order mark."""
 
     codec: str
-    """Python's name of it."""
+    """Python's name of the encoding."""
     mark: int = 0
-    """Bytes of the mark in front of the text."""
+    """The number of bytes of the byte order mark before the text."""
 
     def decode(self, body: bytes) -> str:
-        """Return the text, with U+FFFD for what cannot be decoded."""
+        """Return the text, with U+FFFD in place of bytes that cannot be decoded."""
         return body[self.mark :].decode(self.codec, _errors(self.codec)).removeprefix("\ufeff")
 
     def decode_pieces(self, body: bytes, size: int) -> Iterator[str]:
-        """Yield the text of ``size`` bytes at a time."""
+        """Yield the decoded text of ``size`` bytes at a time."""
         decoder = codecs.getincrementaldecoder(self.codec)(_errors(self.codec))
         for start in range(self.mark, len(body), size):
             yield decoder.decode(body[start : start + size], final=start + size >= len(body))
@@ -79,20 +80,20 @@ class TextEncoding:
 def find_encoding(body: bytes, media_type: MediaType = UNKNOWN) -> TextEncoding:
     """Return the encoding of a text.
 
-    The charset of its media type, or a declaration in the content, is overruled only where most of the text cannot be
-    decoded by it.
+    The charset of the media type, or a declaration in the content, is ignored only if most of the text cannot be
+    decoded with it.
     """
     for mark, marked in _MARKS:
         if body.startswith(mark):
             return TextEncoding(marked, len(mark))
-    for codec in (_codec_of(media_type.charset), _own_codec(body[:_PRESCAN], media_type.essence)):
+    for codec in (_codec_of(media_type.charset), _find_declared_codec(body[:_PRESCAN], media_type.essence)):
         if codec is not None and _is_possible(body, codec):
             return TextEncoding(codec)
     return TextEncoding(detect_encoding(body))
 
 
 def decode_text(body: bytes, media_type: MediaType = UNKNOWN) -> str:
-    """Return the text of a file or a page. See ``find_encoding``."""
+    """Return the text of a file or a page, decoded with the result of ``find_encoding``."""
     return find_encoding(body, media_type).decode(body)
 
 
@@ -101,7 +102,7 @@ def _errors(codec: str) -> str:
 
 
 def _codec_of(label: str | None) -> str | None:
-    """Return the codec of a label of the web. Python's other codecs are slow, or are not text encodings."""
+    """Return the codec of a label; None if browsers do not know it. Python's other codecs are slow, or not of text."""
     if label is None:
         return None
     encoding = webencodings.lookup(label)
@@ -115,11 +116,11 @@ def _codec_of(label: str | None) -> str | None:
 
 
 def _is_possible(body: bytes, codec: str) -> bool:
-    """Return whether a text may be in the encoding that was declared for it."""
+    """Return whether a text may have the declared encoding."""
     if codec.startswith(("utf-16", "utf-32")):
-        # Next to every text is UTF-16, byte by byte. One with blanks that is UTF-8 too is not UTF-16.
+        # The bytes of nearly every text are valid UTF-16. A text with white space that is valid UTF-8 is not UTF-16.
         return b"\0" in body[:SAMPLE] or _BLANK.search(body) is None or not is_utf8(body)
-    if b"\0" in body[:SAMPLE]:  # in no other encoding
+    if b"\0" in body[:SAMPLE]:  # only wide encodings have zero bytes
         return not detect_encoding(body).startswith(("utf-16", "utf-32"))
     first = re.search(rb"[\x80-\xff]", body)
     if first is None:
@@ -128,15 +129,15 @@ def _is_possible(body: bytes, codec: str) -> bool:
     return wrong < _WRONG or wrong < right
 
 
-def _own_codec(beginning: bytes, essence: str) -> str | None:
-    """Return the first encoding that a file declares."""
-    codec = next(filter(None, map(_codec_of, _own_labels(beginning, essence))), None)
-    # The declaration could not be read if it were so.
+def _find_declared_codec(beginning: bytes, essence: str) -> str | None:
+    """Return the codec of the first known encoding that a file declares; None without any."""
+    codec = next(filter(None, map(_codec_of, _find_declared_labels(beginning, essence))), None)
+    # The declaration was read as ASCII, so the file is not in the wide encoding that it names.
     return "utf-8" if codec is not None and codec.startswith(("utf-16", "utf-32")) else codec
 
 
-def _own_labels(beginning: bytes, essence: str) -> Iterator[str]:
-    """Yield the encodings that a web page or an XML file declares."""
+def _find_declared_labels(beginning: bytes, essence: str) -> Iterator[str]:
+    """Yield the labels of encodings that a web page or an XML file declares."""
     is_page = essence in _HTML_TYPES or (not essence and bool(_PAGE.match(beginning)))
     is_xml = not essence or essence in ("text/xml", "application/xml") or essence.endswith("+xml")
     if (is_xml or is_page) and (match := _XML.match(beginning)):

@@ -14,24 +14,24 @@ from baton_documents.html.style_sheets import Rule, Selector
 from baton_documents.html.visibility import SheetStyle
 
 MAX_HIDING_RULES = 500
-"""The largest number of rules of one page. Further rules are not applied."""
+"""The most rules of one page that may hide elements. Further ones are not applied."""
 MAX_STEPS = 20_000_000
-"""Elements that are compared with selectors, about. If a page needs more of them, its style sheets are not applied."""
+"""The approximate number of comparisons of elements with selectors. A page that needs more has no style sheets."""
 _STEPS_OF_A_MATCH = 10
-"""The cost of an element that is found, which takes more time than one that is passed."""
+"""The cost of an element that matches, which takes more time than one that does not."""
 _STEPS_OF_A_WALK = 5
-"""The cost of an element that is passed on the way up or back."""
+"""The cost of an ancestor or previous sibling that is examined."""
 _COMPARED_IN_A_STEP = 200
-"""Characters of values, times those of a selector."""
+"""The product of the characters of values and of a selector that counts as one step."""
 _SHOWN_BY_SCRIPTS = frozenset({"html", "body"})
-"""A page that hides itself is shown as soon as its scripts run."""
+"""Elements that style sheets cannot hide: a page that hides itself is shown by its scripts."""
 _OF_SCREEN = frozenset({"", "text/css"})
 
 
 def sheet_styles(parser: Any, characters: int) -> dict[int, SheetStyle]:
-    """Return the styles of the elements that a style sheet may hide, by their ``mem_id``.
+    """Return the styles of the elements that a style sheet may hide or show, by their ``mem_id``.
 
-    ``characters`` are those of the page.
+    ``characters`` is the length of the page.
     """
     sheets = [
         (node.attributes.get("media") or "", node.text())
@@ -56,7 +56,7 @@ def sheet_styles(parser: Any, characters: int) -> dict[int, SheetStyle]:
 
 
 def _hidden_by_attributes(parser: Any) -> dict[int, dict[str, str]]:
-    """Return the inline styles that hide elements. A style sheet may show these again."""
+    """Return the inline styles that hide elements, which a style sheet may show again, by the elements' ``mem_id``."""
     styles = {
         node.mem_id: html_visibility.declarations(node.attributes["style"] or "") for node in parser.css("[style]")
     }
@@ -72,7 +72,7 @@ def _cascade(rules: Iterable[Rule], matcher: _Matcher, elements: set[int]) -> di
     styles: dict[int, SheetStyle] = {}
     for _, rule, selector in sorted(applied, key=lambda match: match[0]):
         chosen = matcher.find(selector)
-        # Elements in one that is not visible may be so.
+        # Inside an invisible element, others may be visible.
         for element in chosen if "visibility" in rule.style else chosen & elements:
             style = styles.setdefault(element, SheetStyle())
             matcher.count(_STEPS_OF_A_MATCH + len(rule.style))
@@ -86,11 +86,11 @@ class _TooManySteps(Exception):
 
 @dataclass(slots=True)
 class _Matcher:
-    """A search for elements by selectors. It asks the parser for compounds only: combinators multiply its time."""
+    """A search for elements by selectors. The parser searches only for compounds: combinators multiply its time."""
 
     parser: Any
     characters: int
-    """The characters of the page. Selectors are compared with the values of attributes."""
+    """The length of the page, which bounds the attribute values that selectors are compared with."""
     steps: int = 0
     _parents: dict[int, int] = field(default_factory=dict)
     _previous: dict[int, int] = field(default_factory=dict)
@@ -121,28 +121,30 @@ class _Matcher:
         """Return the ``mem_id`` of the elements of a selector."""
         elements = self._selectors.get(selector)
         if elements is None:
-            elements = self._compound(selector.compounds[0])
+            elements = self._find_compound(selector.compounds[0])
             for combinator, compound in zip(selector.combinators, selector.compounds[1:], strict=True):
-                elements = self._related(self._compound(compound), combinator, elements) if elements else elements
+                elements = (
+                    self._filter_related(self._find_compound(compound), combinator, elements) if elements else elements
+                )
             self._selectors[selector] = elements = elements - self._shown
         self.count(len(elements) + 1)
         return elements
 
-    def _compound(self, compound: str) -> set[int]:
+    def _find_compound(self, compound: str) -> set[int]:
         elements = self._compounds.get(compound)
         if elements is None:
             self.count(len(self._parents) + self.characters * len(compound) // _COMPARED_IN_A_STEP)
             try:
                 nodes = self.parser.css(compound)
-            except SelectolaxError:  # no selector
+            except SelectolaxError:  # the text is not a selector
                 nodes = []
             self.count(_STEPS_OF_A_MATCH * len(nodes))
             elements = {node.mem_id for node in nodes}
             self._compounds[compound] = elements
         return elements
 
-    def _related(self, elements: set[int], combinator: str, others: set[int]) -> set[int]:
-        """Return those elements that stand below or behind the others."""
+    def _filter_related(self, elements: set[int], combinator: str, others: set[int]) -> set[int]:
+        """Return the elements that have one of the ``others`` as ancestor or previous sibling, by the combinator."""
         before: Mapping[int, int] = self._parents if combinator in " >" else self._previous
         chosen = set()
         for element in elements:

@@ -1,4 +1,4 @@
-"""Form controls, and the numbers of lists, as a reader of a web page sees them."""
+"""The texts of form controls and the numbers of list items, as a web page shows them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 CHECKED, UNCHECKED = "\u2611", "\u2610"
-"""The marks of boxes: ☑ and ☐."""
+"""The marks of checkboxes and radio buttons: ☑ and ☐."""
 _WITHOUT_TEXT = frozenset(["hidden", "password", "file", "submit", "image", "reset", "button", "color", "range"])
 """Types of inputs whose value is not shown as text."""
 _ROMAN = (
@@ -20,7 +20,7 @@ _INTEGER = re.compile(r"\s*([-+]?[0-9]{1,9})(?![0-9])")
 
 
 def input_text(attributes: Mapping[str, str | None]) -> str:
-    """Return the value of an input, or the mark of a box."""
+    """Return the visible value of an input, or the mark of a checkbox or radio button."""
     kind = (attributes.get("type") or "text").strip().lower()
     if kind in ("checkbox", "radio"):
         return CHECKED if "checked" in attributes else UNCHECKED
@@ -28,7 +28,7 @@ def input_text(attributes: Mapping[str, str | None]) -> str:
 
 
 def box_mark(tag: str, attributes: Mapping[str, str | None]) -> str:
-    """Return the mark of an element that acts as a box, or of a task in a list of Confluence; empty for others."""
+    """Return the mark of an element that acts as a checkbox, or of a task in Confluence; empty for others."""
     if attributes.get("role") in ("checkbox", "menuitemcheckbox", "radio", "switch"):
         return CHECKED if (attributes.get("aria-checked") or "").lower() == "true" else UNCHECKED
     if tag == "li" and "data-inline-task-id" in attributes:
@@ -37,7 +37,7 @@ def box_mark(tag: str, attributes: Mapping[str, str | None]) -> str:
 
 
 def selected_text(select: Any) -> str:
-    """Return the options that are selected; the first one of a list that shows one, if none is."""
+    """Return the selected options, joined with commas. A list that shows one option has its first one by default."""
     options = select.css("option")
     chosen = [option for option in options if "selected" in option.attributes]
     shows_one = "multiple" not in select.attributes and (select.attributes.get("size") or "1").strip() in ("0", "1")
@@ -52,38 +52,38 @@ def _label(option: Any) -> str:
 
 @dataclass(slots=True)
 class ListNumbers:
-    """The numbers of one list's items. A list without order has none."""
+    """The numbers of one list's items."""
 
     kind: str | None
-    """``type`` of the list: "1", "a", "A", "i" or "I"."""
+    """The ``type`` of the list: "1", "a", "A", "i" or "I"; None for a list without numbers."""
     next: int = 1
     step: int = 1
 
     @classmethod
     def of(cls, node: Any) -> ListNumbers:
-        """Return the numbering of a list, before its first item."""
+        """Return the numbers of a list, before its first item."""
         attributes = node.attributes
         style = (attributes.get("style") or "").replace(" ", "").lower()
         if node.tag != "ol" or "list-style:none" in style or "list-style-type:none" in style:
             return cls(None)
         kind = (attributes.get("type") or "1").strip()
         is_reversed = "reversed" in attributes
-        first = _integer(attributes.get("start"))
+        first = _parse_integer(attributes.get("start"))
         if first is None:
-            first = _items(node) if is_reversed else 1
+            first = _count_items(node) if is_reversed else 1
         return cls(kind if kind in ("1", "a", "A", "i", "I") else "1", first, -1 if is_reversed else 1)
 
     def take(self, value: str | None) -> str:
-        """Return the mark of the next item, which may set its number itself."""
+        """Return the mark of the next item, whose ``value`` attribute may set its number; empty without numbers."""
         if self.kind is None:
             return ""
-        number = _integer(value)
+        number = _parse_integer(value)
         number = self.next if number is None else number
         self.next = number + self.step
         return f"{_format(number, self.kind)}. "
 
 
-def _items(node: Any) -> int:
+def _count_items(node: Any) -> int:
     child, count = node.child, 0
     while child is not None:
         count += child.tag == "li"
@@ -91,7 +91,7 @@ def _items(node: Any) -> int:
     return count
 
 
-def _integer(value: str | None) -> int | None:
+def _parse_integer(value: str | None) -> int | None:
     match = _INTEGER.match(value or "")
     return int(match[1]) if match else None
 

@@ -1,4 +1,4 @@
-"""Bounds of web pages, checked by their tags before a tree is built of them."""
+"""Bounds of web pages, which are checked by their tags before a tree is built."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 from baton_documents import refusals
 
 MAX_DEPTH = 1_000
-"""Elements inside each other. The time to build a tree grows with the square of its depth."""
+"""The deepest nesting of elements. The time to build a tree grows with the square of its depth."""
 MAX_TAGS = 1_000_000
-"""A tree takes about 300 bytes for each."""
+"""The most tags of a page. A tree takes about 300 bytes for each."""
 MAX_TABLES = 50
-"""Tables inside each other."""
+"""The deepest nesting of tables."""
 MAX_ATTRIBUTES = 1_000
-"""The largest number of attributes of one element. Each is compared with all others."""
+"""The most attributes of one element. A parser compares each with all others."""
 MAX_REPEATED = 1_000_000
-"""Elements that a parser adds, because formatting that nobody has ended continues in the next paragraphs."""
+"""The most elements that a parser adds, because formatting without an end tag continues in the next blocks."""
 MAX_OPTION_STEPS = 20_000_000
-"""Options of selects that a parser passes: with each option, all before it. One select may have about 6,000."""
+"""The most options that a parser passes: for each option, all before it. One select may have about 6,000."""
 
 _TAG = re.compile(r"<(?:(!--)|(/?)([A-Za-z][^\s/>]*))")
 _COMMENT_END = re.compile(r"(?<=<!--)-?>|--!?>")
@@ -27,32 +27,32 @@ _ATTRIBUTES = re.compile(f"(?:{_ATTRIBUTE})*+")
 _ONE_ATTRIBUTE = re.compile(_ATTRIBUTE)
 _RAW = {name: re.compile(f"</{name}", re.IGNORECASE) for name in ("script", "style")}
 _PARSED_AS_MARKUP = ("svg", "math", "select")
-"""Elements in which a script may be markup."""
+"""Elements in which the content of a script may be parsed as markup."""
 # fmt: off
 _UNCOUNTED = frozenset({
     "area", "base", "body", "br", "caption", "col", "colgroup", "dd", "dt", "embed", "head", "hr", "html", "img",
     "input", "li", "link", "meta", "option", "p", "param", "rb", "rp", "rt", "rtc", "source", "tbody", "td", "tfoot",
     "th", "thead", "tr", "track", "wbr",
 })
-"""Elements that are empty, or end without an end tag."""
+"""Elements that are empty, or may end without an end tag. They do not count for the depth."""
 _FORMATTING = frozenset({
     "a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u",
 })
 # fmt: on
-"""Elements that continue behind the end of a block (HTML, 13.2.4.3)."""
+"""Elements that continue after the end of a block (HTML, 13.2.4.3)."""
 _SAME = 3
-"""A parser remembers at most so many equal elements."""
+"""The most equal formatting elements that a parser remembers."""
 _CELLS = frozenset({"td", "th", "caption"})
-"""Formatting in them ends with them."""
+"""Elements at whose ends the formatting in them ends too."""
 
 
 @dataclass(slots=True)
-class _Open:
-    """Elements that have begun and not ended, at some place of a page."""
+class _OpenElements:
+    """The elements that have begun and not ended at the current place of a page."""
 
     names: list[str] = field(default_factory=list)
     formatting: list[list[str]] = field(default_factory=lambda: [[]])
-    """Tags of formatting elements with their attributes: those of the page, then those of each table."""
+    """Tags of formatting elements with their attributes: a list for the page, and one for each open table."""
     repeated: int = 0
     options: int = 0
     option_steps: int = 0
@@ -85,7 +85,7 @@ class _Open:
             last = next((index for index in range(len(here) - 1, -1, -1) if here[index].startswith(f"{name} ")), None)
             if last is not None:
                 del here[last]
-            # The blocks in it stay open.
+            # The blocks in the element stay open.
             self._drop(name)
         elif self.names and self.names[-1] == name:
             self._pop()
@@ -94,7 +94,7 @@ class _Open:
                 pass
 
     def note_border(self, name: str) -> None:
-        """Note the start or end of an element in which formatting from before it continues."""
+        """Note the start or end of an element that is not formatting, and count the formatting that continues."""
         if name in _CELLS and len(self.formatting) > 1:
             self.formatting[-1].clear()
         self.repeated += len(self.formatting[-1])
@@ -115,8 +115,8 @@ class _Open:
 
 
 def check(text: str) -> None:
-    """Raise ``DocumentRefused`` if a page has too many elements, attributes or levels."""
-    opened, position, tags = _Open(), 0, 0
+    """Raise ``DocumentRefused`` if a page has too many elements or attributes, or too deep ones."""
+    opened, position, tags = _OpenElements(), 0, 0
     while tag_match := _TAG.search(text, position):
         position = tag_match.end()
         if tag_match[1]:

@@ -1,4 +1,4 @@
-"""Web pages, as a reader sees them."""
+"""The text of web pages, as a browser shows it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LEFT_OUT = frozenset({
 })  # fmt: skip
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _BUTTONS_OF = _HEADINGS | {"summary", "dt"}
-"""A button in one of these opens what follows it, and its text is the heading."""
+"""Elements in which a button is read: it opens the content below, and its text is the heading."""
 _LISTS = frozenset({"ol", "ul", "menu"})
 # fmt: off
 _BLOCKS = _HEADINGS | _LISTS | frozenset({
@@ -38,15 +38,15 @@ _BLOCKS = _HEADINGS | _LISTS | frozenset({
 })
 # fmt: on
 _BREAK = "\0"
-"""The sign for a line break, which is in no text."""
+"""The sign for a line break. No text contains it."""
 _NOT_SHOWN = re.compile("[\u00ad\u200b\ufeff]")
-"""Places at which words may be divided."""
+"""Invisible characters, most of which mark places where words may be divided."""
 
 
 def extract(body: bytes, charset: str | None = None) -> ExtractedText:
-    """Return headings, paragraphs, items of lists, tables and preformatted text.
+    """Return the title, headings, paragraphs, items of lists, tables and preformatted text of a page.
 
-    Hidden parts and navigation are left out; what a control of the page opens has the control's name in front.
+    Hidden parts and navigation are left out. A part that a control of the page opens begins with the control's name.
     """
     text = decoded(body, MediaType("text/html", charset))
     html_limits.check(text)
@@ -65,25 +65,25 @@ class _Reader:
     """A reader of one page. The text between the borders of block elements is one block."""
 
     tables: set[int]
-    """The tables that hold data."""
+    """The ``mem_id`` of the tables that hold data."""
     styles: Mapping[int, SheetStyle]
-    """The styles of elements that a style sheet may hide."""
+    """The styles of elements that a style sheet may hide, by their ``mem_id``."""
     panels: Panels
     blocks: list[TextBlock] = field(default_factory=list)
     parts: list[str] = field(default_factory=list)
-    """The text of the block so far."""
+    """The texts of the block so far."""
     inside: list[str] = field(default_factory=list)
-    """Block elements around the text."""
+    """The tags of block elements around the text, outermost first."""
     lists: list[ListNumbers] = field(default_factory=list)
     mark: str = ""
-    """The number of an item that has no text yet."""
+    """The number of a list item that has no text yet."""
     table: TableGrid | None = None
     preformatted: int = 0
-    """Elements around the text whose white space is shown."""
+    """The number of ``pre`` elements around the text, whose white space is kept."""
     shifted: list[int] = field(default_factory=list)
-    """Parts before each superscript or subscript around the text."""
+    """The numbers of parts before each superscript or subscript around the text."""
     seen: list[bool] = field(default_factory=lambda: [True])
-    """Visibility of the elements around the text that set it."""
+    """Whether text is visible, by each element around the text that sets the visibility."""
 
     def read(self, root: Any) -> list[TextBlock]:
         node = root
@@ -102,7 +102,7 @@ class _Reader:
             node = node.next
 
     def _begin(self, node: Any) -> bool:
-        """Read the start of a node. Return True if its content is read."""
+        """Read the start of a node. Return whether its content is to be read."""
         tag = node.tag
         if tag == "-text":
             if self.seen[-1]:
@@ -139,10 +139,10 @@ class _Reader:
             return not _BUTTONS_OF.intersection(self.inside)
         if tag == "dialog":
             return "open" not in attributes
-        return "katex-html" in (attributes.get("class") or "")  # the formula before it once more, in pieces
+        return "katex-html" in (attributes.get("class") or "")  # repeats the formula before it, in pieces
 
     def _is_whole(self, node: Any, tag: str, attributes: Mapping[str, str | None]) -> bool:
-        """Read an element whose text is not that of its nodes. Return whether it is one."""
+        """Read an element whose text is not the text of its nodes. Return whether it is such an element."""
         match tag:
             case "br":
                 text = _BREAK
@@ -161,7 +161,7 @@ class _Reader:
         return True
 
     def _begin_block(self, node: Any, tag: str, attributes: Mapping[str, str | None]) -> None:
-        self._border()
+        self._separate()
         self.inside.append(tag)
         if tag in _LISTS:
             self.lists.append(ListNumbers.of(node))
@@ -189,7 +189,7 @@ class _Reader:
         tag = node.tag
         attributes = node.attributes
         if tag in ("sup", "sub"):
-            self._shift(tag)
+            self._end_script(tag)
         elif tag == "q":
             self.parts.append("\u201d")
         elif tag in _BLOCKS:
@@ -202,7 +202,7 @@ class _Reader:
         if self.table is None:
             self._flush()
         elif tag in ("td", "th", "caption"):
-            text = _lines("".join(self.parts)).replace("\n", " ")
+            text = _collapse_space("".join(self.parts)).replace("\n", " ")
             self.parts.clear()
             if tag == "caption":
                 self.table.caption = text
@@ -214,7 +214,7 @@ class _Reader:
             self.table = None
             self.parts.clear()
         else:
-            self._border()
+            self._separate()
         if tag in _LISTS:
             self.lists.pop()
         elif tag == "li":
@@ -222,7 +222,7 @@ class _Reader:
         elif tag == "pre":
             self.preformatted -= 1
 
-    def _shift(self, tag: str) -> None:
+    def _end_script(self, tag: str) -> None:
         start = self.shifted.pop()
         if start <= len(self.parts):
             text = "".join(self.parts[start:])
@@ -230,8 +230,8 @@ class _Reader:
             before = next((part for part in reversed(self.parts) if part), "")
             self.parts.append((raised if tag == "sup" else lowered)(text, before))
 
-    def _border(self) -> None:
-        """Part the text before a block from that in it."""
+    def _separate(self) -> None:
+        """Separate the text before the start or end of a block from the text after it."""
         if self.table is not None:
             self.parts.append(" ")
         elif not self.preformatted:
@@ -245,7 +245,7 @@ class _Reader:
         if self.preformatted:
             self._add(BlockKind.CODE, _NOT_SHOWN.sub("", text.replace(_BREAK, "\n")).strip("\n").rstrip())
             return
-        text = _lines(text)
+        text = _collapse_space(text)
         if not text:
             return
         heading = next((tag for tag in reversed(self.inside) if tag in _HEADINGS), None)
@@ -260,7 +260,7 @@ class _Reader:
             self.blocks.append(TextBlock(kind, text, level=level))
 
 
-def _lines(text: str) -> str:
-    """Return text with its white space as it is shown."""
+def _collapse_space(text: str) -> str:
+    """Return a text with white space as a browser shows it: single spaces, and line breaks."""
     lines = _NOT_SHOWN.sub("", text).split(_BREAK)
     return "\n".join(filter(None, (" ".join(line.split()) for line in lines)))

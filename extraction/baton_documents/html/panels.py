@@ -1,4 +1,4 @@
-"""Parts of a web page that its reader opens by a control of the page: tabs, accordions and expanding sections."""
+"""Panels: parts of a web page that a control of the page opens, as in tabs, accordions and expanding sections."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from typing import Any
 from baton_documents.html.visibility import SheetStyle, is_hidden
 
 MAX_CONTROLS = 2_000
-"""Controls of a page that are looked at."""
+"""The most controls of a page that are examined."""
 MAX_NAME = 200
-"""Characters of a control's name."""
+"""The most characters of a control's name."""
 _MAX_NODES = 200
-"""Nodes of a control in which its name is looked for."""
+"""The most nodes of a control that are searched for its name."""
 _MAX_DEPTH = 50
-"""Elements around a control that are looked at."""
+"""The most ancestors of a control that are searched for the header of a page."""
 _MAX_LEVELS = 3
-"""Elements around a control, such as a heading, beside which its panel may stand."""
+"""The most elements around a control, such as a heading, whose sibling may be its panel."""
 _MAX_BETWEEN = 20
-"""Texts and comments between a control and its panel that are passed over."""
+"""The most texts and comments between a control and its panel."""
 _CONTROLS = "[role=tab], [aria-controls], [aria-expanded], [data-toggle], [data-bs-toggle]"
 _TOGGLES = frozenset({"collapse", "tab", "pill"})
 """Values of ``data-toggle`` and ``data-bs-toggle`` (Bootstrap)."""
 _POPUPS = frozenset({"menu", "listbox", "tree", "grid", "dialog", "true"})
-"""Values of ``aria-haspopup``: what such a control opens is no part of the text."""
+"""Values of ``aria-haspopup`` of controls that open no part of the text."""
 _NAMED_IN_PLACE = frozenset({"h1", "h2", "h3", "h4", "h5", "h6", "summary", "dt"})
-"""Elements in which a control's text is read where it stands."""
+"""Elements in which the text of a button is read, and need not be repeated."""
 
 
 @dataclass(slots=True)
@@ -34,35 +34,35 @@ class Panels:
     """The panels of a page, by the ``mem_id`` of their elements."""
 
     names: dict[int, str] = field(default_factory=dict)
-    """The text that must stand in front of a panel; empty if the control's own text stands there."""
+    """The text to insert before each panel; empty if the control's text precedes it anyway."""
     tab_lists: set[int] = field(default_factory=set)
-    """The rows of tabs, whose texts stand in front of their panels."""
+    """Rows of tabs, which are left out: the names of tabs are inserted before their panels."""
 
 
 def find_panels(root: Any, styles: Mapping[int, SheetStyle]) -> Panels:
-    """Return what a reader can open, by WAI-ARIA's roles and by conventions of Bootstrap and Confluence.
+    """Return the panels of a page, found by WAI-ARIA's roles and by conventions of Bootstrap and Confluence.
 
-    ``styles`` are those of elements that a style sheet may hide.
+    ``styles`` holds the styles of elements that a style sheet may hide, by their ``mem_id``.
     """
     panels = Panels()
     elements = {element.attributes["id"]: element for element in root.css("[id]") if element.attributes["id"]}
     for control in root.css(_CONTROLS)[:MAX_CONTROLS]:
         if _opens_text(control):
-            for panel in _panels_of(control, elements, styles):
-                panels.names.setdefault(panel.mem_id, _name_in_front(control))
+            for panel in _find_controlled(control, elements, styles):
+                panels.names.setdefault(panel.mem_id, _find_name(control))
     for tab_list in root.css("[role=tablist]")[:MAX_CONTROLS]:
         panels.tab_lists.add(tab_list.mem_id)
-    for panel, tab in _panels_in_order(root):
+    for panel, tab in _pair_tab_panels(root):
         if panel.mem_id not in panels.names:
             label = elements.get((panel.attributes.get("aria-labelledby") or "").strip(), tab)
             panels.names[panel.mem_id] = _text(label) if label is not None else panel.attributes.get("aria-label") or ""
-    for panel in root.css(".expand-content")[:MAX_CONTROLS]:  # Confluence, whose control is a text in front of it
+    for panel in root.css(".expand-content")[:MAX_CONTROLS]:  # Confluence, whose control is the text before the panel
         panels.names.setdefault(panel.mem_id, "")
     return panels
 
 
 def _opens_text(control: Any) -> bool:
-    """Return whether a control shows a part of the text, and no menu or dialog of the site."""
+    """Return whether a control opens a part of the text, not a menu or dialog of the site."""
     attributes = control.attributes
     if attributes.get("role") == "combobox" or (attributes.get("aria-haspopup") or "").lower() in _POPUPS:
         return False
@@ -72,7 +72,7 @@ def _opens_text(control: Any) -> bool:
 
 
 def _is_in_site_header(control: Any) -> bool:
-    """Return whether an element stands in the header of a page: its menus and searches open from there."""
+    """Return whether a control is in the header, navigation or footer of a page, where it opens menus and searches."""
     node = control.parent
     for _ in range(_MAX_DEPTH):
         if node is None or node.tag in ("main", "article", "section"):
@@ -83,19 +83,19 @@ def _is_in_site_header(control: Any) -> bool:
     return False
 
 
-def _panels_of(control: Any, elements: Mapping[str, Any], styles: Mapping[int, SheetStyle]) -> Iterator[Any]:
+def _find_controlled(control: Any, elements: Mapping[str, Any], styles: Mapping[int, SheetStyle]) -> Iterator[Any]:
     attributes = control.attributes
     ids = (attributes.get("aria-controls") or "").split()
     for name in ("data-target", "data-bs-target", "href"):
         ids += [attributes[name][1:]] if (attributes.get(name) or "").startswith("#") else []
     panels = [elements[panel_id] for panel_id in ids if panel_id in elements]
     if not panels and "aria-expanded" in attributes:
-        panels = list(_hidden_next_to(control, styles))
+        panels = list(_find_hidden_after(control, styles))
     yield from (panel for panel in panels if panel.attributes.get("role") not in ("dialog", "menu", "listbox"))
 
 
-def _hidden_next_to(control: Any, styles: Mapping[int, SheetStyle]) -> Iterator[Any]:
-    """Yield the hidden element behind a control without ``aria-controls``, or behind the heading of the control."""
+def _find_hidden_after(control: Any, styles: Mapping[int, SheetStyle]) -> Iterator[Any]:
+    """Yield the hidden element after a control without ``aria-controls``, or after the control's heading."""
     for _ in range(_MAX_LEVELS):
         sibling, passed = control.next, 0
         while sibling is not None and sibling.tag.startswith("-") and passed < _MAX_BETWEEN:
@@ -108,8 +108,8 @@ def _hidden_next_to(control: Any, styles: Mapping[int, SheetStyle]) -> Iterator[
             return
 
 
-def _panels_in_order(root: Any) -> Iterator[tuple[Any, Any | None]]:
-    """Yield panels of tabs, and for each the tab that has the same place among those before it."""
+def _pair_tab_panels(root: Any) -> Iterator[tuple[Any, Any | None]]:
+    """Yield the panels of tabs, each with the tab at the same place in the row of tabs; None without one."""
     tabs: list[Any] = []
     used = 0
     for element in root.css("[role=tab], [role=tabpanel]")[: 2 * MAX_CONTROLS]:
@@ -122,8 +122,8 @@ def _panels_in_order(root: Any) -> Iterator[tuple[Any, Any | None]]:
             used += 1
 
 
-def _name_in_front(control: Any) -> str:
-    """Return the name of a control whose text is not read where it stands: of a tab, and of a bare button."""
+def _find_name(control: Any) -> str:
+    """Return the name of a tab, or of a button outside headings, whose text is not read otherwise; else empty."""
     if control.attributes.get("role") == "tab":
         return _text(control)
     if control.tag != "button":
@@ -139,7 +139,7 @@ def _name_in_front(control: Any) -> str:
 
 
 def _text(control: Any) -> str:
-    """Return the text of a control, or its label."""
+    """Return the text of a control; without text, its ``aria-label``."""
     texts: list[str] = []
     open_nodes, count = [control.child], 0
     while open_nodes and count < _MAX_NODES:

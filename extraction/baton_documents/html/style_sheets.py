@@ -1,4 +1,4 @@
-"""Rules of the style sheets in a web page, as far as they may hide or show its elements."""
+"""The rules in a web page's style sheets that may hide or show its elements."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ import tinycss2
 from baton_documents.html import visibility as html_visibility
 
 MAX_CHARACTERS = 200_000
-"""The largest number of characters of a page's style sheets."""
+"""The most characters of a page's style sheets."""
 MAX_COMPOUND = 200
-"""Characters of a selector between combinators."""
+"""The most characters of a compound: the part of a selector between combinators."""
 MAX_LEVELS = 10
 """The deepest nesting of blocks such as ``@media``."""
 _WIDTH = 1_200
-"""Pixels of a reader's window, to which queries of media are compared."""
+"""The width in pixels of the supposed window, for media queries."""
 _MEDIUM = re.compile(r"(?:only )?(screen|all)(?: and )?", re.IGNORECASE)
 _FEATURE = re.compile(r"\((?:(min|max)-width:|width ?(>=?|<=?)) ?([0-9.]+[a-z]+)\)(?: and |\Z)", re.IGNORECASE)
 _PSEUDO_CLASSES = frozenset({"root", "first-child", "last-child", "only-child", "empty", "checked", "disabled"})
-"""Pseudo-classes that hold before a reader does anything, and that take a bounded time. Others are not applied."""
+"""Pseudo-classes that do not depend on a user's actions and take a bounded time. Others are not applied."""
 _FUNCTIONS = frozenset({"not", "is", "where"})
 _COMBINATORS = frozenset({">", "+", "~"})
 
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """A selector: compounds, with the combinators between them."""
+    """A selector of elements: compounds, with the combinators between them."""
 
     compounds: tuple[str, ...]
     combinators: tuple[str, ...]
@@ -38,7 +38,7 @@ class Selector:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Declarations of a rule, either the important ones or the others."""
+    """A rule with either the important declarations or the others."""
 
     selectors: tuple[Selector, ...]
     style: Mapping[str, str]
@@ -47,9 +47,9 @@ class Rule:
 
 
 def rules(sheets: Sequence[tuple[str, str]]) -> list[Rule]:
-    """Return the rules of style sheets, each given with its media, in their order.
+    """Return the rules of style sheets in their order. ``sheets`` are pairs of media and text.
 
-    Sheets over ``MAX_CHARACTERS``, and those that follow, have no rules.
+    The sheet with which all exceed ``MAX_CHARACTERS``, and the following sheets, are left out.
     """
     rules_read: list[Rule] = []
     remaining = MAX_CHARACTERS
@@ -89,11 +89,11 @@ def _styles(node: Any, *, is_layered: bool) -> Iterator[Rule]:
 
 
 def _selectors(prelude: Sequence[Any]) -> Iterator[Selector]:
-    yield from filter(None, map(_selector, _list(prelude)))
+    yield from filter(None, map(_selector, _split_at_commas(prelude)))
 
 
-def _list(tokens: Sequence[Any]) -> list[list[Any]]:
-    """Return the parts between commas."""
+def _split_at_commas(tokens: Sequence[Any]) -> list[list[Any]]:
+    """Return the tokens between commas."""
     parts: list[list[Any]] = [[]]
     for token in tokens:
         if token.type == "literal" and token.value == ",":
@@ -122,7 +122,7 @@ def _selector(tokens: Sequence[Any]) -> Selector | None:
             compounds[-1].append(token)
     if between.strip() or not all(map(_is_simple, compounds)):
         return None
-    weights = [_specificity(compound) for compound in compounds]
+    weights = [_measure_specificity(compound) for compound in compounds]
     texts = tuple(map(_format, compounds))
     if not all(0 < len(text) <= MAX_COMPOUND for text in texts):
         return None
@@ -138,16 +138,18 @@ def _selector(tokens: Sequence[Any]) -> Selector | None:
 
 
 def _is_simple(compound: Sequence[Any]) -> bool:
-    """Return whether the elements of a compound can be found in a time that grows with the elements of a page."""
+    """Return whether a compound can be found in a time that is proportional to the number of elements."""
     before = ""
     for token in compound:
         if token.type == "function":
             if before != ":" or token.lower_name not in _FUNCTIONS:
                 return False
             inner = [argument for argument in token.arguments if argument.type != "whitespace"]
-            if any(part.type == "function" for part in inner) or not all(map(_is_one, _list(token.arguments))):
+            if any(part.type == "function" for part in inner) or not all(
+                map(_is_one, _split_at_commas(token.arguments))
+            ):
                 return False
-            if not all(map(_is_simple, _list(inner))):
+            if not all(map(_is_simple, _split_at_commas(inner))):
                 return False
         elif token.type == "ident":
             if before == ":" and token.lower_value not in _PSEUDO_CLASSES:
@@ -159,17 +161,17 @@ def _is_simple(compound: Sequence[Any]) -> bool:
 
 
 def _is_one(tokens: Sequence[Any]) -> bool:
-    """Return whether a selector has no combinators: no white space but at its ends."""
+    """Return whether a selector is one compound: it has white space only at its ends."""
     kinds = [token.type == "whitespace" for token in tokens]
     return False in kinds and True not in kinds[kinds.index(False) : len(kinds) - kinds[::-1].index(False)]
 
 
-def _specificity(compound: Sequence[Any]) -> tuple[int, int, int]:
+def _measure_specificity(compound: Sequence[Any]) -> tuple[int, int, int]:
     ids = classes = names = 0
     before = ""
     for token in compound:
         if token.type == "function":
-            heaviest = max(map(_specificity, _list(token.arguments)))
+            heaviest = max(map(_measure_specificity, _split_at_commas(token.arguments)))
             if token.lower_name != "where":
                 ids, classes, names = ids + heaviest[0], classes + heaviest[1], names + heaviest[2]
         ids += token.type == "hash"
@@ -180,7 +182,7 @@ def _specificity(compound: Sequence[Any]) -> tuple[int, int, int]:
 
 
 def _is_of_screen(media: str) -> bool:
-    """Return whether a list of media has a screen as wide as a reader's."""
+    """Return whether a list of media queries applies to a screen of the width ``_WIDTH``."""
     return not media.strip() or any(_is_met(" ".join(part.split()).replace(": ", ":")) for part in media.split(","))
 
 
@@ -201,5 +203,5 @@ def _is_met(query: str) -> bool:
 def _format(tokens: Sequence[Any]) -> str:
     try:
         return str(tinycss2.serialize(tokens)).strip()
-    except RecursionError:  # brackets inside each other, as no page needs them
+    except RecursionError:  # nested brackets, deeper than any page needs
         return ""

@@ -1,4 +1,4 @@
-"""Tables of web pages: those that hold data, and their cells in rows and columns."""
+"""Tables of web pages that hold data, with their cells in rows and columns."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 from baton_documents.text.plain_text import MAX_REPEATED, table_text
 
 MAX_COLUMNS = 1_000
-"""The limit of browsers. Cells behind it are left at the end of their row."""
+"""The limit of browsers. Further cells are added at the end of their row, without spans."""
 MAX_CELLS = 500_000
-"""The largest number of cells of one table, those that spans add included. Beyond it, spans are not followed."""
+"""The most cells of one table, including those that spans add. Further spans are ignored."""
 _GROUPS = {"thead": 0, "tfoot": 2}
-"""The order in which groups of rows are shown."""
+"""The order in which groups of rows are shown. All others have 1."""
 _HEADINGS = frozenset({"h1", "h2", "h3"})
 _FLOWING = frozenset({"ul", "ol", "pre"})
 _OF_DATA = frozenset({"th", "caption", "thead"})
 
 
 def data_tables(root: Any) -> set[int]:
-    """Return the ``mem_id`` of tables that hold data, and are not there for the layout of a page."""
+    """Return the ``mem_id`` of tables that hold data, unlike tables for the layout of a page."""
     numbers: set[int] = set()
     opened: list[tuple[int, set[str]]] = []
     for node, is_start in _steps(root):
@@ -49,7 +49,7 @@ def _is_data(tags: set[str]) -> bool:
 
 
 def _steps(root: Any) -> Any:
-    """Yield each node when it begins and when it ends."""
+    """Yield each node twice: at its beginning with True, and at its end with False."""
     node = root
     while node is not None:
         yield node, True
@@ -81,7 +81,7 @@ class TableGrid:
     _group: tuple[int, int] = (1, 0)
 
     def begin_group(self, tag: str) -> None:
-        """Note that rows of ``thead``, ``tbody`` or ``tfoot`` follow."""
+        """Note that the rows of a ``thead``, ``tbody`` or ``tfoot`` follow."""
         self._group = _GROUPS.get(tag, 1), len(self._rows)
 
     def begin_row(self) -> None:
@@ -93,7 +93,7 @@ class TableGrid:
         self._rows[-1][1].append(_Cell(text, _span(attributes, "colspan"), _span(attributes, "rowspan")))
 
     def text(self) -> str:
-        """Return the rows. A cell over several rows is in each of them, one over several columns in its first."""
+        """Return the rows as text. A cell over several rows is repeated in each, one over several columns is not."""
         rows = sorted(self._rows, key=lambda row: row[0])
         below: dict[int, tuple[int, str]] = {}  # column -> rows that a cell above still covers, and its text
         lines: list[list[str]] = []
@@ -136,6 +136,6 @@ def _span(attributes: Mapping[str, str | None], name: str) -> int:
     value = (attributes.get(name) or "").strip()
     if not value.isascii() or not value.isdigit() or len(value) > 6:
         return 1
-    if value.strip("0") == "":  # to the end of the group of rows
+    if value.strip("0") == "":  # 0 means: to the end of the group of rows
         return 65_534 if name == "rowspan" else 1
     return min(int(value), 65_534)

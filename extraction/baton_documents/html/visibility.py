@@ -1,4 +1,4 @@
-"""Elements of web pages that a reader does not see, by their attributes and styles."""
+"""Visibility of elements of web pages, by their attributes and styles."""
 
 from __future__ import annotations
 
@@ -7,46 +7,48 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 FAR = 500
-"""Pixels from which on something is moved out of the page, and not only shifted on it."""
+"""The distance in pixels from which an element is moved out of the page, not only shifted on it."""
 _NOISE = re.compile(r"/\*.*?(?:\*/|\Z)|!\s*important", re.DOTALL | re.IGNORECASE)
 _ESCAPE = re.compile(r"\\(?:([0-9a-fA-F]{1,6})\s?|(.))", re.DOTALL)
 _NUMBER = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+))([a-z%]*)")
 _PIXELS = {"px": 1.0, "pt": 4 / 3, "em": 16.0, "rem": 16.0, "vw": 12.0, "vh": 8.0, "cm": 37.8, "in": 96.0, "%": 8.0}
-"""The approximate sizes of units in pixels. That of "%" is a share of a page's width."""
+"""The approximate sizes of units in pixels. "%" is relative to a page's width."""
 _CLIPPED = re.compile(r"rect\((?:[01](?:px)?[\s,]*){4}\)|inset\((?:50|100)%.*\)|circle\(0.*\)|polygon\(0 0\)")
 _CLEAR = frozenset({"transparent", "rgba(0,0,0,0)", "#0000", "#00000000"})
 
 
 COMPANIONS = frozenset({"position", "overflow", "animation", "animation-name"})
-"""Properties without which others hide nothing, or do so only at first."""
+"""Properties on which it depends whether other properties hide an element, and for how long."""
 _SHORTHANDS = {"background": "background-color", "overflow-y": "overflow"}
-"""One replaces the other."""
+"""Properties that are read as other ones."""
 
 
 @dataclass(slots=True)
 class SheetStyle:
-    """Declarations of style sheets for one element."""
+    """The declarations of style sheets for one element."""
 
     normal: dict[str, str] = field(default_factory=dict)
     important: dict[str, str] = field(default_factory=dict)
 
 
 def is_hidden(attributes: Mapping[str, str | None], sheet: SheetStyle | None = None) -> bool:
-    """Return whether an element and all that is in it is not shown."""
-    if "hidden" in attributes and (attributes["hidden"] or "").lower() != "until-found":  # found means opened
+    """Return whether an element and all its content is hidden."""
+    if (
+        "hidden" in attributes and (attributes["hidden"] or "").lower() != "until-found"
+    ):  # a search in the page shows such an element
         return True
     style = _style(attributes, sheet)
     return bool(style) and _hides(style)
 
 
 def visibility(attributes: Mapping[str, str | None], sheet: SheetStyle | None = None) -> bool | None:
-    """Return whether an element's text is shown, None if it says nothing. Elements in it may say otherwise."""
+    """Return whether an element makes its text visible; None if it does not say. Elements in it may differ."""
     keyword = _style(attributes, sheet).get("visibility")
     return keyword not in ("hidden", "collapse") if keyword and keyword != "inherit" else None
 
 
 def may_hide(style: Mapping[str, str]) -> bool:
-    """Return whether an element is hidden by declarations, with others perhaps."""
+    """Return whether declarations hide an element, alone or together with others."""
     if style.get("visibility") in ("hidden", "collapse"):
         return True
     return _hides({"position": "absolute", "overflow": "hidden", **style})
@@ -63,7 +65,7 @@ def _style(attributes: Mapping[str, str | None], sheet: SheetStyle | None) -> di
 
 
 def declarations(style: str) -> dict[str, str]:
-    """Return the properties of an inline style, in lower case. Of several equal ones the last holds."""
+    """Return the properties of an inline style, in lower case. The last of several equal ones counts."""
     values = {}
     for part in _NOISE.sub("", style).split(";"):
         name, _, value = _ESCAPE.sub(_unescape, part).partition(":")
@@ -83,7 +85,7 @@ def _unescape(match: re.Match[str]) -> str:
 def _hides(style: dict[str, str]) -> bool:
     if style.get("display") == "none" or style.get("content-visibility") == "hidden":
         return True
-    if style.get("animation", style.get("animation-name", "none")) != "none":  # it begins hidden, and is shown then
+    if style.get("animation", style.get("animation-name", "none")) != "none":  # the animation shows the element
         return False
     if _is_zero(style.get("opacity")) or _is_zero(style.get("font-size")):
         return True
@@ -93,10 +95,10 @@ def _hides(style: dict[str, str]) -> bool:
     background = style.get("background-color", "").replace(" ", "")
     if color and (color in _CLEAR or color == background):
         return True
-    return _is_away(style) or _is_cut(style)
+    return _is_moved_away(style) or _is_clipped(style)
 
 
-def _is_away(style: dict[str, str]) -> bool:
+def _is_moved_away(style: dict[str, str]) -> bool:
     moves = ("left", "top", "right", "bottom") if style.get("position") in ("absolute", "fixed", "relative") else ()
     far = (pixels(style.get(name)) for name in (*moves, "text-indent", "margin-left", "margin-top"))
     if any(offset is not None and offset <= -FAR for offset in far):
@@ -106,7 +108,7 @@ def _is_away(style: dict[str, str]) -> bool:
     return any(shift is not None and shift <= -FAR for shift in shifts)
 
 
-def _is_cut(style: dict[str, str]) -> bool:
+def _is_clipped(style: dict[str, str]) -> bool:
     if _CLIPPED.search(style.get("clip", "")) or _CLIPPED.search(style.get("clip-path", "")):
         return True
     if style.get("overflow") not in ("hidden", "clip"):
@@ -123,6 +125,6 @@ def _is_zero(value: str | None) -> bool:
 
 
 def pixels(value: str | None) -> float | None:
-    """Return about how many pixels a length is, None if it is none."""
+    """Return the approximate pixels of a length; None if the value is not a length."""
     match = _NUMBER.fullmatch(value or "")
     return float(match[1]) * _PIXELS.get(match[2], 1.0) if match else None

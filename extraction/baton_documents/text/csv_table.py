@@ -1,4 +1,4 @@
-"""Comma-separated values, with whatever character separates them."""
+"""Text of files with separated values. The separator is detected."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from baton_documents.text.plain_text import decoded, table_text
 
 _SEPARATORS = ",;\t|"
 _DECLARED = re.compile(r'sep=([^"\n])\n', re.IGNORECASE)
-"""The first line that names the separator for Excel; it is no row. A quotation mark separates nothing."""
+"""The line before the rows that names the separator for Excel, which cannot be a quotation mark."""
 _SAMPLE = 16 * 1024
 _MAX_FIELD = 16 * 1024 * 1024
 
 
 def extract(body: bytes, charset: str | None = None) -> ExtractedText:
-    """Return the file's one table."""
+    """Return the file's table as one block; no block if it is empty."""
     text = decoded(body, MediaType("text/csv", charset))
     declared = _DECLARED.match(text)
     separator = declared[1] if declared else _separator(text[:_SAMPLE])
@@ -32,7 +32,7 @@ def extract(body: bytes, charset: str | None = None) -> ExtractedText:
 
 
 def _separator(sample: str) -> str:
-    """Return the character that divides most lines into the same number of fields, more than one."""
+    """Return the character that divides the most lines into the same number of fields, which is at least two."""
     lines = [line for line in sample.split("\n")[:50] if line.strip()]
 
     def agreement(separator: str) -> tuple[int, int]:

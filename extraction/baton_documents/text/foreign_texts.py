@@ -1,18 +1,18 @@
-"""Files that are text by their bytes and another format by their content: mails, RTF, saved web pages."""
+"""Detection of formats that consist of text but are not read: mails, RTF, saved web pages."""
 
 from __future__ import annotations
 
 import re
 
 _LOOKED_AT = 64 * 1024
-"""Bytes in which the header of a mail must end."""
+"""The first bytes of a file, which must contain the whole header of a mail."""
 _FIELD = re.compile(rb"([A-Za-z][A-Za-z0-9-]{1,60}):[ \t\r]?|[ \t]+\S")
 """The beginning of a header field, or of its continuation (RFC 5322 section 2.2)."""
 _OF_MAILS = frozenset(
     {b"mime-version", b"message-id", b"received", b"return-path", b"delivered-to", b"dkim-signature", b"x-mailer",
      b"content-transfer-encoding", b"x-mozilla-status"}
 )  # fmt: skip
-"""Fields that programs for mail write, and people do not: a memo may begin with From, To and Subject."""
+"""Fields that only mail programs write. A memo may begin with From, To and Subject too."""
 _BEGINNINGS = (
     (b"{\\rtf", "an RTF document", "DOCX or PDF"),
     (b"%!PS", "a PostScript file", "PDF"),
@@ -21,7 +21,7 @@ _BEGINNINGS = (
 
 
 def foreign_format(body: bytes) -> tuple[str, str] | None:
-    """Return the name of a format that is not read although it is text, and what to save it as; None for others."""
+    """Return the name of a text format that is not read, and the formats to save it as; None for other content."""
     start = body[:_LOOKED_AT].removeprefix(b"\xef\xbb\xbf").lstrip()
     for beginning, name, save_as in _BEGINNINGS:
         if start.startswith(beginning) or (beginning.startswith(b"<?mso") and beginning in start[:1024]):
@@ -35,7 +35,7 @@ def foreign_format(body: bytes) -> tuple[str, str] | None:
 
 
 def _header_fields(start: bytes) -> dict[bytes, bytes]:
-    """Return the fields of a header by their names in lower case; none if a text does not begin with a header."""
+    """Return the fields of a header by their names in lower case; empty if the text does not begin with a header."""
     if start.startswith(b"From "):  # the line before a mail in a mailbox
         start = start.partition(b"\n")[2]
     fields: dict[bytes, bytes] = {}

@@ -6,16 +6,16 @@ from typing import Any
 
 _RAISED = str.maketrans("0123456789+-\u2212=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿⁱ")
 _ORDINALS = frozenset("aoe")
-"""Letters that stand raised behind numbers: 1o, 2e."""
+"""Letters that are raised after numbers: 1o, 2e."""
 _OPERATORS = frozenset("=+-\u2212\u00b1\u00d7\u00b7\u22c5\u00f7<>\u2264\u2265\u2260\u2248\u2261\u2192\u21d2\u2208")
-"""Operators between spaces."""
+"""Operators that are written with spaces around them."""
 _NOT_SHOWN = frozenset({"annotation", "annotation-xml", "mphantom", "maligngroup", "malignmark", "script", "style"})
 _EMPTY = frozenset({"\u2061", "\u2062", "\u2063", "\u2064"})
-"""Operators that are not shown: of functions, products, lists and sums."""
+"""Invisible operators of functions, products, lists and sums."""
 
 
 def shifted(text: str, before: str, *, is_raised: bool) -> str:
-    """Return a superscript or a subscript, with the spaces around it."""
+    """Return ``text`` as a superscript or a subscript after ``before``, with the spaces around it."""
     inner = text.strip()
     if not inner:
         return text
@@ -25,7 +25,7 @@ def shifted(text: str, before: str, *, is_raised: bool) -> str:
 
 
 def raised(text: str, before: str) -> str:
-    """Return a superscript that cannot be taken for a part of ``before``, the text that it follows."""
+    """Return a text as a superscript, which must not seem to belong to ``before``, the text that it follows."""
     text = text.strip()
     if not text:
         return ""
@@ -39,7 +39,7 @@ def raised(text: str, before: str) -> str:
 
 
 def lowered(text: str, before: str) -> str:
-    """Return a subscript. Numbers follow letters without a sign: H2O, CO2."""
+    """Return a text as a subscript of ``before``. A number after a letter needs no sign: H2O, CO2."""
     text = text.strip()
     if not text or (text.isdigit() and not before[-1:].isdigit()) or not text[0].isalnum():
         return text
@@ -47,7 +47,7 @@ def lowered(text: str, before: str) -> str:
 
 
 def formula(root: Any) -> str:
-    """Return the text of a ``math`` element."""
+    """Return the text of a ``math`` element on one line."""
     ahead: list[tuple[Any, Any, list[str]]] = [(root, root.child, [])]
     while True:
         node, child, texts = ahead.pop()

@@ -1,4 +1,4 @@
-"""Markdown: blocks by their source, so that they are quoted as they were written."""
+"""Text of Markdown files, whose blocks keep their source so that they can be quoted as they were written."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from baton_documents.results import BlockKind, ExtractedText, TextBlock
 from baton_documents.text.plain_text import decoded, paragraphs
 
 _LINES_AT_ONCE = 2_000
-"""A longer document is parsed in pieces that begin with headings: parsed, a text takes many times its own memory."""
+"""The lines after which a heading begins a new piece. A parsed piece takes many times the memory of its text."""
 _MOST_LINES = 20_000
-"""Lines of a piece without a heading. Longer ones are read as paragraphs of plain text."""
+"""The most lines of a piece. A longer one, without headings, is read as paragraphs of plain text."""
 _MOST_CELLS = 200_000
-"""Cells of tables in a piece, by their bars. Each becomes three tokens; a piece with more is read as paragraphs too."""
+"""The most cells of tables in a piece, counted by bars. Each becomes three tokens. A piece with more is not parsed."""
 _HEADING = re.compile(r"#{1,6}\s")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*\n((?:.*\n)*?)(?:\1|\.\.\.)[ \t]*(?:\n|\Z)")
@@ -37,7 +37,7 @@ _KINDS = {
 
 
 def extract(body: bytes, charset: str | None = None) -> ExtractedText:
-    """Return headings, paragraphs, items of lists, tables and code."""
+    """Return the title, headings, paragraphs, items of lists, tables and code."""
     text = decoded(body, MediaType("text/markdown", charset))
     title = None
     blocks: list[TextBlock] = []
@@ -59,7 +59,7 @@ def _unquote(value: str) -> str | None:
 def _blocks(text: str) -> Iterator[TextBlock]:
     """Yield the blocks of a text, each with the white space before it.
 
-    What the parser makes nothing of is kept as paragraphs: rulers, the addresses that links refer to, long pieces.
+    Text without a block of the parser becomes paragraphs: rulers, definitions of links, and pieces that are too long.
     """
     lines = text.split("\n")
     starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
@@ -76,14 +76,14 @@ def _blocks(text: str) -> Iterator[TextBlock]:
 
 
 def _block_parser() -> MarkdownIt:
-    """Return a parser of blocks. Inline markup is kept as written, because parsing it takes most of the time."""
+    """Return a parser of blocks. Inline markup is not parsed, because that takes most of the time."""
     parser = MarkdownIt("commonmark").enable("table")
     parser.core.ruler.enableOnly(["normalize", "block"])
     return parser
 
 
 def _pieces(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
-    """Yield pieces that are parsed by themselves, with the number of lines before each."""
+    """Yield the pieces to parse separately, each after the number of lines before it."""
     start, fence = 0, ""
     for number, line in enumerate(lines):
         if match := _FENCE.match(line):
@@ -98,7 +98,7 @@ def _pieces(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
 
 
 def _parse(parser: MarkdownIt, lines: list[str]) -> Iterator[tuple[TextBlock, int]]:
-    """Yield the blocks of a piece, and the number of lines before each."""
+    """Yield the blocks of a piece, each with the number of lines before it."""
     if len(lines) > _MOST_LINES or sum(line.count("|") for line in lines) > _MOST_CELLS:
         return
     tokens = parser.parse("\n".join(lines))

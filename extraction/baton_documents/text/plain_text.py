@@ -1,4 +1,4 @@
-"""Plain text, and tables as text: rows as lines, cells separated by " | "."""
+"""Plain text, and tables as text: rows as lines, with cells separated by " | "."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from baton_documents.results import BlockKind, ExtractedText, TextBlock
 
 BETWEEN = " | "
 _CHARACTERS_PER_ZERO = 1000
-"""Characters of a text for each zero byte that it may have, as logs have them after a crash."""
+"""The fewest characters for each zero byte of a text. Logs contain zero bytes after a crash."""
 MAX_REPEATED = 200
-"""Characters of a cell that is repeated in each of its rows. A longer one is in the first row only."""
+"""The most characters of a cell over several rows that is repeated in each. A longer one is only in the first row."""
 
 
 def table_text(rows: Iterable[Sequence[str | None]]) -> str:
@@ -23,7 +23,7 @@ def table_text(rows: Iterable[Sequence[str | None]]) -> str:
 
 
 def row_text(cells: Sequence[str | None]) -> str:
-    """Return the line of a row, empty if all its cells are. Line breaks in cells become spaces."""
+    """Return the line of a row; empty if all cells are empty. Line breaks in cells become spaces."""
     texts = [" ".join((cell or "").split()) for cell in cells]
     while texts and not texts[-1]:
         texts.pop()
@@ -31,11 +31,11 @@ def row_text(cells: Sequence[str | None]) -> str:
 
 
 _PARAGRAPH = re.compile(r"\S.*(?:\n.*\S.*)*")
-"""Lines without a blank one between them."""
+"""Consecutive lines that are not blank."""
 
 
 def decoded(body: bytes, media_type: MediaType = UNKNOWN) -> str:
-    """Return a file as text, with its lines ended by line feeds. A few zero bytes become U+FFFD.
+    """Return the text of a file, with line feeds as line ends. A few zero bytes become U+FFFD.
 
     Raises ``DocumentRefused`` for binary content.
     """

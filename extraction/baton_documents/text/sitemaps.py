@@ -1,4 +1,4 @@
-"""Read sitemaps and sitemap indexes (https://www.sitemaps.org/protocol.html), plain or compressed with gzip."""
+"""Sitemaps and sitemap indexes (https://www.sitemaps.org/protocol.html), plain or compressed with gzip."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from baton_documents.refusals import no_sitemap
 from baton_documents.results import Sitemap
 
 MAX_XML_BYTES = 50 * 1024 * 1024
-"""Bytes of a file when it is decompressed: the protocol's own limit."""
+"""The most bytes of a decompressed file, as the protocol says."""
 MAX_DEPTH = 8
 _GZIP = b"\x1f\x8b"
 _PIECE = 64 * 1024
 
 
 def read_sitemap(body: bytes, *, limit: int, charset: str | None = None) -> Sitemap:
-    """Return the first ``limit`` addresses of a sitemap or of a sitemap index. Raises ``DocumentRefused``.
+    """Return the first ``limit`` addresses of a sitemap or a sitemap index. Raises ``DocumentRefused``.
 
-    ``charset`` is that of the HTTP header. A document type is refused, and with it every entity that could expand.
+    ``charset`` is the label in the HTTP header. A file with a document type, which could define entities, is refused.
     """
     reading = _Reading(limit)
     parser = expat.ParserCreate(namespace_separator=" ")
@@ -66,7 +66,7 @@ class _Reading:
 
     def text(self, data: str) -> None:
         self._length += len(data)
-        if self._length <= 4096:  # longer than any address; the rest is of no use
+        if self._length <= 4096:  # no address is longer
             self._text.append(data)
 
     def end(self, name: str) -> None:
@@ -84,7 +84,7 @@ def _refuse_doctype(*_: object) -> NoReturn:
 
 
 def _pieces(body: bytes) -> list[bytes]:
-    """Return the XML in pieces, decompressed up to the limit."""
+    """Return the XML in pieces. Raises ``DocumentRefused`` if the decompressed bytes exceed the limit."""
     if not body.startswith(_GZIP):
         return [body]
     inflate = zlib.decompressobj(wbits=31)

@@ -1,16 +1,16 @@
-"""Fonts whose characters are pictures: their codes as Unicode.
+"""Unicode characters for the codes of symbol fonts, whose characters are pictures.
 
-Boxes of all kinds are ``☐``, ``☑`` and ``☒``, so that what is ticked differs from what is not in all fonts alike. The
-other characters are those that the Unicode Standard gives for Wingdings (version 7) and Symbol.
+Boxes of all kinds become ``☐``, ``☑`` and ``☒``, so that ticked and unticked boxes differ in the same way in all fonts.
+The other characters are the Unicode Standard's for Wingdings (version 7) and Symbol.
 """
 
 from __future__ import annotations
 
 MARKS = frozenset("☐☑☒✓✗")
-"""Characters that say something in place of a bullet."""
+"""Bullets with a meaning, which are shown as the number of a list item."""
 _UNKNOWN = "\ufffd"
 _PRIVATE = range(0xF000, 0xF100)
-"""Characters by which Office stands for the codes of such fonts."""
+"""The private characters with which Office stores the codes of symbol fonts."""
 
 _SYMBOL = dict(
     zip(
@@ -68,12 +68,12 @@ _FONTS = {
 
 
 def is_symbol_font(font: str | None) -> bool:
-    """Return True if the characters of a font are pictures."""
+    """Return whether a font is a symbol font."""
     return (font or "").strip().lower() in _FONTS
 
 
 def symbols(text: str, font: str | None) -> str:
-    """Return what a text in a font shows. Text in other fonts is returned as it is, apart from private characters."""
+    """Return the Unicode text that a text in a font shows. In other fonts, only private characters are replaced."""
     table = _FONTS.get((font or "").strip().lower())
     if table is None:
         if not any(ord(letter) in _PRIVATE for letter in text):
@@ -85,7 +85,7 @@ def symbols(text: str, font: str | None) -> str:
 
 
 def symbol(code: str, font: str | None) -> str:
-    """Return the character of a hexadecimal code in a font; empty if it is not a code."""
+    """Return the character of a hexadecimal code in a font; empty if the text is not a code."""
     try:
         return symbols(chr(int(code, 16)), font)
     except (ValueError, OverflowError):
@@ -98,5 +98,5 @@ def _code(character: str) -> int:
         return number & 0xFF
     if number < 0x100:
         return number
-    # Office stores some codes as the characters that Windows has for them.
+    # Office stores some codes as the characters of Windows-1252.
     return character.encode("cp1252", "replace")[0]
