@@ -1,7 +1,7 @@
 """A reader of documents: bytes in, sections, pages, tables and text out.
 
-``read`` works in this process, ``read_in_process`` in a separate one with bounds on memory and time. Libraries of a
-format are loaded with its first document.
+``read`` works in this process, ``read_in_process`` in a separate one with bounds on memory and time. The libraries of
+a format are loaded when its first document is read.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _MODULES = {
     "results": ("BlockKind", "PageError", "TextBlock"),
 }
 _EXPORTS = {name: module for module, names in _MODULES.items() for name in names}
-"""Names with their modules. They are loaded on demand: who needs an encoding needs no processes."""
+"""Names with their modules, which are loaded on demand: a caller who detects an encoding starts no processes."""
 
 
 def __getattr__(name: str) -> Any:

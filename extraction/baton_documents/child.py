@@ -1,11 +1,13 @@
 """The program that works on one document in a separate process: ``python -m baton_documents.child``.
 
-A line of JSON, the task, and then the file come in. The task names the ``work`` (``read``, ``document``, ``inspect``,
-``extract`` or ``sitemap``), what the work needs (``name``, ``contentType``, ``format``, ``part``, ``charset``,
-``limit``) and its bounds (``memoryBytes``, ``cpuSeconds``, ``wallSeconds``, and the ``parent`` to end with).
+Standard input holds the task, as a line of JSON, and then the file. The task names the ``work`` (``read``,
+``document``, ``inspect``, ``extract`` or ``sitemap``), its arguments (``name``, ``contentType``, ``format``, ``part``,
+``charset``, ``limit``) and its limits (``memoryBytes``, ``cpuSeconds``, ``wallSeconds``), and the process id of the
+``parent``, with which this process ends.
 
-Out comes the line ``ready`` once the limits are set, then a line with a word and a length, and so many bytes of JSON:
-``result``, a ``refusal`` (``reason`` and ``detail``), or the name of the library that is ``missing``.
+Standard output receives the line ``ready`` once the limits are set, then a line with a word and a length, and that
+many bytes of JSON: the ``result``, a ``refusal`` (with ``reason`` and ``detail``), or the name of the library that is
+``missing``.
 """
 
 from __future__ import annotations
@@ -25,14 +27,14 @@ from baton_documents.formats import DocumentFormat
 from baton_documents.reader import Extractor, read
 
 ALARM_MARGIN_SECONDS = 5
-"""The parent ends the process first, and knows why."""
+"""The delay of the alarm, so that the parent ends the process first and knows the reason."""
 _PARENT_DEATH_SIGNAL = 1
 """``PR_SET_PDEATHSIG`` of Linux."""
 
 
 def main() -> None:
-    """Do the task that standard input holds."""
-    # Libraries that print must not spoil the answer.
+    """Do the task from standard input, and write the answer to standard output."""
+    # What libraries print must not be mixed with the answer.
     answer = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     task: dict[str, Any] = json.loads(sys.stdin.buffer.readline())
@@ -41,30 +43,30 @@ def main() -> None:
     answer.write(b"ready\n")
     answer.flush()
     word, outcome = _outcome(task, sys.stdin.buffer)
-    # Characters that are not Unicode (lone surrogates) are in no JSON.
+    # JSON cannot contain lone surrogates, which are no characters of Unicode.
     text = json.dumps(outcome, ensure_ascii=False, default=_fields, separators=(",", ":"))
     content = text.encode("utf-8", "replace")
     answer.write(b"%s %d\n" % (word, len(content)))
     answer.write(content)
     answer.flush()
-    # Without the libraries' own ends, which may crash and take time.
+    # The libraries' own clean-up is skipped: it may crash and takes time.
     os._exit(0)
 
 
 def _outcome(task: Mapping[str, Any], file: BinaryIO) -> tuple[bytes, object]:
     try:
-        return b"result", _done(task, file.read())
+        return b"result", _do(task, file.read())
     except DocumentRefused as problem:
-        return b"refusal", _refusal(problem)
+        return b"refusal", _describe_refusal(problem)
     except ModuleNotFoundError as problem:
         return b"missing", problem.name or "?"
-    except (MemoryError, ImportError):  # a library that finds no memory to be loaded into
-        return b"refusal", _refusal(refusals.too_complex())
+    except (MemoryError, ImportError):  # memory did not suffice to load a library
+        return b"refusal", _describe_refusal(refusals.too_complex())
     except Exception as problem:  # noqa: BLE001 - the parent logs it
-        return b"refusal", _refusal(refusals.damaged(), problem)
+        return b"refusal", _describe_refusal(refusals.damaged(), problem)
 
 
-def _done(task: Mapping[str, Any], body: bytes) -> object:
+def _do(task: Mapping[str, Any], body: bytes) -> object:
     match task["work"]:
         case "read":
             from baton_documents import whole_document
@@ -82,12 +84,12 @@ def _done(task: Mapping[str, Any], body: bytes) -> object:
     return Extractor().extract(body, DocumentFormat(task["format"]), (first, last), task["charset"])
 
 
-def _refusal(problem: DocumentRefused, cause: BaseException | None = None) -> dict[str, object]:
-    return {"reason": problem.reason, "detail": problem.detail, "cause": _place_of(cause or problem.__cause__)}
+def _describe_refusal(problem: DocumentRefused, cause: BaseException | None = None) -> dict[str, object]:
+    return {"reason": problem.reason, "detail": problem.detail, "cause": _describe_cause(cause or problem.__cause__)}
 
 
-def _place_of(cause: BaseException | None) -> str | None:
-    """Return the kind of an error and the place in the code. Its message may quote the document."""
+def _describe_cause(cause: BaseException | None) -> str | None:
+    """Return the class of an error and the lines of code that raised it. Its message may quote the document."""
     if cause is None:
         return None
     frames = traceback.extract_tb(cause.__traceback__)[-3:]
@@ -96,32 +98,32 @@ def _place_of(cause: BaseException | None) -> str | None:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    # As `dataclasses.asdict` does, which copies deeply and takes ten times as long.
+    # `dataclasses.asdict` copies deeply and takes ten times as long.
     return {name: getattr(value, name) for name in value.__slots__}
 
 
 def _end_with(parent: int) -> None:
-    """End this process when its parent dies, however that happens."""
-    if sys.platform != "linux":  # elsewhere, the alarm ends it
+    """Make the kernel end this process when its parent dies."""
+    if sys.platform != "linux":  # elsewhere, the alarm ends this process
         return
     import ctypes
 
     ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:  # it died before
+    if os.getppid() != parent:  # the parent died before the call
         os._exit(1)
 
 
 def _limit(task: Mapping[str, Any]) -> None:
-    """Bound what the process may take. The kernel enforces it, also inside libraries that never return."""
+    """Set limits of memory and time. The kernel enforces them, even inside libraries that never return."""
     try:
         import resource
-    except ImportError:  # there is none on Windows
+    except ImportError:  # Windows has no such module
         return
-    os.nice(10)  # where others share its processor, documents wait, and conversations do not
+    os.nice(10)  # conversations that use the same processor have priority
     seconds = task["cpuSeconds"]
     limits = {
         resource.RLIMIT_AS: (task["memoryBytes"], task["memoryBytes"]),
-        resource.RLIMIT_CPU: (seconds, seconds + 1),  # the first sends its own signal, the second kills
+        resource.RLIMIT_CPU: (seconds, seconds + 1),  # the first limit sends SIGXCPU, the second one kills
         resource.RLIMIT_CORE: (0, 0),
         resource.RLIMIT_FSIZE: (0, 0),
         resource.RLIMIT_NPROC: (0, 0),
@@ -129,7 +131,7 @@ def _limit(task: Mapping[str, Any]) -> None:
     for limit, values in limits.items():
         try:
             resource.setrlimit(limit, values)
-        except (ValueError, OSError):  # macOS knows no limit of the address space
+        except (ValueError, OSError):  # macOS has no limit of the address space
             continue
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(task["wallSeconds"] + ALARM_MARGIN_SECONDS)

@@ -1,4 +1,4 @@
-"""The command ``baton-documents``, which prints what is read of a file."""
+"""The command ``baton-documents``, which prints the content of a file."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ STANDARD_INPUT = "-"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command. Exits with 1 if the file is not read, with 2 if it is called wrongly."""
+    """Run the command. Exit with 1 if the file cannot be read, with 2 if the arguments are wrong."""
     options = _parser().parse_args(arguments)
     limits = ProcessLimits(options.memory * MIB, options.seconds, DEFAULT_LIMITS.answer_bytes)
     try:
         name = options.name or ("" if options.file == STANDARD_INPUT else Path(options.file).name)
-        document = read_in_process(_content(options.file), name, options.type, limits=limits)
+        document = read_in_process(_read_file(options.file), name, options.type, limits=limits)
     except OSError as problem:
         sys.exit(f"{options.file} cannot be opened: {problem.strerror}. Name a file, or - for standard input.")
     except DocumentError as problem:
         sys.exit(f"{options.file}: {problem}")
-    if hasattr(sys.stdout, "reconfigure"):  # characters that a terminal lacks end nothing
+    if hasattr(sys.stdout, "reconfigure"):  # characters that the terminal lacks must not cause an error
         sys.stdout.reconfigure(errors="replace")
     if options.json:
         values = chunks_as_json(document) if options.chunks else as_json(document)
@@ -53,7 +53,7 @@ def as_json(document: Document) -> dict[str, Any]:
 
 
 def lines_of(document: Document) -> Iterator[str]:
-    """Yield a summary of a document and then its text, with a line before each page."""
+    """Yield a summary of a document, and then its text, with the number before each page."""
     counts = ((len(document.pages), "page"), (len(document.sections), "section"), (len(document.tables), "table"))
     numbers = (f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in counts if count)
     yield f"{document.title or '(no title)'}: {', '.join((document.format.value.upper(), *numbers))}"
@@ -71,7 +71,7 @@ def chunks_as_json(document: Document) -> list[dict[str, Any]]:
 
 
 def lines_of_chunks(document: Document) -> Iterator[str]:
-    """Yield the chunks of a document, each below a line with its number from 0, headings and pages."""
+    """Yield the chunks of a document, each after a line with its number (from 0), headings and pages."""
     for chunk in divide_into_chunks(document.blocks):
         pages = dict.fromkeys(page for page in (chunk.first_page, chunk.last_page) if page is not None)
         head = (str(chunk.ordinal), " > ".join(chunk.headings), "-".join(map(str, pages)))
@@ -81,7 +81,7 @@ def lines_of_chunks(document: Document) -> Iterator[str]:
         yield from (chunk.text, "")
 
 
-def _content(file: str) -> bytes:
+def _read_file(file: str) -> bytes:
     return sys.stdin.buffer.read() if file == STANDARD_INPUT else Path(file).read_bytes()
 
 

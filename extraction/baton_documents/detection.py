@@ -1,4 +1,4 @@
-"""The format that the content of a file has."""
+"""Detection of a file's format by its content."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from baton_documents.media_types import TEXTS, MediaType, formats_of, is_page, t
 from baton_documents.text import foreign_texts, plain_text
 
 _PDF_WITHIN = 1024
-"""Bytes before the mark of a PDF that readers accept (ISO 32000-1, annex H)."""
+"""The first bytes of a file that must contain the mark of a PDF (ISO 32000-1, annex H)."""
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-"""The container of older Office files, and of newer ones that are protected with a password."""
+"""The first bytes of older Office files, and of newer ones that a password protects."""
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 _MACRO_SUFFIXES = frozenset({".docm", ".dotm", ".pptm", ".potm", ".ppsm", ".xlsm", ".xltm", ".xlam"})
 _IMAGES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\0", b"MM\0*", b"RIFF", b"\x1f\x8b", b"\x7fELF", b"MZ\x90")
 
 
 def detect(body: bytes, name: str, content_type: str) -> DocumentFormat:
-    """Return the format that was announced and that the content has. Raises ``DocumentRefused``.
+    """Return the format of a file, which its media type announces and its content confirms.
 
-    Of a type that stands for several formats, or for none, the content and the ending of the name decide.
+    If the type stands for several formats, or for none, the content and the ending of the name decide. Raises
+    ``DocumentRefused`` if the file is not a document, or is another one than announced.
     """
     if not body.strip():
         raise refusals.empty()
@@ -33,16 +34,16 @@ def detect(body: bytes, name: str, content_type: str) -> DocumentFormat:
         raise refusals.unsupported(content_type)
     form = _binary_format(body) or text_format(formats, body)
     if form is not None and not isinstance(form, DocumentFormat) and len(formats) > 1:
-        raise refusals.unsupported(form[0].upper() + form[1:])  # the type said nothing that could be wrong
+        raise refusals.unsupported(form[0].upper() + form[1:])  # the type announced no format that could be wrong
     if not isinstance(form, DocumentFormat) or form not in formats:
-        raise refusals.mislabelled(formats[0].value.upper(), _name(form, body))
+        raise refusals.mislabelled(formats[0].value.upper(), _describe_format(form, body))
     if form in TEXTS and not plain_text.decoded(body[: 1024 * 1024], media_type).strip("\ufeff \t\n\r\f\v"):
         raise refusals.empty()
     return form
 
 
 def _binary_format(body: bytes) -> DocumentFormat | str | None:
-    """Return the format of content that is not text, or a word for one that is not read; None for text."""
+    """Return the format of content that is not text, or a word for a format that is not read; None for text."""
     if b"%PDF-" in body[:_PDF_WITHIN]:
         return DocumentFormat.PDF
     if body.startswith(_OLE):
@@ -60,7 +61,7 @@ def _binary_format(body: bytes) -> DocumentFormat | str | None:
     return None
 
 
-def _name(form: DocumentFormat | str | None, body: bytes) -> str:
+def _describe_format(form: DocumentFormat | str | None, body: bytes) -> str:
     if isinstance(form, DocumentFormat):
         return form.value.upper()
     if form is not None:

@@ -18,19 +18,19 @@ class Section:
     """The blocks below one heading, up to the next heading of any level."""
 
     headings: tuple[str, ...]
-    """The path of headings, outermost first; empty for what stands before the first one."""
+    """The path of headings, outermost first; empty for the blocks before the first heading."""
     blocks: tuple[TextBlock, ...]
-    """The heading itself is not among them."""
+    """The blocks below the heading, without the heading."""
 
     @property
     def page(self) -> int | None:
-        """The page of its first block; None in formats without pages."""
+        """The page of the first block; None without blocks, and in formats without pages."""
         return self.blocks[0].page if self.blocks else None
 
     @property
     def text(self) -> str:
-        """Its blocks as Markdown, separated by blank lines."""
-        return _joined(self.blocks)
+        """The blocks as Markdown, separated by blank lines."""
+        return _join(self.blocks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,20 +41,20 @@ class Page:
     """From 1."""
     blocks: tuple[TextBlock, ...]
     error: str | None = None
-    """The reason for which it could not be read."""
+    """The reason for which the page could not be read; None if it was read."""
 
     @property
     def text(self) -> str:
-        """Its blocks as Markdown, separated by blank lines."""
-        return _joined(self.blocks)
+        """The blocks as Markdown, separated by blank lines."""
+        return _join(self.blocks)
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table with its rows. Empty cells at their ends are left out, and so are empty rows."""
+    """A table. Empty rows, and empty cells at the ends of rows, are left out."""
 
     rows: tuple[tuple[str, ...], ...]
-    """The first one is the header, if the table has one."""
+    """The rows of cells. The first row is the header if the table has one."""
     page: int | None = None
 
 
@@ -66,7 +66,7 @@ class Document:
     blocks: tuple[TextBlock, ...]
     """In the order of reading."""
     title: str | None = None
-    """The title that it gives itself; None if it has none, or one that a program has made."""
+    """The title in the file's own data; None if it has none, or one that a program has generated."""
     page_count: int | None = None
     """The number of pages, slides or sheets; None in formats without them."""
     page_errors: tuple[PageError, ...] = ()
@@ -74,16 +74,16 @@ class Document:
     @property
     def text(self) -> str:
         """All blocks as Markdown, separated by blank lines."""
-        return _joined(self.blocks)
+        return _join(self.blocks)
 
     @property
     def sections(self) -> tuple[Section, ...]:
         """The sections in the order of reading."""
-        return tuple(_sections(self.blocks))
+        return tuple(_divide(self.blocks))
 
     @property
     def pages(self) -> tuple[Page, ...]:
-        """The pages, slides or sheets; none in formats without them."""
+        """The pages, slides or sheets; empty in formats without them."""
         blocks: dict[int, list[TextBlock]] = {number: [] for number in range(1, (self.page_count or 0) + 1)}
         for block in self.blocks:
             if block.page is not None:
@@ -93,8 +93,8 @@ class Document:
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        """The tables in the order of reading. Cells that contain " | " are divided."""
-        cells = _markdown_cells if self.format is DocumentFormat.MARKDOWN else _cells
+        """The tables in the order of reading. A cell that contains " | " becomes several cells."""
+        cells = _split_markdown_row if self.format is DocumentFormat.MARKDOWN else _split_row
         return tuple(
             Table(tuple(row for line in block.text.splitlines() if (row := cells(line))), block.page)
             for block in self.blocks
@@ -102,21 +102,21 @@ class Document:
         )
 
 
-def _cells(line: str) -> tuple[str, ...]:
+def _split_row(line: str) -> tuple[str, ...]:
     return tuple(line.split(CELL_SEPARATOR))
 
 
-def _markdown_cells(line: str) -> tuple[str, ...]:
-    """Return the cells of a row that has the marks of Markdown; none for the line below the header."""
+def _split_markdown_row(line: str) -> tuple[str, ...]:
+    """Return the cells of a row in Markdown; empty for the line below the header."""
     cells = tuple(cell.strip() for cell in line.strip().removeprefix("|").removesuffix("|").split("|"))
     return () if all(_RULE.fullmatch(cell) for cell in cells) else cells
 
 
-def _joined(blocks: Iterable[TextBlock]) -> str:
+def _join(blocks: Iterable[TextBlock]) -> str:
     return "\n\n".join(block.markdown for block in blocks)
 
 
-def _sections(blocks: Iterable[TextBlock]) -> Iterator[Section]:
+def _divide(blocks: Iterable[TextBlock]) -> Iterator[Section]:
     path: list[TextBlock] = []
     content: list[TextBlock] = []
     for block in blocks:
@@ -124,12 +124,12 @@ def _sections(blocks: Iterable[TextBlock]) -> Iterator[Section]:
             content.append(block)
             continue
         if path or content:
-            yield _section(path, content)
+            yield _make_section(path, content)
         path = [heading for heading in path if (heading.level or 1) < (block.level or 1)] + [block]
         content = []
     if path or content:
-        yield _section(path, content)
+        yield _make_section(path, content)
 
 
-def _section(path: Iterable[TextBlock], content: Iterable[TextBlock]) -> Section:
+def _make_section(path: Iterable[TextBlock], content: Iterable[TextBlock]) -> Section:
     return Section(tuple(heading.text for heading in path), tuple(content))

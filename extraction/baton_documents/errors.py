@@ -1,10 +1,10 @@
-"""Errors of reading documents. Each message says what the caller can do."""
+"""Errors that reading a document raises. Each message says what the caller can do."""
 
 from __future__ import annotations
 
 
 class DocumentError(Exception):
-    """A document was not read."""
+    """A document could not be read."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(detail)
@@ -12,25 +12,25 @@ class DocumentError(Exception):
 
 
 class DocumentRefused(DocumentError):
-    """No text can be read from a document: the file is at fault."""
+    """No text can be read from a file because of its content."""
 
     def __init__(self, detail: str, *, reason: str, cause: str | None = None, status: int | None = None) -> None:
         super().__init__(detail)
         self.reason = reason
         """A stable code, such as ``document_encrypted``."""
         self.cause = cause
-        """The kind of the error that a library raised in a separate process, and its lines of code."""
+        """The class and lines of code of an error that a library raised in a separate process; None without one."""
         self.status = status
-        """The exit status of the process that the document has ended; None if the reader refused it."""
+        """The exit status of the process, if the document made it end; None if the reader refused the document."""
 
 
 class ReaderUnavailable(DocumentError):
-    """No process can be started that reads a document, or something other than the document has ended it."""
+    """The process that reads a document cannot be started, or ended for another reason than the document."""
 
     def __init__(self, *, status: int | None = None) -> None:
         super().__init__("Documents cannot be read at the moment. Please try again.")
         self.status = status
-        """The exit status of the process; None if there was none."""
+        """The exit status of the process; None if it did not start."""
 
 
 class LibraryMissing(DocumentError):

@@ -1,4 +1,4 @@
-"""The formats of documents that are read."""
+"""The formats of documents that can be read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class DocumentFormat(StrEnum):
-    """The formats that text is extracted from. The content decides which one a file has, not its name."""
+    """A format of documents that can be read. It is decided by the content of a file, not by its name."""
 
     PDF = "pdf"
     DOCX = "docx"

@@ -1,4 +1,4 @@
-"""Media types, and the formats that a file may have by its type and its name. The content decides between them."""
+"""Media types, and the formats that they and names of files allow. The content decides between them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from baton_documents.formats import MEDIA_TYPES, DocumentFormat
 
 OCTETS = "application/octet-stream"
 MAX_LENGTH = 255
-"""Characters of a media type with its parameters."""
+"""The most characters of a media type with its parameters."""
 
 _ESSENCE = re.compile(r"[\w.+-]{1,64}/[\w.+-]{1,64}", re.ASCII)
 _CHARSET = re.compile(r"[\w.:()+-]{1,64}", re.ASCII)
@@ -21,23 +21,23 @@ _CHARSET = re.compile(r"[\w.:()+-]{1,64}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class MediaType:
-    """A media type and its charset. No other parameter changes how a file is read."""
+    """A media type with its charset. No other parameter changes how a file is read."""
 
     essence: str
-    """Type and subtype in lower case; empty if they are unknown."""
+    """The type and subtype in lower case; empty if they are unknown."""
     charset: str | None = None
-    """The label of an encoding in lower case."""
+    """The label of an encoding, in lower case; None without one."""
 
     @classmethod
     def parse(cls, announced: str | None) -> MediaType:
-        """Return the type that ``announced`` names; one without an essence if it names none."""
+        """Return the type that ``announced`` names; ``UNKNOWN`` if it names none."""
         essence = (announced or "").partition(";")[0].strip().lower()
         if not _ESSENCE.fullmatch(essence) or len(announced or "") > MAX_LENGTH:
             return cls("")
         return cls(essence, _charset(announced or ""))
 
     def __str__(self) -> str:
-        """Return the type as a header has it, the unknown one as ``application/octet-stream``."""
+        """Return the type as a header contains it, and ``application/octet-stream`` for an unknown one."""
         return (self.essence or OCTETS) + (f"; charset={self.charset}" if self.charset else "")
 
     @property
@@ -50,7 +50,7 @@ UNKNOWN = MediaType("")
 
 
 def is_media_type(announced: str) -> bool:
-    """Return whether ``announced`` names a media type, with or without parameters, or is empty."""
+    """Return whether ``announced`` is empty or names a media type, with or without parameters."""
     return not announced.strip() or bool(MediaType.parse(announced).essence)
 
 
@@ -106,7 +106,7 @@ SYNONYMS: Mapping[str, str] = {
     "application/wps-office.xlsx": XLSX,
     **dict.fromkeys(("application/html", "text/x-html", "application/vnd.wap.xhtml+xml"), HTML),
 }  # fmt: skip
-"""Names that browsers and systems give to types of documents -> the registered type."""
+"""Other names of types of documents, which browsers and systems use -> the registered type."""
 _ANYTHING = (*TEXTS, DocumentFormat.PDF, *OFFICE)
 _VAGUE: Mapping[str, tuple[DocumentFormat, ...]] = {
     **dict.fromkeys(
@@ -118,7 +118,7 @@ _VAGUE: Mapping[str, tuple[DocumentFormat, ...]] = {
         _ANYTHING,
     ),
     **dict.fromkeys(("application/zip", "application/x-zip", "application/x-zip-compressed"), OFFICE),
-    # Windows names files after the program that opens them: Excel opens CSV too.
+    # Windows derives the type from the program that opens a file, and Excel opens CSV too.
     **dict.fromkeys(
         (
             "application/vnd.ms-excel", "application/excel", "application/msexcel", "application/x-excel",
@@ -134,7 +134,7 @@ _VAGUE: Mapping[str, tuple[DocumentFormat, ...]] = {
     "text/xml": (DocumentFormat.HTML, DocumentFormat.MARKDOWN, DocumentFormat.CSV, DocumentFormat.TEXT),
     "application/xml": (DocumentFormat.HTML, DocumentFormat.MARKDOWN, DocumentFormat.CSV, DocumentFormat.TEXT),
 }  # fmt: skip
-"""Types that stand for several formats, or say nothing -> the formats."""
+"""Types that stand for several formats, or for any -> the formats."""
 _BY_ENDING = {
     ".pdf": PDF,
     ".docx": DOCX,
@@ -150,17 +150,17 @@ _BY_ENDING = {
     ".tsv": CSV,
 }
 _OTHERS = mimetypes.MimeTypes()
-"""Python's own table. The types that a system adds to ``mimetypes`` differ between systems."""
+"""Python's own table, without the types that a system adds, which differ between systems."""
 _PAGE = re.compile(
     rb"\s*+(?:<\?xml[^>]*>\s*+)?(?:<!--.*?-->\s*+)*+<(!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL
 )
 
 
 def formats_of(media_type: MediaType, name: str) -> tuple[DocumentFormat, ...]:
-    """Return the formats that a document may have; none if it is not a document. Of texts the first one counts.
+    """Return the formats that a document may have; empty if it is not a document.
 
-    A type that stands for several formats gives way to the ending of the name, which distinguishes texts. ``name`` may
-    be a path.
+    If the type stands for several formats, the ending of ``name``, which may be a path, decides between texts. The
+    first format of a text counts.
     """
     essence = standard(media_type.essence)
     formats = _VAGUE.get(essence)
@@ -177,9 +177,9 @@ def formats_of(media_type: MediaType, name: str) -> tuple[DocumentFormat, ...]:
 
 
 def type_of(media_type: MediaType, name: str) -> MediaType | None:
-    """Return the registered type of a document, with its charset; None if it is none.
+    """Return the registered type of a document, with its charset; None if it is not a document.
 
-    It is ``application/octet-stream`` if only the content shows it.
+    It is ``application/octet-stream`` if only the content can show the type.
     """
     formats = formats_of(media_type, name)
     if not formats:
@@ -197,7 +197,7 @@ def type_of(media_type: MediaType, name: str) -> MediaType | None:
 
 
 def type_by_name(name: str) -> str:
-    """Return the type that the ending of a name stands for on every system; empty if it stands for none."""
+    """Return the media type of a name by its ending, the same on every system; empty if the ending is unknown."""
     document_type = _BY_ENDING.get(PurePosixPath(name).suffix.lower())
     if document_type is not None:
         return document_type
@@ -206,7 +206,7 @@ def type_by_name(name: str) -> str:
 
 
 def text_format(formats: tuple[DocumentFormat, ...], body: bytes) -> DocumentFormat | None:
-    """Return the one of ``formats`` that a text has; None if they are all of other files."""
+    """Return the format of a text among ``formats``; None if none of them is a format of texts."""
     texts = [form for form in formats if form in TEXTS]
     if DocumentFormat.HTML in texts and is_page(body):
         return DocumentFormat.HTML
@@ -214,10 +214,10 @@ def text_format(formats: tuple[DocumentFormat, ...], body: bytes) -> DocumentFor
 
 
 def standard(essence: str) -> str:
-    """Return the registered type that another one stands for."""
+    """Return the registered type for a synonym, and any other type itself."""
     return SYNONYMS.get(essence, essence)
 
 
 def is_page(body: bytes) -> bool:
-    """Return whether a text begins as web pages do."""
+    """Return whether a text begins as a web page does."""
     return _PAGE.match(body[:4096]) is not None

@@ -1,4 +1,4 @@
-"""Processes that each read one document, which may exhaust, hang or crash them."""
+"""Processes that each read one document, so that a hostile document cannot harm the caller."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from baton_documents.results import DocumentText, ExtractedText, Inspection, Sit
 CHILD = "baton_documents.child"
 MIB = 1024 * 1024
 QUEUE_SECONDS = 240.0
-"""Seconds that a document waits for its turn, where more are read than ``at_once``."""
+"""The longest wait of a document, in seconds, while ``at_once`` others are read."""
 _INHERITED = ("LD_LIBRARY_PATH", "PATH", "SYSTEMROOT")
-"""Variables that the interpreter needs. All others, credentials above all, are kept from the process."""
+"""The variables that the interpreter needs. The process receives no others, and so no credentials."""
 _PIECE = 256 * 1024
 _HEADER = re.compile(rb"([a-z]+) ([0-9]{1,12})")
 _MAX_HEADER = 64
@@ -43,26 +43,25 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ProcessLimits:
-    """The bounds of one process."""
+    """The limits of one process."""
 
     memory_bytes: int
-    """Address space. The caller has its own memory besides, for itself, the document and its text."""
+    """The address space. The caller's own memory, which also holds the document and its text, is not included."""
     seconds: int
-    """Processor time, and half of the time by the clock."""
+    """The processor time. The time by the clock may be twice as long."""
     answer_bytes: int
-    """Bytes of the text, as JSON."""
+    """The most bytes of the answer, as JSON."""
 
 
 DEFAULT_LIMITS = ProcessLimits(memory_bytes=1024 * MIB, seconds=60, answer_bytes=128 * MIB)
 
 
 class ReaderProcesses:
-    """Processes that each read one document: the oldest first, ``at_once`` at the same time.
+    """Processes that each read one document, in the order of the calls, and ``at_once`` at the same time.
 
-    Methods raise ``DocumentRefused`` if the file is at fault, which includes that it ends its process,
-    ``ReaderUnavailable`` if no process can be started, or if something else has ended it, and ``LibraryMissing``. A
-    caller that is cancelled ends the process. ``seconds`` bounds the time by the clock, including the wait for the
-    document's turn.
+    Methods raise ``DocumentRefused`` if the file cannot be read or ends its process, ``ReaderUnavailable`` if no
+    process can be started or if something else ends it, and ``LibraryMissing``. If a call is cancelled, its process
+    ends. ``seconds`` limits the time by the clock, including the wait for other documents.
     """
 
     def __init__(self, limits: ProcessLimits, at_once: int = 1, *, module: str = CHILD) -> None:
@@ -71,16 +70,16 @@ class ReaderProcesses:
         self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="documents")
 
     async def inspect(self, body: bytes, name: str, content_type: str) -> Inspection:
-        """Return the format that the content has, and its parts."""
+        """Return the format of a file, by its content, and its parts."""
         task = {"work": "inspect", "name": name, "contentType": content_type}
         return await self._run(Inspection, task, body)
 
     async def extract(
         self, body: bytes, form: DocumentFormat, part: tuple[int, int], charset: str | None = None
     ) -> ExtractedText:
-        """Return the text of one part. A page that cannot be read is an error of that page.
+        """Return the text of one part. A page that cannot be read has an error in the result.
 
-        ``charset`` is the label of a text's encoding that its media type has.
+        ``charset`` is the label of a text's encoding from its media type.
         """
         task = {"work": "extract", "format": form.value, "part": list(part), "charset": charset}
         return await self._run(ExtractedText, task, body)
@@ -93,14 +92,14 @@ class ReaderProcesses:
         return await self._run(Sitemap, task, body, seconds)
 
     async def read(self, body: bytes, name: str, form: DocumentFormat, *, seconds: float | None = None) -> DocumentText:
-        """Return a document as one text, cut at a length that a prompt can hold."""
+        """Return a document as one text, cut off at a length that fits into a prompt."""
         task = {"work": "read", "name": name, "format": form.value}
         return await self._run(DocumentText, task, body, seconds)
 
     async def document(
         self, body: bytes, name: str = "", content_type: str = "", *, seconds: float | None = None
     ) -> Document:
-        """Return the document in a file's bytes. See ``reader.read``."""
+        """Return the document in a file's bytes, like ``reader.read``."""
         task = {"work": "document", "name": name, "contentType": content_type}
         return await self._run(Document, task, body, seconds)
 
@@ -124,9 +123,9 @@ class ReaderProcesses:
 def read_in_process(
     body: bytes, name: str = "", content_type: str = "", *, limits: ProcessLimits = DEFAULT_LIMITS
 ) -> Document:
-    """Return the document in a file's bytes, read in a separate process with bounds on memory and time.
+    """Return the document in a file's bytes, read in a separate process with limits of memory and time.
 
-    Raises as ``ReaderProcesses`` does, which is for asynchronous programs and for many documents.
+    Raises the errors of ``ReaderProcesses``, which serves asynchronous programs and many documents.
     """
     task = {"work": "document", "name": name, "contentType": content_type}
     return _Reading(CHILD, task, limits, start_by=math.inf, end_by=math.inf).run(Document, body)
@@ -153,17 +152,17 @@ class _Reading:
             raise ReaderUnavailable
         try:
             output, status = self._exchange(body, seconds)
-        except (OSError, RuntimeError) as error:  # no memory, too many processes or threads
+        except (OSError, RuntimeError) as error:  # no memory, or too many processes or threads
             raise ReaderUnavailable from error
-        return self._result(answer, output, status)
+        return self._to_result(answer, output, status)
 
     def _exchange(self, body: bytes, seconds: float) -> tuple[bytearray, int]:
-        """Return what the process has written, and its status."""
+        """Send the task and the file to a new process. Return its output and its exit status."""
         with self._lock:
             if self._is_stopped:
                 raise ReaderUnavailable
             self._process = process = subprocess.Popen(  # noqa: S603 - this interpreter and a module of ours
-                # Without packages of the user, files of the working directory, and writing of bytecode.
+                # Without the user's packages, files of the working directory, and writing bytecode.
                 [sys.executable, "-S", "-s", "-P", "-B", "-m", self.module],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -177,7 +176,7 @@ class _Reading:
             try:
                 clock.start()
                 writer.start()
-                return _read(process.stdout, self.limits.answer_bytes), _status(process)
+                return _read(process.stdout, self.limits.answer_bytes), _wait_for_status(process)
             finally:
                 process.kill()
                 clock.cancel()
@@ -193,7 +192,7 @@ class _Reading:
         }
         return json.dumps({**self.task, **limits}).encode() + b"\n"
 
-    def _result(self, answer: type[T], output: bytearray, status: int) -> T:
+    def _to_result(self, answer: type[T], output: bytearray, status: int) -> T:
         is_ready, word, content = _parse(output)
         try:
             if word == b"result":
@@ -209,16 +208,16 @@ class _Reading:
             raise refusals.too_long()
         if self._is_stopped:
             raise ReaderUnavailable
-        raise self._failure(status, is_ready=is_ready)
+        raise self._make_error(status, is_ready=is_ready)
 
-    def _failure(self, status: int, *, is_ready: bool) -> DocumentError:
-        """Return why there is no answer."""
+    def _make_error(self, status: int, *, is_ready: bool) -> DocumentError:
+        """Return the error for a process without a complete answer."""
         if self._is_late or -status in _SLOW:
             problem = refusals.too_slow()
         elif not is_ready or -status in _FROM_OUTSIDE:
             return ReaderUnavailable(status=status)
         else:
-            # Libraries in C and Rust abort if they find no memory, and a kernel without memory kills.
+            # Libraries in C and Rust abort without memory, and a kernel without memory kills the process.
             problem = refusals.too_complex() if status < 0 else refusals.damaged()
         problem.status = status
         return problem
@@ -229,7 +228,7 @@ class _Reading:
             self._process.kill()
 
     def stop(self) -> None:
-        """End the process, and start none."""
+        """End the process, or prevent its start."""
         with self._lock:
             self._is_stopped = True
             if self._process is not None:
@@ -244,14 +243,14 @@ class _Refusal(BaseModel):
 
 def _write(pipe: IO[bytes] | None, header: bytes, body: bytes) -> None:
     assert pipe is not None  # noqa: S101 - it was asked for
-    # The process may have ended, or need no more than it has read. Popen would raise if it had to close the pipe then.
+    # The process may have ended, or have read enough. If the pipe were not closed here, Popen would raise.
     with suppress(OSError), pipe:
         pipe.write(header)
         pipe.write(body)
 
 
 def _read(pipe: IO[bytes] | None, limit: int) -> bytearray:
-    """Return all that comes, or a little more than ``limit``."""
+    """Return the output up to its end, or until it exceeds ``limit``."""
     output = bytearray()
     while pipe is not None and len(output) <= limit + _MAX_HEADER and (piece := os.read(pipe.fileno(), _PIECE)):
         output += piece
@@ -259,7 +258,7 @@ def _read(pipe: IO[bytes] | None, limit: int) -> bytearray:
 
 
 def _parse(output: bytearray) -> tuple[bool, bytes, bytearray]:
-    """Return whether the process was ready, the word of its answer, and the rest. No word: the answer is incomplete."""
+    """Return whether the process was ready, the answer's word (empty if the answer is incomplete), and the content."""
     lines = bytes(output[:_MAX_HEADER]).split(b"\n")
     header = _HEADER.fullmatch(lines[1]) if len(lines) > 2 and lines[0] == b"ready" else None
     if header is None:
@@ -268,8 +267,8 @@ def _parse(output: bytearray) -> tuple[bool, bytes, bytearray]:
     return True, header[1] if len(output) == int(header[2]) else b"", output
 
 
-def _status(process: subprocess.Popen[bytes]) -> int:
-    """Return the status of a process that has written all. One that only closed its output is not waited for."""
+def _wait_for_status(process: subprocess.Popen[bytes]) -> int:
+    """Return the exit status of a process after the end of its output; 0 if it still runs after a second."""
     try:
         return process.wait(1.0)
     except subprocess.TimeoutExpired:

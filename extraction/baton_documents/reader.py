@@ -1,4 +1,4 @@
-"""The reader of documents in the process of the caller. The program ``child`` calls it in a separate one."""
+"""The reader of documents in the caller's process. The program ``child`` calls it in a separate process."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from baton_documents.media_types import MediaType
 from baton_documents.results import ExtractedText, Inspection
 
 PAGES_AT_ONCE = 20
-"""Pages of a PDF in one part: some seconds, even if each has tables."""
+"""The number of PDF pages in one part, which take some seconds if each has tables."""
 SLIDES_AT_ONCE = 250
-"""Slides in one part. Each part lists all slides of the file first, so that few of them keep the whole linear."""
+"""The number of slides in one part. Each part first lists all slides of the file, so there must be few parts."""
 SHEETS_AT_ONCE = 4
 MAX_BLOCKS = 500_000
-"""Blocks of text in one part, because each takes memory, also where it has one character."""
+"""The most blocks of text in one part. Each block takes memory, even one of a single character."""
 
 
 def read(body: bytes, name: str = "", content_type: str = "") -> Document:
-    """Return the document in a file's bytes. Raises ``DocumentRefused``.
+    """Return the document in a file's bytes.
 
     The content decides the format. The ending of ``name`` and the media type ``content_type`` distinguish Markdown and
-    CSV from other texts; a type that is not that of the content is refused. A page that cannot be read is among the
-    ``page_errors``.
+    CSV from other texts. A page that cannot be read is among the ``page_errors``. Raises ``DocumentRefused`` if nothing
+    can be read, or if the content does not have the type.
 
-    A hostile file may take all memory, never end, or crash the process: read files of strangers by
+    A hostile file may use all memory, never end, or crash the process: read files of strangers with
     ``processes.read_in_process``.
     """
     extractor = Extractor()
@@ -43,13 +43,13 @@ def read(body: bytes, name: str = "", content_type: str = "") -> Document:
 
 
 class Extractor:
-    """A reader of files of all formats. The libraries of a format are loaded with its first document.
+    """A reader of files of all formats. The libraries of a format are loaded when its first document is read.
 
     Methods raise ``DocumentRefused``.
     """
 
     def inspect(self, body: bytes, name: str, content_type: str) -> Inspection:
-        """Return the format that the content has, and its parts."""
+        """Return the format of a file, by its content, and its parts."""
         form = self.detect(body, name, content_type)
         return Inspection(form, tuple(self.parts(body, form)))
 
@@ -57,13 +57,13 @@ class Extractor:
         return detection.detect(body, name, content_type)
 
     def parts(self, body: bytes, form: DocumentFormat) -> Sequence[tuple[int, int]]:
-        with _damages():
+        with _refuse_damaged():
             return self._parts(body, form)
 
     def extract(
         self, body: bytes, form: DocumentFormat, part: tuple[int, int], charset: str | None = None
     ) -> ExtractedText:
-        with _damages():
+        with _refuse_damaged():
             text = self._extract(body, form, part, charset)
         if len(text.blocks) > MAX_BLOCKS:
             raise refusals.too_long()
@@ -125,11 +125,11 @@ def _ranges(pages: int, at_once: int) -> list[tuple[int, int]]:
 
 
 @contextmanager
-def _damages() -> Iterator[None]:
+def _refuse_damaged() -> Iterator[None]:
     """Refuse a file as damaged if a library fails in the block."""
     try:
         yield
     except (DocumentRefused, MemoryError, ImportError):
         raise
-    except Exception as error:  # libraries raise anything for files that are not as they should be
+    except Exception as error:  # libraries raise any exception for damaged files
         raise refusals.damaged() from error

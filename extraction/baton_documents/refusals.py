@@ -1,4 +1,4 @@
-"""Reasons for unreadable documents: stable codes, and what the uploader can do."""
+"""Reasons for refusing documents: stable codes, and sentences that say what the uploader can do."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from baton_documents.formats import DocumentFormat
 
 
 def left_out(count: int, noun: str) -> str:
-    """Return the sentence for the status of a document that names what is left out."""
+    """Return the sentence for a document's status that says how many things are left out."""
     return f"1 {noun} is left out." if count == 1 else f"{count} {noun}s are left out."
 
 

@@ -1,4 +1,4 @@
-"""The text of a document, as it is read from its file."""
+"""The text of a document, as it is read from its file, in blocks."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ class BlockKind(StrEnum):
     PARAGRAPH = "paragraph"
     LIST_ITEM = "list_item"
     TABLE = "table"
-    """Rows as lines, cells separated by " | ". The first row is the header."""
+    """Rows as lines, with cells separated by " | ". The first row is the header."""
     CODE = "code"
 
 
 @dataclass(frozen=True, slots=True)
 class TextBlock:
-    """One block, in the order of reading. Its text is verbatim, apart from white space at its ends."""
+    """A block of text. The text is verbatim, without white space at its ends."""
 
     kind: BlockKind
     text: str
     page: int | None = None
     """The page, slide or sheet, from 1; None in formats without pages."""
     level: int | None = None
-    """The level of a heading, from 1."""
+    """The level of a heading, from 1; None for other blocks."""
     source: str | None = None
-    """The text with its own marks, if it needs no others: a heading as the file has it, a numbered item of a list."""
+    """The text with the file's own marks, such as a Markdown heading or a numbered item; None if it has no marks."""
     space: str | None = None
-    """The white space before it in the file, back to the block before; None in formats that are not text."""
+    """The white space between the previous block and this one in the file; None in formats that are not text."""
 
     @property
     def verbatim(self) -> str:
-        """The text as the file has it."""
+        """The text with the file's own marks."""
         return self.text if self.source is None else self.source
 
     @property
     def markdown(self) -> str:
-        """The text with the marks of Markdown that show its kind. Tables are as in ``text``."""
+        """The text with marks of Markdown that show its kind. Tables are the same as in ``text``."""
         if self.source is not None:
             return self.source
         match self.kind:
@@ -54,7 +54,7 @@ class TextBlock:
 
 @dataclass(frozen=True, slots=True)
 class PageError:
-    """The reason for which a page could not be read. The other pages are read."""
+    """The reason for which a page could not be read, or not completely. It does not affect other pages."""
 
     page: int
     message: str
@@ -62,18 +62,18 @@ class PageError:
 
 @dataclass(frozen=True, slots=True)
 class ExtractedText:
-    """The text of a document or of a part of it (a range of pages)."""
+    """The text of a document, or of a range of its pages."""
 
     blocks: tuple[TextBlock, ...]
     title: str | None = None
-    """The title that the document gives itself."""
+    """The title in the file's own data; None without one."""
     pages: int | None = None
     page_errors: tuple[PageError, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """The format of a file, and the parts that are extracted one by one."""
+    """The format of a file, and the parts to extract one by one."""
 
     form: DocumentFormat
     parts: tuple[tuple[int, int], ...]
@@ -82,10 +82,10 @@ class Inspection:
 
 @dataclass(frozen=True, slots=True)
 class DocumentText:
-    """A whole document as one text, as a model reads it."""
+    """A document as one text, as a model reads it."""
 
     text: str
-    """Its beginning, if it ``is_cut``. Pages, slides and sheets each begin with a line that numbers them."""
+    """The text, or its beginning if ``is_cut``. Pages, slides and sheets each begin with a line with their number."""
     pages: int | None = None
     """The number of pages, slides or sheets; None in formats without them."""
     is_cut: bool = False
@@ -96,8 +96,8 @@ class Sitemap:
     """The entries of a sitemap or of an index of sitemaps, in its order."""
 
     urls: list[str] = field(default_factory=list)
-    """Pages."""
+    """The addresses of pages."""
     sitemaps: list[str] = field(default_factory=list)
-    """Further sitemaps, of an index."""
+    """The addresses of the sitemaps that an index lists."""
     is_complete: bool = True
-    """True if everything was taken: no limit has ended it."""
+    """Whether all addresses are included: no limit was reached."""

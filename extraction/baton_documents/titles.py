@@ -1,11 +1,11 @@
-"""Titles that somebody has given to a document, and those that programs make."""
+"""Distinction of titles that people have given to documents from those that programs generate."""
 
 from __future__ import annotations
 
 import re
 
 MAX_LENGTH = 1_000
-"""Characters of a title that are looked at. The rest is cut off."""
+"""The most characters of a title. The rest is cut off."""
 _OF_PROGRAMS = re.compile(
     r"(?:untitled(?: document| page| presentation| spreadsheet)?|unbenannt|ohne titel|sans titre|sans nom|sin t[ií]tulo"
     r"|senza titolo|sem t[ií]tulo|naamloos|unnamed|anonymous|noname|no title|unknown|none|null|undefined|title"
@@ -16,13 +16,13 @@ _OF_PROGRAMS = re.compile(
     r"|microsoft (?:word|powerpoint|excel)(?: document| presentation| worksheet)?)[ _-]*\(?[0-9]*\)?",
     re.IGNORECASE,
 )
-"""Names of new files, and words that say that there is no title."""
+"""Default names of new files, and words for a missing title."""
 _PROGRAM = re.compile(
     r"(?:microsoft\s+(?:office\s+)?(?:word|powerpoint|excel|visio|publisher|outlook)|(?:libre|open)office\S*(?:\s\w+)?"
     r"|adobe\s+(?:indesign|illustrator|photoshop)|wordpad|notepad)\s+[-\u2013\u2014]\s+.*",
     re.IGNORECASE | re.DOTALL,
 )
-"""A program before the name of its file, as drivers of printers write it."""
+"""A program's name before the name of its file, as printer drivers write it."""
 _FILE = re.compile(
     r".*\.(?:docx?|docm|dotx?|odt|rtf|wpd|pptx?|pptm|ppsx?|odp|xlsx?|xlsm|xlsb|ods|csv|tsv|txt|md|pdf"
     r"|e?ps|ai|indd|indb|idml|qxp|qxd|vsdx?|dwg|dxf|psd|svg|html?|xhtml|php|aspx?|jsp|tex|dvi|tmp|xml|jpe?g|png|tiff?|gif|bmp)"
@@ -35,7 +35,7 @@ _PATH = re.compile(
 
 
 def given_title(title: str | None) -> str | None:
-    """Return a title that somebody has given, as one line; None for one that a program has made."""
+    """Return a title on one line; None if it is missing, or if a program has generated it."""
     text = " ".join((title or "")[:MAX_LENGTH].replace("\0", "").split())
     if not any(character.isalnum() for character in text):
         return None

@@ -10,13 +10,13 @@ from baton_documents.reader import Extractor
 from baton_documents.results import DocumentText, ExtractedText
 
 MAX_CHARACTERS = 200_000
-"""The largest number of characters of one document (about 50,000 tokens)."""
+"""The most characters of one document (about 50,000 tokens)."""
 _PAGES = {DocumentFormat.PPTX: "slide", DocumentFormat.XLSX: "sheet"}
-"""The words for pages in formats that have none."""
+"""The words for pages in formats that have slides or sheets instead."""
 
 
 def read(body: bytes, name: str, form: DocumentFormat) -> DocumentText:
-    """Return the text of a document up to ``MAX_CHARACTERS``. Later pages are not read.
+    """Return the text of a document up to ``MAX_CHARACTERS``. Parts after that are not read.
 
     Raises ``DocumentRefused``.
     """
@@ -42,7 +42,7 @@ def read(body: bytes, name: str, form: DocumentFormat) -> DocumentText:
 
 
 def _pieces(extracted: ExtractedText, page_word: str) -> Iterator[str]:
-    """Yield blocks as text, after a line for each page. A page that cannot be read is a line that says so."""
+    """Yield the texts of blocks, with a line before each page. A page with an error has a line with its message."""
     errors = sorted(extracted.page_errors, key=lambda error: error.page)
     page: int | None = None
     for block in extracted.blocks:

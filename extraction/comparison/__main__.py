@@ -1,7 +1,7 @@
 """Compare readers of documents: ``python -m comparison`` in the folder ``extraction``, with other readers installed.
 
-A file is right if its text has all phrases of its case in their order and none of the hidden ones, whatever the white
-space and the marks of Markdown. Times are those of a second reading of all files, without loading libraries.
+A file is read right if its text has all phrases of its case in their order and no hidden phrase. White space and marks
+of Markdown are ignored. Times are those of a second reading of all files, without loading libraries.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from comparison.readers import READERS, Reader
 
 
 def main(names: Sequence[str]) -> None:
-    """Print a table of the files and the readers that are installed."""
+    """Print a table of the files and the installed readers, or those with ``names``."""
     warnings.simplefilter("ignore")
     logging.disable()
     readers: dict[str, Reader] = {}
@@ -29,11 +29,12 @@ def main(names: Sequence[str]) -> None:
         except ImportError as problem:
             print(f"{name} is left out: {problem}. Install it in this environment to compare it.", file=sys.stderr)
     with tempfile.TemporaryDirectory() as folder:
-        files = [_stored(case, Path(folder)) for case in CASES]
+        files = [_store(case, Path(folder)) for case in CASES]
         outcomes = {
-            name: [_outcome(read, *pair) for pair in zip(CASES, files, strict=True)] for name, read in readers.items()
+            name: [_find_outcome(read, *pair) for pair in zip(CASES, files, strict=True)]
+            for name, read in readers.items()
         }
-        times = {name: _seconds(read, files) for name, read in readers.items()}
+        times = {name: _measure(read, files) for name, read in readers.items()}
     print(_row("file", *readers), _row(*["---"] * (len(readers) + 1)), sep="\n")
     for number, case in enumerate(CASES):
         print(_row(case.subject, *(outcomes[name][number] for name in readers)))
@@ -41,21 +42,21 @@ def main(names: Sequence[str]) -> None:
     print(_row("right", *right), _row("seconds", *(f"{times[name]:.1f}" for name in readers)), sep="\n")
 
 
-def _stored(case: Case, folder: Path) -> Path:
+def _store(case: Case, folder: Path) -> Path:
     file = folder / Path(case.name).name
     file.write_bytes(case.body)
     return file
 
 
-def _outcome(read: Reader, case: Case, file: Path) -> str:
-    """Return the outcome of a file, or that its reader refused it."""
+def _find_outcome(read: Reader, case: Case, file: Path) -> str:
+    """Return the outcome of a file; "refused" if the reader raises an error."""
     try:
         return case.outcome(read(file))
     except Exception:  # noqa: BLE001 - libraries raise anything
         return "refused"
 
 
-def _seconds(read: Reader, files: Sequence[Path]) -> float:
+def _measure(read: Reader, files: Sequence[Path]) -> float:
     start = time.perf_counter()
     for file in files:
         try:

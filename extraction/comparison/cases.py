@@ -1,4 +1,4 @@
-"""The files, with the facts that a reader of each finds."""
+"""The files that are compared, with phrases that their texts must contain."""
 
 from __future__ import annotations
 
@@ -12,45 +12,45 @@ from pathlib import Path
 
 RIGHT = "right"
 _IGNORED = re.compile(r"[\s*_#|\\`>\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]+")
-"""White space, marks of Markdown, and marks of direction that nobody sees."""
+"""White space, marks of Markdown, and invisible marks of direction."""
 FILES = Path(__file__).parents[2] / "tests" / "extraction" / "files"
 
 
 @dataclass(frozen=True)
 class Case:
-    """A file with phrases that its text has in this order, as somebody sees them who opens it."""
+    """A file, with the visible phrases that its text must contain in this order."""
 
     subject: str
-    """Its format and its difficulty."""
+    """The format and the difficulty of the file."""
     name: str
     phrases: Sequence[str | tuple[str, ...]]
-    """Of a tuple, any one counts."""
+    """The phrases. Any one of a tuple's phrases is enough."""
     hidden: Sequence[str] = ()
-    """Phrases that nobody sees who opens it."""
+    """Phrases that the file contains but does not show."""
     content: bytes | None = None
-    """Its bytes; None for one of the test files."""
+    """The bytes; None for a test file with this name."""
 
     @property
     def body(self) -> bytes:
-        """Its bytes."""
+        """The bytes of the file."""
         return (FILES / self.name).read_bytes() if self.content is None else self.content
 
     def outcome(self, text: str) -> str:
-        """Return "right", or the number of phrases that a text has, whatever its white space and marks of Markdown."""
-        text = _plain(text)
+        """Return "right", or the number of phrases in a text. White space and marks of Markdown are ignored."""
+        text = _normalize(text)
         end = count = 0
         for phrase in self.phrases:
-            places = (text.find(_plain(form), end) for form in ((phrase,) if isinstance(phrase, str) else phrase))
+            places = (text.find(_normalize(form), end) for form in ((phrase,) if isinstance(phrase, str) else phrase))
             start = min((index for index in places if index >= 0), default=None)
             if start is not None:
                 end, count = start + 1, count + 1
-        shows_hidden = any(_plain(phrase) in text for phrase in self.hidden)
+        shows_hidden = any(_normalize(phrase) in text for phrase in self.hidden)
         if count == len(self.phrases) and not shows_hidden:
             return RIGHT
         return f"{count} of {len(self.phrases)}" + (", hidden text" if shows_hidden else "")
 
 
-def _plain(text: str) -> str:
+def _normalize(text: str) -> str:
     return _IGNORED.sub("", html.unescape(text))
 
 

@@ -1,4 +1,7 @@
-"""The readers that are compared, each as a function from a file to its text. They are imported when they are made."""
+"""The readers that are compared, each as a function that returns the text of a file.
+
+The functions below import a reader and return it.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +27,13 @@ def baton_documents_in_a_process() -> Reader:
 
 
 def kreuzberg() -> Reader:
-    """Return Kreuzberg as it is set up by default (https://kreuzberg.dev)."""
+    """Return Kreuzberg with its default settings (https://kreuzberg.dev)."""
     module = importlib.import_module("kreuzberg")
     return lambda file: str(module.extract_file_sync(str(file)).content)
 
 
 def markitdown() -> Reader:
-    """Return Microsoft's MarkItDown as it is set up by default."""
+    """Return Microsoft's MarkItDown with its default settings."""
     converter = importlib.import_module("markitdown").MarkItDown()
     return lambda file: str(converter.convert(str(file)).text_content)
 

@@ -1,1 +1,1 @@
-"""Chunks: the pieces that a document is divided into to be searched, each found and cited as a whole."""
+"""Chunks: the pieces of a document that a search finds and cites as wholes."""

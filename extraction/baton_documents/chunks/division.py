@@ -1,4 +1,4 @@
-"""Division of a document into chunks: along headings, paragraphs and sentences, within bounds of size."""
+"""Division of a document into chunks of bounded size, at headings, paragraphs and sentences."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from baton_documents.chunks.units import MAX_UNIT, MIN_UNIT, Border, Unit, units
 from baton_documents.results import TextBlock
 
 MIN_CHUNK = 800
-"""Characters that a chunk should have. Only a whole document may have less, and a chunk whose neighbours are full."""
+"""The fewest characters of a chunk, except for a short document and for a chunk whose neighbours are full."""
 TARGET_CHUNK = 1_200
 MAX_CHUNK = 1_600
-"""Characters that no chunk exceeds."""
+"""The most characters of a chunk."""
 MIN_BEFORE_HEADING = 8
-"""Characters after which a heading may begin a chunk."""
+"""The fewest characters of a chunk that a heading ends."""
 
 CUT_COSTS: Mapping[Border, float] = {
     Border.HEADING: 0.0,
@@ -27,31 +27,31 @@ CUT_COSTS: Mapping[Border, float] = {
     Border.INSIDE: 1.0,
     Border.AFTER_HEADING: 2.0,
 }
-"""The cost of a cut at each border, in addition to the cost of the sizes that it makes."""
+"""The cost of a cut at each border, in addition to the costs of the sizes of chunks."""
 TOO_SHORT_COST = 4.0
-"""The cost of a chunk that is shorter than ``MIN_CHUNK``; it grows the shorter the chunk is."""
+"""The cost of an empty chunk. Of one shorter than ``MIN_CHUNK`` it is the share that the chunk lacks."""
 
 
 def divide_into_chunks(blocks: Iterable[TextBlock]) -> list[Chunk]:
     """Divide a document, given as its blocks in the order of reading, into chunks.
 
-    Every character of the text but white space is in exactly one chunk, in the order of reading. Of all divisions into
-    chunks of at most ``MAX_CHUNK`` characters the cheapest is chosen: cuts are at headings rather than in paragraphs,
-    sentences stay whole where they can, and sizes are near ``TARGET_CHUNK``.
+    Every character except white space is in exactly one chunk. The division has the lowest cost of all those into
+    chunks of at most ``MAX_CHUNK`` characters: it prefers cuts at headings to cuts in paragraphs, whole sentences, and
+    sizes near ``TARGET_CHUNK``.
     """
     units = list(units_of(blocks))
     chunks: list[Chunk] = []
-    for start, end in _division(units):
-        chunk = _chunk(len(chunks), units[start:end])
+    for start, end in _find_division(units):
+        chunk = _make_chunk(len(chunks), units[start:end])
         if chunk.text:
             chunks.append(chunk)
     return chunks
 
 
-def _division(units: Sequence[Unit]) -> list[tuple[int, int]]:
-    """Return the ranges of units that make up the chunks: the shortest path over all cuts."""
+def _find_division(units: Sequence[Unit]) -> list[tuple[int, int]]:
+    """Return the ranges of units that make up the chunks: the cheapest path over all cuts."""
     ends = list(accumulate((len(unit.separator) + len(unit.text) for unit in units), initial=0))
-    cuts = _possible_cuts(units)
+    cuts = _find_cuts(units)
     costs, begins = [0.0], [0]
     for index, end in enumerate(cuts[1:], 1):
         best, best_place = float("inf"), index - 1
@@ -72,8 +72,8 @@ def _division(units: Sequence[Unit]) -> list[tuple[int, int]]:
     return ranges[::-1]
 
 
-def _possible_cuts(units: Sequence[Unit]) -> list[int]:
-    """Return the places between units where cuts may be; at least a few characters apart, so that they are not many."""
+def _find_cuts(units: Sequence[Unit]) -> list[int]:
+    """Return the indexes of units that may begin a chunk, at least a few characters apart, and the number of units."""
     cuts, size = [0], 0
     for index, unit in enumerate(units):
         least = MIN_BEFORE_HEADING if unit.border is Border.HEADING else MIN_UNIT
@@ -85,12 +85,12 @@ def _possible_cuts(units: Sequence[Unit]) -> list[int]:
 
 
 def _size_cost(size: int) -> float:
-    # Each chunk costs something, so that two near the target are better than three.
+    # Each chunk has a fixed cost, so that two chunks near the target are better than three.
     cost = 0.2 + ((size - TARGET_CHUNK) / TARGET_CHUNK) ** 2
     return cost + TOO_SHORT_COST * (MIN_CHUNK - size) / MIN_CHUNK if size < MIN_CHUNK else cost
 
 
-def _chunk(ordinal: int, units: Sequence[Unit]) -> Chunk:
+def _make_chunk(ordinal: int, units: Sequence[Unit]) -> Chunk:
     text = "".join((unit.separator if index else "") + unit.text for index, unit in enumerate(units))
     pages = [unit.page for unit in units if unit.page is not None]
     characters: Counter[tuple[str, ...]] = Counter()
@@ -110,7 +110,7 @@ def _chunk(ordinal: int, units: Sequence[Unit]) -> Chunk:
 
 
 def _parts(units: Sequence[Unit], stripped: int) -> tuple[ChunkPart, ...]:
-    """Return the parts of a chunk, without ``stripped`` characters at its beginning; none if it is of one piece."""
+    """Return the parts of a chunk whose first ``stripped`` characters were removed; empty if there is only one."""
     parts: list[ChunkPart] = []
     end = -stripped
     for index, unit in enumerate(units):

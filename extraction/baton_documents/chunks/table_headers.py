@@ -1,6 +1,6 @@
-"""Headers of tables: the names of the columns, which precede the rows that a chunk begins with.
+"""Headers of tables: the rows that name the columns, repeated with a chunk that begins with later rows.
 
-Rows are lines, with cells separated by " | ". A row of Markdown has a bar at its ends too.
+Rows are lines, with cells separated by " | ". In Markdown, a row also begins and ends with a bar.
 """
 
 from __future__ import annotations
@@ -11,48 +11,49 @@ from collections.abc import Sequence
 from baton_documents.document import CELL_SEPARATOR
 
 MAX_HEADER = 800
-"""Characters of a header that are repeated."""
+"""The most characters of a header that are repeated."""
 MAX_ROWS = 3
-"""Rows of a header: a title, names of groups of columns, and names of columns."""
+"""The most rows of a header: a title, names of groups of columns, and names of columns."""
 CUT = "..."
-"""The sign for columns that are left out."""
+"""The sign in place of columns that are left out."""
 _LINE = re.compile(r"[^\n]+")
 _RULE = re.compile(r"(?=[^-]*+-)[\s|:-]++")
-"""The line below the header of a table of Markdown."""
+"""The line below the header of a table in Markdown."""
 _READ = 20_000
-"""Characters of a table in which its header is looked for."""
+"""The number of characters at the beginning of a table that are searched for its header."""
 
 
 def header_rows(table: str) -> tuple[str, ...]:
-    """Return the rows that name the columns of a table; none if it begins with a row of numbers.
+    """Return the rows that name the columns of a table; empty if the first row consists of numbers.
 
-    The first row is the header. Others belong to it if it is a title, with one cell above several, or if it names
-    groups of columns: it has fewer cells than the row below, which has no number though the next one has.
+    The first row belongs to the header. The next row does too if the row above it is a title, with one cell above
+    several, or names groups of columns: it has fewer cells than the next row, which has no number though the row after
+    that has one.
     """
     lines = [match[0].rstrip() for match in _LINE.finditer(table[:_READ]) if match[0].strip()][: MAX_ROWS + 1]
     if not lines or _is_of_numbers(_cells(lines[0])):
         return ()
     rows = [_cells(line) for line in lines]
     count = 1
-    while count < min(MAX_ROWS, len(rows)) and not _RULE.fullmatch(lines[count]) and _goes_on(rows, count):
+    while count < min(MAX_ROWS, len(rows)) and not _RULE.fullmatch(lines[count]) and _continues_header(rows, count):
         count += 1
     return tuple(lines[:count])
 
 
 def header_text(rows: Sequence[str], column: int = 0) -> str | None:
-    """Return a header in at most ``MAX_HEADER`` characters; None without rows.
+    """Return a header of at most ``MAX_HEADER`` characters; None if there are no rows.
 
-    Of a longer one the cells from the ``column``-th on are kept, as many as fit: those of a text that begins there.
+    A longer header keeps the cells from ``column`` on that fit, for a text that begins in that column.
     """
     most = MAX_HEADER // max(1, len(rows))
     return "\n".join(_fit(row, most, column) for row in rows) or None
 
 
 def continues_table(rows: Sequence[str], table: str) -> bool:
-    """Return whether a table continues with the rows of the one before it, on the next page or behind an empty row.
+    """Return whether a table continues the previous one, on the next page or after an empty row.
 
-    Its first row has a number in a column whose name, in the header ``rows``, is none. A header that a format repeats
-    on each page is one itself.
+    ``rows`` is the header of the previous table. The table continues it if its first row has a number in a column
+    whose name is not a number. A table that repeats the header does not: it has one itself.
     """
     first = next((match[0] for match in _LINE.finditer(table[:_READ])), "")
     if not rows or not first or first.strip() in {row.strip() for row in rows}:
@@ -63,9 +64,9 @@ def continues_table(rows: Sequence[str], table: str) -> bool:
     )
 
 
-def _goes_on(rows: Sequence[Sequence[str]], count: int) -> bool:
-    """Return whether the row behind the first ``count`` belongs to the header too."""
-    above, row = _fill(rows[count - 1]), _fill(rows[count])
+def _continues_header(rows: Sequence[Sequence[str]], count: int) -> bool:
+    """Return whether the row after the first ``count`` rows belongs to the header."""
+    above, row = _drop_empty(rows[count - 1]), _drop_empty(rows[count])
     if len(above) >= len(row) or any(map(_is_number, row)):
         return False
     is_title = len(above) == 1
@@ -77,17 +78,17 @@ def _cells(row: str) -> list[str]:
     return [cell.strip() for cell in inner.split("|")]
 
 
-def _fill(cells: Sequence[str]) -> list[str]:
+def _drop_empty(cells: Sequence[str]) -> list[str]:
     return [cell for cell in cells if cell]
 
 
 def _is_of_numbers(cells: Sequence[str]) -> bool:
-    """Return whether all cells are numbers. Where years name columns, the first cell is empty or a word."""
-    return bool(cells[0]) and all(map(_is_number, _fill(cells)))
+    """Return whether all cells are numbers. If years name the columns, the first cell is empty or a word."""
+    return bool(cells[0]) and all(map(_is_number, _drop_empty(cells)))
 
 
 def _is_number(cell: str) -> bool:
-    """Return whether a cell has digits and no letters: numbers, dates, amounts."""
+    """Return whether a cell has digits and no letters, as numbers, dates and amounts do."""
     return any(map(str.isdigit, cell)) and not any(map(str.isalpha, cell))
 
 

@@ -1,4 +1,4 @@
-"""Units of text: the smallest pieces that a document is divided into, with how good a border is before each."""
+"""Units of text: the smallest pieces of a document that are not divided, each with the border before it."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from baton_documents.document import CELL_SEPARATOR
 from baton_documents.results import BlockKind, TextBlock
 
 MAX_UNIT = 800
-"""Characters of a unit. Twice as many fit a chunk, so that a short chunk can always take one more unit."""
+"""The most characters of a unit: half of those of a chunk, so that a short chunk can always take one more unit."""
 MIN_UNIT = 48
-"""Characters below which a unit joins the one before it, where no heading and no new block of text is between them."""
+"""The fewest characters of a unit. The next piece of the same block is added to a shorter one."""
 MAX_HEADING = 200
-"""The largest number of characters of a heading in a path."""
+"""The most characters of a heading in a path."""
 MAX_HEADINGS = 6
-"""Headings of a path. The innermost ones stay."""
+"""The most headings of a path. The innermost ones are kept."""
 MAX_BETWEEN = 4
 MAX_BETWEEN_SIZE = 160
-"""Short texts, and their characters, that may be between the parts of a table on two pages: lines at their ends."""
+"""The most blocks, and their characters, between the parts of a table on two pages, such as headers and footers."""
 
 
 class Border(IntEnum):
-    """The border before a unit, the best place for a cut first."""
+    """A kind of border before a unit. The best place for a cut is the first one."""
 
     HEADING = 0
     BLOCK = 1
     ITEM = 2
-    """The next item of a list, or row of a table."""
+    """The beginning of the next item of a list, or row of a table."""
     SENTENCE = 3
     LINE = 4
-    """A line of code, or of a sentence that is longer than a unit."""
+    """The beginning of a line of code, or of a line in a sentence that is longer than a unit."""
     INSIDE = 5
     """The middle of a sentence."""
     AFTER_HEADING = 6
@@ -42,22 +42,22 @@ class Border(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A piece of a block. The texts of a block's units, one after another, are the block's text."""
+    """A piece of a block. The concatenated texts of a block's units are the block's text."""
 
     text: str
     border: Border
     separator: str
-    """The text between this one and the previous one."""
+    """The text between the previous unit and this one."""
     headings: tuple[str, ...]
     page: int | None
     is_table: bool = False
     table_header: str | None = None
-    """The header of the table that it is a part of, as far as it precedes the unit."""
+    """The part of the table's header that precedes the unit; None outside tables and at their beginnings."""
 
 
 # ruff: noqa: RUF001 - the punctuation of other scripts is meant
-# The end of a sentence with its closing quotes and the space behind it; scripts without spaces need none. A row of
-# marks is looked at once, from its first one, so that the time does not grow with its square.
+# The end of a sentence with its closing quotes and the space after it; scripts without spaces need none. A run of
+# marks is matched only from its first mark, so that the time does not grow with the square of its length.
 _SENTENCE_END = re.compile(r"""(?<![.!?…])[.!?…]++["'”’»)\]]*+\s+|[。！？｡]+["'”’»）」』】]*\s*|[।॥။]+\s*""")
 _ENDS_SENTENCE = re.compile(r"""[.!?…:。！？｡।॥။]["'”’»)\]）」』】]*\s*\Z""")
 # Words before a full stop that does not end a sentence: an initial, a number of a list, a common abbreviation.
@@ -71,7 +71,7 @@ _NUMBER = re.compile(r"\d+")
 
 
 def units_of(blocks: Iterable[TextBlock]) -> Iterator[Unit]:
-    """Yield the units of a document in the order of reading. Blocks without any text have none."""
+    """Yield the units of a document in the order of reading. Empty blocks are left out."""
     path: list[tuple[int, str]] = []
     before: TextBlock | None = None
     tables = _Tables()
@@ -83,7 +83,7 @@ def units_of(blocks: Iterable[TextBlock]) -> Iterator[Unit]:
             path = [heading for heading in path if heading[0] < level]
             path.append((level, _SPACE.sub(" ", block.text.strip())[:MAX_HEADING].strip()))
         headings = tuple(heading for _, heading in path[-MAX_HEADINGS:])
-        border, separator = _between(before, block)
+        border, separator = _find_border(before, block)
         if before is not None and block.space is not None:
             separator = block.space
         tables.begin(block)
@@ -102,34 +102,34 @@ def units_of(blocks: Iterable[TextBlock]) -> Iterator[Unit]:
 
 
 class _Tables:
-    """The headers of a document's tables, also of those that continue over the end of a page."""
+    """The headers of a document's tables. A table on the next page may have the header of the previous one."""
 
     def __init__(self) -> None:
         self._rows: tuple[str, ...] = ()
         self._page: int | None = None
-        self._between: list[int] | None = None
-        """Sizes of the blocks since the last table; None if a new heading is among them, or there was no table."""
+        self._find_border: list[int] | None = None
+        """The sizes of the blocks since the last table; None after a new heading, and before the first table."""
         self._rows_ahead = 0
         self._cells_ahead = 0
-        """The rows of the header, and the cells of a row, that precede the next unit."""
+        """The numbers of rows of the header, and of cells of a row, that precede the next unit."""
         self._headings = set[str]()
 
     def begin(self, block: TextBlock) -> None:
-        """Note the next block."""
+        """Note the next block of the document."""
         if block.kind is BlockKind.TABLE:
             self._rows_ahead = self._cells_ahead = 0
             if self._follows(block) and continues_table(self._rows, block.verbatim):
                 self._rows_ahead = len(self._rows)
             else:
                 self._rows = header_rows(block.verbatim)
-            self._page, self._between = block.page, []
+            self._page, self._find_border = block.page, []
         elif block.kind is BlockKind.HEADING and not self._is_at_the_end_of_a_page(block):
-            self._between = None
-        elif self._between is not None:
-            self._between.append(len(block.text))
+            self._find_border = None
+        elif self._find_border is not None:
+            self._find_border.append(len(block.text))
 
     def header(self, text: str) -> str | None:
-        """Return the header of the next unit of a table, whose text is given: the rows that precede it."""
+        """Return the header's rows that precede the next unit of a table, whose text is given; None without any."""
         header = header_text(self._rows[: self._rows_ahead], self._cells_ahead)
         self._rows_ahead += text.count("\n")
         _, line_end, rest = text.rpartition("\n")
@@ -137,15 +137,15 @@ class _Tables:
         return header
 
     def _is_at_the_end_of_a_page(self, block: TextBlock) -> bool:
-        """Return whether a heading stands on each page, in letters that are larger than those of a table."""
+        """Return whether a heading is a header or footer: it was seen before, or contains the page's number."""
         text = _NUMBER.sub("", block.text)
         is_known = text in self._headings
         self._headings.add(text)
         return is_known or str(block.page) in _NUMBER.findall(block.text)
 
     def _follows(self, block: TextBlock) -> bool:
-        """Return whether only lines at the ends of pages are between a table and the one before it."""
-        between = self._between
+        """Return whether nothing but headers and footers of pages is between a table and the previous one."""
+        between = self._find_border
         if between is None:
             return False
         if block.page == self._page:  # an empty row separates them
@@ -154,8 +154,8 @@ class _Tables:
         return is_next and len(between) <= MAX_BETWEEN and sum(between) <= MAX_BETWEEN_SIZE
 
 
-def _between(before: TextBlock | None, block: TextBlock) -> tuple[Border, str]:
-    """Return the border between two blocks, and their separator."""
+def _find_border(before: TextBlock | None, block: TextBlock) -> tuple[Border, str]:
+    """Return the border and the separator between two blocks."""
     if before is None:
         return Border.HEADING, ""
     if before.kind is BlockKind.HEADING:
@@ -166,14 +166,14 @@ def _between(before: TextBlock | None, block: TextBlock) -> tuple[Border, str]:
         return Border.ITEM, "\n"
     both_text = before.kind is block.kind is BlockKind.PARAGRAPH
     if both_text and before.page != block.page and not _ENDS_SENTENCE.search(before.text[-20:]):
-        return Border.INSIDE, "\n"  # a paragraph continues, on the next page
+        return Border.INSIDE, "\n"  # the paragraph continues on the next page
     if block.kind in {BlockKind.LIST_ITEM, BlockKind.TABLE, BlockKind.CODE} and before.text.rstrip().endswith(":"):
-        return Border.SENTENCE, "\n\n"  # what was announced
+        return Border.SENTENCE, "\n\n"  # the previous block announces this one
     return Border.BLOCK, "\n\n"
 
 
 def _pieces(block: TextBlock) -> Iterator[tuple[str, Border]]:
-    """Yield the pieces of a block's text, and the border before each."""
+    """Yield the pieces of a block's text, each with the border before it."""
     if block.kind is BlockKind.TABLE:
         pieces = _cut(block.verbatim, _LINE_END, Border.ITEM)
     elif block.kind is BlockKind.CODE:
@@ -212,7 +212,7 @@ def _cut(text: str, ends: re.Pattern[str], border: Border) -> Iterator[tuple[str
 
 
 def _split_piece(piece: str, border: Border) -> Iterator[tuple[str, Border]]:
-    """Yield a piece in parts of at most ``MAX_UNIT`` characters, cut where it hurts least."""
+    """Yield the parts of a piece, of at most ``MAX_UNIT`` characters, cut at the best places."""
     start = 0
     while len(piece) - start > MAX_UNIT:
         end, next_border = _best_cut(piece, start)
@@ -222,9 +222,10 @@ def _split_piece(piece: str, border: Border) -> Iterator[tuple[str, Border]]:
 
 
 def _best_cut(piece: str, start: int) -> tuple[int, Border]:
-    """Return the end of a part that begins at ``start``: behind a line, a clause or a word, or at least a character.
+    """Return the end of a part that begins at ``start``, and the border there.
 
-    It has at least a quarter of ``MAX_UNIT`` characters.
+    The end of a line is best, then that of a clause, a word and a character. The part has at least a quarter of
+    ``MAX_UNIT`` characters.
     """
     least, most = start + MAX_UNIT // 4, start + MAX_UNIT
     for ends, border in ((_LINE_END, Border.LINE), (_CLAUSE_END, Border.INSIDE), (_SPACE, Border.INSIDE)):
@@ -234,11 +235,11 @@ def _best_cut(piece: str, start: int) -> tuple[int, Border]:
         if last is not None and last > least:
             return last, border
     end = most
-    while end > least and _joins(piece[end]):
+    while end > least and _is_joined(piece[end]):
         end -= 1
     return (end if end > least else most), Border.INSIDE
 
 
-def _joins(character: str) -> bool:
-    """Return whether a character belongs to the one before it."""
+def _is_joined(character: str) -> bool:
+    """Return whether a character must not be parted from the previous one."""
     return bool(unicodedata.combining(character)) or character in "\u200d\ufe0f" or "\udc00" <= character <= "\udfff"
