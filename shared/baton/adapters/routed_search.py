@@ -17,7 +17,7 @@ from baton.ports.documents.index_files import IndexFiles, IndexOwner, OwnerState
 from baton.ports.documents.search import SearchIndex
 
 ATTEMPTS = 5
-"""The number of attempts of a write. An owner that changes its engine meanwhile, once, needs another attempt."""
+"""The maximum number of attempts of a write. A change of the owner's engine meanwhile needs another attempt."""
 MOVED_OWNERS = 10_000
 """The number of moved owners that are cached. They never move back while functions use both engines."""
 
@@ -42,12 +42,12 @@ class RoutedIndex:
         if index is IndexName.EPISODES:
             await self._put(scope, IndexOwner(index, scope.tenant_id, scope.user_id), documents)
             return
-        for agent_id, group in groupby(sorted(documents, key=_agent), key=_agent):
+        for agent_id, group in groupby(sorted(documents, key=_get_agent_id), key=_get_agent_id):
             await self._put(scope, IndexOwner(index, scope.tenant_id, agent_id), list(group))
 
     async def search(self, scope: Scope, index: IndexName, query: SearchQuery) -> SearchResult:
         """See ``SearchIndex``."""
-        owner = _owner(scope, index, query.filter)
+        owner = _find_owner(scope, index, query.filter)
         if owner is None:
             return await self._search_all(scope, index, query)
         if self._is_known_to_have_moved(owner):
@@ -60,7 +60,7 @@ class RoutedIndex:
 
     async def delete(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
         """See ``SearchIndex``. Documents of a file are deleted from the copies of a move too."""
-        owner = _owner(scope, index, chosen)
+        owner = _find_owner(scope, index, chosen)
         deleted = None
         if not self._is_known_to_have_moved(owner):
             try:
@@ -74,7 +74,7 @@ class RoutedIndex:
 
     async def list(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> AsyncIterator[IndexDocument]:
         """See ``SearchIndex``."""
-        owner = _owner(scope, index, chosen)
+        owner = _find_owner(scope, index, chosen)
         if owner is None:
             async for document in self._list_all(scope, index, chosen):
                 yield document
@@ -95,7 +95,7 @@ class RoutedIndex:
 
     async def count(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
         """See ``SearchIndex``."""
-        owner = _owner(scope, index, chosen)
+        owner = _find_owner(scope, index, chosen)
         if owner is None:
             return sum([1 async for _ in self._list_all(scope, index, chosen)])
         if not self._is_known_to_have_moved(owner):
@@ -118,7 +118,7 @@ class RoutedIndex:
         return await self._embedded.fill_percent(scope, agent_id)
 
     async def _put(self, scope: Scope, owner: IndexOwner, documents: Sequence[IndexDocument]) -> None:
-        """Store documents of one owner. Raises ``SearchUnavailable`` if it changes its engine again and again."""
+        """Store documents of one owner. Raises ``SearchUnavailable`` if the owner keeps changing its engine."""
         for _ in range(ATTEMPTS):
             if not self._is_known_to_have_moved(owner):
                 try:
@@ -137,8 +137,8 @@ class RoutedIndex:
         """Yield the chosen documents of all agents, in the order of their ids."""
         documents = {document.id: document async for document in self._embedded.list(scope, index, chosen)}
         in_engine = [document async for document in self._engine.list(scope, index, chosen)]
-        ignored_agents = await self._agents_with_file(scope, index, in_engine)
-        documents |= {document.id: document for document in in_engine if _agent(document) not in ignored_agents}
+        ignored_agents = await self._find_agents_with_file(scope, index, in_engine)
+        documents |= {document.id: document for document in in_engine if _get_agent_id(document) not in ignored_agents}
         for document_id in sorted(documents):
             yield documents[document_id]
 
@@ -146,11 +146,11 @@ class RoutedIndex:
         """Search the documents of all agents."""
         in_files = await self._embedded.search(scope, index, query)
         in_engine = await self._engine.search(scope, index, replace(query, choose=None))
-        ignored_agents = await self._agents_with_file(scope, index, in_engine.documents.values())
+        ignored_agents = await self._find_agents_with_file(scope, index, in_engine.documents.values())
         documents = {
             document_id: document
             for document_id, document in in_engine.documents.items()
-            if _agent(document) not in ignored_agents
+            if _get_agent_id(document) not in ignored_agents
         }
         candidates = {
             clause: [candidate for candidate in ranking if candidate.id in documents]
@@ -158,10 +158,12 @@ class RoutedIndex:
         }
         return merge_results([in_files, SearchResult(candidates, documents)], query)
 
-    async def _agents_with_file(self, scope: Scope, index: IndexName, documents: Iterable[IndexDocument]) -> set[str]:
-        """Return the agents of ``documents`` in OpenSearch that still have a file, so that these are copies."""
+    async def _find_agents_with_file(
+        self, scope: Scope, index: IndexName, documents: Iterable[IndexDocument]
+    ) -> set[str]:
+        """Return the agents that still have a file. Their ``documents`` in OpenSearch are copies."""
         agent_ids = set()
-        for agent_id in {_agent(document) for document in documents}:
+        for agent_id in {_get_agent_id(document) for document in documents}:
             key = self._files.key(IndexOwner(index, scope.tenant_id, agent_id))
             if await self._files.state(key) is OwnerState.FILE:
                 agent_ids.add(agent_id)
@@ -175,11 +177,11 @@ class RoutedIndex:
             self._moved[owner] = True
 
 
-def _owner(scope: Scope, index: IndexName, chosen: SearchFilter) -> IndexOwner | None:
-    """Return the owner of the documents that a filter chooses; None if it chooses those of several agents."""
+def _find_owner(scope: Scope, index: IndexName, chosen: SearchFilter) -> IndexOwner | None:
+    """Return the owner of the documents that a filter chooses; None if several agents may own them."""
     name = scope.user_id if index is IndexName.EPISODES else chosen.agent_id
     return None if name is None else IndexOwner(index, scope.tenant_id, name)
 
 
-def _agent(document: IndexDocument) -> str:
+def _get_agent_id(document: IndexDocument) -> str:
     return document.agent_id or ""

@@ -30,7 +30,7 @@ ALLOWED_ACTIONS = [
 
 
 async def grant(engine: Engine, layout: Layout, roles: Sequence[str]) -> None:
-    """Let only the IAM ``roles`` (ARNs) read and write the indices. It may be repeated. Raises ``EngineError``."""
+    """Let only the IAM ``roles`` (ARNs) read and write the indices. May be called again. Raises ``EngineError``."""
     body = {
         "description": "Functions of Baton that search and index",
         "cluster_permissions": ["cluster_composite_ops"],
@@ -69,9 +69,9 @@ class OpenSearchAdministration:
     async def reindex(self, index: IndexName, embedder: Embedder) -> ReindexResult:
         """See ``SearchAdministration``.
 
-        Writers write to every version that has a write alias. So the new version is complete when it has copies of the
-        old one's documents and of those that requests write which began before it was made. In a version of the current
-        model, documents without vectors are embedded.
+        Writers write to every version that has a write alias. The new version is therefore complete when it has copies
+        of the old version's documents, including those of writes that began before the new version existed. In a
+        version of the current model, documents without vectors are embedded.
         """
         model = embedding_model(embedder)
         old = await self._versions.read(index)
@@ -79,7 +79,7 @@ class OpenSearchAdministration:
             copy = Copy(self._engine, self._pace, old, old, self._layout.write_alias(index, old.number), embedder)
             await copy.embed_missing()
             return ReindexResult(index, old.name, 0, copy.embedded)
-        new = await self._new_version(index, model)
+        new = await self._get_new_version(index, model)
         copy = Copy(self._engine, self._pace, old, new, self._layout.write_alias(index, new.number), embedder)
         await copy.copy_all()
         await self._pace.let_writers_end()
@@ -131,14 +131,14 @@ class OpenSearchAdministration:
             _is_current(read, model),
         )
 
-    async def _new_version(self, index: IndexName, model: EmbeddingModel | None) -> Version:
+    async def _get_new_version(self, index: IndexName, model: EmbeddingModel | None) -> Version:
         """Return the version that an earlier reindex has begun, or a new one."""
         versions = await self._versions.all(index)
         for version in versions:
             if version.is_written and not version.is_read:
                 if _is_current(version, model):
                     return version
-                await self._delete(version)  # it was begun for another model
+                await self._delete(version)  # an earlier reindex has begun it for another model
         number = versions[-1].number + 1
         await self._create(index, number, model, (self._layout.write_alias(index, number),))
         [new] = [version for version in await self._versions.all(index) if version.number == number]
@@ -157,7 +157,7 @@ class OpenSearchAdministration:
                 raise
 
     async def _swap(self, index: IndexName, old: Version, new: Version) -> None:
-        """Let searches go to the new version, and end writing to the old one, in one step."""
+        """Move searches to the new version, and end writes to the old one, in one step."""
         alias = self._layout.read_alias(index)
         await self._engine.request("POST", f"/{new.name}/_refresh")
         actions = [

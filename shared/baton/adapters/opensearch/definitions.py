@@ -21,7 +21,7 @@ VIEWS: Mapping[IndexName, tuple[str, ...]] = {
 }
 """The views of a new index. The first document with another view adds it."""
 QUANTIZED_FROM = 128
-"""The minimum dimensions of vectors that are in memory with 7 bits a number, which takes a quarter of their size."""
+"""The minimum dimensions of vectors that are held in memory with 7 bits a number, in a quarter of their size."""
 QUANTIZATION = {"name": "sq", "parameters": {"bits": 7, "confidence_interval": 1.0}}
 """The encoder for the whole range of numbers. OpenSearch's default cuts outliers, and its cosines are wrong by up to
 0.15; with this one by 0.01."""
@@ -34,7 +34,8 @@ _STOP_WORDS = """
     we were what when where which while who whom whose why will with would you your yours
 """
 STOP_WORDS = _STOP_WORDS.split()
-"""English function words and question words. Without the latter two points of recall are lost on questions."""
+"""English function words and question words. If question words were searched, questions would lose two points of
+recall."""
 WORD_FILTERS = ["baton_stop", "porter_stem"]
 
 
@@ -71,7 +72,7 @@ class Layout:
     def write_alias(self, index: IndexName, number: int) -> str:
         """Return the alias through which documents are written to a version. It is removed before the version.
 
-        A write to the name of a deleted version would create an index; one through a missing alias fails.
+        A write to the name of a deleted version would create an index. A write through a missing alias fails.
         """
         return f"{self.prefix}-{index}-writes-v{number}"
 
@@ -142,14 +143,14 @@ def view_mapping(model: EmbeddingModel | None, mapping_version: int = MAPPING_VE
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One version of an index as OpenSearch has it."""
+    """One version of an index in OpenSearch."""
 
     name: str
     number: int
     is_read: bool
-    """Whether searches go to it."""
+    """Whether the version is searched."""
     is_written: bool
-    """Whether documents are written to it, as to the searched version and to one that is being built."""
+    """Whether documents are written to the version, because it is searched or being built."""
     model: EmbeddingModel | None
     mapping_version: int
     views: frozenset[str]
@@ -214,7 +215,7 @@ class Versions:
 
 
 async def add_views(engine: Engine, version: Version, views: Set[str]) -> None:
-    """Add to the version's mapping those of ``views`` that it lacks."""
+    """Add the ``views`` that the version's mapping lacks."""
     missing = sorted(views - version.views)
     if missing:
         mappings = {view: view_mapping(version.model, version.mapping_version) for view in missing}

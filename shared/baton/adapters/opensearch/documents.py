@@ -31,7 +31,7 @@ def engine_id(scope: Scope, index: IndexName, document_id: str) -> str:
 
 
 def owner(scope: Scope, index: IndexName) -> str:
-    """Return the user that documents of ``index`` belong to; empty if they belong to no user."""
+    """Return the user to whom documents of ``index`` belong; empty if they belong to no user."""
     return scope.user_id if index is IndexName.EPISODES else ""
 
 
@@ -48,7 +48,7 @@ def search_text(text: str) -> str:
 def to_source(
     scope: Scope, index: IndexName, document: IndexDocument, written_at: datetime, *, vectors: bool, words: bool
 ) -> dict[str, Any]:
-    """Return the stored fields of ``document``, those of ``vectors`` and ``words`` only if these are True."""
+    """Return the stored fields of ``document``: with ``vectors`` also its vectors, with ``words`` also its words."""
     vectors = vectors and any(view.vector is not None for view in document.views.values())
     views: dict[str, dict[str, Any]] = {}
     for name, view in document.views.items():

@@ -1,4 +1,4 @@
-"""Requests to OpenSearch: signing, time limits, repetition of refused ones, bulk writes, one mapping of failures."""
+"""Requests to OpenSearch: signing, time limits, repeated attempts, bulk writes, and the mapping of failures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ MAX_ATTEMPTS = 4
 """The number of attempts of a request that is refused with 429. The pause between them doubles each time."""
 FIRST_PAUSE_SECONDS = 0.1
 MAX_BYTES = 900_000
-"""The maximum size of a bulk request, so that sending it does not block the event loop. Larger documents go alone."""
+"""The maximum size of a bulk request, in bytes, so that sending it does not block the event loop. A larger document is
+sent alone."""
 MAX_OPERATIONS = 1000
 """The maximum number of operations of a bulk request."""
 
@@ -33,7 +34,7 @@ MAX_OPERATIONS = 1000
 Operation = Sequence[Mapping[str, Any]]
 """The lines of one operation: an action, ``{"index": {...}}`` or ``{"delete": {...}}``, and the document to index."""
 NEWER_EXISTS = frozenset({409})
-"""The status of an ``index_operation`` for a document of which a newer one is stored."""
+"""The status of an ``index_operation`` for a document that is already stored in a newer form."""
 AWS_HOST = re.compile(
     r"^https://[a-z0-9.-]+\.(?P<region>[a-z]{2}(?:-[a-z]+)+-\d)\.(?:es\.amazonaws\.com|on\.aws)(?:\.cn)?(?:/|$)"
 )
@@ -77,8 +78,8 @@ class Engine:
     ) -> Any:
         """Send a request and return the JSON of its answer.
 
-        ``params`` are those of the query. Raises ``EngineError`` for an error of OpenSearch, and ``SearchUnavailable``
-        without an answer within ``seconds``.
+        ``params`` are the query parameters. Raises ``EngineError`` for an error of OpenSearch, and
+        ``SearchUnavailable`` without an answer within ``seconds``.
         """
         return await self._request(method, path, None if body is None else json.dumps(body), seconds, params)
 
@@ -111,7 +112,7 @@ class Engine:
             request["search_after"] = hits[-1]["sort"]
 
     async def pause(self, attempt: int) -> bool:
-        """Wait after a refused attempt, counted from 1. Return False at once if it was the last one."""
+        """Wait after a refused attempt, counted from 1. Return False at once if it was the last attempt."""
         if attempt >= MAX_ATTEMPTS:
             return False
         await asyncio.sleep(self._pause_seconds * 2 ** (attempt - 1))
@@ -208,7 +209,7 @@ def region_of(url: str) -> str | None:
 def to_engine_error(status: Any, error: Any) -> EngineError:
     """Return the error for the member ``error`` of an answer or of one of its items.
 
-    ``error`` may also be the whole answer, or a text. ``status`` is the HTTP status; one that is no integer becomes 0.
+    ``error`` may also be the whole answer, or a text. ``status`` is the HTTP status; None and other types become 0.
     """
     code = status if isinstance(status, int) else 0
     if not isinstance(error, Mapping):

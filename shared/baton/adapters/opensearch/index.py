@@ -103,7 +103,7 @@ class OpenSearchIndex:
         except EngineError as problem:
             if problem.kind != "index_not_found_exception":
                 raise
-            await self._put(scope, index, documents)  # because a version was deleted after its name was read
+            await self._put(scope, index, documents)  # again, because a version was deleted after its name was read
 
     async def _put(self, scope: Scope, index: IndexName, documents: Sequence[IndexDocument]) -> None:
         now = self._clock.now()
@@ -193,7 +193,7 @@ class OpenSearchIndex:
         return {clause: _hits(response, clause) for clause, response in zip(searches, answer["responses"], strict=True)}
 
     async def delete(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
-        """See ``SearchIndex``. It deletes in every version, last in one that is being built from the searched one."""
+        """See ``SearchIndex``. It deletes in every version, and in the searched one first."""
         return await self._delete_everywhere(scope, index, filter_conditions(scope, index, chosen))
 
     async def count_of_tenant(self, scope: Scope) -> int:
@@ -245,7 +245,7 @@ class OpenSearchIndex:
         return int(answer["count"])
 
     async def fill_percent(self, scope: Scope, agent_id: str) -> int | None:
-        """See ``SearchIndex``. OpenSearch has no bound."""
+        """See ``SearchIndex``. It is None, because OpenSearch has no bound."""
 
     def _clause_search(
         self, clause: SearchClause, text: str, query: SearchQuery, conditions: Conditions
@@ -358,6 +358,6 @@ def _hits(response: dict[str, Any], clause: SearchClause) -> list[dict[str, Any]
 
 
 def _raw_score(clause: SearchClause, score: float) -> float:
-    """Return the score of a clause by words as it is, and the cosine for one by meaning."""
+    """Return the score of a clause by words unchanged, or the cosine behind the score of a clause by meaning."""
     # OpenSearch returns (1 + cosine) / 2.
     return score if clause.signal is Signal.WORDS else 2 * score - 1

@@ -34,7 +34,8 @@ async def complete(
 ) -> T:
     """Repeat ``action`` until the domain accepts it, for ``seconds`` and at most ``ATTEMPT_SECONDS`` more.
 
-    Raises the last ``SearchUnavailable``, and at once one that waiting cannot change, such as that for a bad request.
+    Raises the last ``SearchUnavailable``. An error that waiting cannot change, such as a bad request, is raised at
+    once.
     """
     deadline = monotonic() + seconds
     while True:
@@ -60,7 +61,7 @@ def may_pass(problem: SearchUnavailable) -> bool:
 
 
 def describe(problem: SearchUnavailable) -> str:
-    """Return the error's text; without an answer of OpenSearch, that of the network's error."""
+    """Return the error's text; without an answer of OpenSearch, the text of the network's error."""
     if isinstance(problem, EngineError) or problem.__cause__ is None:
         return str(problem)
     return f"OpenSearch does not answer: {problem.__cause__}"

@@ -33,7 +33,7 @@ class Pace:
     texts_per_second: float = 50.0
     """The maximum number of texts embedded in a second, so that requests of conversations are not throttled."""
     writers_seconds: float = 60.0
-    """The longest time that a write may take which began before the new version existed."""
+    """The longest duration of a write that began before the new version existed."""
 
     async def let_writers_end(self) -> None:
         """Wait until writers that do not know the new version have ended."""
@@ -44,7 +44,7 @@ DEFAULT_PACE = Pace()
 
 
 class Copy:
-    """The copying of an old version's documents to a new one, with their counts. Newer documents there stay."""
+    """The copying of an old version's documents to a new version, whose newer documents stay, with their counts."""
 
     def __init__(
         self, engine: Engine, pace: Pace, old: Version, new: Version, write_alias: str, embedder: Embedder
@@ -60,11 +60,11 @@ class Copy:
         self.embedded = 0
 
     async def copy_all(self) -> None:
-        """Copy every document that is not there yet."""
+        """Copy every document that the new version lacks."""
         await self._copy({"match_all": {}})
 
     async def copy_recent(self) -> None:
-        """Copy documents written since the copy began that are not there yet."""
+        """Copy the documents that were written since the copy began and that the new version lacks."""
         await self._copy({"range": {"written_at": {"gte": self._began_at - SKEW}}})
 
     async def embed_missing(self) -> None:
@@ -74,7 +74,7 @@ class Copy:
         for _ in range(FILL_ROUNDS):
             filled = 0
             query = {"bool": {"must_not": {"exists": {"field": "embedder"}}}}
-            async for hits in self._batches(self._new, query):
+            async for hits in self._read_batches(self._new, query):
                 sources = [hit["_source"] for hit in hits]
                 await self._embed(sources)
                 await self._write(hits)
@@ -83,7 +83,7 @@ class Copy:
                 return
 
     async def _copy(self, query: Source) -> None:
-        async for hits in self._batches(self._old, query):
+        async for hits in self._read_batches(self._old, query):
             current_ids = await self._find_current_ids(hits)
             hits = [hit for hit in hits if hit["_id"] not in current_ids]
             if not hits:
@@ -93,7 +93,7 @@ class Copy:
             self.copied += len(hits)
             await self._repeat_deletions(hits)
 
-    async def _batches(self, version: Version, query: Source) -> AsyncIterator[list[Source]]:
+    async def _read_batches(self, version: Version, query: Source) -> AsyncIterator[list[Source]]:
         await self._engine.request("POST", f"/{version.name}/_refresh")
         sort = [{"tenant": "asc"}, {"user": "asc"}, {"id": "asc"}]
         async for hits in self._engine.read_pages(version.name, {"size": BATCH, "query": query, "sort": sort}):
@@ -117,7 +117,7 @@ class Copy:
             await self._embed([source for source in sources if source.get("embedder") != model.name])
 
     async def _embed(self, sources: Sequence[Source]) -> None:
-        """Add vectors to the documents, then wait as the pace demands."""
+        """Add vectors to the documents, then wait as the pace requires."""
         views = [view for source in sources for view in source["views"].values()]
         if not views:
             return

@@ -33,15 +33,15 @@ class LocalCopy:
     stored: StoredFile
     size: int
     readers: int = 0
-    """The number of current users of the file. An unregistered copy is removed after the last one."""
+    """The number of current readers of the file. An unregistered copy is removed after the last reader."""
     is_registered: bool = True
-    """Whether it is the copy for the next reader."""
+    """Whether the next reader gets this copy."""
 
 
 class LocalCopies:
     """The copies of the objects of one bucket. Methods block.
 
-    A file is registered when it is complete, so that nobody reads a half-written one.
+    A file is registered when it is complete, so that nobody reads an incomplete file.
     """
 
     def __init__(self, objects: IndexObjects, max_bytes: int = MAX_COPIES_BYTES) -> None:
@@ -70,7 +70,7 @@ class LocalCopies:
         self._release(self._register(key, draft, stored))
 
     def drop(self, key: str) -> None:
-        """Remove the copy of an object, if there is one."""
+        """Remove the copy of an object if it exists."""
         with self._lock:
             copy = self._copies.pop(key, None)
             if copy is not None:
@@ -180,7 +180,7 @@ _own_folders: set[Path] = set()
 
 
 def _is_running(process: int) -> bool:
-    """Return whether another process of this number runs."""
+    """Return whether another process with this id runs."""
     if process == os.getpid():
         return False
     with suppress(OSError):

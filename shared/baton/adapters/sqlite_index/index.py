@@ -78,7 +78,7 @@ class SqliteIndex:
 
     async def delete(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
         """See ``SearchIndex``."""
-        keys = await self._run(self._readers, lambda: self._keys(scope, index, chosen))
+        keys = await self._run(self._readers, lambda: self._find_keys(scope, index, chosen))
         deleted = 0
         for key in keys:
             with suppress(*self._ignored_errors(index, chosen)):
@@ -88,7 +88,7 @@ class SqliteIndex:
     async def list(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> AsyncIterator[IndexDocument]:
         """See ``SearchIndex``."""
         after = ""
-        while page := await self._run(self._readers, partial(self._page, scope, index, chosen, after)):
+        while page := await self._run(self._readers, partial(self._read_page, scope, index, chosen, after)):
             for document in page:
                 yield document
             after = page[-1].id
@@ -113,7 +113,7 @@ class SqliteIndex:
         key = owner_key(scope, IndexName.KNOWLEDGE, agent_id)
         return await self._run(self._readers, lambda: self._files.objects.fill_percent(key))
 
-    def _page(self, scope: Scope, index: IndexName, chosen: SearchFilter, after: str) -> Sequence[IndexDocument]:
+    def _read_page(self, scope: Scope, index: IndexName, chosen: SearchFilter, after: str) -> Sequence[IndexDocument]:
         pages = self._read(scope, index, chosen, lambda file: file.page(chosen, after, PAGE))
         return sorted(chain.from_iterable(pages), key=lambda document: document.id)[:PAGE]
 
@@ -131,13 +131,13 @@ class SqliteIndex:
     ) -> Sequence[T]:
         """Return the results of ``read`` for the files that may have chosen documents."""
         results = []
-        for key in self._keys(scope, index, chosen):
+        for key in self._find_keys(scope, index, chosen):
             with suppress(*self._ignored_errors(index, chosen)), self._files.reading(key) as file:
                 if file is not None:
                     results.append(read(file))
         return results
 
-    def _keys(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> Sequence[str]:
+    def _find_keys(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> Sequence[str]:
         """Return the keys of the files that may have chosen documents."""
         if _has_one_owner(index, chosen):
             return [owner_key(scope, index, chosen.agent_id)]
@@ -179,7 +179,7 @@ def _has_one_owner(index: IndexName, chosen: SearchFilter) -> bool:
 
 
 def merge_results(results: Sequence[SearchResult], query: SearchQuery) -> SearchResult:
-    """Return the results of several searches as one. Scores by words rest on the statistics of each search."""
+    """Return the results of several searches as one. Scores by words depend on the statistics of each search."""
     candidates = {clause: _merge(results, clause, query.candidates) for clause in dict.fromkeys(query.clauses)}
     ids = query.select_ids(candidates)
     documents = chain.from_iterable(result.documents.items() for result in results)

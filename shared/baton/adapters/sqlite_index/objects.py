@@ -36,7 +36,7 @@ class NoFile(Exception):
     """The owner has no file, because its documents are in OpenSearch."""
 
     def __init__(self, *, is_moved: bool) -> None:
-        """``is_moved`` says that a mark shows the move."""
+        """``is_moved`` is True if a mark shows the move."""
         super().__init__("OpenSearch serves its owner.")
         self.is_moved = is_moved
 
@@ -48,7 +48,7 @@ class StoredFile:
     tag: str
     """The entity tag, which changes with the content."""
     write_id: str
-    """The id of the write that made it; empty if it has none."""
+    """The id of the write that made the object; empty without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +67,10 @@ class IndexObjects:
     bucket: str
 
     def read(self, key: str, copied: StoredFile | None, into: Path) -> StoredFile | None:
-        """Write an object into a file and return it; None without an object.
+        """Write an object into a file, and return its tag and write; None without an object.
 
-        If the object is still ``copied``, that is returned, and no file is written. Raises ``NoFile`` for a mark.
+        If the object has not changed since ``copied``, return ``copied`` and write no file. Raises ``NoFile`` for a
+        mark.
         """
         condition: Any = {"IfNoneMatch": copied.tag} if copied is not None else {}
         try:
@@ -119,7 +120,7 @@ class IndexObjects:
         self.write_note(key, b"moved to OpenSearch", replaced_tag, {MOVED: "1"})
 
     def remove_mark(self, key: str) -> None:
-        """Delete a mark, if there is one. Raises ``ObjectChanged`` if it is replaced meanwhile."""
+        """Delete a mark if it exists. Raises ``ObjectChanged`` if it is replaced meanwhile."""
         note = self.read_note(key)
         if note is not None:
             self._change("delete_object", Key=key, IfMatch=note.tag)
@@ -147,7 +148,7 @@ class IndexObjects:
         return str(answer["ETag"])
 
     def keys(self, prefix: str, *, marks: bool = False) -> Iterator[str]:
-        """Yield the sorted keys of files that begin with ``prefix``, or with ``marks`` those of marks."""
+        """Yield the sorted keys of files that begin with ``prefix``; with ``marks``, the keys of marks instead."""
         for content in self._list(prefix):
             if content["Key"].endswith(SUFFIX) and (content["Size"] <= MARK_BYTES) == marks:
                 yield content["Key"]
@@ -157,7 +158,7 @@ class IndexObjects:
         return (content["Key"] for content in self._list(prefix))
 
     def remove(self, key: str) -> None:
-        """Delete an object, whatever it is now."""
+        """Delete an object without a condition."""
         with aws.outages():
             self.client.delete_object(Bucket=self.bucket, Key=key)
 

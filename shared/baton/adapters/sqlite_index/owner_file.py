@@ -73,7 +73,7 @@ class OwnerFile:
         """Callers use ``open`` or ``open_draft``."""
         self.connection = connection
         connection.enable_load_extension(True)  # noqa: FBT003 - it has no keywords
-        connection.load_extension(_extension())
+        connection.load_extension(_find_extension())
         connection.enable_load_extension(False)  # noqa: FBT003
 
     @classmethod
@@ -88,7 +88,7 @@ class OwnerFile:
     @classmethod
     @contextmanager
     def open_draft(cls, path: Path) -> Iterator[OwnerFile]:
-        """Open a file to change it, and make it if it is missing.
+        """Open a file to change it. A missing file is created.
 
         No other process may read it. It has no journal, so it is useless after an exception or the end of the process.
         """
@@ -114,13 +114,13 @@ class OwnerFile:
 
     @property
     def is_outdated(self) -> bool:
-        """Whether an earlier release, which divides texts into words differently, has written it."""
+        """Whether an earlier release, which divides texts into words differently, has written the file."""
         [[version]] = self.rows("PRAGMA user_version")
         return int(version) < WORDS_VERSION
 
     @property
     def is_changed(self) -> bool:
-        """Whether anything has been written since it was opened."""
+        """Whether anything has been written since the file was opened."""
         return self.connection.total_changes() > 0
 
     def put(self, documents: Sequence[IndexDocument], owner: str = "") -> None:
@@ -150,10 +150,10 @@ class OwnerFile:
             f"SELECT digest, {_COLUMNS} FROM documents WHERE embedder IS NOT ? AND id > ? ORDER BY id LIMIT ?",
             (model, after, limit),
         )
-        return [Revision(digest, _document(row)) for digest, *row in rows]
+        return [Revision(digest, _to_document(row)) for digest, *row in rows]
 
     def revise(self, revisions: Sequence[Revision]) -> int:
-        """Replace documents that are still stored in the form that was read. Return the number of replaced ones."""
+        """Replace documents that are still stored in the form that was read. Return the number of replacements."""
         replaced = 0
         for revision in revisions:
             if self.rows(
@@ -171,7 +171,7 @@ class OwnerFile:
             f"SELECT {_COLUMNS} FROM documents WHERE {condition} AND id > ? ORDER BY id LIMIT ?",
             (*values, after, limit),
         )
-        return [_document(row) for row in rows]
+        return [_to_document(row) for row in rows]
 
     def count(self, chosen: SearchFilter) -> int:
         """Return the number of chosen documents."""
@@ -194,7 +194,7 @@ class OwnerFile:
             f"SELECT number, {_COLUMNS} FROM documents WHERE number IN (SELECT value FROM json_each(?))",
             (numbers_json,),
         )
-        return {number: _document(row) for number, *row in rows}
+        return {number: _to_document(row) for number, *row in rows}
 
     def owner(self) -> str:
         """Return the id of the user or agent that owns the file; empty for documents that belong to the tenant."""
@@ -207,7 +207,7 @@ class OwnerFile:
             f"SELECT number, {_COLUMNS} FROM documents WHERE id IN (SELECT value FROM json_each(?))",
             (json.dumps(list(ids)),),
         )
-        documents = {number: _document(row) for number, *row in rows}
+        documents = {number: _to_document(row) for number, *row in rows}
         vectors: dict[int, dict[str, Vector]] = {number: {} for number in documents}
         for view, table in self.views().items():
             for number, blob in self.rows(
@@ -234,7 +234,7 @@ class OwnerFile:
         return bool(self.rows("SELECT 1 FROM documents WHERE required_permission IS NOT NULL LIMIT 1"))
 
     def _put(self, document: IndexDocument) -> bool:
-        """Store a document. Return whether it has replaced another form of it."""
+        """Store a document. Return whether another form of the document was replaced."""
         texts = json.dumps({name: view.text for name, view in document.views.items()})
         columns = {
             "source_id": document.source_id,
@@ -274,7 +274,7 @@ class OwnerFile:
         return bool(rows)
 
     def _remove(self, number: int, texts: str) -> None:
-        """Remove a document's words and vectors. ``texts`` are its texts as JSON, by which its words are deleted."""
+        """Remove a document's words and vectors. ``texts`` are its texts as JSON, which deleting its words requires."""
         views = self.views()
         for name, text in json.loads(texts).items():
             table = views[name]
@@ -301,7 +301,7 @@ class OwnerFile:
         )
 
     def _rebuild_words(self) -> None:
-        """Make the tables of words again from the stored texts, which are divided into words differently now."""
+        """Make the tables of words again from the stored texts, because they are divided into words differently now."""
         views = self.views()
         for view in views.values():
             self.connection.execute(f"DROP TABLE words_{view}")
@@ -325,8 +325,8 @@ class OwnerFile:
 def filter_condition(chosen: SearchFilter, permissions: frozenset[str] | None = None) -> tuple[str, list[Any]]:
     """Return the SQL condition of a filter, and its values.
 
-    ``permissions`` are the reader's; documents that require another one are left out. None: permissions are not
-    checked.
+    Documents that require a permission other than ``permissions``, the reader's, are left out. None checks no
+    permissions.
     """
     conditions, values = ["1"], list[Any]()
     for column, value in (
@@ -353,7 +353,7 @@ def filter_condition(chosen: SearchFilter, permissions: frozenset[str] | None = 
 
 
 @cache
-def _extension() -> str:
+def _find_extension() -> str:
     """Return the file of sqlite-vec, without importing its package, which would load numpy if that is installed.
 
     Raises ``ImportError``.
@@ -376,7 +376,7 @@ def is_readable(path: Path) -> bool:
 _COLUMNS = "id, source_id, kind, agent_id, thread_id, required_permission, at, embedder, texts, fields"
 
 
-def _document(row: Sequence[Any]) -> IndexDocument:
+def _to_document(row: Sequence[Any]) -> IndexDocument:
     id_, source_id, kind, agent_id, thread_id, required_permission, at, embedder, texts, fields = row
     return IndexDocument(
         id=id_,

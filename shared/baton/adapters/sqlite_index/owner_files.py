@@ -27,7 +27,7 @@ from baton.failures.reports import report_failure
 T = TypeVar("T")
 
 MAX_OUTAGES = 2
-"""The number of failures of S3 after which a write fails. Its client has tried each request three times."""
+"""The number of failures of S3 after which a write fails. S3's client tries each request three times."""
 _FIRST_PAUSE_SECONDS = 0.02
 
 
@@ -52,13 +52,13 @@ class _PendingChange:
 class OwnerFiles:
     """The files of one bucket, by their keys.
 
-    A change is applied to a copy of the file, which replaces the file on the condition that it is still the same. If it
-    is not, the change is applied to the new file. So a change is applied completely or not at all, even if a process
-    ends, and no change is lost.
+    A change is applied to a copy of the file, which replaces the file on the condition that the file has not changed
+    since. Otherwise the change is applied to the new file. A change is therefore applied completely or not at all, even
+    if a process ends, and no change is lost.
     """
 
     def __init__(self, objects: IndexObjects, copies: LocalCopies | None = None, *, is_alone: bool = True) -> None:
-        """``is_alone`` is False if OpenSearch serves owners without a file. ``NoFile`` is raised for these then."""
+        """``is_alone`` is False if OpenSearch serves owners without a file. ``NoFile`` is raised for such owners."""
         self.objects = objects
         self._is_alone = is_alone
         self._copies = copies or LocalCopies(objects)
@@ -81,7 +81,7 @@ class OwnerFiles:
                 if not file.is_outdated:
                     yield file
                     return
-        self.change(key, lambda _: None)  # which rebuilds its words
+        self.change(key, lambda _: None)  # opening the file for a change rebuilds its words
         with self._latest(key) as copy:
             if copy is None:
                 yield None
@@ -91,7 +91,7 @@ class OwnerFiles:
 
     @contextmanager
     def state(self, key: str) -> Iterator[tuple[OwnerFile, str] | None]:
-        """Yield the current file and its tag, until the end of the block; None without one.
+        """Yield the current file and its tag, until the end of the block; None without a file.
 
         Raises ``NoFile`` for a mark.
         """
@@ -177,7 +177,7 @@ class OwnerFiles:
         return list(self.objects.all_keys(tenant_prefix(tenant_id)))
 
     def delete_tenant(self, tenant_id: str) -> int:
-        """Delete all objects of a tenant, also those that change meanwhile, and return their number."""
+        """Delete all objects of a tenant, even those that change meanwhile, and return their number."""
         keys = self.of_tenant(tenant_id)
         for key in keys:
             self.objects.remove(key)

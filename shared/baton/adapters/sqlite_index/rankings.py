@@ -19,7 +19,7 @@ from baton.domain.documents.search import (
 )
 from baton.domain.tenants.identity import Scope
 
-# Vectors of another length come from an earlier embedding model and are not comparable. One of zeros has no cosine.
+# Vectors of another length come from an earlier embedding model, so they are not compared. Zeros have no cosine.
 _COSINE = "coalesce(1 - vec_distance_cosine(vec_int8(vector), vec_int8(?)), 0.0)"
 _COMPARABLE = "length(vector) = ?"
 
@@ -66,7 +66,7 @@ class _Rankings:
         return self._by_words(view) if clause.signal is Signal.WORDS else self._by_meaning(view)
 
     def similarities(self, clause: SearchClause, numbers: Sequence[int]) -> Ranking:
-        """Return the scores of those documents in a clause by meaning that have a vector of its view."""
+        """Return the scores in a clause by meaning, for those documents that have a vector of the clause's view."""
         view = self._views.get(clause.view)
         if view is None or self._vector is None:
             return []

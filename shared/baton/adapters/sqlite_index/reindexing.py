@@ -36,8 +36,8 @@ class SqliteReindexing:
     """``Reindexing`` of the files of a bucket, which are searched and written meanwhile.
 
     Each file is changed in place. A document is replaced by one write, unless it was written or deleted after it was
-    read. Before this write its words find it, and after it also its new vectors. A second copy of the files would hide
-    the new vectors until all are there, and would have to follow every write.
+    read. Before this write searches find the document by its words, and afterwards also by its new vectors. A second
+    copy of the files would hide the new vectors until all exist, and would have to follow every write.
     """
 
     def __init__(self, files: OwnerFiles) -> None:
@@ -56,7 +56,7 @@ class SqliteReindexing:
                 report_failure(problem, "A search index was not embedded again", key=key)
                 failure = failure or problem
             except (NoFile, SearchMoved):
-                continue  # its owner has moved to OpenSearch since the files were listed
+                continue  # the file's owner has moved to OpenSearch since the files were listed
         if failure is not None:
             raise failure
         return ReindexResult(index, index.value, 0, embedded if embedder.dimensions else 0)
@@ -72,7 +72,7 @@ class SqliteReindexing:
         return False
 
     async def _embed_file(self, key: str, embedder: Embedder) -> int:
-        """Embed the documents of a file until none is of another model. Return the number of replaced ones."""
+        """Embed the documents of a file until all are embedded by the model. Return the number of replacements."""
         embedded = 0
         for _ in range(PASSES):
             outdated_count, replaced = await self._embed_outdated(key, embedder)
@@ -82,7 +82,7 @@ class SqliteReindexing:
         return embedded
 
     async def _embed_outdated(self, key: str, embedder: Embedder) -> tuple[int, int]:
-        """Embed the documents of another model once. Return their number, and the number of replaced ones."""
+        """Embed the documents of other models once. Return their number, and how many of them were replaced."""
         model = embedder.name if embedder.dimensions else None
         outdated_count = replaced = 0
         after = ""
@@ -99,7 +99,7 @@ class SqliteReindexing:
 
     def _read_outdated(self, key: str, model: str | None, after: str) -> list[Revision]:
         with self._files.reading(key) as file:
-            return file.outdated(model, after, BATCH) if file is not None else []  # its owner may be forgotten
+            return file.outdated(model, after, BATCH) if file is not None else []  # forgetting may have deleted it
 
 
 async def _run(work: Callable[[], T]) -> T:
@@ -110,7 +110,7 @@ async def _run(work: Callable[[], T]) -> T:
 
 
 async def _embed(documents: Sequence[IndexDocument], embedder: Embedder) -> list[IndexDocument]:
-    """Return the documents with vectors of the embedder, or without any if it is off."""
+    """Return the documents with vectors of the embedder, or without vectors if embedding is off."""
     texts = [view.text_to_embed for document in documents for view in document.views.values()]
     vectors = iter(
         await embedder.embed(texts, purpose=EmbeddingPurpose.DOCUMENT) if embedder.dimensions and texts else []
