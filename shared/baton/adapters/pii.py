@@ -19,6 +19,8 @@ from baton.ports.tenants.privacy import PiiKind, PiiSpan
 MAX_LOCAL = 64
 """The maximum length of the part before the ``@``, in characters (RFC 5321, 4.5.3.1.1)."""
 _LOCAL = re.compile(r"[\w.!#$%&'*+/=?^`{|}~-]*\Z")
+_DOMAIN_WINDOW = 260
+"""The number of characters from the ``@`` on that are read. Domains have at most 253."""
 _DOMAIN = re.compile(r"(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,8}[^\W\d_]{2,24}(?![\w-])")
 
 
@@ -27,7 +29,7 @@ def find_emails(text: str) -> Iterator[PiiSpan]:
     at = text.find("@")
     while at >= 0:
         local_part = _LOCAL.search(text, max(0, at - MAX_LOCAL), at)
-        domain = _DOMAIN.match(text, at + 1, at + 260)
+        domain = _DOMAIN.match(text, at + 1, at + _DOMAIN_WINDOW)
         if local_part is not None and domain is not None:
             # Punctuation in front belongs to the sentence.
             start = local_part.start() + len(local_part[0]) - len(local_part[0].lstrip(".!#$%&'*/=?^`{|}~-"))
@@ -42,7 +44,7 @@ DEFAULT_REGIONS = ("US", "GB", "DE", "FR", "CH")
 _RUN = re.compile(r"[+(]{0,2}\d[\d ().\-/\u00a0\u2010-\u2015]*\d")
 """A run of digits and separators. The pattern has no inner alternatives, so it is matched in linear time."""
 _GAP = re.compile(r"[ \u00a0]{3,}|[.\-/]{2,}")
-"""Separators of two numbers."""
+"""Separators between two numbers."""
 _NO_PHONE = re.compile(
     r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?!\d)"  # 2026-03-14
     r"|(?<!\d)\d{1,2}[-/.]\d{1,2}[-/.](?:\d{4}|\d{2})(?!\d)"  # 14.03.2026
@@ -52,6 +54,8 @@ _PHONE_WORD = re.compile(
     r"\b(?:phone|call|tel|mobile|cell|fax|whatsapp|telefon|handy|rufnummer|t[ée]l)\w*[^\d\n.;,!?]{0,20}[.:]?\s?\Z",
     re.IGNORECASE,
 )
+_MIN_DIGITS, _MAX_DIGITS = 7, 15
+"""The number of digits of phone numbers. The maximum is that of E.164."""
 _PHONE_WORD_DISTANCE = 40
 """The maximum distance of a word that marks a phone number from the number, in characters."""
 _WINDOW = 80
@@ -70,19 +74,19 @@ def find_phone_numbers(text: str, regions: Sequence[str] = DEFAULT_REGIONS) -> I
     masked = _NO_PHONE.sub(lambda match: "#" * len(match[0]), text)
     checked = 0
     for run in _RUN.finditer(masked):
-        for start, end in _pieces(masked, run.start(), run.end()):
+        for start, end in _divide_run(masked, run.start(), run.end()):
             digits = sum(character.isdigit() for character in masked[start:end])
-            if digits < 7:
+            if digits < _MIN_DIGITS:
                 continue
             checked += 1
             if checked > MAX_CHECKED_RUNS:
                 yield PiiSpan(start, end, PiiKind.PHONE)
-            elif digits <= 15 or any(character in " ()-./\u00a0" for character in masked[start:end]):
+            elif digits <= _MAX_DIGITS or any(character in " ()-./\u00a0" for character in masked[start:end]):
                 yield from _match_phone_numbers(masked, start, end, regions)
 
 
-def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the parts of a run, each bounded: long ones as windows that overlap by half."""
+def _divide_run(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the bounds of a run's pieces. Long pieces are divided into windows that overlap by half."""
     for piece_end, next_start in [*(gap.span() for gap in _GAP.finditer(text, start, end)), (end, end)]:
         step = _WINDOW if piece_end - start <= _WINDOW else _WINDOW // 2
         for first in range(start, piece_end, step):
@@ -159,7 +163,7 @@ def find_account_numbers(text: str) -> Iterator[PiiSpan]:
         rest = _IBAN_REST.match(text, start.end())
         if rest is None:
             continue
-        # The next word may look like a part of the number ("... 957 and"), so shorter ones are tried too.
+        # The next word may look like a part of the number ("... 957 and"), so shorter numbers are tried too.
         for stop in range(rest.end(), start.end() + 10, -1):
             if not text[stop - 1].isalnum() or (stop < len(text) and text[stop].isalnum()):
                 continue  # not the end of a word
@@ -196,9 +200,9 @@ class InProcessPiiDetector:
         self._regions = tuple(regions)
 
     async def detect(self, text: str) -> Sequence[PiiSpan]:
-        return await off_loop(len(text) * _WORK_PER_CHARACTER, lambda: list(self._spans(text)))
+        return await off_loop(len(text) * _WORK_PER_CHARACTER, lambda: list(self._find_spans(text)))
 
-    def _spans(self, text: str) -> Iterator[PiiSpan]:
+    def _find_spans(self, text: str) -> Iterator[PiiSpan]:
         yield from find_emails(text)
         if any(character.isdigit() for character in text):
             yield from find_card_numbers(text)

@@ -27,7 +27,7 @@ class EmbedKey:
     """One host's key, bound to one algorithm and one tenant."""
 
     tenant: str
-    """The tenant that its tokens may name, or ``ANY_TENANT``."""
+    """The tenant that tokens of this key may name, or ``ANY_TENANT``."""
     algorithm: str
     key: Any = field(repr=False)
     """The key as PyJWT has prepared it."""
@@ -92,7 +92,7 @@ def read_embed_keys(text: str, *, allow_any_tenant: bool = False) -> tuple[dict[
 
 
 def _parse_key(entry: dict[str, str], allow_any_tenant: bool) -> EmbedKey:
-    """Return a usable key. Raises ``KeyError`` for a missing field, and else ``ValueError`` or PyJWT's errors."""
+    """Return a usable key. Raises ``KeyError`` for a missing field, otherwise ``ValueError`` or PyJWT's errors."""
     tenant, algorithm = entry["tenant"], entry["algorithm"]
     if tenant == ANY_TENANT:
         if not allow_any_tenant:

@@ -36,8 +36,7 @@ MAX_LIFETIME_SECONDS = 3_600.0
 USER_ERRORS = frozenset(
     {"access_denied", "consent_required", "interaction_required", "invalid_grant", "invalid_request", "login_required"}
 )
-"""Errors with which an endpoint refuses the user's token. RFC 8693 has ``invalid_request`` for it, others
-``invalid_grant``."""
+"""Errors with which an endpoint refuses the user's token: ``invalid_request`` by RFC 8693, often ``invalid_grant``."""
 REFUSED = "Your token is not accepted for what this needs. Sign in again and repeat your request."
 
 _log = logging.getLogger(__name__)
@@ -47,7 +46,7 @@ _log = logging.getLogger(__name__)
 class TokenExchanges:
     """Token exchanges at permitted addresses. New tokens are cached until shortly before their end.
 
-    A cached token is used for the same user, user's token and target only.
+    A cached token is used only for the same user, user's token and target.
     """
 
     http: Callable[[], httpx.AsyncClient]
@@ -64,8 +63,8 @@ class TokenExchanges:
     async def token(self, scope: Scope, target: ExchangeTarget, client_secret: str) -> str:
         """Return a token with which to act for the scope's user at ``target``.
 
-        ``client_secret`` is Baton's at the token endpoint. Raises ``Unauthorized`` if the user has no token or it is
-        refused, ``TokenExpired``, and ``InternalError`` if the endpoint cannot be used.
+        ``client_secret`` is Baton's secret at the token endpoint. Raises ``Unauthorized`` if the user has no token or
+        the token is refused, ``TokenExpired``, and ``InternalError`` if the endpoint cannot be used.
         """
         subject, seconds = await asyncio.to_thread(self.subjects.open, scope)
         digest = hashlib.sha256(subject.encode()).hexdigest()
@@ -93,7 +92,7 @@ class TokenExchanges:
         credentials = httpx.BasicAuth(quote(target.client_id, safe=""), quote(client_secret, safe=""))
         async with self.http() as http:
             try:
-                async with asyncio.timeout(self.seconds):  # the client's own limit is only one of silence
+                async with asyncio.timeout(self.seconds):  # the client's own timeout limits only silence
                     response = await http.post(
                         target.token_url,
                         data=form,

@@ -36,9 +36,9 @@ class SignatureVerifier:
         self, hook: InboundHook | None, headers: Mapping[str, Sequence[str]], body: bytes, now: datetime
     ) -> str:
         if hook is None:
-            _digests(("absent",), body)  # so that the time of the answer does not show which hooks exist
+            _compute_digests(("absent",), body)  # so that the time of the answer does not show which hooks exist
             raise Unauthorized(REFUSED)
-        keys = await self._keys(hook)
+        keys = await self._read_keys(hook)
         event_id = (
             _verify_standard(keys, headers, body, now)
             if hook.verify is HookCheck.STANDARD
@@ -48,7 +48,7 @@ class SignatureVerifier:
             raise Unauthorized(REFUSED)
         return event_id
 
-    async def _keys(self, hook: InboundHook) -> tuple[str, ...]:
+    async def _read_keys(self, hook: InboundHook) -> tuple[str, ...]:
         """Return the keys in the hook's secret. Raises ``InternalError`` if there are none."""
         try:
             text = await asyncio.to_thread(self.read_secret, hook.secret)
@@ -94,7 +94,7 @@ def _verify_hmac(
     The id is not taken from another header, because only the body is signed.
     """
     value = _single_value(headers, (hook.header or "").lower())
-    digests = _digests(keys, body)
+    digests = _compute_digests(keys, body)
     if value is None or not value.startswith(hook.prefix):
         return None
     signature = value.removeprefix(hook.prefix)
@@ -105,7 +105,7 @@ def _verify_hmac(
     return hashlib.sha256(body).hexdigest() if _any_equal([signature], expected) else None
 
 
-def _digests(keys: Sequence[str], body: bytes) -> list[bytes]:
+def _compute_digests(keys: Sequence[str], body: bytes) -> list[bytes]:
     return [hmac.new(key.encode(), body, hashlib.sha256).digest() for key in keys]
 
 
@@ -116,7 +116,7 @@ def _single_value(headers: Mapping[str, Sequence[str]], name: str) -> str | None
 
 
 def _any_equal(signatures: Sequence[str], expected: Sequence[str]) -> bool:
-    """Return whether a signature is an expected one. All pairs are compared, in a time that shows nothing of them."""
+    """Return whether any signature is expected. All pairs are compared, in a time that does not depend on them."""
     results = [
         hmac.compare_digest(signature.encode(), candidate.encode())
         for signature in signatures

@@ -55,7 +55,7 @@ class IssuerKeys:
         return self._keys.get().get(key_name) or self._keys.renewed().get(key_name)
 
     def find_read_problem(self) -> str | None:
-        """Return the reason why the keys cannot be read; None if they can."""
+        """Return the reason why the keys cannot be read; None if they can be."""
         try:
             self._keys.get()
         except StoreUnavailable as error:
@@ -66,7 +66,7 @@ class IssuerKeys:
         """Read the keys. Raises ``StoreUnavailable``."""
         try:
             with TimedRequests(FETCH_SECONDS) as requests:
-                return self._usable_keys(self._fetch(self._jwks_url(requests), requests))
+                return self._parse_keys(self._fetch(self._find_jwks_url(requests), requests))
         except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError, RecursionError) as error:
             if isinstance(error, HTTPError):
                 error.close()
@@ -74,7 +74,7 @@ class IssuerKeys:
             count(Metric.KEYS_UNREADABLE)
             raise StoreUnavailable("Tokens cannot be checked at the moment. Please try again.") from error
 
-    def _jwks_url(self, requests: TimedRequests) -> str:
+    def _find_jwks_url(self, requests: TimedRequests) -> str:
         if self.issuer.jwks_url is not None:
             return self.issuer.jwks_url
         # OpenID Connect Discovery 1.0, section 4: the document must name exactly this issuer.
@@ -95,11 +95,11 @@ class IssuerKeys:
             raise TypeError(f"{url} is not a JSON object")
         return document
 
-    def _usable_keys(self, jwks: dict[str, Any]) -> Keys:
+    def _parse_keys(self, jwks: dict[str, Any]) -> Keys:
         keys: Keys = {}
         for jwk in jwks["keys"][:MAX_KEYS]:
             for algorithm in self.issuer.algorithms:
-                key = _signing_key(jwk, algorithm)
+                key = _parse_signing_key(jwk, algorithm)
                 if key is not None:
                     keys.setdefault((jwk["kid"], algorithm), key)
         return keys
@@ -130,7 +130,7 @@ class TrustedIssuers:
         return key_sets
 
 
-def _signing_key(jwk: Any, algorithm: str) -> jwt.PyJWK | None:
+def _parse_signing_key(jwk: Any, algorithm: str) -> jwt.PyJWK | None:
     """Return ``jwk`` bound to ``algorithm``; None if it is invalid, has no id or is for another purpose (RFC 7517)."""
     if not isinstance(jwk, dict) or not isinstance(jwk.get("kid"), str):
         return None

@@ -1,8 +1,8 @@
 """The tokens and credentials of receivers of push notifications, sealed while they are stored.
 
 A client entrusts Baton with a token and credentials for its own server. The table and its backups hold ciphertext
-(Fernet), which names its configuration, so that it cannot be moved to another one. The key is derived from the secret
-from which the signing key is derived.
+(Fernet), which names its configuration, so that it cannot be moved to another configuration. The key is derived from
+the same secret as the signing key.
 """
 
 from __future__ import annotations

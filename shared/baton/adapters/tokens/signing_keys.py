@@ -1,6 +1,6 @@
-"""The keys of a deployment: one that is derived from a secret and signs JWTs (ES256), and those that sign agent cards.
+"""The keys of a deployment: a key for JWTs (ES256), which is derived from a secret, and the keys for agent cards.
 
-CloudFormation makes random text but no keys. Deriving the key from such a text saves operators from making one.
+CloudFormation makes random text but no keys. Deriving the key from such a text saves operators from making a key.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MIN_SECRET = 32
 
 
 class DerivedSigningKey:
-    """``SigningKey`` from the text of the secret ``name``. If it changes, the key changes within five minutes."""
+    """``SigningKey`` from the text of the secret ``name``. If the text changes, so does the key within five minutes."""
 
     def __init__(self, secrets: Secrets, name: str, *, accepts_short_secret: bool = False) -> None:
         """``accepts_short_secret`` is for the local cloud, whose secrets protect nothing."""
@@ -43,13 +43,13 @@ class DerivedSigningKey:
         self._accepts_short = accepts_short_secret
 
     async def sign(self, claims: Mapping[str, Any]) -> str:
-        key = await self._key()
-        return jwt.encode(dict(claims), key, algorithm=ALGORITHM, headers={"kid": _public_jwk(key)["kid"]})
+        key = await self._read_key()
+        return jwt.encode(dict(claims), key, algorithm=ALGORITHM, headers={"kid": _to_public_jwk(key)["kid"]})
 
     async def read_public_keys(self) -> Mapping[str, Any]:
-        return {"keys": [_public_jwk(await self._key())]}
+        return {"keys": [_to_public_jwk(await self._read_key())]}
 
-    async def _key(self) -> EllipticCurvePrivateKey:
+    async def _read_key(self) -> EllipticCurvePrivateKey:
         try:
             secret = await asyncio.to_thread(self._secrets.get, self._name)
         except BatonError as error:
@@ -69,7 +69,7 @@ def _derive(secret: str) -> EllipticCurvePrivateKey:
     return derive_private_key(int.from_bytes(material, "big") % (ORDER - 1) + 1, SECP256R1())
 
 
-def _public_jwk(key: EllipticCurvePrivateKey) -> dict[str, Any]:
+def _to_public_jwk(key: EllipticCurvePrivateKey) -> dict[str, Any]:
     """Return the public key as a JWK. Its id is its thumbprint (RFC 7638)."""
     jwk = ECAlgorithm.to_jwk(key.public_key(), as_dict=True)
     members = {name: jwk[name] for name in ("crv", "kty", "x", "y")}
@@ -106,7 +106,7 @@ class JwkCardSigner:
 
     async def read_public_keys(self) -> Mapping[str, Any]:
         """Return the public part of every key."""
-        return {"keys": [_public_card_key(key) for key in await self._keys()]}
+        return {"keys": [_to_public_card_key(key) for key in await self._keys()]}
 
     async def _keys(self) -> list[jwt.PyJWK]:
         return self._parsed.of(await asyncio.to_thread(self._read))
@@ -126,7 +126,7 @@ def parse_card_keys(text: str) -> list[jwt.PyJWK]:
     return keys
 
 
-def _public_card_key(key: jwt.PyJWK) -> dict[str, Any]:
+def _to_public_card_key(key: jwt.PyJWK) -> dict[str, Any]:
     """Return the public part of a key as a JWK."""
     public = key.key.public_key() if isinstance(key.key, _PRIVATE_KEYS) else key.key
     jwk: dict[str, Any] = key.Algorithm.to_jwk(public, as_dict=True)

@@ -1,7 +1,7 @@
-"""Users' tokens, sealed between the request that brings them and the call that acts for the user.
+"""Users' tokens, sealed between the request that contains them and the call that acts for the user.
 
-A turn may run in another function than the one that received the token, and waits in a queue before. It carries
-ciphertext (Fernet: AES-128-CBC and HMAC-SHA256), which names the token's user and end and is opened for the exchange.
+A turn may run in another function than the one that received the token, and waits in a queue before. Its record has the
+token as ciphertext (Fernet: AES-128-CBC and HMAC-SHA256) with its user and end, which is opened for the exchange.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class SubjectTokens:
     def open(self, scope: Scope) -> tuple[str, float]:
         """Return the token that came with the user's request, and the seconds until its end.
 
-        Blocks as ``read_keys`` does. Raises ``Unauthorized`` if there is no token or it is another user's,
+        Blocks as ``read_keys`` does. Raises ``Unauthorized`` if there is no token or it belongs to another user,
         ``TokenExpired``, and the errors of ``read_keys``.
         """
         if scope.subject_token is None:

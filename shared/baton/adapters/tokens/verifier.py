@@ -25,7 +25,7 @@ from baton.ports.tenants.identity import Identity
 
 
 class TokenRefused(ValueError):
-    """The token fails one of Baton's own checks. The text names the check and quotes nothing of the token."""
+    """The token fails one of Baton's own checks. The text names the check and does not quote the token."""
 
 
 class ReservedUser(TokenRefused):
@@ -115,7 +115,7 @@ class JwtVerifier:
         try:
             if len(token) > MAX_TOKEN:
                 raise TokenRefused(f"it is longer than {MAX_TOKEN} characters")
-            identity = self._identity(token)
+            identity = self._identify(token)
             if identity.expires_at <= machine_time(self._clock):
                 raise jwt.ExpiredSignatureError
         except _UNUSABLE as error:
@@ -135,7 +135,7 @@ class JwtVerifier:
         problems = {keys.issuer.issuer: keys.find_read_problem() for keys in self._issuers.key_sets().values()}
         return {name: problem for name, problem in problems.items() if problem is not None}
 
-    def _identity(self, token: str) -> Identity:
+    def _identify(self, token: str) -> Identity:
         unverified = jwt.decode_complete(token, options={"verify_signature": False})
         payload, header = unverified["payload"], unverified["header"]
         name, kid, algorithm = payload.get("iss"), header.get("kid"), header.get("alg")
@@ -199,7 +199,7 @@ def _to_identity(claims: dict[str, Any], tenant: object, permissions: object) ->
     scope = Scope(
         tenant,
         claims["sub"],
-        _permissions(permissions),
+        _read_permissions(permissions),
         name=read_name(claims.get("name")),
         picture=read_picture(claims.get("picture")),
         locale=read_locale(claims.get("locale")),
@@ -222,14 +222,14 @@ def read_picture(claim: object) -> str | None:
 def read_locale(claim: object) -> str | None:
     """Return the language tag in OpenID Connect's claim ``locale``, with ``-`` for the ``_`` of some providers.
 
-    None if it is not one.
+    Return None if it is not a language tag.
     """
     tag = claim.replace("_", "-") if isinstance(claim, str) else ""
     return tag if LANGUAGE_TAG.fullmatch(tag) else None
 
 
-def _permissions(claim: object) -> frozenset[str]:
-    """Return the names in a list or in a string with spaces. Raises ``TokenRefused``."""
+def _read_permissions(claim: object) -> frozenset[str]:
+    """Return the permissions in a list or in a string with spaces; empty without a claim. Raises ``TokenRefused``."""
     if claim is None:
         return frozenset()
     names = claim.split() if isinstance(claim, str) else claim
