@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 REDACTED = "[secret]"
 MAX_USER_TOKENS = 32
-"""The number of exchanged tokens of users that are redact: the most recently used."""
+"""The number of users' exchanged tokens that are redacted: the most recently used."""
 MAX_SECRETS = 300
-"""The number of secrets that are redact: the most recently used, with earlier values of rotated ones."""
+"""The number of secrets that are redacted: the most recently used, including earlier values of rotated secrets."""
 MIN_SECRET_LENGTH = 4
-"""The minimum length of a redact value, in characters. Shorter ones would match everywhere."""
+"""The minimum length of a redacted value, in characters. Shorter values would match everywhere."""
 
 
 @dataclass(frozen=True)

@@ -104,12 +104,12 @@ async def _follow(client: httpx.AsyncClient, request: httpx.Request) -> httpx.Re
     """
     for _ in range(MAX_REDIRECTS):
         response = await client.send(request, follow_redirects=False)
-        onwards = response.next_request
-        if onwards is None:
+        redirected = response.next_request
+        if redirected is None:
             return response
-        if onwards.method != request.method or _origin(onwards.url) != _origin(request.url):
+        if redirected.method != request.method or _origin(redirected.url) != _origin(request.url):
             raise ToolFailed("The service redirects the call to another place, which is not followed.")
-        request = onwards
+        request = redirected
     raise ToolFailed("The service redirects the call again and again.")
 
 
@@ -130,7 +130,7 @@ def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
 
 
 def _to_result(response: httpx.Response, call: HttpCall) -> ToolResult:
-    """Return the response as a result. Raises ``ToolFailed`` or ``Unreachable`` for an error or a needless page."""
+    """Return the response as a result. Raises ``ToolFailed`` or ``Unreachable`` for an error or an unwanted page."""
     status = _status_line(response)
     media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     is_page = media_type in ("text/html", "application/xhtml+xml")
@@ -257,10 +257,10 @@ def _to_request(definition: HttpTool, arguments: Mapping[str, Any]) -> HttpCall:
 
 
 def fill_placeholders(template: str, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Fill the placeholders of ``template``, percent-encoded. Returns the result and the remaining arguments.
+    """Fill the placeholders of ``template``, percent-encoded. Return the result and the remaining arguments.
 
     Raises ``ToolFailed`` for a value that is not text, number or boolean, or that changes the path: an empty segment,
-    ``.`` or ``..``, at any level of encoding, also between slashes within the value.
+    ``.`` or ``..``, at any level of encoding, even between slashes within the value.
     """
     remaining = dict(arguments)
     names = dict.fromkeys(PLACEHOLDER.findall(template))

@@ -41,7 +41,7 @@ from baton.ports.agents.tools import CallContext, ToolFailed, ToolResult
 FRESH_SECONDS = 300.0
 """Seconds for which a server's list of tools is cached, unless the server asks for less."""
 LEAST_FRESH_SECONDS = 5.0
-"""The minimum of these seconds, even if the server asks for less."""
+"""The minimum seconds for which a list is cached, even if the server asks for less."""
 CLOSING_SECONDS = 2.0
 """Seconds for which the end of a session waits for the server."""
 MAX_EVENT_BYTES = 8 * 1024 * 1024
@@ -73,7 +73,7 @@ class McpTools(ToolSource[McpServer]):
 
     Each list and each call has its own session, opened and closed in one task, because the SDK's cancel scopes require
     it and a frozen Lambda environment would lose an open session. Lists are cached for ``FRESH_SECONDS`` or the shorter
-    time that their server states. An answer or a notification that shows that they are old ends this earlier.
+    time that their server states, unless an answer or a notification shows earlier that a list is old.
     """
 
     make_client: Callable[[float], httpx2.AsyncClient]
@@ -93,7 +93,7 @@ class McpTools(ToolSource[McpServer]):
         return f"mcp:{urlsplit(definition.url).netloc.lower()}"
 
     def must_ask(self, definition: McpServer) -> bool:
-        cached = self._lists.get(_server_key(definition))
+        cached = self._lists.get(_make_server_key(definition))
         return cached is None or self.monotonic() >= cached[1]
 
     def may_recover(self, definition: McpServer) -> bool:
@@ -126,8 +126,8 @@ class McpTools(ToolSource[McpServer]):
                     description,
                     schema,
                     definition.needs_approval(tool.name),
-                    definition.label.get(tool.name) or _title(tool),
-                    _usable_question(definition, tool.name, schema),
+                    definition.label.get(tool.name) or _find_title(tool),
+                    _find_usable_question(definition, tool.name, schema),
                     background=rules,
                 )
             )
@@ -139,19 +139,19 @@ class McpTools(ToolSource[McpServer]):
         meta: Any = {IDEMPOTENCY_KEY: context.idempotency_key}
         may_begin_task = definition.background is not None and context.may_answer_later
 
-        async def call(session: Client) -> types.CallToolResult | TaskHandle:
+        async def call_tool(session: Client) -> types.CallToolResult | TaskHandle:
             if not may_begin_task:
                 return await session.call_tool(own_name, dict(arguments), meta=meta)
             answer = await session.session.call_tool(own_name, dict(arguments), meta=meta, allow_claimed=True)
             assert isinstance(answer, types.CallToolResult | TaskHandle)  # noqa: S101 - there are no other claims
             return answer
 
-        answer = await self._in_session(definition, call, with_tasks=may_begin_task)
+        answer = await self._run(definition, call_tool, with_tasks=may_begin_task)
         try:
             return answer.to_result() if isinstance(answer, TaskHandle) else to_result(answer)
         except ToolFailed as error:
             if is_unknown_tool(error.message, own_name):
-                self._lists.pop(_server_key(definition), None)
+                self._lists.pop(_make_server_key(definition), None)
             raise
 
     async def read_task(
@@ -166,19 +166,19 @@ class McpTools(ToolSource[McpServer]):
         async def cancel(session: Client) -> None:
             await cancel_task(session, location)
 
-        state = await self._in_session(definition, read, with_tasks=True)
+        state = await self._run(definition, read, with_tasks=True)
         if state is None:
             return ToolResult("")
         try:
             return state.to_result()
         except TaskAsks:
-            with suppress(ToolFailed):  # it would wait for ever
-                await self._in_session(definition, cancel, with_tasks=True)
+            with suppress(ToolFailed):  # cancel the task, which would wait for ever
+                await self._run(definition, cancel, with_tasks=True)
             raise
 
     async def _list(self, definition: McpServer) -> tuple[_ToolAndSchema, ...]:
-        """Return the server's tools, from the cache while it is fresh. Raises as ``_in_session`` does."""
-        key = _server_key(definition)
+        """Return the server's tools, from the cache while it is fresh. Raises as ``_run`` does."""
+        key = _make_server_key(definition)
         if not self.must_ask(definition):
             return self._lists[key][0]
         read_at = self.monotonic()
@@ -196,30 +196,28 @@ class McpTools(ToolSource[McpServer]):
                     break
             return tools, seconds
 
-        tools, seconds = await self._in_session(definition, read)
-        # Checking hundreds of schemas takes a second. So it is done once, in a thread.
-        checked = await off_loop(LARGE, lambda: tuple((tool, _usable_schema(tool)) for tool in tools[:MAX_TOOLS]))
+        tools, seconds = await self._run(definition, read)
+        # Checking hundreds of schemas takes a second, so it is done once, in a thread.
+        checked = await off_loop(LARGE, lambda: tuple((tool, _find_usable_schema(tool)) for tool in tools[:MAX_TOOLS]))
         self._lists[key] = (checked, read_at + seconds)
         return checked
 
-    async def _in_session(
+    async def _run(
         self, definition: McpServer, work: Callable[[Client], Awaitable[T]], *, with_tasks: bool = False
     ) -> T:
-        """Return the result of ``work`` in a session, or in a second one if the server has lost the first.
+        """Return the result of ``work`` in a session, or in a second session if the server has lost the first.
 
         ``with_tasks`` lets the server answer calls with tasks.
 
         Raises ``ToolFailed``, ``Unreachable`` and the errors of ``HeaderValues.resolve``.
         """
         try:
-            return await self._try_in_session(definition, work, with_tasks=with_tasks)
+            return await self._run_once(definition, work, with_tasks=with_tasks)
         except SessionLost:
-            return await self._try_in_session(definition, work, with_tasks=with_tasks)
+            return await self._run_once(definition, work, with_tasks=with_tasks)
 
-    async def _try_in_session(
-        self, definition: McpServer, work: Callable[[Client], Awaitable[T]], *, with_tasks: bool
-    ) -> T:
-        """Return the result of ``work`` in one session. Raises also ``SessionLost``."""
+    async def _run_once(self, definition: McpServer, work: Callable[[Client], Awaitable[T]], *, with_tasks: bool) -> T:
+        """Return the result of ``work`` in one session. Raises ``SessionLost``, and the errors of ``_run``."""
         results: list[T] = []
         answer = LastAnswer()
         try:
@@ -228,7 +226,7 @@ class McpTools(ToolSource[McpServer]):
         except Exception as error:
             if results:  # only the end of the session has failed
                 return results[0]
-            key = _server_key(definition)
+            key = _make_server_key(definition)
             self._modes.pop(key, None)
             if answer.is_refusal(error):
                 self._lists.pop(key, None)  # the tool is unknown, or its schema has changed
@@ -239,7 +237,7 @@ class McpTools(ToolSource[McpServer]):
     async def _session(self, definition: McpServer, answer: LastAnswer, *, with_tasks: bool) -> AsyncIterator[Client]:
         """Open a session, and close it after its use. ``answer`` records the status of its last request."""
         headers = await self.headers.resolve(definition.headers)
-        key = _server_key(definition)
+        key = _make_server_key(definition)
 
         async def drop_changed_list(message: object) -> None:
             if isinstance(message, types.ToolListChangedNotification):
@@ -277,20 +275,20 @@ async def _limit_closing(request: httpx2.Request) -> None:
         request.extensions["timeout"] = httpx2.Timeout(CLOSING_SECONDS).as_dict()
 
 
-def _server_key(definition: McpServer) -> str:
+def _make_server_key(definition: McpServer) -> str:
     return definition.model_dump_json(include={"url", "headers"})
 
 
-def _title(tool: types.Tool) -> str | None:
+def _find_title(tool: types.Tool) -> str | None:
     """Return the server's title of a tool as a label, one line of at most ``MAX_LABEL`` characters; None without."""
     title = tool.title or (tool.annotations.title if tool.annotations is not None else None)
     return " ".join(readable(title).split())[:MAX_LABEL] or None if title else None
 
 
-def _usable_question(definition: McpServer, name: str, schema: Mapping[str, Any]) -> str | None:
-    """Return the definition's question for approvals of the tool ``name``; None if it has none that fits ``schema``.
+def _find_usable_question(definition: McpServer, name: str, schema: Mapping[str, Any]) -> str | None:
+    """Return the definition's question for approvals of the tool ``name``; None if none fits ``schema``.
 
-    Without one the agent's general sentence asks, above all arguments.
+    Without a question, approvals show the agent's general sentence, above all arguments.
     """
     question = definition.asks.get(name)
     problem = find_question_problem(question, ArgumentSchema(schema)) if question is not None else None
@@ -300,7 +298,7 @@ def _usable_question(definition: McpServer, name: str, schema: Mapping[str, Any]
     return question
 
 
-def _usable_schema(tool: types.Tool) -> Mapping[str, Any] | None:
+def _find_usable_schema(tool: types.Tool) -> Mapping[str, Any] | None:
     """Return the schema of the tool's arguments; None if it is invalid, too long or not of type object."""
     schema = {"type": "object", "properties": {}, **tool.input_schema}
     try:

@@ -30,7 +30,7 @@ _UNKNOWN_TOOL = re.compile(r"unknown tool|no such tool|not found|does not exist|
 _TRANSPORT_MESSAGE = re.compile(r"SSE stream|Connection closed|server answered a request|Redirect to ", re.IGNORECASE)
 """Messages of the SDK's own errors, which it raises if a server does not answer."""
 MAX_UNKNOWN = 300
-"""The maximum length of a server's message that a tool is unknown, in characters. Longer ones are a tool's results."""
+"""The maximum length of a server's message that a tool is unknown, in characters. Longer texts are a tool's results."""
 
 
 def to_result(answer: types.CallToolResult) -> ToolResult:
@@ -41,7 +41,7 @@ def to_result(answer: types.CallToolResult) -> ToolResult:
     texts: list[str] = []
     sources: list[Mapping[str, Any]] = []
     for block in answer.content:
-        text, source = _text_and_source(block)
+        text, source = _read_block(block)
         if text:
             texts.append(text)
         if source is not None:
@@ -55,7 +55,7 @@ def to_result(answer: types.CallToolResult) -> ToolResult:
     return ToolResult(text, tuple(sources))
 
 
-def _text_and_source(block: types.ContentBlock) -> tuple[str, Mapping[str, Any] | None]:
+def _read_block(block: types.ContentBlock) -> tuple[str, Mapping[str, Any] | None]:
     """Return the text of a block for the model, and the source that it names, if any."""
     if isinstance(block, types.TextContent):
         return block.text, None
@@ -93,14 +93,14 @@ def _is_in_texts(structured: Mapping[str, Any], texts: Sequence[str]) -> bool:
 
 
 class SessionLost(Unreachable):
-    """The server does not know the session any more. It has not done the call, which needs another session."""
+    """The server does not know the session any more. The call has had no effect, and needs another session."""
 
 
 class LastAnswer:
     """The HTTP status of the answer to a session's last request.
 
     Answers to notifications, to the stream of the server's own messages and to the end of the session are ignored:
-    they come in any order and say nothing about the request.
+    they arrive in any order and say nothing about the request.
     """
 
     def __init__(self) -> None:
@@ -142,12 +142,12 @@ def to_tool_failure(error: Exception, answer: LastAnswer) -> ToolFailed:
     if answer.is_refusal(error):
         return ToolFailed(next(refusal.message for refusal in errors if refusal.code in REFUSALS)[:EXCERPT])
     if answer.status >= 400:
-        return _failure_of_status(answer, errors)
+        return _to_status_failure(answer, errors)
     for cause in causes:
         if isinstance(cause, httpx2.TimeoutException | TimeoutError):
             return Unreachable("The server did not answer in time.")
     for reported in errors:
-        failure = _failure_of_error(reported)
+        failure = _to_error_failure(reported)
         if failure is not None:
             return failure
     if any(isinstance(cause, httpx2.HTTPError | OSError) for cause in causes):
@@ -155,7 +155,7 @@ def to_tool_failure(error: Exception, answer: LastAnswer) -> ToolFailed:
     return Unreachable("The server's answer cannot be understood, or broke off.")
 
 
-def _failure_of_status(answer: LastAnswer, errors: list[types.ErrorData]) -> ToolFailed:
+def _to_status_failure(answer: LastAnswer, errors: list[types.ErrorData]) -> ToolFailed:
     """Return the failure of a request that was answered with a status of 400 or more."""
     status = answer.status
     if status in (401, 403):
@@ -172,8 +172,8 @@ def _failure_of_status(answer: LastAnswer, errors: list[types.ErrorData]) -> Too
     return Unreachable(f"The server refuses the request (HTTP {status}).")
 
 
-def _failure_of_error(reported: types.ErrorData) -> ToolFailed | None:
-    """Return the failure for a JSON-RPC error of the server or of the SDK; None if it does not name the cause."""
+def _to_error_failure(reported: types.ErrorData) -> ToolFailed | None:
+    """Return the failure for a JSON-RPC error of the server or of the SDK; None if the error names no cause."""
     if reported.code == types.REQUEST_TIMEOUT:
         return Unreachable("The server did not answer in time.")
     if "SSE stream failed" in reported.message:
@@ -188,7 +188,7 @@ def _failure_of_error(reported: types.ErrorData) -> ToolFailed | None:
 
 
 def _is_request(body: bytes) -> bool:
-    """Return whether the body of a POST is a request, which has an answer, and no notification or response."""
+    """Return whether the body of a POST is a request, which is answered, and not a notification or response."""
     try:
         message = json.loads(body)
     except ValueError:
@@ -219,7 +219,7 @@ BLOCKS: Mapping[Any, type[BaseModel]] = {
 }
 """The model of each kind of content."""
 UNUSED = frozenset({"outputSchema", "icons"})
-"""Members of tools that nothing here reads, and that clients check."""
+"""Members of tools that Baton does not read, but the SDK checks."""
 
 
 @asynccontextmanager
@@ -274,7 +274,7 @@ def _repair_block(value: Any) -> Any:
 def _drop_wrong_members(value: Any, model: type[BaseModel]) -> dict[str, Any] | None:
     """Return an object of the protocol without its optional members that do not fit ``model``.
 
-    Returns None if ``value`` is not an object, or a required member is wrong or missing.
+    Return None if ``value`` is not an object, or a required member is wrong or missing.
     """
     try:
         model.model_validate(value, by_name=False)

@@ -19,7 +19,7 @@ from baton.adapters.tools.tool_source import Unreachable
 from baton.ports.agents.tools import ToolFailed, ToolResult
 
 MAX_TASK_ID = 1024
-"""Characters of a task's id, which is sent in a header."""
+"""The maximum length of a task's id, which is sent in a header, in characters."""
 ASKS = "The tool asks for something that nobody can answer in the background: {questions}"
 
 
@@ -32,15 +32,15 @@ class TaskHandle(types.Result):
     poll_interval_ms: Any = None
 
     def to_result(self) -> ToolResult:
-        """Return the answer that comes later. Raises ``ToolFailed`` for a task that cannot be asked for."""
+        """Return a pending result with the task's id as its location. Raises ``Unreachable`` without a usable id."""
         if not isinstance(self.task_id, str) or not 0 < len(self.task_id) <= MAX_TASK_ID:
             raise Unreachable("The server has answered with a task that has no usable id.")
         return ToolResult(
-            _text(self.status_message) or "The work goes on.",
+            _to_text(self.status_message) or "The work goes on.",
             is_pending=True,
             location=self.task_id,
-            poll_seconds=_seconds(self.poll_interval_ms),
-            progress=_text(self.status_message),
+            poll_seconds=_to_seconds(self.poll_interval_ms),
+            progress=_to_text(self.status_message),
         )
 
 
@@ -57,11 +57,14 @@ class TaskState(types.Result):
     input_requests: Any = None
 
     def to_result(self) -> ToolResult:
-        """Return the result of a completed task, or how far one is that goes on. Raises ``ToolFailed``."""
-        message = _text(self.status_message)
+        """Return the result of a completed task, or the progress of a running one.
+
+        Raises ``ToolFailed`` for a task that has ended otherwise or asks for input.
+        """
+        message = _to_text(self.status_message)
         match self.status:
             case "working":
-                poll_seconds = _seconds(self.poll_interval_ms)
+                poll_seconds = _to_seconds(self.poll_interval_ms)
                 return ToolResult("", is_pending=True, poll_seconds=poll_seconds, progress=message)
             case "completed":
                 try:
@@ -70,11 +73,11 @@ class TaskState(types.Result):
                     raise ToolFailed("The server has completed the task without a usable result.") from None
             case "failed":
                 reason = self.error.get("message") if isinstance(self.error, dict) else None
-                raise ToolFailed(_text(reason) or message or "The task has failed, and the server did not say why.")
+                raise ToolFailed(_to_text(reason) or message or "The task has failed, and the server did not say why.")
             case "cancelled":
                 raise ToolFailed(f"The server has cancelled the task{f': {message}' if message else '.'}")
             case "input_required":
-                raise TaskAsks(ASKS.format(questions=message or _questions(self.input_requests)))
+                raise TaskAsks(ASKS.format(questions=message or _join_questions(self.input_requests)))
         raise Unreachable("The server's answer about the task cannot be understood.")
 
 
@@ -97,7 +100,7 @@ class _CancelTask(types.Request[_TaskParams, Literal["tasks/cancel"]]):
 
 
 class TasksExtension(ClientExtension):
-    """The extension as clients name it with their requests."""
+    """The extension that clients name in their requests."""
 
     identifier = "io.modelcontextprotocol/tasks"
 
@@ -112,7 +115,7 @@ async def read_task(session: Client, task_id: str) -> TaskState:
 
 
 async def cancel_task(session: Client, task_id: str) -> None:
-    """Ask the server to stop a task. It may go on all the same."""
+    """Ask the server to stop a task. The task may continue all the same."""
     await session.session.send_request(_CancelTask(params=_TaskParams(task_id=task_id)), types.EmptyResult)
 
 
@@ -120,21 +123,21 @@ async def _refuse(_handle: TaskHandle, _context: ClaimContext) -> types.CallTool
     raise Unreachable("The server has answered with a task to a call that waits.")
 
 
-def _questions(requests: Any) -> str:
+def _join_questions(requests: Any) -> str:
     """Return the messages of the requests of a task."""
     params = (
         [request.get("params") for request in requests.values() if isinstance(request, dict)]
         if isinstance(requests, dict)
         else []
     )
-    messages = [_text(one.get("message")) for one in params if isinstance(one, dict)]
+    messages = [_to_text(member.get("message")) for member in params if isinstance(member, dict)]
     return " ".join(message for message in messages if message) or "it does not say what."
 
 
-def _text(value: Any) -> str | None:
+def _to_text(value: Any) -> str | None:
     return " ".join(value.split())[:EXCERPT] or None if isinstance(value, str) else None
 
 
-def _seconds(milliseconds: Any) -> float | None:
+def _to_seconds(milliseconds: Any) -> float | None:
     is_number = isinstance(milliseconds, int | float) and not isinstance(milliseconds, bool)
     return milliseconds / 1000 if is_number and milliseconds >= 0 else None

@@ -23,6 +23,8 @@ MAX_NODES = 20_000
 MAX_FETCHED_BYTES = 2 * 1024 * 1024
 """The maximum size of a fetched document. Any tenant's agent may name one, and it is read again every ten minutes."""
 SHIP_IT = "A part of it with the operations in use is enough; the operator may also ship it with the agents' files."
+MAX_CHAINED = 20
+"""The maximum number of references that lead from one to the next."""
 MAX_NAMED = 10
 """The maximum number of operations that an error names."""
 METHODS = ("get", "head", "post", "put", "patch", "delete")
@@ -62,8 +64,8 @@ class Operation:
 def parse_document(text: str, *, is_trusted: bool = False) -> Mapping[str, Any]:
     """Parse a document in JSON or YAML.
 
-    ``is_trusted`` says that the operator ships it; other documents may have at most ``MAX_VALUES`` values. Raises
-    ``UnusableDocument`` for these, for other syntax and for other versions of OpenAPI.
+    ``is_trusted`` says that the operator ships the document. Other documents may have at most ``MAX_VALUES`` values.
+    Raises ``UnusableDocument`` for more values, for other syntax and for other versions of OpenAPI.
     """
     is_json = text.lstrip().startswith("{")
     if is_json and not is_trusted and count_values(text) > MAX_VALUES:
@@ -149,7 +151,7 @@ class _Arguments:
 
     def add_body(self, body: Mapping[str, Any], references: _References) -> None:
         """Add a Request Body Object. Raises ``UnusableDocument`` if it is not JSON."""
-        schema = _json_schema(body, self._operation_id)
+        schema = _find_json_schema(body, self._operation_id)
         self.body_argument = "body" if "body" not in self._properties else "request_body"
         is_required = bool(body.get("required"))
         self._add(self.body_argument, references.inline(schema), body.get("description"), is_required=is_required)
@@ -174,11 +176,11 @@ def _find_operation(document: Mapping[str, Any], operation_id: str) -> tuple[str
                 return path, method, item, path_item.get("parameters", [])
             operation_ids.append(str(item["operationId"]))
     names = ", ".join(operation_ids[:MAX_NAMED]) + (", ..." if len(operation_ids) > MAX_NAMED else ".")
-    there_are = f" It has: {names}" if operation_ids else ""
-    raise UnusableDocument(f"The document has no operation {operation_id}.{there_are}")
+    available = f" It has: {names}" if operation_ids else ""
+    raise UnusableDocument(f"The document has no operation {operation_id}.{available}")
 
 
-def _json_schema(body: Mapping[str, Any], operation_id: str) -> Any:
+def _find_json_schema(body: Mapping[str, Any], operation_id: str) -> Any:
     """Return the schema of a body's first JSON content. Raises ``UnusableDocument``."""
     for media_type, content in body["content"].items():
         if _JSON.fullmatch(media_type.strip().lower()):
@@ -210,17 +212,17 @@ class _References:
 
     def resolve(self, node: Any) -> dict[str, Any]:
         """Return a copy of ``node``, or of the target of its reference. Raises ``UnusableDocument``."""
-        for _ in range(20):
+        for _ in range(MAX_CHAINED):
             if "$ref" not in node:
                 return dict(node)
-            node = self._target(node["$ref"])
+            node = self._find_target(node["$ref"])
         raise UnusableDocument("The document's references go in circles.")
 
     def inline(self, schema: Any, open_references: tuple[str, ...] = ()) -> dict[str, Any]:
-        """Return ``schema`` with the targets of its references in their stead.
+        """Return ``schema`` with its references replaced by their targets.
 
-        ``open_references`` are those that enclose it; a reference to one of them becomes a schema of any value. Raises
-        ``UnusableDocument``.
+        ``open_references`` are the references that enclose ``schema``. A reference to one of them becomes a schema of
+        any value. Raises ``UnusableDocument``.
         """
         self._nodes += 1 if isinstance(schema, bool) else 1 + len(schema) // 4  # its keywords are copied
         if self._nodes > MAX_NODES:
@@ -232,7 +234,7 @@ class _References:
             description = {key: value for key, value in schema.items() if key == "description"}
             if reference in open_references:
                 return description
-            return {**self.inline(self._target(reference), (*open_references, reference)), **description}
+            return {**self.inline(self._find_target(reference), (*open_references, reference)), **description}
         inline_schema = {key: self._inline_keyword(key, value, open_references) for key, value in schema.items()}
         return _to_2020_12(inline_schema) if self._is_3_0 else inline_schema
 
@@ -245,7 +247,7 @@ class _References:
             return self.inline(value, open_references)
         return value
 
-    def _target(self, reference: str) -> Any:
+    def _find_target(self, reference: str) -> Any:
         """Return the node that a reference within the document names. Raises ``UnusableDocument``."""
         self._nodes += reference.count("/")
         if not reference.startswith("#"):

@@ -28,7 +28,7 @@ FRESH_SECONDS = 600.0
 """Seconds for which a fetched document is used before it is fetched again."""
 FETCH_SECONDS = 10.0
 MAX_DOCUMENTS = 50
-"""The number of cached documents. One may take some megabytes."""
+"""The number of cached documents. Each may take some megabytes."""
 MAX_OPERATIONS = 2_000
 """The number of cached operations."""
 DESCRIPTION = 2000
@@ -57,14 +57,14 @@ class OpenApiTools(ToolSource[OpenApiTool]):
         return f"openapi:{urlsplit(address).netloc.lower() or definition.spec}"
 
     def must_ask(self, definition: OpenApiTool) -> bool:
-        cached = self._operations.get(_key(definition))
+        cached = self._operations.get(_make_key(definition))
         return definition.is_remote and (cached is None or not self._is_fresh(definition, cached[1]))
 
     def may_recover(self, definition: OpenApiTool) -> bool:
         return definition.is_remote
 
     async def tools(self, definition: OpenApiTool) -> Sequence[SourceTool]:
-        operation = await self._operation(definition)
+        operation = await self._read_operation(definition)
         description = operation.description[:DESCRIPTION]
         tool = SourceTool(
             definition.name,
@@ -81,9 +81,9 @@ class OpenApiTools(ToolSource[OpenApiTool]):
     async def call(
         self, definition: OpenApiTool, own_name: str, arguments: Mapping[str, Any], context: CallContext
     ) -> ToolResult:
-        cached = self._operations.get(_key(definition))
-        # Calls use even an old document: they must not fail because the host of the document does.
-        operation = cached[0] if cached is not None else await self._operation(definition)
+        cached = self._operations.get(_make_key(definition))
+        # Calls use even an old document, because they must not fail with the document's host.
+        operation = cached[0] if cached is not None else await self._read_operation(definition)
         return await self.requests.send(
             _to_request(operation, arguments),
             definition.headers,
@@ -92,13 +92,13 @@ class OpenApiTools(ToolSource[OpenApiTool]):
             timeout_seconds=definition.timeout_seconds,
         )
 
-    async def _operation(self, definition: OpenApiTool) -> Operation:
+    async def _read_operation(self, definition: OpenApiTool) -> Operation:
         """Return the operation, from the cache while it is fresh. Raises ``ToolFailed``."""
-        key = _key(definition)
+        key = _make_key(definition)
         cached = self._operations.get(key)
         if cached is not None and self._is_fresh(definition, cached[1]):
             return cached[0]
-        document, read_at = await self._document(definition)
+        document, read_at = await self._read_document(definition)
         location = definition.spec if definition.is_remote else ""
         try:
             operation = await asyncio.to_thread(
@@ -109,7 +109,7 @@ class OpenApiTools(ToolSource[OpenApiTool]):
         self._operations[key] = (operation, read_at)
         return operation
 
-    async def _document(self, definition: OpenApiTool) -> tuple[Mapping[str, Any], float]:
+    async def _read_document(self, definition: OpenApiTool) -> tuple[Mapping[str, Any], float]:
         """Return the document and the time (of ``monotonic``) at which it was read. Raises ``ToolFailed``."""
         cached = self._documents.get(definition.spec)
         if cached is not None and self._is_fresh(definition, cached[1]):
@@ -154,7 +154,7 @@ class OpenApiTools(ToolSource[OpenApiTool]):
         return await off_loop(len(response.content) * GUESSING, decode_body, response)
 
 
-def _key(definition: OpenApiTool) -> tuple[str, str, str | None]:
+def _make_key(definition: OpenApiTool) -> tuple[str, str, str | None]:
     return definition.spec, definition.operation_id, definition.base_url
 
 

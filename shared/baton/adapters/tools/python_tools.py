@@ -39,9 +39,9 @@ class _Loaded:
     """Kept alive, so that no other object can get the same ``id()``."""
     function: Callable[..., Any]
     description: str
-    """Its purpose, for the model."""
+    """The tool's purpose, for the model."""
     requires_approval: bool
-    """Whether the definition or the function's own decorator asks for it."""
+    """Whether the definition or the function's own decorator requires approval."""
     declared: PythonTool
     """The definition of the function's own decorator, or ``definition``."""
     filled: Filled
@@ -133,7 +133,7 @@ class PythonTools(ToolSource[PythonTool]):
         return _Loaded(definition, function, description, needs_approval, declared, filled, arguments, schema)
 
     def _find(self, entry_point: str) -> Callable[..., Any]:
-        """Import ``module:function``. Raises ``CannotLoad``, also for a module outside the allowed packages."""
+        """Import ``module:function``. Raises ``CannotLoad``, even for a module outside the allowed packages."""
         module_name, _, attribute = entry_point.partition(":")
         packages = self._functions.packages()
         if not is_of(module_name, packages):
@@ -148,7 +148,7 @@ class PythonTools(ToolSource[PythonTool]):
 
 
 def _put_off(arguments: Mapping[str, Any]) -> ToolResult:
-    """Return the answer to a call that a worker carries out. Its location has the arguments."""
+    """Return the pending result of a call that a worker carries out later. Its location has the arguments."""
     location = canonical_text(dict(arguments))
     if utf8_size(location) > MAX_INPUT_BYTES:
         message = f"The arguments have more than {MAX_INPUT_BYTES // 1024} KB, which is too long for the background."
@@ -162,7 +162,7 @@ def _convert(loaded: _Loaded, arguments: Mapping[str, Any]) -> dict[str, Any]:
         return {name: value for name, value in arguments.items() if name not in loaded.filled.names}
     try:
         model = loaded.arguments.model_validate(dict(arguments))
-    except ValidationError as error:  # the caller has not checked them
+    except ValidationError as error:  # the caller has not checked the arguments
         problems = "; ".join(map(str, problems_of(error)))
         raise ToolFailed(f"The arguments do not fit: {problems}.", is_refused=True) from None
     return {

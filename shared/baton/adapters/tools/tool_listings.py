@@ -1,4 +1,4 @@
-"""A cache of the tools that sources offer. After the first request it is refreshed in the background."""
+"""A cache of the tools that sources offer. After the first request, lists are refreshed in the background."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ class _ListingCache(LRUCache[int, _Listing]):
 class Listings:
     """The cached tools of each definition object. A definition never changes, so its identity is the key.
 
-    Only the first caller waits for the source. Later callers get the cached tools or failure, and if these are old, a
-    background task asks the source again: a failed one at most every ``RETRY_SECONDS``, and only during turns. If
-    Lambda freezes the environment meanwhile, the request fails later and the next turn starts another. A permanent
+    Only the first caller waits for the source. Later callers get the cached tools or failure. If these are old, a
+    background task asks the source again, but only during turns, and a failed source at most every ``RETRY_SECONDS``.
+    If Lambda freezes the environment meanwhile, the request fails later and the next turn starts another. A permanent
     failure (a function that does not exist) is not retried.
     """
 
@@ -85,7 +85,7 @@ class Listings:
         return listing.offer
 
     def renew_if_old(self, definition: ToolDefinition, source: ToolSource[Any]) -> None:
-        """Ask the source again in the background, if its list is known and too old."""
+        """Ask the source again in the background, if its cached list is too old."""
         listing = self._cache.get(id(definition))
         if listing is not None and self._is_due(listing, source):
             listing.tried_at = self._monotonic()

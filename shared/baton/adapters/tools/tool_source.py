@@ -24,10 +24,10 @@ ServerTool = tuple[str, str]
 
 
 def assign_names(declared: Collection[str], tools: Sequence[ServerTool]) -> dict[ServerTool, str]:
-    """Assign names to the ``tools`` of servers that differ from the ``declared`` names. Their order does not matter.
+    """Return the names of the ``tools`` of servers, whatever their order. None of them is a ``declared`` name.
 
-    A tool keeps its name (with ``_`` for other characters) unless another tool or a built-in one has it. Then it gets
-    its server's name as a prefix.
+    A tool keeps its name (with ``_`` for other characters) unless another tool or a built-in one has the same name.
+    Then the server's name is added as a prefix.
     """
     counts = Counter(plain_name(own_name) for _, own_name in set(tools))
     names: dict[ServerTool, str] = {}
@@ -79,22 +79,22 @@ class UnusableDocument(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SourceTool:
-    """A tool as its source knows it."""
+    """A tool as its source describes it."""
 
     own_name: str
-    """The source's name for it, which may be any text. ``assign_names`` assigns the name for the model."""
+    """The source's name for the tool, which may be any text. ``assign_names`` assigns the name for the model."""
     description: str
     parameters: Mapping[str, Any]
     """A valid JSON Schema of type object."""
     requires_approval: bool
     label: str | None = None
-    """Its name for people; None to show its own name."""
+    """The tool's name for people; None to show its own name."""
     asks: str | None = None
     """The question for a person who approves a call. Its placeholders fit the parameters."""
     check: TypeCheck | None = None
     """The check of arguments by the types of the tool's function; None without one."""
     background: BackgroundRules | None = None
-    """The rules of a tool that may answer later; None for others."""
+    """The rules of a tool that may answer later; None for other tools."""
 
     @property
     def question_problem(self) -> str | None:
@@ -106,15 +106,15 @@ class ToolSource(ABC, Generic[D]):
     """Tools of one kind of definition."""
 
     def origin(self, definition: D) -> str:
-        """Return the origin of its tools, for records."""
+        """Return the origin of the definition's tools, for records."""
         return definition.type
 
     def endpoint(self, definition: D) -> str | None:
-        """Return the name of the circuit breaker for its calls; None if it calls no endpoint."""
+        """Return the name of the circuit breaker for calls of the definition's tools; None without an endpoint."""
         return None
 
     def must_ask(self, definition: D) -> bool:
-        """Return whether ``tools`` would now call the endpoint and not use its cache."""
+        """Return whether ``tools`` would now call the endpoint instead of using a cache."""
         return False
 
     def may_recover(self, definition: D) -> bool:
@@ -123,13 +123,13 @@ class ToolSource(ABC, Generic[D]):
 
     @abstractmethod
     async def tools(self, definition: D) -> Sequence[SourceTool]:
-        """Return the tools of ``definition``. Raises ``ToolFailed``, and ``Unreachable`` if its endpoint fails."""
+        """Return the tools of ``definition``. Raises ``ToolFailed``, and ``Unreachable`` if the endpoint fails."""
 
     @abstractmethod
     async def call(
         self, definition: D, own_name: str, arguments: Mapping[str, Any], context: CallContext
     ) -> ToolResult:
-        """Call the tool ``own_name``. Raises ``ToolFailed``, and ``Unreachable`` if its endpoint fails."""
+        """Call the tool ``own_name``. Raises ``ToolFailed``, and ``Unreachable`` if the endpoint fails."""
 
     async def read_task(self, definition: D, location: str, context: CallContext, *, deletes: bool) -> ToolResult:
         """Read or delete the state of work that a call has begun. Raises as ``call`` does."""

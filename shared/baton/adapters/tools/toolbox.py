@@ -38,6 +38,8 @@ from baton.ports.agents.tools import CallContext, MissingTools, OfferedTools, To
 LISTING_SECONDS = 5.0
 """Seconds for which a turn waits for a source's list of tools."""
 
+MAX_CAUSES = 5
+"""The maximum number of an error's causes that are logged."""
 MAX_LOGGED_REASON = 500
 """The length to which the logged reason of a broken tool is cut, in characters."""
 
@@ -67,8 +69,8 @@ class Toolbox:
     """``Tools`` over one source for each kind of definition, created when an agent first has such a tool.
 
     ``makers`` run in a thread, because the libraries of some sources take seconds to load. Methods raise
-    ``ToolFailed``, and ``call`` ``Unauthorized``. Secrets that ``headers`` resolved are redact in results and in the
-    log.
+    ``ToolFailed``, and ``call`` also ``Unauthorized``. Secrets that ``headers`` resolved are redacted in results and in
+    the log.
     """
 
     def __init__(
@@ -84,7 +86,8 @@ class Toolbox:
     ) -> None:
         """``find_position`` returns the position of a definition in its file, as ``file:line: field``.
 
-        ``logs_messages`` logs the messages and tracebacks of errors, which may quote users: for a developer's machine.
+        ``logs_messages`` is for a developer's machine: messages and tracebacks of errors, which may quote users, are
+        logged.
         """
         self._makers = makers
         self._sources: dict[type[Any], ToolSource[Any]] = {}
@@ -107,24 +110,26 @@ class Toolbox:
 
         Sources that failed before are left out at once (``tool_listings``).
         """
-        entries, missing = await self._entries(_permitted(agent, scope))
-        return OfferedTools(tuple(self._tool(name, entry) for name, entry in entries.items()), missing)
+        entries, missing = await self._read_entries(_list_permitted(agent, scope))
+        return OfferedTools(tuple(self._make_tool(name, entry) for name, entry in entries.items()), missing)
 
     async def call(
         self, agent: AgentDefinition, name: str, arguments: Mapping[str, Any], context: CallContext
     ) -> ToolResult:
         """See ``Tools``. The user's permissions are checked again."""
-        entry = await self._find(_permitted(agent, context.scope), name)
+        entry = await self._find(_list_permitted(agent, context.scope), name)
         definition = entry.definition
         source = self._source(definition)
         try:
             work = source.call(definition, entry.tool.own_name, arguments, context)
-            guard = self._circuit(source, definition, tenant_id=context.scope.tenant_id, conversation=context.thread_id)
+            guard = self._make_guard(
+                source, definition, tenant_id=context.scope.tenant_id, conversation=context.thread_id
+            )
             result = await _limit(guard, work, definition.timeout_seconds)
         except Unauthorized:
             raise  # the tool acts for the user, who must sign in again
         except Exception as error:  # noqa: BLE001 - a failing tool must not end the turn
-            raise self._failure(error, name, definition) from None
+            raise self._to_failure(error, name, definition) from None
         finally:
             # The answer, or a notification with it, may have shown that the list of tools is old.
             self._listings.renew_if_old(definition, source)
@@ -139,7 +144,7 @@ class Toolbox:
         self, agent: AgentDefinition, name: str, location: str, context: CallContext, *, deletes: bool = False
     ) -> ToolResult:
         """See ``Tools``."""
-        definition = (await self._find(_permitted(agent, context.scope), name)).definition
+        definition = (await self._find(_list_permitted(agent, context.scope), name)).definition
         try:
             work = self._source(definition).read_task(definition, location, context, deletes=deletes)
             result = await _limit(nullcontext(), work, definition.timeout_seconds)
@@ -148,18 +153,18 @@ class Toolbox:
         except StoreUnavailable:  # a secret cannot be read now, which says nothing about the work
             raise ToolFailed(str(StoreUnavailable()), is_outage=True) from None
         except Exception as error:  # noqa: BLE001 - a failing tool must not end the turn
-            raise self._failure(error, name, definition) from None
+            raise self._to_failure(error, name, definition) from None
         return replace(result, text=self._headers.redact(result.text))
 
     async def check(self, definitions: Iterable[ToolDefinition]) -> list[str]:
         """Ask the sources of ``definitions``. Return a message for each unusable one, with its position in its file.
 
-        The message says that turns go on without the tool, except for a function: a start leaves it out, but a reload
-        refuses it.
+        The message says that turns go on without the tool. That of a function does not, because a start leaves the
+        function out, but a reload refuses it.
         """
         checked = list(definitions)
         self._unlogged.update(id(definition) for definition in checked)
-        await self._entries(checked)
+        await self._read_entries(checked)
         self._unlogged.clear()
         return [self._broken[id(definition)] for definition in checked if id(definition) in self._broken]
 
@@ -174,7 +179,7 @@ class Toolbox:
             for definition in definitions
             if definition.name == name and not isinstance(definition, McpServer)
         ]
-        entries, missing = await self._entries(declared or definitions)
+        entries, missing = await self._read_entries(declared or definitions)
         if name in entries:
             return entries[name]
         # A tool has its server's name as a prefix only while another server has a tool of that name.
@@ -187,7 +192,7 @@ class Toolbox:
             raise ToolFailed(message, is_outage=True)
         raise ToolFailed(f"There is no tool {name[:64]!r}.", is_refused=True)
 
-    async def _entries(
+    async def _read_entries(
         self, definitions: Sequence[ToolDefinition]
     ) -> tuple[dict[str, _Entry], tuple[MissingTools, ...]]:
         """Return the tools of ``definitions`` by their names for the model, and the tools that are missing."""
@@ -220,7 +225,7 @@ class Toolbox:
         source = self._source(definition)
         try:
             # A list holds no caller's data, so all callers of the definition share the circuit.
-            guard = self._circuit(source, definition) if source.must_ask(definition) else nullcontext()
+            guard = self._make_guard(source, definition) if source.must_ask(definition) else nullcontext()
             offered = await _limit(guard, source.tools(definition), self._listing_seconds)
         except Exception as error:  # noqa: BLE001 - a failing source must not end the turn
             self._note_broken(definition, error)
@@ -229,7 +234,7 @@ class Toolbox:
             _log.warning("%s: the tools of %s are back.", self._where(definition), definition.name)
         return offered
 
-    def _circuit(
+    def _make_guard(
         self, source: ToolSource[Any], definition: ToolDefinition, **caller: str
     ) -> AbstractAsyncContextManager[Any]:
         """Return the guard of a call. A tenant's own tools have other circuits than those of shipped agents."""
@@ -259,7 +264,7 @@ class Toolbox:
     def _where(self, definition: ToolDefinition) -> str:
         return self._find_position(definition) or f"tool {definition.name}"
 
-    def _failure(self, error: Exception, name: str, definition: ToolDefinition) -> ToolFailed:
+    def _to_failure(self, error: Exception, name: str, definition: ToolDefinition) -> ToolFailed:
         """Log the failure of a call, and return it for the caller."""
         origin = self._source(definition).origin(definition)
         if isinstance(error, ToolFailed) and error.is_refused:  # an answer, and no failure of the tool
@@ -277,7 +282,7 @@ class Toolbox:
             return ToolFailed(message, is_outage=is_outage, is_refused=error.is_refused, state=error.state)
         return ToolFailed(message, is_outage=is_outage, is_fault=True)
 
-    def _tool(self, name: str, entry: _Entry) -> Tool:
+    def _make_tool(self, name: str, entry: _Entry) -> Tool:
         definition, tool = entry.definition, entry.tool
         return Tool(
             spec=ToolSpec(name, tool.description, tool.parameters),
@@ -323,7 +328,7 @@ async def _limit(guard: AbstractAsyncContextManager[Any], work: Coroutine[Any, A
     raise refusal
 
 
-def _permitted(agent: AgentDefinition, scope: Scope) -> list[ToolDefinition]:
+def _list_permitted(agent: AgentDefinition, scope: Scope) -> list[ToolDefinition]:
     return [tool for tool in agent.tools if all(scope.has(name) for name in tool.required_permissions)]
 
 
@@ -364,7 +369,7 @@ def _describe_for_operator(error: Exception) -> str:
     """Return the error and its causes for the log: types and positions, and only texts that quote no user's data."""
     causes: list[BaseException] = []
     cause: BaseException | None = error
-    while cause is not None and len(causes) < 5:
+    while cause is not None and len(causes) < MAX_CAUSES:
         causes.append(cause)
         cause = cause.__cause__
     return " < ".join(map(_describe_cause, causes))

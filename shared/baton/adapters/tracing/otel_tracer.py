@@ -70,7 +70,7 @@ class OtelTracer:
         parent = Context()
         if joined is not None:
             parent = trace.set_span_in_context(trace.NonRecordingSpan(joined), parent)
-        # Tools show a span with a conversation and without a parent as a turn, which work after a run is not.
+        # Tracing tools show a span with a conversation and without a parent as a turn. Work after a run is not a turn.
         thread = Attribute.THREAD if run.run_id is None else Attribute.CONVERSATION
         common: Attributes = {Attribute.TENANT: run.tenant_id, thread: run.thread_id}
         attributes: Attributes = {Attribute.WORKFLOW: run.name}
@@ -100,11 +100,11 @@ class OtelTracer:
         links: tuple[trace.Link, ...] = (),
         began_ns: int | None = None,
     ) -> OtelSpan:
-        """Begin a span in the context ``parent``. ``common`` are attributes of it and of all spans below it.
+        """Begin a span in the context ``parent``. ``common`` are attributes of the span and of all spans below it.
 
-        ``began_ns`` is the time at which it began, in nanoseconds since 1970; None for now.
+        ``began_ns`` is the time at which the span began, in nanoseconds since 1970; None for now.
         """
-        values = _present_values({Attribute.OPERATION: operation.value, **common, **attributes}, self.shows_content)
+        values = _select_values({Attribute.OPERATION: operation.value, **common, **attributes}, self.shows_content)
         span = self._tracer.start_span(f"{operation} {name}", parent, kind, values, links, began_ns)
         return OtelSpan(self, span, common)
 
@@ -148,7 +148,7 @@ class OtelSpan:
         return self._tracer.start(parent, operation, name, attributes, self._common, kind, began_ns=began_ns)
 
     def set(self, attributes: Attributes) -> None:
-        self._span.set_attributes(_present_values(attributes, self.shows_content))
+        self._span.set_attributes(_select_values(attributes, self.shows_content))
 
     def fail(self, code: str) -> None:
         if code == CANCELLED:  # which is not an error
@@ -162,7 +162,7 @@ class OtelSpan:
 
 
 class _DerivedIds(RandomIdGenerator):
-    """A generator of ids: derived ones for the span of a run, random ones for the others."""
+    """A generator of ids: derived ids for the span of a run, random ids for other spans."""
 
     def generate_trace_id(self) -> int:
         ids = _ids.get()
@@ -174,7 +174,7 @@ class _DerivedIds(RandomIdGenerator):
 
 
 def _derive_ids(run: TracedRun, attempt: int) -> tuple[int, int]:
-    """Return the ids of an attempt's trace and span, which later attempts can derive too, without storing them."""
+    """Return the ids of an attempt's trace and span. Later attempts can derive them too, so they are not stored."""
     attempt_key = f"{run.tenant_id}\0{run.thread_id}\0{run.run_id}\0{attempt}"
     digest = hashlib.sha256(attempt_key.encode()).digest()
     return int.from_bytes(digest[:16]), int.from_bytes(digest[16:24])
@@ -190,8 +190,8 @@ def _parse(traceparent: str | None) -> trace.SpanContext | None:
     )
 
 
-def _present_values(attributes: Attributes, shows_content: bool) -> dict[str, tracing.Value]:
-    """Return the attributes that have values, those of content only with ``shows_content``."""
+def _select_values(attributes: Attributes, shows_content: bool) -> dict[str, tracing.Value]:
+    """Return the attributes that have values. Those of content are included only with ``shows_content``."""
     return {
         name.value: value
         for name, value in attributes.items()

@@ -17,9 +17,9 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, Spa
 logger = Logger(child=True)
 
 MAX_WAITING = 4_096
-"""The number of spans that wait or are being sent. Further ones are dropped. A turn has about ten."""
+"""The maximum number of spans that wait or are being sent. Further spans are dropped. A turn has about ten."""
 MAX_WAITING_WITH_CONTENT = 256
-"""The same if spans have content, which may make them a thousand times larger."""
+"""The maximum number if spans have content, which may make them a thousand times larger."""
 BATCH = 256
 """The maximum number of spans of a request."""
 DELAY_SECONDS = 1.0
@@ -80,7 +80,7 @@ class RestingExporter(SpanExporter):
 
     @property
     def is_resting(self) -> bool:
-        """True while spans are dropped at once."""
+        """Whether spans are dropped at once, because a request has failed."""
         return self._monotonic() < self._rests_until
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:

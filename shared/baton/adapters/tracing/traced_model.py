@@ -42,13 +42,13 @@ from baton.ports.documents.files import ThreadFiles
 from baton.ports.documents.search import Embedder, EmbeddingPurpose
 
 ProviderOf = Callable[[str], str]
-"""Returns the provider of a model, by the conventions' names, such as ``openai`` or ``aws.bedrock``."""
+"""A function that returns the provider of a model, by the conventions' names, such as ``openai``."""
 _REASONS = {FinishReason.STOP: "stop", FinishReason.LENGTH: "length", FinishReason.TOOL_CALLS: "tool_call"}
 """The conventions' names of finish reasons in messages."""
 MAX_MESSAGES = 50
 """The number of a prompt's messages that a span shows: the last ones."""
 MAX_MESSAGE = 4_000
-"""The length to which these messages are cut, in characters."""
+"""The length to which each of a prompt's messages is cut, in characters."""
 
 
 class TracedModel:
@@ -142,7 +142,11 @@ class _Answer:
         if self._shows_content:
             parts = [{"type": "text", "content": to_content("".join(self._texts))}] if self._texts else []
             reason = _REASONS[finished.reason] if finished is not None else "error"
-            message = {"role": "assistant", "parts": [*parts, *map(_call_part, self._calls)], "finish_reason": reason}
+            message = {
+                "role": "assistant",
+                "parts": [*parts, *map(_to_call_part, self._calls)],
+                "finish_reason": reason,
+            }
             span.set({Attribute.OUTPUT_MESSAGES: json.dumps([message], ensure_ascii=False)})
         if finished is None:
             return
@@ -218,8 +222,8 @@ def _message(prompt: Prompt) -> dict[str, Any]:
         return {"role": "tool", "parts": [part]}
     parts = [{"type": "text", "content": text}] if text else []
     role = "assistant" if prompt.role is Role.ASSISTANT else "user"
-    return {"role": role, "parts": [*parts, *map(_call_part, prompt.tool_calls)]}
+    return {"role": role, "parts": [*parts, *map(_to_call_part, prompt.tool_calls)]}
 
 
-def _call_part(call: ToolCall) -> dict[str, Any]:
+def _to_call_part(call: ToolCall) -> dict[str, Any]:
     return {"type": "tool_call", "id": call.id, "name": call.name, "arguments": to_content(call.arguments, MAX_MESSAGE)}
