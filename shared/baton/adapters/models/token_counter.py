@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 logger = Logger(child=True)
 
 VOCABULARY_FILE = "fb374d419588a4632f3f557e76b4b70aebbca790"
-"""The file's name in a tiktoken cache: the SHA-1 of the address it is loaded from."""
+"""The file's name in a tiktoken cache: the SHA-1 of the address from which tiktoken loads it."""
 
 VOCABULARY_SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
 
 TABLE_FILE = "o200k_base.table"
-"""The vocabulary as ``token_pieces`` reads it. A test makes it from the other file and compares."""
+"""The vocabulary as ``token_pieces`` reads it. A test makes it from ``VOCABULARY_FILE`` and compares."""
 
 TABLE_SHA256 = "75565266f0abe8c6cba0776eb65aa0d52215eca9bc24c64caad44bedcf824f33"
 
 MAX_COUNTED = 32 * 1024
-"""Characters that are counted exactly, which takes at most 12 ms for any text (on the machine of the benchmarks)."""
+"""The number of characters that are counted exactly, in at most 12 ms for any text (on the benchmarks' machine)."""
 MAX_REMEMBERED = 8 * 1024
-"""Characters of a text whose count is remembered: every turn counts the same system prompt and tools, some twice."""
+"""The maximum length of a text whose count is cached, in characters. Every turn counts the same prompt and tools."""
 REMEMBERED = 256
-"""Texts whose counts are remembered: 2 MiB at most."""
+"""The number of texts whose counts are cached: 2 MiB at most."""
 PART = 8_000
-"""Fields of the vocabulary's file that are read at once. Each token has two."""
+"""The number of fields of the vocabulary's file that are read at once. Each token has two."""
 SAMPLES = 16
 """The number of samples of a longer text that are counted, at equal distances."""
 
@@ -47,13 +47,13 @@ SAMPLES = 16
 class TiktokenCounter:
     """A token counter that counts as ``o200k_base`` does. Thread-safe.
 
-    The first texts are counted with a table. The vocabulary, which takes 0.2 s, is loaded when that would take longer:
-    for texts in many rare words or in scripts of which most words are several tokens. In an event loop such counts are
-    estimates until a thread has loaded it.
+    The first texts are counted with a table. The vocabulary, which takes 0.2 s to load, is loaded when the table would
+    take longer: for texts with many rare words, or in scripts in which most words are several tokens. In an event loop
+    such counts are estimates until a thread has loaded the vocabulary.
 
     Other counts of up to 32 K characters are exact. A megabyte without word boundaries, or in rare scripts, would block
-    the event loop for half a second. So 32 K characters of a longer text are counted, and the result is scaled. For
-    prose, code and data it is within a few per cent. A crafted text can defeat it; the model then refuses the prompt.
+    the event loop for half a second. Of a longer text 32 K characters are counted, and the result is scaled. It is
+    within a few per cent for prose, code and data. A crafted text can defeat it; the model then refuses the prompt.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -77,7 +77,7 @@ class TiktokenCounter:
         return counted * len(text) // MAX_COUNTED
 
     def prepare(self, texts: Iterable[str]) -> None:
-        """Load what counts of texts like these need. Raises as ``count`` does."""
+        """Load the files that counts of such texts need. Raises as ``count`` does."""
         for text in texts:
             self.count(text)
 
@@ -100,7 +100,7 @@ class TiktokenCounter:
         return exactly(text)
 
     def _count_exactly(self, text: str) -> int:
-        """Return the number of tokens. Raises ``TooManyLookups`` if that takes the vocabulary, which is not loaded."""
+        """Return the number of tokens. Raises ``TooManyLookups`` if the vocabulary is needed and not loaded."""
         if self._encoding is None and (pieces := _load_piece_counter(self._table)) is not None:
             return pieces.count(text)
         return len((self._encoding or self.load()).encode_ordinary(text))

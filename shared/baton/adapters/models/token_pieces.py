@@ -15,15 +15,15 @@ from itertools import accumulate
 from zlib import crc32
 
 BITS = 17
-"""Bits of a token's CRC-32 that number its bucket, so that a bucket has one or two tokens."""
+"""The number of bits of a token's CRC-32 that select its bucket, so that a bucket has one or two tokens."""
 MAX_LOOKUPS = 300_000
-"""Lookups after which the whole vocabulary would have cost less."""
+"""The number of lookups after which loading the whole vocabulary would have cost less."""
 MAX_TEXT_LOOKUPS = 20_000
-"""Lookups for one text: about 20 ms."""
+"""The maximum number of lookups for one text. They take about 20 ms."""
 MAX_PIECE = 256
-"""Bytes of a piece. The time to merge its bytes grows with their square: 2 ms."""
+"""The maximum size of a piece, in bytes. The time to merge them is quadratic: 2 ms for this size."""
 REMEMBERED = 8_192
-"""Pieces whose counts are remembered: 3 MiB at most."""
+"""The number of pieces whose counts are cached: 3 MiB at most."""
 
 UPPER = r"\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}"
 LOWER = r"\p{Ll}\p{Lm}\p{Lo}\p{M}"
@@ -128,7 +128,7 @@ class _Table:
         self._tokens = data[offset:]
 
     def rank(self, token: bytes) -> int:
-        """Return the rank of ``token``, ``_ABSENT`` if there is no such token."""
+        """Return the rank of ``token``; ``_ABSENT`` if there is no such token."""
         bucket, starts = crc32(token) & self._mask, self._starts
         for index in range(self._buckets[bucket], self._buckets[bucket + 1]):
             if self._tokens[starts[index] : starts[index + 1]] == token:

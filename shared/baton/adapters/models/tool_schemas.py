@@ -15,17 +15,17 @@ from baton.domain.text import replace_surrogates
 from baton.ports.agents.chat_model import ToolSpec
 
 MAX_DEPTH = 12
-"""Levels of references that are replaced. Below them any value is allowed."""
+"""The maximum depth of references that are replaced. Below it any value is allowed."""
 MAX_RECURSION = 2
-"""Limit of replacing a definition within itself. Below that any value is allowed."""
+"""The maximum number of times that a definition is replaced within itself. Below it any value is allowed."""
 MAX_INLINED = 2_000
-"""Nodes of a schema from which on references are left out: branches that refer to each other grow exponentially."""
+"""The number of nodes of a schema after which references are left out, because they may grow exponentially."""
 MAX_NODES = 20_000
-"""Nodes of a schema from which on any value is allowed."""
+"""The number of nodes of a schema after which any value is allowed."""
 MAX_SCHEMA_DEPTH = 64
-"""Schemas within schemas. Below them any value is allowed."""
+"""The maximum depth of schemas within schemas. Below it any value is allowed."""
 MAX_BRANCHES = 50
-"""Branches and references at the top level that are followed."""
+"""The maximum number of branches and references at the top level that are followed."""
 STRICT_NAME = "answer"
 """The name of the agent's answer schema in a request."""
 _NO_NUMBER = object()
@@ -61,7 +61,7 @@ class ModelTools:
 
     tools: tuple[OfferedTool, ...] = ()
     _outside: Mapping[str, str] = field(default_factory=dict)
-    """The names that had to be changed."""
+    """The changed names, by the tools' own names."""
 
     def name_outside(self, name: str) -> str:
         """Return the name under which the model knows a tool."""
@@ -82,7 +82,7 @@ class ModelTools:
 
 
 def make_model_tools(tools: Sequence[ToolSpec], profile: ModelProfile, called: Sequence[str] = ()) -> ModelTools:
-    """Return the tools as the model takes them. ``called`` are names in the history, which are changed alike.
+    """Return the tools as the model takes them. ``called`` are names in the history, which are changed as well.
 
     Raises ``ModelRefused`` for more tools than the model takes.
     """
@@ -125,12 +125,12 @@ def _make_fitting_name(name: str, pattern: str, taken: set[str]) -> str:
 def _make_schema(parameters: Mapping[str, Any], profile: ModelProfile) -> dict[str, Any]:
     """Return a tool's schema: an object with ``properties``, its keys in order, without what the model refuses."""
     # OpenAI and others accept neither a reference nor a combination at the top level.
-    whole = _Flattening(parameters).flat(parameters)
+    whole = _Flattening(parameters).flatten(parameters)
     schema = normalise_schema(whole, profile.dropped_keywords, inlines_refs=profile.inlines_refs)
     schema["type"] = "object"
     if not isinstance(schema.get("properties"), dict):
         schema["properties"] = {}
-    required = [name for name in _list(schema.get("required")) if isinstance(name, str)]
+    required = [name for name in _to_list(schema.get("required")) if isinstance(name, str)]
     schema["required"] = list(dict.fromkeys(required))
     if not required:
         del schema["required"]
@@ -145,28 +145,28 @@ class _Flattening:
     branches: int = MAX_BRANCHES
     """Branches and references that may still be followed: those that refer to each other would have no end."""
 
-    def flat(self, schema: Mapping[str, Any]) -> dict[str, Any]:
-        """Return an object schema with the properties of what the schema refers to and of the branches it combines.
+    def flatten(self, schema: Mapping[str, Any]) -> dict[str, Any]:
+        """Return an object schema with the properties of the schema, of its reference and of its branches.
 
         The properties of all branches are allowed. Those that ``allOf`` requires stay required.
         """
         target = _find_target(self.root, schema.get("$ref"))
         if target is not None and self._may_follow():
-            flattened = self.flat({**target, **{key: value for key, value in schema.items() if key != "$ref"}})
+            flattened = self.flatten({**target, **{key: value for key, value in schema.items() if key != "$ref"}})
             return {**{key: schema[key] for key in ("$defs", "definitions") if key in schema}, **flattened}
         flat = {key: value for key, value in schema.items() if key != "$ref" and key not in _COMBINED}
         properties: dict[str, Any] = {}
         required: list[Any] = []
         for keyword in _COMBINED:
-            for branch in _list(schema.get(keyword)):
+            for branch in _to_list(schema.get(keyword)):
                 if isinstance(branch, Mapping) and self._may_follow():
-                    own = self.flat(branch)
+                    own = self.flatten(branch)
                     properties |= _to_mapping(own.get("properties"))
-                    required += _list(own.get("required")) if keyword == "allOf" else []
+                    required += _to_list(own.get("required")) if keyword == "allOf" else []
         if properties:
             flat["properties"] = {**properties, **_to_mapping(schema.get("properties"))}
         if required:
-            flat["required"] = [*_list(schema.get("required")), *required]
+            flat["required"] = [*_to_list(schema.get("required")), *required]
         return flat
 
     def _may_follow(self) -> bool:
@@ -177,7 +177,7 @@ class _Flattening:
 def _make_sendable(schema: dict[str, Any]) -> dict[str, Any]:
     """Return the schema without lone surrogates and without numbers that JSON does not have.
 
-    It is empty if it is nested too deeply to be written.
+    The result allows any object if the schema is nested too deeply to be written.
     """
     try:
         json.dumps(schema, ensure_ascii=False, allow_nan=False).encode()
@@ -202,7 +202,7 @@ def normalise_schema(
     walk = _Walk(
         dropped | ({"$defs", "definitions"} if inlines_refs else frozenset()), schema if inlines_refs else None
     )
-    normalised: dict[str, Any] = walk.schema(schema, 0)
+    normalised: dict[str, Any] = walk.normalise(schema, 0)
     return normalised
 
 
@@ -236,18 +236,18 @@ class _Walk:
 
     dropped: frozenset[str]
     root: Mapping[str, Any] | None
-    """The schema that references are looked up in; None if they stay."""
+    """The schema in which references are looked up; None to keep references."""
     nodes: int = 0
     within: list[str] = field(default_factory=list)
     """The references that the current schema replaces, from the outermost on."""
 
-    def schema(self, value: Any, depth: int) -> Any:
+    def normalise(self, value: Any, depth: int) -> Any:
         """Return a schema, or a list of them, in normal form."""
         self.nodes += 1
         if self.nodes > MAX_NODES or depth > MAX_SCHEMA_DEPTH:
             return {}
         if isinstance(value, list | tuple):
-            return [self.schema(member, depth + 1) for member in value]
+            return [self.normalise(member, depth + 1) for member in value]
         if not isinstance(value, Mapping):
             return value
         ref = value.get("$ref")
@@ -258,19 +258,19 @@ class _Walk:
                 return {key: member for key, member in value.items() if key == "description"}
             rest = {key: member for key, member in value.items() if key != "$ref"}
             self.within.append(ref)
-            resolved = self.schema({**target, **rest}, depth + 1)
+            resolved = self.normalise({**target, **rest}, depth + 1)
             self.within.pop()
             return resolved
-        return {key: self._member(key, value[key], depth) for key in sorted(value) if key not in self.dropped}
+        return {key: self._normalise_member(key, value[key], depth) for key in sorted(value) if key not in self.dropped}
 
-    def _member(self, key: str, value: Any, depth: int) -> Any:
+    def _normalise_member(self, key: str, value: Any, depth: int) -> Any:
         if key in ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas"):
             # The keys are names of the author, which may be those of keywords.
             members = _to_mapping(value)
-            return {name: self.schema(members[name], depth + 1) for name in sorted(members)}
+            return {name: self.normalise(members[name], depth + 1) for name in sorted(members)}
         if key in ("enum", "const", "default", "examples", "required"):
             return list(value) if isinstance(value, tuple) else value
-        return self.schema(value, depth + 1)
+        return self.normalise(value, depth + 1)
 
 
 def _find_target(root: Mapping[str, Any], ref: object) -> Mapping[str, Any] | None:
@@ -292,7 +292,7 @@ def _drop_no_numbers(value: Any) -> Any:
     return [_drop_no_numbers(item) for item in value if item is not _NO_NUMBER] if isinstance(value, list) else value
 
 
-def _list(value: Any) -> list[Any]:
+def _to_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else []
 
 
