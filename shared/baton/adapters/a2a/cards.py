@@ -66,7 +66,7 @@ class AgentCards:
         tenant_id: str | None = None,
         signature: CardSignature | None = None,
     ) -> AgentCard:
-        """Return the agent's card. ``address`` is that of the card (``.json``), or the base of the well-known paths.
+        """Return the agent's card. ``address`` leads to the card (``.json``), or is the base of the well-known paths.
 
         ``client`` sends the headers of the agent's definition, so with ``tenant_id`` the card is cached for that tenant
         only. With ``signature`` the card must be signed by one of its keys. This is checked whenever the card is

@@ -24,7 +24,7 @@ from baton.adapters.aws import blocking_calls as aws
 from baton.adapters.aws.session import own_session
 
 PIECE = 256 * 1024
-"""The number of bytes that are read at once."""
+"""The maximum number of bytes that one read returns."""
 MAX_HEAD = 64 * 1024
 """The maximum size of an answer's status and headers, in bytes."""
 _WOULD_BLOCK = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)

@@ -38,7 +38,7 @@ def pack(value: Any) -> bytes:
 
 
 def unpack(packed: bytes) -> Any:
-    """Read what ``pack`` wrote; see ``unpack_sized``."""
+    """Return the value that ``pack`` packed; see ``unpack_sized``."""
     return unpack_sized(packed)[0]
 
 

@@ -41,7 +41,7 @@ def thread_id_of(scope: Scope, item: Mapping[str, Any]) -> str:
 
 
 def user_listing(scope: Scope) -> str:
-    """Return the partition of the ``listing`` index with a user's threads. The user's workflows are there too."""
+    """Return the partition of the ``listing`` index with a user's threads and workflows."""
     return f"{scope.tenant_id}#~USER#{_encode_user(scope)}"
 
 
@@ -90,7 +90,7 @@ completion_listings = forms.TenantShards("ALLCOMPLETED")
 dead_delivery_listings = forms.TenantShards("DEADWEBHOOKS")
 """The partitions of the ``listing`` index with deliveries to webhooks that were given up, by the time of giving up."""
 audit_listings = forms.TenantShards("AUDIT")
-"""The partitions of the ``listing`` index with audit records. Records of no thread are there too."""
+"""The partitions of the ``listing`` index with audit records, including records that belong to no thread."""
 idle_shards = forms.Shards("IDLE", 8)
 """The partitions of the ``idle`` index for threads. Each session is written once, so 8,000 can begin per second."""
 
@@ -161,7 +161,7 @@ def thread(scope: Scope, thread_id: str) -> Key:
 
 
 def live_reader(scope: Scope, thread_id: str) -> Key:
-    """Return the key of the note that somebody reads the thread's log."""
+    """Return the key of the note that a client is reading the thread's log."""
     return {"PK": partition(scope, thread_id), "SK": "LIVE#READER"}
 
 

@@ -113,7 +113,7 @@ def pack_conversation(conversation: ConversationState) -> bytes | None:
 
 
 def unpack_conversation(agent_id: str, packed: bytes | None) -> ConversationState:
-    """Read what ``pack_conversation`` wrote."""
+    """Return the state that ``pack_conversation`` packed, with ``agent_id`` as the active agent."""
     return CONVERSATION.unpack(packed, agent_id=agent_id) if packed is not None else ConversationState(agent_id)
 
 

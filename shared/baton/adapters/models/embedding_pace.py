@@ -1,7 +1,7 @@
-"""The pace of background requests to one embedding model: how many at once, and how many texts in each.
+"""The pace of background requests to one embedding model: how many run in parallel, and how many texts each has.
 
 Additive increase and multiplicative decrease, as TCP's congestion avoidance (Chiu and Jain, 1989): a provider that
-slows down or refuses is asked less, and requests that wait here cost it nothing.
+slows down or refuses gets fewer requests, and the requests that wait here do not load it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class EmbeddingPace:
     """A limit on the background requests of one event loop, which begin in the order of their calls of ``turn``."""
 
     def __init__(self, most_requests: int, most_texts: int) -> None:
-        """``most_requests`` at once, and ``most_texts`` in each, are the limits of the API."""
+        """The API allows ``most_requests`` parallel requests, and ``most_texts`` in each of them."""
         self._most_requests = most_requests
         self._most_texts = most_texts
         self._requests = 1.0

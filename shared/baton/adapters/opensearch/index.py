@@ -62,7 +62,7 @@ QUERY_CHARACTERS = 1000
 QUERY_WORDS = 900
 """The number of a query's words that are searched. OpenSearch allows 1,024, with those of phrases."""
 PAGE = 200
-"""The number of documents that are listed at once."""
+"""The number of documents on a page of a listing."""
 DELETED_AT_ONCE = 2000
 """The number of documents that one request deletes."""
 MAX_FRUITLESS_PASSES = 10

@@ -43,7 +43,7 @@ READERS = 8
 WRITERS = 16
 """The number of threads of each kind. They are separate, so that searches need not wait for writers."""
 PAGE = 200
-"""The number of documents that are listed at once."""
+"""The number of documents on a page of a listing."""
 
 
 class SqliteIndex:

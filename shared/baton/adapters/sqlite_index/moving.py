@@ -23,7 +23,7 @@ from baton.ports.documents.index_files import IndexFile, IndexOwner, MoveClaim, 
 T = TypeVar("T")
 
 PAGE = 200
-"""The number of documents that are listed at once."""
+"""The number of documents on a page of a listing."""
 CLAIM = "~move.json"
 """The key of the claim. Ids of tenants do not begin with ``~``."""
 

@@ -127,7 +127,7 @@ class OwnerFiles:
         return pending.outcome
 
     def _write_together(self, key: str, group: Sequence[_PendingChange]) -> None:
-        """Write several changes at once, or one by one if there is no room for all."""
+        """Write several changes together, or one by one if there is no room for all."""
         try:
             outcome = self._write(key, lambda file: [pending.change(file) for pending in group])
         except SearchIndexFull as failure:

@@ -47,7 +47,7 @@ class HeaderValues:
     async def resolve(self, headers: Mapping[str, HeaderValue], scope: Scope | None = None) -> dict[str, str]:
         """Return the headers with secrets and tokens in place of references. Secrets may be some minutes old.
 
-        ``scope`` is that of the user for whom the call is made; None for calls that no user causes. Raises ``NotFound``
+        ``scope`` is the scope of the user for whom the call is made; None without a user. Raises ``NotFound``
         for an unknown reference, ``InternalError`` for one that may not be read, ``StoreUnavailable``, and
         ``Unauthorized`` if a header acts for the user and there is no token of the user to exchange.
         """

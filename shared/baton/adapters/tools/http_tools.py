@@ -66,9 +66,9 @@ class HttpRequests:
         idempotency_key: str,
         timeout_seconds: float,
     ) -> ToolResult:
-        """Send the call and return its result. ``scope`` is that of the user for whom the call is made.
+        """Send the call and return its result. ``scope`` is the scope of the user for whom the call is made.
 
-        ``headers`` are those of the definition. Their secrets are resolved, and they override the call's headers.
+        ``headers`` are the definition's headers. Their secrets are resolved, and they override the call's headers.
         Raises ``ToolFailed`` if the service refuses the call, or Baton its address, arguments or answer;
         ``Unreachable`` if the service does not answer; and the errors of ``HeaderValues.resolve``.
         """

@@ -55,7 +55,7 @@ class Guards(Protocol):
     ) -> AbstractAsyncContextManager[Any]:
         """Return a context for a call of the endpoint ``name``. An exception that leaves it counts as a failure.
 
-        ``tenant_id`` and ``conversation`` are those of the call; None for a request of a list.
+        ``tenant_id`` and ``conversation`` belong to the call; they are None for a request of a list.
         """
 
 

@@ -25,7 +25,7 @@ from baton.ports.tenants.audit import AuditRecord, Once
 logger = Logger(use_rfc3339=True)
 
 PAGE = 50
-"""The number of records that are read at once."""
+"""The number of records that are read together."""
 MAX_PAGES = 20
 """The maximum number of pages that one call searches for matching records."""
 

@@ -29,7 +29,7 @@ from baton.ports.threads.leases import Lease
 KEPT_AFTER_ITS_END = timedelta(days=1)
 """The time for which a finished workflow stays in the user's list, so that late writes of dead workers fail."""
 PAGE = 50
-"""The number of entries of a listing that are read at once."""
+"""The number of entries of a listing that are read together."""
 MAX_PAGES = 10
 """The maximum number of pages that one call searches for matching workflows."""
 _MINE = "attribute_not_exists(PK) OR (thread_id = :thread AND fence <= :fence)"

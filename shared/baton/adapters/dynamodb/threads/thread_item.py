@@ -106,7 +106,7 @@ def segments_as_item(segments: Segments) -> str:
 
 
 def segments_from_item(stored: str) -> Segments:
-    """Read what ``segments_as_item`` wrote."""
+    """Return the segments of an attribute that ``segments_as_item`` returned."""
     pairs = (pair.split(",") for pair in stored.split())
     return tuple(Segment(int(start, 16), int(start, 16) - int(back, 16)) for back, start in pairs)
 
@@ -120,7 +120,7 @@ def watchers_as_item(watchers: Watchers) -> str | None:
 
 
 def watchers_from_item(stored: str) -> Watchers:
-    """Read what ``watchers_as_item`` wrote."""
+    """Return the watchers of an attribute that ``watchers_as_item`` returned."""
     changes, *ends = stored.split()
     pairs = (end.rpartition(",") for end in ends)
     return Watchers(int(changes, 16), {name: from_millis(int(at, 16)) for name, _, at in pairs})
@@ -132,7 +132,7 @@ def versions_as_item(versions: SessionVersions) -> str:
 
 
 def versions_from_item(stored: str) -> SessionVersions:
-    """Read what ``versions_as_item`` wrote."""
+    """Return the versions of an attribute that ``versions_as_item`` returned."""
     session, *pairs = stored.split()
     return SessionVersions(
         int(session), {agent_id: int(n) for agent_id, _, n in (pair.rpartition(",") for pair in pairs)}

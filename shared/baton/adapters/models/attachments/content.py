@@ -45,7 +45,7 @@ class LaidMessage:
     """The call that a tool's message answers."""
     is_error: bool = False
     parts: ProviderParts | None = None
-    """The opaque parts that go back to the model with this message."""
+    """The opaque parts of an earlier answer, which are sent back to the model with this message."""
     ends_prefix: bool = False
 
     @property

@@ -110,7 +110,7 @@ class AnswerBlocks:
         )
 
     def parts(self, profile: ModelProfile, *, with_calls: bool) -> list[dict[str, Any]]:
-        """Return the blocks as parts of a ``ProviderParts``, with the reasoning that goes back."""
+        """Return the blocks as parts of a ``ProviderParts``, with the reasoning to send back in later requests."""
         parts: list[dict[str, Any]] = []
         calls = 0
         for _, block in sorted(self._blocks.items()):

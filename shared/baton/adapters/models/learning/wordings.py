@@ -52,7 +52,7 @@ OVERFLOW = join_patterns(
     r"request too large for",
     r"request body too large for .* model",
 )
-"""The request is longer than the model reads at once."""
+"""The request is longer than the model's context."""
 
 NO_OVERFLOW = join_patterns(r"string too long")
 """A single field is too long, whatever else is said."""

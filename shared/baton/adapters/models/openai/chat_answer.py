@@ -100,7 +100,7 @@ class ChatAnswer(AnswerSoFar):
 
     @property
     def _has_read_all(self) -> bool:
-        """Whether the token counts show that the model has read the prompt, and had nothing to answer."""
+        """Whether the answer has ended, and its token counts show that the model has read the whole prompt."""
         counted = self._usage.input_tokens if self._usage is not None else 0
         return self.reason is not None and counted * MAX_TOKEN_CHARACTERS >= self._asked_characters
 
@@ -115,7 +115,7 @@ class ChatAnswer(AnswerSoFar):
         return ProviderParts.of(self._origin, replay, [*parts, *of_calls], self._fields.withheld)
 
     def _take(self, event: AnswerValue) -> Sequence[ModelChunk]:
-        # Nothing has validated the event, so it may have any shape.
+        # The event is not validated yet, so it may have any shape.
         fields = event.value
         if not isinstance(fields, dict):
             raise ProviderFailure.of(fields, IN_STREAM)
@@ -191,7 +191,7 @@ _NESTING = 4
 
 
 def read_text_alone(chunk: dict[str, Any]) -> str | None:
-    """Return the text of a chunk that has nothing else to read; None for others. This is called for each token."""
+    """Return the text of a chunk that has no other content; None for other chunks. This is called for each token."""
     choices = chunk.get("choices")
     if not isinstance(choices, list) or len(choices) != 1 or chunk.get("usage"):
         return None

@@ -75,7 +75,7 @@ class OpenAIClients:
         transport: httpx.AsyncBaseTransport | None = None,
         signing: AwsSigning | None = None,
     ) -> None:
-        """``limits`` are those of responses; None for those of answers."""
+        """``limits`` apply to responses. If None, the limits of models' answers apply, by the requested API."""
         self._api_key = api_key
         self._signing = signing
         self._base_url = base_url

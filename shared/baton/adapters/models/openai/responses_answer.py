@@ -125,7 +125,7 @@ class ResponsesAnswer(AnswerSoFar):
 
     def _add_text(self, text: str) -> str:
         item = self._message
-        assert item is not None  # noqa: S101 - texts are those of messages
+        assert item is not None  # noqa: S101 - only messages have texts
         if not item.length and any(output_item.length for output_item in self._items.all):
             item.gap = len(BETWEEN_MESSAGES)
         text = f"{BETWEEN_MESSAGES if item.gap and not item.length else ''}{text}"

@@ -67,7 +67,7 @@ class ToolCallFragments:
     """
 
     def __init__(self, names: Collection[str] = ()) -> None:
-        """``names`` are those of the tools that may be called."""
+        """``names`` are the names of the tools that may be called."""
         self._names = names
         self._drafts: list[_Draft] = []
         self._newest: dict[tuple[str, object], _Draft] = {}
@@ -153,7 +153,7 @@ class ToolCallFragments:
         return any(known_name.startswith(draft.name + name) for known_name in self._names)
 
     def _begins_another(self, draft: _Draft, identity: str, name: str, arguments: object) -> bool:
-        """Return whether a fragment with a name opens a new call, though its index is that of ``draft``."""
+        """Return whether a fragment with a name opens a new call, though it has the index of ``draft``."""
         if draft.name and name != draft.name:
             return not self._continues_name(draft, name)
         if identity and draft.id and identity != draft.id:

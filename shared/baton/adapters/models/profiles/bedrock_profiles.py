@@ -1,16 +1,16 @@
 """The table of the models that Amazon Bedrock serves by Converse.
 
-Names are those of foundation models without version, such as ``anthropic.claude-sonnet-5``. ``further`` has facts of
-this API only:
+The keys are names of foundation models without a version, such as ``anthropic.claude-sonnet-5``. ``further`` has the
+facts that concern only this API:
 
-- ``reasoning``: ``signed`` where reasoning goes back with its signature only. Elsewhere it goes back without one.
+- ``reasoning``: ``signed`` where reasoning is sent back only with its signature. Otherwise it is sent without one.
 - ``thinking_off``: what turns thinking off: ``disabled``, ``between_tools``, or ``never``, where nothing does.
 - ``display``: ``summarized`` where thinking is shown only if a request asks for it.
 - ``efforts``: the levels of effort that the model takes, with commas.
 - ``sampling``: ``one`` where temperature and top_p exclude each other.
 - ``forced_calls``: ``yes`` where a request may demand a call.
 - ``no_calls``: ``tool_choice`` where a request may forbid calls.
-- ``streams_tools``: ``no`` where answers to requests with tools come whole.
+- ``streams_tools``: ``no`` where answers to requests with tools are not streamed.
 - ``results``: ``json`` where tools' results are JSON.
 - ``cache_after_results``: ``no`` where no cache point may follow a tool's result.
 

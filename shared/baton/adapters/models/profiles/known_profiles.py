@@ -1,6 +1,6 @@
-"""Look up a model's profile: in the table, with the operator's overrides, and with what refusals have taught.
+"""Look up a model's profile: the table's facts, the operator's overrides, and the facts learned from refusals.
 
-Context lengths of a deployment's models are those that their profiles declare.
+The profiles also declare the context lengths of a deployment's models.
 """
 
 from __future__ import annotations
@@ -53,10 +53,11 @@ def without_place(model: str) -> str:
 class Profiles:
     """The profiles of one endpoint's models.
 
-    What a refusal teaches holds for the tenant whose request was refused, and for one user if that user's client had
-    declared tools. What the words of an answer teach holds for its user. A fact of a tenant holds for all tenants once
-    another one has been taught the same, or if the request was one of the deployment's own. It is logged, so that an
-    operator can declare it.
+    A fact that is learned from a refusal holds for the tenant whose request was refused. If the client had declared
+    tools, it holds for the client's user only. So does a fact that is learned from the words of an answer. A tenant's
+    fact holds for all tenants once it is learned for a second tenant, except the facts in ``NEVER_SHARED``. A fact that
+    is learned from a request of the deployment itself holds for all tenants. Every fact is logged, so that an operator
+    can declare it.
     """
 
     def __init__(self, host: str, overrides: Mapping[str, Mapping[str, Any]] | None = None) -> None:
@@ -67,11 +68,11 @@ class Profiles:
         self._learned: LRUCache[tuple[str, str], Facts] = LRUCache(MAX_LEARNED)
         """Facts by model, and by the tenant or user for which they hold."""
         self._witnesses: LRUCache[tuple[str, str, Any], str] = LRUCache(MAX_LEARNED)
-        """The first tenant that was taught a fact of a model."""
+        """The first tenant for which a fact of a model was learned, by model, name and value."""
         self._logger = Logger(child=True)
 
     def of(self, model: str, caller: ModelCaller | None = None) -> ModelProfile:
-        """Return the profile of a model, with what was learned for a caller."""
+        """Return the profile of a model, with the facts that were learned for a caller."""
         profile = self.declared(model)
         for holder in _list_holders(caller):
             facts = self._learned.get((model, holder))
@@ -79,7 +80,7 @@ class Profiles:
         return profile
 
     def declared(self, model: str) -> ModelProfile:
-        """Return the profile of a model without what was learned."""
+        """Return the profile of a model without learned facts."""
         profile = self._declared.get(model)
         if profile is None:
             profile = self._declared[model] = find_declared_profile(self._host, model, self._overrides)
@@ -97,7 +98,7 @@ class Profiles:
         """Keep the facts in which ``profile``, which the model has accepted, differs from ``since``.
 
         If ``is_for_user``, words of the caller's user may be the cause, so the facts hold for this user only. Facts
-        that other requests have taught meanwhile stay.
+        that were learned from other requests meanwhile are kept.
         """
         facts = _find_difference(profile, since)
         if not facts:
@@ -199,7 +200,7 @@ def make_context_lengths(
 
 
 def list_learned_facts(declared: ModelProfile, learned: ModelProfile) -> dict[str, JsonValue]:
-    """Return the facts in which a model's profile differs from what is declared, by their names in the setting.
+    """Return the facts in which a model's profile differs from the declared one, by their names in the setting.
 
     Declaring them gives the model the profile ``learned``. Facts that cannot be declared are left out.
     """

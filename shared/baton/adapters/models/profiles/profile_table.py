@@ -28,7 +28,7 @@ from baton.adapters.models.profiles.profile import (
 from baton.domain.runs.provider_parts import Replay
 
 THINKING_TOKENS = 4_000
-"""Room for the thinking of models that count it as a part of their answer: otherwise short answers come back empty."""
+"""Room for the thinking of models that count it as a part of their answer. Without it, short answers are empty."""
 NO_REASONING = frozenset({"include", "reasoning_effort", "reasoning_summary"})
 """Fields that models refuse if they do not think."""
 LATE_REASONING = ("reasoning_content", "reasoning")
