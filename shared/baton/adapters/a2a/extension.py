@@ -1,7 +1,7 @@
 """Baton's extension of A2A: the conversation, user and run of a message, and handoffs of the conversation.
 
-An A2A message's ``metadata`` carries them under the extension's URI, as extensions do, and again as plain keys for
-agents that do not read extensions:
+An A2A message's ``metadata`` holds these values under the extension's URI, as A2A asks of extensions, and again as
+plain keys for agents that do not read extensions:
 
 - ``thread_id``, ``tenant_id``, ``user_id``, ``parent_task_id``: with every message; ``time_zone`` if it is known.
 - ``handoff``: with the message that hands a conversation over (``domain.handoffs.handoff.HandoffRequest.as_a2a``).
@@ -9,8 +9,9 @@ agents that do not read extensions:
 An agent hands the conversation back with ``{"return": {"summary": "...", "outcome": "completed"}}`` in the metadata of
 its last message, of the status that ends its answer, or of its task: under the URI, or as a plain key.
 
-An agent of Baton names the documents on which an answer rests in the metadata of its artifact: ``sources``, with the
-numbers by which its text cites them, and ``consulted``.
+An agent of Baton names the documents that an answer uses in the metadata of the answer's artifact: ``sources`` are the
+documents that the text cites, with the numbers of the citations, and ``consulted`` are the documents that the agent
+has read but does not cite.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def read_report(metadata: Struct) -> AgentReport | None:
 
 
 def read_documents(metadata: Struct) -> list[dict[str, Any]]:
-    """Return the documents that an answer of another Baton cites, then those that its agent consulted for it."""
+    """Return the documents that an answer of another Baton cites, then those that its agent only consulted."""
     members = MessageToDict(metadata).get(EXTENSION_URI)
     cited, consulted = (
         _documents(members.get(name)) if isinstance(members, dict) else [] for name in ("sources", "consulted")

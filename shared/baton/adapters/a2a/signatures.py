@@ -137,7 +137,7 @@ def _signed_forms(card: Mapping[str, Any]) -> tuple[bytes, bytes]:
 
 
 class TrustedKeys:
-    """The keys that sign trusted cards: those of a definition, or those at its address."""
+    """The keys that sign trusted cards: a definition's keys, or those at the definition's ``jwks_url``."""
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic

@@ -28,7 +28,7 @@ class S3TenantObjects:
 
     async def count(self, scope: Scope, after: str | None) -> tuple[StoredObjects, str | None]:
         prefix = f"{scope.tenant_id}/"
-        # ``after`` comes from a client. It can only skip objects, because the prefix is the tenant's.
+        # A client chooses ``after``. It can only skip objects, because the prefix limits the list to the tenant.
         request: dict[str, Any] = {"Bucket": self.bucket, "Prefix": prefix, "MaxKeys": self.page}
         objects = size = 0
         for _ in range(REQUESTS):

@@ -131,8 +131,8 @@ class SqsHeldRecord:
     def give_back_at_death(self) -> AbstractContextManager[None]:
         """Have the record made visible if this process dies within the block.
 
-        After its first delivery the record becomes visible at once, after later ones ``RETRY_SECONDS`` later, because
-        its run may be the cause of the deaths.
+        After its first delivery the record becomes visible at once. After a later delivery it becomes visible
+        ``RETRY_SECONDS`` later, because the record's run may be the cause of the deaths.
         """
         seconds = 0 if self.delivery.receives == 1 else RETRY_SECONDS
         request = _visibility(self._queue_url, self._receipt_handle, seconds)

@@ -50,9 +50,9 @@ async def read_newest_first(
 ) -> AsyncGenerator[Item, None]:
     """Yield the entries of several partitions as one list, newest first, older than ``before``.
 
-    ``limit`` is the expected number of entries. Each partition is first asked for somewhat more than its share, all in
-    parallel, and again when its entries are used up. Sort keys are unique (they end with an id), so one of them marks
-    the beginning of the next page in every partition.
+    ``limit`` is the expected number of entries. The partitions are read in parallel, each for somewhat more than its
+    share of them, and each again when its entries are used up. Sort keys are unique, because they end with an id, so
+    one sort key marks the beginning of the next page in every partition.
     """
     share = max(SMALLEST_PAGE, 2 * limit // len(partitions))
     async with AsyncExitStack() as reading:

@@ -61,7 +61,10 @@ class TransactionFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One write of a transaction: an item to put, or a key to update by ``expression``, or to delete without one."""
+    """One write of a transaction. It puts ``target`` as an item, or updates or deletes the item with this key.
+
+    Without ``expression`` and ``puts``, the item is deleted.
+    """
 
     target: Mapping[str, Any]
     condition: str
@@ -226,8 +229,9 @@ class Table:
     async def transact(self, *writes: Write) -> None:
         """Do all of up to 100 writes, or none of them. Raises ``TransactionFailed``.
 
-        A transaction that conflicted with another one is repeated, because its conditions may hold. So is one that
-        exceeded its partition's thousand write units a second; if it always does, ``StoreUnavailable`` is raised.
+        A transaction that conflicted with another one is repeated, because its conditions may still hold. It is also
+        repeated if its partition's thousand write units a second were exceeded. Raises ``StoreUnavailable`` if they are
+        exceeded each time.
         """
         for target in {write.target["PK"]: write.target for write in writes}.values():
             await self._check_fence(target)

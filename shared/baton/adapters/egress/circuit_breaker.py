@@ -1,8 +1,8 @@
 """Circuit breakers: stop calling an endpoint that fails repeatedly (Nygard, "Release It!", 2nd ed., ch. 5).
 
 Circuits are in this process's memory. An endpoint has one circuit for each tenant and one for each conversation, so
-that failures which one of them causes do not stop the calls of others. All calls come from one event loop, and nothing
-here awaits between reading and writing a circuit, so there is no lock.
+that a tenant or conversation that causes failures does not stop the calls of others. Circuits need no lock, because one
+event loop makes all calls, and nothing here awaits between reading and writing a circuit.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class _Circuit:
 
 @dataclass(frozen=True)
 class CircuitBreakers:
-    """Circuits by name. Closed until ``failures`` calls in a row have failed, then open for ``open_seconds``.
+    """Circuits by name. ``failures`` failed calls in a row open a circuit for ``open_seconds``.
 
     Then one call is allowed as a trial. If it succeeds, the circuit closes; if it fails, the circuit opens again. After
     ``open_seconds`` an unfinished trial no longer blocks others. ``monotonic`` is the clock, in seconds.
@@ -64,19 +64,19 @@ class CircuitBreakers:
         """Return a context for one call of the endpoint ``name``: ``async with breakers.guard(name): ...``.
 
         ``tenant_id`` is the tenant for which the call is made; None for the deployment's own calls. The failures of one
-        ``conversation`` all count in its own circuit. In the tenant's they count once, because the conversation's
-        content may be their cause.
+        ``conversation`` all count in the conversation's circuit. In the tenant's circuit they count once, because the
+        conversation's content may be their cause.
 
-        Entering raises ``CircuitOpen`` while the circuit is open. ``is_failure`` judges an exception of the call: false
-        (for a well-formed refusal such as a 4xx) counts as a success, None as neither success nor failure. An exception
-        that is not an ``Exception`` (cancellation, a closed generator) counts as neither, too.
+        Entering raises ``CircuitOpen`` while the circuit is open. ``is_failure`` judges an exception of the call. False
+        (for a well-formed refusal such as a 4xx) counts as a success, and None as neither success nor failure. Other
+        exceptions than ``Exception`` (cancellation, a closed generator) also count as neither.
         """
         tenant_key = f"{name}\0{tenant_id or ''}"
         keys = (tenant_key,) if conversation is None else (f"{tenant_key}\0{conversation}", tenant_key)
         return Guard(self, name, keys, conversation, is_failure)
 
     def _enter(self, name: str, key: str) -> tuple[_Circuit, int]:
-        """Return a closed circuit, or an open one for its trial, and its era. Raises ``CircuitOpen``."""
+        """Return a circuit that is closed or due for a trial, and its era. Raises ``CircuitOpen`` for others."""
         circuit = self._circuits.setdefault(key, _Circuit())
         if circuit.next_trial_at is not None:
             now = self.monotonic()

@@ -191,7 +191,7 @@ class _Attempt:
         self._adaptations = 0
 
     async def adapt(self, refused: RefusedQuestion, now: float) -> bool:
-        """Take the form that the refusal asks for. Return False if there is none, or no time for it."""
+        """Switch to the form that the refusal asks for. Return False if there is no such form, or no time for it."""
         if self.is_answering or self._adaptations >= MAX_ADAPTATIONS or now >= self.deadline:
             return False
         sent, settings = refused.sent, self.question.settings
@@ -204,7 +204,7 @@ class _Attempt:
 
 
 class _AnswerReader:
-    """A reader of one answer within its deadlines, which learns how its form differs from the model's profile."""
+    """A reader of one answer within its deadlines. It learns how the answer's form differs from the model's profile."""
 
     def __init__(self, profiles: Profiles, attempt: _Attempt, answer: AnswerSoFar) -> None:
         self._profiles = profiles

@@ -1,4 +1,4 @@
-"""One chat model over all providers of a deployment: a model's name selects the provider, others stand in for it."""
+"""One chat model over all providers of a deployment. A model's name selects its provider."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Exact token counts from a table of the vocabulary that is ready to be read.
 
-tiktoken builds maps of the 200,000 tokens before it counts, which takes a seventh of a worker's start. Few tokens occur
-in a conversation. Here a text is cut into pieces as tiktoken cuts it, and pieces are looked up one by one.
+tiktoken builds maps of all 200,000 tokens before it counts, which takes a seventh of a worker's start. A conversation
+uses few of these tokens. This module cuts a text into the same pieces as tiktoken, and looks up each piece.
 """
 
 from __future__ import annotations

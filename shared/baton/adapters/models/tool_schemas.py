@@ -139,16 +139,16 @@ def _make_schema(parameters: Mapping[str, Any], profile: ModelProfile) -> dict[s
 
 @dataclass(slots=True)
 class _Flattening:
-    """One object schema, made of a schema that refers to others or combines them at its top level."""
+    """The conversion of a schema with references or combinations at its top level to one object schema."""
 
     root: Mapping[str, Any]
     branches: int = MAX_BRANCHES
-    """Branches and references that may still be followed: those that refer to each other would have no end."""
+    """The number of branches and references that may still be followed. It ends references that form a circle."""
 
     def flatten(self, schema: Mapping[str, Any]) -> dict[str, Any]:
         """Return an object schema with the properties of the schema, of its reference and of its branches.
 
-        The properties of all branches are allowed. Those that ``allOf`` requires stay required.
+        The properties of all branches are allowed. Properties that a branch of ``allOf`` requires are required.
         """
         target = _find_target(self.root, schema.get("$ref"))
         if target is not None and self._may_follow():

@@ -1,4 +1,4 @@
-"""Waiting for a domain that cannot be used yet because it, its security plugin or its permissions are new."""
+"""Wait for a domain that cannot be used yet, because the domain, its security plugin or its permissions are new."""
 
 from __future__ import annotations
 

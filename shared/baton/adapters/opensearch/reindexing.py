@@ -44,7 +44,7 @@ DEFAULT_PACE = Pace()
 
 
 class Copy:
-    """The copying of an old version's documents to a new version, whose newer documents stay, with their counts."""
+    """The copying of an old version's documents to a new version. Documents that the new version has are kept."""
 
     def __init__(
         self, engine: Engine, pace: Pace, old: Version, new: Version, write_alias: str, embedder: Embedder

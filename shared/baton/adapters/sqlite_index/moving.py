@@ -29,7 +29,7 @@ CLAIM = "~move.json"
 
 
 class SqliteFile:
-    """``ports.documents.index_files.IndexFile``."""
+    """``ports.documents.index_files.IndexFile`` over a copy of an owner's file."""
 
     def __init__(self, key: str, file: OwnerFile, tag: str) -> None:
         tenant_id, index, _ = key.split("/", 2)

@@ -139,9 +139,9 @@ class IndexObjects:
     def write_note(
         self, key: str, body: bytes, replaced_tag: str | None, metadata: Mapping[str, str] | None = None
     ) -> str:
-        """Store a small object in place of the one with this tag (None for no object), and return its tag.
+        """Store a small object if the present object has the tag ``replaced_tag``, and return the new tag.
 
-        Raises ``ObjectChanged``.
+        If ``replaced_tag`` is None, there must be no object. Raises ``ObjectChanged`` if the condition does not hold.
         """
         condition: Any = {"IfMatch": replaced_tag} if replaced_tag is not None else {"IfNoneMatch": "*"}
         answer = self._change("put_object", Key=key, Body=body, Metadata=dict(metadata or {}), **condition)

@@ -35,9 +35,9 @@ AT_ONCE = 8
 class SqliteReindexing:
     """``Reindexing`` of the files of a bucket, which are searched and written meanwhile.
 
-    Each file is changed in place. A document is replaced by one write, unless it was written or deleted after it was
-    read. Before this write searches find the document by its words, and afterwards also by its new vectors. A second
-    copy of the files would hide the new vectors until all exist, and would have to follow every write.
+    Each file is changed in place. One write replaces a document, unless the document was written or deleted after it
+    was read. Before this write, searches find the document by its words only. A second copy of the files would hide the
+    new vectors until all of them exist, and would have to repeat every write.
     """
 
     def __init__(self, files: OwnerFiles) -> None:

@@ -11,7 +11,7 @@ MAX_TERMS = 100
 TOKENIZER = "porter unicode61 remove_diacritics 0 categories 'L* M* N* Co'"
 """The tokenizer, which only makes stems of English words. ``index_words`` has divided and normalised the text."""
 WORDS_VERSION = 2
-"""The version of the words. A change of their division or form increments it, and files rebuild their tables."""
+"""The version of the rules by which texts become words. Increment it if a rule changes: files rebuild their tables."""
 
 # Question words are stop words too, because an answer does not repeat them.
 STOP_WORDS = frozenset(

@@ -182,11 +182,11 @@ MAX_DECODINGS = 5
 
 @dataclass(frozen=True, slots=True)
 class HttpTools(ToolSource[HttpTool]):
-    """Tools that ``http`` definitions declare. A failure to list them is a setting of the deployment."""
+    """Tools that ``http`` definitions declare. Listing a tool fails only if its host may not be called."""
 
     requests: HttpRequests
     policy: Callable[[], EgressPolicy]
-    """Returns the hosts that may be called now."""
+    """A function that returns the policy with the hosts that may be called now."""
 
     def endpoint(self, definition: HttpTool) -> str | None:
         host = urlsplit(definition.url).netloc.lower()

@@ -82,7 +82,7 @@ class TaskState(types.Result):
 
 
 class TaskAsks(ToolFailed):
-    """A task asks its client for something, which is not offered to servers and cannot be answered."""
+    """A task asks its client for something. Baton offers servers no such answers, so the task cannot go on."""
 
 
 class _TaskParams(types.RequestParams):

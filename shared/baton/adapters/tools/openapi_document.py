@@ -251,7 +251,9 @@ class _References:
         """Return the node that a reference within the document names. Raises ``UnusableDocument``."""
         self._nodes += reference.count("/")
         if not reference.startswith("#"):
-            raise UnusableDocument(f"The document refers to another one ({reference[:100]}): put them into one.")
+            raise UnusableDocument(
+                f"The document refers to another document ({reference[:100]}). Put both into one document."
+            )
         try:
             return self._resolver.lookup(reference).contents
         except Unresolvable:

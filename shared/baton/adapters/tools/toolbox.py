@@ -157,10 +157,10 @@ class Toolbox:
         return replace(result, text=self._headers.redact(result.text))
 
     async def check(self, definitions: Iterable[ToolDefinition]) -> list[str]:
-        """Ask the sources of ``definitions``. Return a message for each unusable one, with its position in its file.
+        """Ask the sources of ``definitions``. Return a message for each unusable definition, with its position.
 
-        The message says that turns go on without the tool. That of a function does not, because a start leaves the
-        function out, but a reload refuses it.
+        The message says that turns go on without the tool. The message for a Python function does not, because a start
+        leaves the function out, but a reload refuses it.
         """
         checked = list(definitions)
         self._unlogged.update(id(definition) for definition in checked)

@@ -1,4 +1,4 @@
-"""Procedures on DynamoDB, in one partition for each agent, and one for those that all agents of a tenant use.
+"""Procedures on DynamoDB: a partition for each agent, and one for the procedures that all agents of a tenant use.
 
 Each version is an item; turns read copies of the approved versions in one query. A transaction changes both, so that
 no turn ever finds a version that is not approved.

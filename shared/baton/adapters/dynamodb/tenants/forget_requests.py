@@ -44,7 +44,7 @@ class DynamoRetentions(TimedTableStore):
             **{name: getattr(retention, name) for name in _DAYS},
         }
         await self._table.put(item)
-        # The list comes second, because a listed tenant must have a retention to read.
+        # The list is written second, because a listed tenant must have a retention.
         due = keys.retention_due(scope.tenant_id)
         if retention.is_limited:
             await self._table.put({**due, "due_at": to_millis(self._clock.now())})

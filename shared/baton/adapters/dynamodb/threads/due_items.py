@@ -1,4 +1,4 @@
-"""Schedules in the partitions of their users, tasks in those of their threads, and due items in an index by time."""
+"""Schedules in their users' partitions, tasks in their threads' partitions, and the index of due items by time."""
 
 from __future__ import annotations
 

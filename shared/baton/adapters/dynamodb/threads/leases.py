@@ -61,7 +61,7 @@ class DynamoLeases(TimedTableStore):
         now = self._clock.now()
         owner = self._clock.new_id()
         until = _compute_end_of_lease(now, self._lease_seconds)
-        # An existing thread needs none of the values of a new one, which take a sixth of the update's time.
+        # An existing thread needs no initial values. Leaving them out saves a sixth of the update's time.
         is_known = request.parent_thread_id is None and self._histories.has(scope, request.thread_id)
         lease_request = replace(request, may_create=False) if is_known else request
         update = lease_updates.acquire(scope, lease_request, owner=owner, until=until, now=now)

@@ -18,7 +18,7 @@ SUMMARY = "summary#"
 """The prefix of the attributes with summaries of the messages before this one. The agent's id follows."""
 _CONTENT = "TEXT_MESSAGE_CONTENT"
 _OWN = 0
-"""The value in an event that stands for an id or the usage in other attributes. Neither is ever a number."""
+"""The value in an event in place of an id or usage that other attributes hold. Ids and usage are never numbers."""
 
 Event = dict[str, Any]
 

@@ -291,7 +291,7 @@ def _decode(cursor: str) -> _Position:
 
 
 class DynamoContextRecords(BodyStore):
-    """``ContextRecords`` on the conversation table: an item a run, and the agents' system prompts once for a tenant."""
+    """``ContextRecords`` on the conversation table: an item for each run, and for each system prompt of a tenant."""
 
     def __init__(self, table: Table, bodies: S3Bodies) -> None:
         super().__init__(table, bodies)

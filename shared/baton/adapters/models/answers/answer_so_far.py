@@ -137,7 +137,7 @@ class AnswerSoFar(ABC):
         return [*chunks, *self._take_text(self._written.take(separated.text))]
 
     def _end_text(self) -> tuple[list[ModelChunk], list[ToolCall]]:
-        """Return the rest of the text, and the calls that were written in it, at the end of the answer."""
+        """Return the text that is still held back, and the calls that the answer's text holds. Call this at its end."""
         text, calls = self._written.end(cut=self.reason is FinishReason.LENGTH)
         return self._take_text(text), calls
 

@@ -33,7 +33,7 @@ BARE = (
     *('[{"name":"', '[{"type":"function"', '[{"function":', '[{"tool_name":"'),
     'functools[{"name":"',  # Phi
 )
-"""The beginnings of calls without marks, as lines without blanks, in lower case."""
+"""The beginnings of lines with calls that have no marks, in lower case and without blanks."""
 MAX_CALLS = 1_000
 """The maximum number of calls in one answer. Further calls are left out."""
 MAX_PYTHON = 50_000

@@ -1,4 +1,4 @@
-"""The messages of gpt-oss in one text, as servers that do not read its format (``harmony``) pass them on."""
+"""The messages of gpt-oss in one text. Servers that do not parse its format (``harmony``) pass it on unchanged."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def stands_apart(before: str) -> bool:
 
 
 class Beginnings:
-    """The beginnings of marks, which may be split anywhere."""
+    """The beginnings of marks. A mark may be split between two pieces of a text, at any character."""
 
     def __init__(self, *marks: str) -> None:
         """``marks`` are in lower case."""

@@ -119,7 +119,7 @@ class ThinkingTags:
         return self._take_separated()
 
     def end(self) -> SeparatedText:
-        """Return the rest of the text at the end of the answer."""
+        """Return the text that is still held back. Call this at the end of the answer."""
         held, self._held = self._held, ""
         waiting, self._waiting = self._waiting, []
         unsure, self._unsure = self._unsure, None

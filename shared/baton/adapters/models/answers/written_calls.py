@@ -118,14 +118,14 @@ class WrittenCalls:
         return True
 
     def _count_free(self) -> int:
-        """Return how many characters of the held text are certain to be text. Line ends before a call are not."""
+        """Return how many characters of the held text are certain to be text. Line ends before a call are uncertain."""
         free = len(self._held) - _BEGINNINGS.length_at_end(self._held)
         return max(len(self._held[:free].rstrip("\n")), free - MAX_LINE_ENDS)
 
     def _look_for_name(self, opened: _CallStart) -> bool:
-        """Take the held text as a call if it names a tool, or its mark as text if it is too long without one.
+        """Take the held text as a call if it names a tool. If it is too long without a tool's name, its mark is text.
 
-        Return whether to go on reading: False if it is a call or more text is needed.
+        Return whether to go on reading. This is False if the held text is a call or if more text is needed.
         """
         assert self._name is not None  # noqa: S101 - nothing is read without tools
         if self._name.search(self._held) is not None:
@@ -156,7 +156,7 @@ class WrittenCalls:
         return min(starts, default=None)
 
     def _begins_bare(self, text: str, position: int) -> bool | None:
-        """Return whether a line begins a call without a mark; None if more of it is needed."""
+        """Return whether the line ``text`` begins a call without a mark; None if more of the line is needed."""
         line = _BLANKS.sub("", text)
         forms = ("functions.{}:", *(("[{}(",) if not self._said and not position else ()))
         names = [form.format(tool.name) for tool in self._tools.tools for form in forms]

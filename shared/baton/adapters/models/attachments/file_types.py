@@ -80,14 +80,14 @@ _MARKS = (
 _OTHER = FileType(FileKind.OTHER, "application/octet-stream", "neither text nor a known kind of document or image")
 _ARCHIVE = FileType(FileKind.OTHER, "application/zip", "an archive")
 _DAMAGED = FileType(FileKind.OTHER, "application/zip", "damaged or incomplete")
-"""An unreadable archive. ``detect_file_type`` takes it for a damaged Office file only if it was announced as one."""
+"""An unreadable archive. ``detect_file_type`` calls it a damaged Office file if its name or announced type is such."""
 _OFFICE = {
     "word/document.xml": (DOCX, "application/vnd.ms-word.document.macroenabled.12", "a Word document"),
     "ppt/presentation.xml": (PPTX, "application/vnd.ms-powerpoint.presentation.macroenabled.12", "a presentation"),
     "xl/workbook.xml": (XLSX, "application/vnd.ms-excel.sheet.macroenabled.12", "a workbook"),
     "xl/workbook.bin": (None, "application/vnd.ms-excel.sheet.binary.macroenabled.12", "a binary workbook"),
 }
-"""Main part of an Office file -> its type, that of one with macros, and its label."""
+"""The main part of an Office file -> the file's type, the media type of a file with macros, and a label."""
 _NUMBERED = re.compile(r"(?<!\d)\d{1,9}(?=\.xml\Z)")
 """The number of a main part, as in ``word/document2.xml`` of files that were made in a browser."""
 _OLDER = (

@@ -28,9 +28,9 @@ STREAM_TYPE = "application/vnd.amazon.eventstream"
 class BedrockChatModel(ApiChatModel):
     """``ports.agents.chat_model.ChatModel`` over ConverseStream, for foundation models and inference profiles.
 
-    Attempts, retries and the circuit are those of ``ApiChatModel``. Requests are signed and sent without a thread for
-    each answer. With ``sends_metadata`` invocation logs show the metadata of each request. ``guardrail`` judges all
-    questions and answers. ``profiles`` override declared facts of models.
+    See ``ApiChatModel`` for retries and the circuit. Requests are signed and sent without a thread for each answer.
+    With ``sends_metadata`` invocation logs show the metadata of each request. ``guardrail`` judges all questions and
+    answers. ``profiles`` override declared facts of models.
     """
 
     def __init__(

@@ -31,7 +31,7 @@ LIMITS = StreamLimits(stream_bytes=16 * 1024 * 1024, event_bytes=16 * 1024 * 102
 class BedrockEmbedder(ApiEmbedder):
     """``ports.documents.search.Embedder`` over Amazon's Titan and Nova, and Cohere's Embed.
 
-    Batches, attempts, retries and the circuit are those of ``ApiEmbedder``.
+    See ``ApiEmbedder`` for batches, retries and the circuit.
     """
 
     def __init__(

@@ -109,7 +109,7 @@ def make_request_metadata(values: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _make_draft(settings: ModelSettings, tools: ModelTools, profile: ModelProfile) -> _Draft:
-    most = profile.default_max_output
+    default = profile.default_max_output
     max_tokens = None if "max_output_tokens" in profile.dropped else settings.max_output_tokens
     thinking = make_thinking(settings, profile, max_tokens)
     draft = _Draft(settings, profile, tools, thinking or Thinking(), max_tokens, set())
@@ -117,9 +117,9 @@ def _make_draft(settings: ModelSettings, tools: ModelTools, profile: ModelProfil
         draft.dropped.add("max_output_tokens")
     if thinking is None:
         draft.dropped.add("reasoning_effort")
-    if max_tokens is None and most is not None:
+    if max_tokens is None and default is not None:
         # Bedrock's default for Anthropic's models is less than they can write, and thinking counts against it.
-        draft.max_output = max(most, draft.thinking.budget + ROOM_FOR_ANSWER) if draft.thinking.budget else most
+        draft.max_output = max(default, draft.thinking.budget + ROOM_FOR_ANSWER) if draft.thinking.budget else default
     return draft
 
 

@@ -35,7 +35,7 @@ def adapt_form(
 ) -> Change:
     """Return the form to try next, or None if the failure is about something that cannot be left out.
 
-    ``settings`` are those of the agent; the endpoint may refuse one of their values. If only words that the refusal
+    ``settings`` are the agent's settings; the endpoint may refuse one of their values. If only words that the refusal
     quotes from the ``sent`` request ask for a change, the change holds for this request only and is not learned.
     """
     if failure.status == 413 and sent.has_media:
@@ -108,7 +108,7 @@ def _switch_api(form: RequestForm, api: Api) -> RequestForm:
 
 
 def _adapt_parts(form: RequestForm, refusal: RefusalText, sent: SentFeatures, settings: ModelSettings | None) -> Change:
-    """Return fields of the endpoint's answers to it, or stop returning those that it refuses."""
+    """Return the form that sends fields of earlier answers back, or no longer sends the fields that are refused."""
     profile, words = form.profile, refusal.words
     if not refusal.is_about(Topic.MESSAGES):
         return None
@@ -180,7 +180,7 @@ def _adapt_field(form: RequestForm, refusal: RefusalText, sent: SentFeatures, se
 
 
 def _refuse(form: RequestForm, refusal: RefusalText, names: Sequence[str], settings: ModelSettings | None) -> Change:
-    """Return the form without the named fields, or only without their present values if other values are accepted."""
+    """Return the form without the named fields. If the endpoint accepts other values, only the present values are."""
     is_value = rules.VALUE_CODES.search(refusal.code) or rules.VALUES.search(refusal.text)
     chosen = {name: getattr(settings, name, None) for name in (_SETTINGS.get(name, name) for name in names)}
     values = {(name, repr(value)) for name, value in chosen.items() if value is not None}

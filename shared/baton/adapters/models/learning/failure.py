@@ -217,7 +217,7 @@ def _is_misconfigured(words: str) -> bool:
 
 
 def _read_wait_seconds(text: str) -> float | None:
-    """Return the seconds that a text says to wait; None if it names none."""
+    """Return the seconds that a text asks the client to wait; None if it names no wait."""
     match = wordings.WAIT.search(text.lower())
     if match is None:
         return None

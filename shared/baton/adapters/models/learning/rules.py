@@ -87,7 +87,7 @@ RULES = (
         ),
         {"user_first": True},
     ),
-    # Mistral's template counts neither calls nor their results.
+    # Mistral's template ignores calls and their results when it checks that roles alternate.
     RefusalRule(join_patterns(*_ALTERNATE), {"user_first": True, "user_after_tool": False}),
     RefusalRule(join_patterns(*_ALTERNATE, *_SYSTEM_FIRST), _NO_SYSTEM, {"system": SystemPlace.FIRST}),
     RefusalRule(
@@ -188,7 +188,7 @@ BAD_MEDIA = join_patterns(
 )
 """A file is at fault, or the number of files: the model takes others."""
 
-# A server without the API that was asked names neither a model nor an item of the request.
+# If a server does not have the requested API, its refusal names no model and no item of the request.
 OTHER_ROUTE = join_patterns(r"(?:is not|isn.t) supported on this route")
 NO_ROUTE = join_patterns(r"invalid url \(|unknown request url|no route matched|cannot post /")
 NO_RESPONSES = join_patterns(r"v1/chat/completions|not (?:supported|available).{0,40}responses api")

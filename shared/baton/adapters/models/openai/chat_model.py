@@ -28,8 +28,8 @@ CONNECT_SECONDS = 5.0
 class OpenAIChatModel(ApiChatModel):
     """``ports.agents.chat_model.ChatModel`` over Chat Completions or Responses of any base URL.
 
-    The model's profile decides which of the two is called. Attempts, retries and the circuit are those of
-    ``ApiChatModel``. The SDK's own retries are off, because they end where the stream begins.
+    The model's profile decides which of the two is called. See ``ApiChatModel`` for retries and the circuit. The SDK's
+    own retries are off, because they end where the stream begins.
 
     The client is created with the first request, one for each event loop. ``api_key`` may be an async callable, which
     is called before each request; its errors are passed on. With ``sends_metadata`` each request has the field

@@ -26,10 +26,11 @@ whole answer with every character escaped. Some endpoints put no empty lines bet
 RESPONSES_LIMITS = StreamLimits(
     stream_bytes=64 * 1024 * 1024, event_bytes=8 * 1024 * 1024, event_values=100_000, are_per_line=True
 )
-"""The Responses API repeats the request's tools, with their schemas, in its first two events and in the last one, and
-the whole answer in the last one."""
+"""The limits of an answer of the Responses API. Its first two events and its last event repeat the request's tools with
+their schemas. The last event also repeats the whole answer."""
 EMBEDDING_LIMITS = StreamLimits(stream_bytes=16 * 1024 * 1024, event_bytes=16 * 1024 * 1024, event_values=300_000)
-"""64 vectors of 4,096 numbers are one event. Endpoints that do not know base64 write each number as text."""
+"""The limits of a response with embeddings. 64 vectors of 4,096 numbers are one event, and endpoints that do not know
+base64 write each number as text."""
 MAX_ERROR_BYTES = 64 * 1024
 """The maximum number of bytes of an error's body that are read. The log keeps 500 characters."""
 

@@ -34,8 +34,8 @@ PARALLEL_BATCHES = 4
 class OpenAIEmbedder(ApiEmbedder):
     """``ports.documents.search.Embedder`` over the Embeddings API of any base URL.
 
-    Batches, attempts, retries and the circuit are those of ``ApiEmbedder``. ``transport`` carries the requests in
-    place of the SDK's own.
+    See ``ApiEmbedder`` for batches, retries and the circuit. ``transport`` carries the requests in place of the SDK's
+    own.
     """
 
     def __init__(

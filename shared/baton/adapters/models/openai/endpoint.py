@@ -36,7 +36,10 @@ class Endpoint:
         return CacheHints.NONE if "cache_control" in profile.dropped else hints
 
     def optional_fields(self, question: PreparedQuestion, **own: Any) -> dict[str, Any]:
-        """Return the ``own`` fields of one API and those of both, if they have a value and the model takes them."""
+        """Return the optional fields of a request: the API's ``own``, and the fields that both APIs have.
+
+        Fields without a value, and fields that the model does not take, are left out.
+        """
         settings, profile = question.settings, question.profile
         takes_key = self.hints_for(profile) is CacheHints.KEY
         fields: dict[str, Any] = {

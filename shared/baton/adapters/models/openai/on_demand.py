@@ -19,8 +19,8 @@ from typing import Any
 def defer(*packages: str) -> None:
     """Defer the imports in the ``__init__`` of these packages: each name is imported when it is first used.
 
-    List parents before their children. Packages that are loaded already, that are not installed, or whose ``__init__``
-    does more than re-export names of its modules, do not change.
+    List parents before their children. A package is left unchanged if it is already loaded, if it is not installed, or
+    if its ``__init__`` does more than re-export names of its modules.
     """
     for name in packages:
         spec = None if name in sys.modules else _find(name)

@@ -67,7 +67,7 @@ class ReplayedFields:
 
     @property
     def joined(self) -> dict[str, Any]:
-        """All fields as one message has them, without empty ones."""
+        """All non-empty fields, with their pieces joined as in a message that is not streamed."""
         texts = {name: replace_surrogates("".join(pieces)) for name, pieces in self._texts.items()}
         lists = {name: entries.joined for name, entries in self._lists.items()}
         fields = {**texts, **lists, **self._others}
