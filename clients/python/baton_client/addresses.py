@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 
 def path(template: str, **names: str) -> str:
-    """Return ``template`` with each ``{name}`` replaced, percent-encoded: ids of a host may have slashes."""
+    """Return ``template`` with each ``{name}`` replaced, percent-encoded: ids of a host may contain slashes."""
     return template.format(**{name: quote(value, safe="") for name, value in names.items()})
 
 

@@ -14,7 +14,7 @@ CLOSENESS = 0.75
 
 @dataclass(frozen=True, slots=True)
 class OwnedFile:
-    """``documents/AGENT/...`` or ``procedures/AGENT/...``."""
+    """A file below ``documents/AGENT/`` or ``procedures/AGENT/``."""
 
     file: Path
     agent_id: str
@@ -36,7 +36,7 @@ class OwnedFile:
 
 
 def no_such_agent(agent_id: str, agent_ids: Sequence[str]) -> str:
-    """Return what is wrong with a folder whose name is the id of no agent, with the id that it resembles."""
+    """Return the problem of a folder that is not named by an agent's id, with the id that it resembles."""
     similar = get_close_matches(agent_id, sorted(agent_ids), n=1, cutoff=CLOSENESS)
     advice = f"did you mean {similar[0]}?" if similar else "name the folder by the id of one"
     return f"there is no agent {agent_id!r} ({advice})"
@@ -45,7 +45,7 @@ def no_such_agent(agent_id: str, agent_ids: Sequence[str]) -> str:
 def owned_files(folder: Path) -> list[OwnedFile]:
     """Return the files below each agent's folder.
 
-    Left out are hidden ones, what editors keep (``page.md~``), and links, which may lead out of the folder.
+    Hidden files, editors' backups (``page.md~``) and links, which may lead out of the folder, are left out.
     """
     files = []
     for file in sorted(folder.glob("*/**/*")):

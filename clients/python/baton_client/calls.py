@@ -13,12 +13,12 @@ T = TypeVar("T")
 
 
 async def awaited(value: T | Awaitable[T]) -> T:
-    """Return what a function has returned, or what its coroutine returns."""
+    """Return the result of a function, after awaiting it if it is a coroutine."""
     return await value if inspect.isawaitable(value) else value
 
 
 def unawaited(value: T | Awaitable[T]) -> T:
-    """Return what a function has returned. Raises ``ConfigurationError`` if that is a coroutine: nothing awaits it."""
+    """Return the result of a function. Raises ``ConfigurationError`` for a coroutine, which nothing awaits."""
     if inspect.isawaitable(value):
         if inspect.iscoroutine(value):
             value.close()
@@ -32,5 +32,5 @@ async def in_thread(function: Callable[..., T], *arguments: object) -> T:
 
 
 def directly(function: Callable[..., T], *arguments: object) -> T:
-    """Call a function."""
+    """Call a function in this thread: the synchronous form of ``in_thread``."""
     return function(*arguments)

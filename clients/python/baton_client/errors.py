@@ -34,7 +34,7 @@ class NoStructuredAnswerError(BatonError):
 
 
 class AnswerMismatchError(BatonError):
-    """A structured answer does not fit the type that was asked for. The message names the first field that does not."""
+    """A structured answer does not fit the requested type. The message names the first field that does not fit."""
 
 
 class APIConnectionError(BatonError):
@@ -55,7 +55,7 @@ class StreamInterruptedError(APIConnectionError):
         self.last_seq = last_seq
         """The number of the last event that was read; 0 if there was none."""
         self.answers: Sequence[Answer] = ()
-        """Decisions and results of tools that the server may not have. Sending them again is safe.
+        """Decisions and results of tools that the server may not have. It is safe to send them again.
 
         ``client.runs.stream(thread_id=..., answers=...)`` sends them.
         """
@@ -94,7 +94,7 @@ class APIStatusError(BatonError):
         self.detail = detail
         """The problem, and what the caller can do."""
         self.code = code
-        """The server's stable name of the condition."""
+        """The server's stable name of the error."""
         self.status = status
         """The HTTP status; ``None`` for an error that came in a stream."""
         self.retryable = retryable

@@ -89,12 +89,12 @@ ESSENTIAL = frozenset({EventType.TEXT_MESSAGE_CONTENT, EventType.RUN_FINISHED, E
 DELIVERED = "delivered"
 """The outcome of a run whose message people answer. AG-UI's models allow no such outcome."""
 MAX_SHOWN = 200
-"""Characters of a wrong event that an error repeats."""
+"""The most characters of a wrong event that an error repeats."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnknownEvent:
-    """An event that this version of the client does not know, or knows otherwise."""
+    """An event that this version of the client does not know, or knows in another form."""
 
     type: str
     metadata: dict[str, Any] | None = None
@@ -107,14 +107,14 @@ AnyEvent = Event | UnknownEvent
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """An event, and the JSON that it was sent as."""
+    """An event, and the JSON text in which it was sent."""
 
     event: AnyEvent
     data: str
 
 
 def parsed(data: str) -> AnyEvent:
-    """Return the event of a server-sent event's ``data``. Raises ``UnexpectedAnswerError`` if it is none."""
+    """Return the event in a server-sent event's ``data``. Raises ``UnexpectedAnswerError`` if it is not an event."""
     try:
         raw = json.loads(data)
     except ValueError as problem:
@@ -143,12 +143,12 @@ def _delivered(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def metadata_of(event: AnyEvent) -> dict[str, Any]:
-    """Return what Baton adds to an event; empty if there is nothing."""
+    """Return the metadata that Baton adds to an event; empty if there are none."""
     metadata = event.metadata if isinstance(event, BaseEvent | UnknownEvent) else None
     return metadata or {}
 
 
 def seq_of(event: AnyEvent) -> int | None:
-    """Return an event's number in its conversation; ``None`` for those that have none."""
+    """Return an event's number in its conversation; ``None`` for an event without a number."""
     seq = metadata_of(event).get("seq")
     return seq if isinstance(seq, int) and not isinstance(seq, bool) else None

@@ -26,7 +26,7 @@ class CardField:
 
 
 def read_fields(interrupt: Mapping[str, Any]) -> tuple[CardField, ...]:
-    """Return the fields of an interrupt as it was sent; none if the server sends none."""
+    """Return the fields of an interrupt as the server has sent them; empty if it sends none."""
     metadata = interrupt.get("metadata")
     fields = metadata.get("fields") if isinstance(metadata, Mapping) else None
     return tuple(
@@ -45,7 +45,7 @@ def read_fields(interrupt: Mapping[str, Any]) -> tuple[CardField, ...]:
 def list_lines(interrupt: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines of the arguments that the question does not show.
 
-    Further lines of a text are indented, so that they are no fields.
+    Further lines of a text are indented, so that they do not look like fields.
     """
     for field in read_fields(interrupt):
         if field.in_text:

@@ -1,4 +1,4 @@
-"""The base of everything the server answers."""
+"""The base of the models of answers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Model(BaseModel):
 
     @property
     def http_response(self) -> HttpResponse | None:
-        """The response that this was the body of; ``None`` for parts of a body, items of a list for example."""
+        """The response whose body this is; ``None`` for parts of a body, such as items of a list."""
         return self._http_response
 
 

@@ -33,7 +33,7 @@ def is_usable(report: Mapping[str, Any]) -> bool:
 def table_of(report: Mapping[str, Any]) -> list[str]:
     """Return the lines of a report as the server sends it: the model, a row for each ability, and what to change."""
     model = report["model"]
-    lines = [_line(f"{model['name']} ({_users(model)})")]
+    lines = [_line(f"{model['name']} ({_describe_users(model)})")]
     for check in report["checks"]:
         name = ABILITIES.get(check["ability"], check["ability"])
         lines.append(_line(f"{name:<{_WIDTH}}  {_WORKS[check['works']]:<3} {_remark(check)}", indent="  "))
@@ -42,7 +42,7 @@ def table_of(report: Mapping[str, Any]) -> list[str]:
     return lines + [_line(advice, indent="  -> ") for advice in report["advice"]]
 
 
-def _users(model: Mapping[str, Any]) -> str:
+def _describe_users(model: Mapping[str, Any]) -> str:
     users = [
         *(
             {"chat": "default model", "light": "titles and summaries", "embedding": "search"}.get(use, use)
@@ -56,7 +56,7 @@ def _users(model: Mapping[str, Any]) -> str:
 
 
 def _remark(check: Mapping[str, Any]) -> str:
-    """Return what is worth knowing of a row: the remark, the error with its reason, and what was dropped."""
+    """Return the remark of a row, its error with the reason, and the options that were not sent."""
     error = ": ".join(filter(None, (check["error"], check["reason"])))
     dropped = f"not sent: {', '.join(check['dropped'])}" if check["dropped"] else None
     remarks: Sequence[str | None] = (check["remark"], error, dropped)
@@ -64,6 +64,6 @@ def _remark(check: Mapping[str, Any]) -> str:
 
 
 def _line(text: str, *, indent: str = "") -> str:
-    """Return text on one line that a terminal only shows: endpoints write parts of it."""
+    """Return text on one line without control characters, because endpoints write parts of it."""
     line = "".join(character if character.isprintable() else " " for character in text)
     return f"{indent}{line.rstrip()}"

@@ -22,7 +22,7 @@ class Options:
     """Largest number of repeats of a repeatable request: after a lost connection, 408, 429, 502, 503 and 504."""
     headers: Mapping[str, str] = field(default_factory=dict)
     resume_seconds: float = 120.0
-    """Seconds for which a stream whose connection is lost is taken up again, without any new event in between."""
+    """Seconds for which a stream whose connection is lost is resumed, without any new event in between."""
     silence_seconds: float = 25.0
     """Seconds without a byte after which a stream's connection counts as lost. The server writes every ten seconds."""
     time_zone: str | None = None
@@ -35,7 +35,7 @@ def time_zone_of(chosen: str | None) -> str | None:
 
 
 def checked_url(base_url: str) -> str:
-    """Return the address without a slash at its end. Raises ``ConfigurationError`` if it is none of HTTP."""
+    """Return the address without a slash at its end. Raises ``ConfigurationError`` if it is not an HTTP address."""
     try:
         url = httpx.URL(base_url)
     except (httpx.InvalidURL, TypeError) as problem:
@@ -46,7 +46,7 @@ def checked_url(base_url: str) -> str:
 
 
 def checked_timeout(timeout: float | httpx.Timeout) -> httpx.Timeout:
-    """Return the timeout as httpx has it; a number is for each of its parts, with at most 10 seconds to connect."""
+    """Return the timeout for httpx. A number applies to each phase, with at most 10 seconds to connect."""
     if isinstance(timeout, httpx.Timeout):
         return timeout
     return httpx.Timeout(timeout, connect=min(timeout, 10.0))

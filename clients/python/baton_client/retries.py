@@ -11,16 +11,17 @@ FIRST_SECONDS = 0.5
 """The longest wait before the first repetition; it doubles with each one."""
 MOST_SECONDS = 8.0
 LONGEST_ADVICE = 60.0
-"""Seconds of ``Retry-After`` that are waited for. A server that asks for more gets no repetition."""
+"""The longest ``Retry-After`` in seconds that is waited for. Beyond it the request is not repeated."""
 STATUSES = frozenset({408, 429, 502, 503, 504})
-"""Answers after which a repeatable request is sent again: what a gateway, or Baton's store, has for a moment."""
+"""Statuses after which a repeatable request is sent again: temporary failures of gateways or of Baton's store."""
 
 
 def wait_seconds(attempt: int, advised: float | None = None) -> float:
-    """Return how long to wait after failed attempt number ``attempt`` (from 1).
+    """Return the seconds to wait after failed attempt number ``attempt`` (from 1).
 
-    A server's advice comes first. Otherwise a random time below a limit that doubles ("full jitter", AWS Architecture
-    Blog, "Exponential Backoff And Jitter"), so that clients of a server that was down do not come back together.
+    A server's advice comes first. Otherwise it is a random time below a limit that doubles ("full jitter", AWS
+    Architecture Blog, "Exponential Backoff And Jitter"), so that clients of a server that was down do not return
+    together.
     """
     if advised is not None:
         return advised + random.uniform(0, FIRST_SECONDS)  # noqa: S311  no secret

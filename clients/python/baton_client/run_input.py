@@ -52,13 +52,13 @@ class RunInput:
         while_busy: WhileBusy | None = None,
         over_spending: bool = False,
     ) -> RunInput:
-        """Raises ``ConfigurationError`` if there is nothing to send. A ``branch`` may answer an old message again."""
+        """Return the input. Raises ``ConfigurationError`` without a message, answers or a ``branch``."""
         if content is None and not answers and branch is None:
             raise ConfigurationError("Give a message, or answers to what the conversation waits for.")
         message = None
         if content is not None:
             message = {"id": message_id, "role": "user", "content": parts(content)}
-        # A lost connection must not stop the run: this client comes back, or cancels it by itself.
+        # A lost connection must not stop the run: this client resumes it, or cancels it explicitly.
         forwarded: dict[str, Any] = {"onDisconnect": "continue"}
         if agent_id is not None:
             forwarded["agentId"] = agent_id

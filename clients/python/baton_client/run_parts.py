@@ -18,17 +18,17 @@ class CitedPlace(Model):
 
 
 class Source(Model):
-    """A source of an answer: a consulted agent, a passage of a document, a file, or what a tool names.
+    """A source of an answer: a consulted agent, a passage of a document, a file, or a tool's own source.
 
     Further fields of tools are in ``model_extra``.
     """
 
     kind: str
-    """``agent``, ``document``, ``file``, or a word of a tool's own."""
+    """``agent``, ``document``, ``file``, or a tool's own word."""
     id: str
     title: str | None = None
     agent_id: str | None = None
-    """The agent whose document, or file, it is."""
+    """The agent that owns the document or file."""
     score: float | None = None
     """The relevance of a passage."""
     section: str | None = None
@@ -42,9 +42,9 @@ class Source(Model):
     excerpt: str | None = None
     """Words of a passage that is cited."""
     places: list[CitedPlace] = Field(default_factory=list)
-    """The places where the message's text cites it by number."""
+    """The places where the message's text cites the passage by number."""
     url: str | None = None
-    """The address of the document; that of a file works for 15 minutes."""
+    """The address of the document; the address of a file works for 15 minutes."""
     media_type: str | None = None
     """The type of a file."""
     is_kept: bool | None = None
@@ -88,7 +88,7 @@ class UploadedPart(TypedDict):
 
 
 def sources_of(raw_sources: Iterable[Any] | None) -> list[Source]:
-    """Return sources as a server sent them. Tools name fields as they like, so that a wrong one refuses no answer."""
+    """Return sources as a server sent them. A malformed one is kept, because tools name its fields as they like."""
     return [_source(raw_source) for raw_source in raw_sources or () if isinstance(raw_source, dict)]
 
 

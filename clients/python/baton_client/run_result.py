@@ -115,7 +115,7 @@ class RunResult:
 
     @property
     def text(self) -> str:
-        """The whole text."""
+        """The texts of all messages, with an empty line between two of them."""
         return "\n\n".join(message.text for message in self.messages if message.text)
 
     @property

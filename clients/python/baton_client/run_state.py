@@ -39,7 +39,7 @@ class RunState:
     def __init__(self, thread_id: str) -> None:
         self.thread_id = thread_id
         self.run_id: str | None = None
-        """The server's id of the run; it differs from the one asked for where the message had been sent before."""
+        """The server's id of the run; not the requested one if the message had been sent before."""
         self.messages: list[SaidMessage] = []
         self.tasks: list[SubTask] = []
         self.interrupts: list[Interrupt] = []
@@ -55,7 +55,7 @@ class RunState:
         """The numbers of messages and tasks before the current run."""
 
     def continues(self) -> None:
-        """Another run follows, which continues with this one."""
+        """Begin the state of another run, which continues this one."""
         self.run_id, self.outcome, self.interrupts, self._attempt = None, None, [], 0
         self._begin = (len(self.messages), len(self.tasks))
 

@@ -1,4 +1,4 @@
-"""The order of a conversation's events: which of them is next, which was had, and what is missing."""
+"""The order of a conversation's events: which event is next, which was read already, and which are missing."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ class Place(enum.Enum):
     NEXT = "next"
     REPEATED = "repeated"
     BEHIND_GAP = "behind_gap"
-    """Events before it are missing: ask for what follows ``Sequence.last``."""
+    """Events before it are missing: ask for the events after ``Sequence.last``."""
 
 
 class Sequence:
-    """A check of events' numbers, which grow by one, except behind a worker that died (``previousSeq``)."""
+    """A check of events' numbers, which grow by one, except after a worker that died (``previousSeq``)."""
 
     def __init__(self, after: int | None = None) -> None:
-        """``after``: the number of the last event that is known; without it the first one that comes is right."""
+        """``after`` is the number of the last known event; without it the first event may have any number."""
         self.last = after or 0
         self._is_restart = after is None
         self._gap_asked_at: int | None = None
@@ -31,9 +31,10 @@ class Sequence:
         return not self._is_restart
 
     def take(self, event: AnyEvent) -> Place:
-        """Return an event's place. One that is behind a gap is not taken; the next time, it is taken as it is.
+        """Return an event's place.
 
-        The server answered the question for what is missing then, and has no more.
+        An event behind a gap is not taken the first time, so that the missing events are requested. The second time it
+        is taken, because the server has no more of them.
         """
         seq = seq_of(event)
         if seq is None:

@@ -1,6 +1,6 @@
-"""Server-sent events (WHATWG HTML, section 9.2), decoded from bytes as they come, within a bound.
+"""Server-sent events (WHATWG HTML, section 9.2), decoded from bytes as they arrive, within a bound.
 
-``httpx-sse`` reads lines of any length into memory; a server that is not trusted could fill it.
+``httpx-sse`` reads lines of any length into memory, so an untrusted server could fill it.
 """
 
 from __future__ import annotations

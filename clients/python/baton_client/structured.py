@@ -15,7 +15,7 @@ T = TypeVar("T")
 def instance_of(kind: type[T], result: Any, *, outcome: str | None = None) -> T:
     """Return the value of a structured answer as a pydantic model, dataclass or typed dictionary.
 
-    ``outcome`` is how the run ended, as far as that is known. Raises ``NoStructuredAnswerError`` and
+    ``outcome`` is the outcome of the run, if it is known. Raises ``NoStructuredAnswerError`` and
     ``AnswerMismatchError``.
     """
     if result is None:

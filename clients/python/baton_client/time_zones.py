@@ -7,14 +7,14 @@ from pathlib import Path
 
 LOCAL_TIME = Path("/etc/localtime")
 """The link to the zone's file, below a folder ``zoneinfo``, on Linux and macOS."""
-_OF_NOBODY = {"UTC", "UCT", "Universal", "Zulu", "GMT", "Greenwich", "Factory", "localtime"}
+_SERVER_ZONES = {"UTC", "UCT", "Universal", "Zulu", "GMT", "Greenwich", "Factory", "localtime"}
 """Zones that servers are set to, wherever their users are."""
 
 
 def machine_time_zone(link: Path = LOCAL_TIME) -> str | None:
     """Return IANA's name of the machine's time zone; None if it is unknown, or a zone of servers such as UTC.
 
-    The environment variable ``TZ`` comes first, where it holds a name. Windows has other names, so None there.
+    The environment variable ``TZ`` comes first, if it holds a name. On Windows, whose names differ, the result is None.
     """
     named = os.environ.get("TZ", "").removeprefix(":")
     try:
@@ -29,4 +29,4 @@ def machine_time_zone(link: Path = LOCAL_TIME) -> str | None:
     parts = parts[1:] if parts[:1] in {("posix",), ("right",)} else parts
     name = "/".join(parts)
     # A name without a region may be a rule such as CET-1CEST, or an abbreviation.
-    return name if len(parts) > 1 and parts[-1] not in _OF_NOBODY else None
+    return name if len(parts) > 1 and parts[-1] not in _SERVER_ZONES else None

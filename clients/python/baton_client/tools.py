@@ -15,7 +15,7 @@ from baton_client.errors import ConfigurationError
 from baton_client.run_result import Interrupt
 
 Approve = Callable[[Interrupt], bool | str | Awaitable[bool | str]]
-"""Decides on a call that waits for a person: ``True`` agrees, ``False`` refuses, a text refuses and says why."""
+"""A function that decides on a call: ``True`` agrees, ``False`` refuses, and a text refuses with a reason."""
 
 MAX_RESULT_BYTES = 32 * 1024
 """The largest size of a result's JSON; the server refuses more."""
@@ -92,7 +92,7 @@ def _tool(function: Callable[..., Any], name: str | None, description: str | Non
 
 
 def as_payload(result: Any) -> Any:
-    """Return a tool's result as JSON values. Raises ``ValueError`` if it is none, or too large."""
+    """Return a tool's result as JSON values. Raises ``ValueError`` if it cannot be JSON, or is too large."""
     encoded = to_json(result)
     if len(encoded) > MAX_RESULT_BYTES:
         raise ValueError(f"The result has {len(encoded):,} bytes; at most {MAX_RESULT_BYTES:,} are taken.")

@@ -27,13 +27,13 @@ TYPES = {
 
 
 def content_type_of(name: str) -> str | None:
-    """Return the type that a file's name implies. For the documents that agents read it is the same on every system."""
+    """Return the type that a file's name implies. For documents of agents it is the same on every system."""
     return TYPES.get(Path(name).suffix.lower()) or mimetypes.guess_type(name)[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A file with what the server wants to know first."""
+    """A file with the fields that announce it to the server."""
 
     name: str
     content_type: str
@@ -58,5 +58,5 @@ class Upload:
 
     @property
     def announced(self) -> dict[str, str | int]:
-        """The fields that announce it."""
+        """The fields that announce the file."""
         return {"name": self.name, "contentType": self.content_type, "size": len(self.data)}

@@ -1,4 +1,4 @@
-"""Every generated module with its text, so that one function serves the command and the test that compares."""
+"""All generated modules with their texts, so that one function serves the command and the test that compares."""
 
 from pathlib import Path
 

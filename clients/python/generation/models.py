@@ -1,4 +1,4 @@
-"""The models of what the server answers, from its OpenAPI document."""
+"""The models of the server's answers, from its OpenAPI document."""
 
 import json
 import re
@@ -38,7 +38,7 @@ def text() -> str:
         formatters=[Formatter.BUILTIN] if hasattr(Formatter, "BUILTIN") else [],
     )
     body = re.sub(r"\A(#.*\n)+", "", str(code))
-    # What has a value of any type has that of a structured answer.
+    # A model with a result of any type has the value of a structured answer.
     answered = re.compile(r"^class (\w+)\(Model\):\n((?:    .*\n|\n)*?    result: Any \| None)", re.MULTILINE)
     body = answered.sub(r"class \1(Answered):\n\2", body)
     body = body.replace("import Model\n", "import Answered, Model\n")
@@ -55,10 +55,10 @@ def document() -> dict[str, Any]:
 
 
 def answers(whole: dict[str, Any]) -> dict[str, Any]:
-    """Return a document of only what ``/v1`` answers, as lenient as a client has to be.
+    """Return a document of only the answers of ``/v1``, as lenient as a client has to be.
 
-    Words of an enumeration are any string, an object may have more fields, for a later server may have new ones, and
-    what may be null may be absent.
+    Enumerations become strings, objects may have more fields, because a later server may have new ones, and fields that
+    may be null may be absent.
     """
     schemas = whole["components"]["schemas"]
     names: set[str] = set()
@@ -104,7 +104,7 @@ def _lenient(value: Any, schemas: dict[str, Any]) -> Any:
     if value.get("type") == "object" and "properties" in value:
         properties = {name: _property(field, schemas) for name, field in value["properties"].items()}
         keywords = {key: content for key, content in value.items() if key not in CHECKS | {"additionalProperties"}}
-        # An older server does not have what was added since; null is as good as nothing there.
+        # An older server lacks fields that were added since; for a nullable field, absent means null.
         required = [name for name in value.get("required", []) if not _may_be_null(value["properties"][name])]
         return keywords | {"properties": properties, "required": required}
     keywords = {key: _lenient(content, schemas) for key, content in value.items() if key not in CHECKS}

@@ -1,4 +1,4 @@
-"""The client: where the server is, who asks, and how."""
+"""The client of a Baton server."""
 
 from __future__ import annotations
 
@@ -170,12 +170,12 @@ class AsyncBaton:
             return response
 
     async def health(self) -> Health:
-        """Return whether the server is well. Needs no token."""
+        """Return the server's health. Needs no token."""
         health: Health = await self._transport.value(Request(method="GET", path="/health"), Health)
         return health
 
     async def aclose(self) -> None:
-        """Close the connections, unless they are those of an ``http_client``."""
+        """Close the connections, unless the caller has passed an ``http_client``."""
         if self._owns_http:
             await self._http.aclose()
 

@@ -33,7 +33,7 @@ MOST_ATTEMPTS = 6
 
 
 class AsyncEvents:
-    """``async for`` yields events. Leave it by ``aclosing``, so that its connection ends at once."""
+    """A conversation's events: ``async for`` yields them. Leave it by ``aclosing``, which ends its connection."""
 
     def __init__(
         self,
@@ -47,11 +47,11 @@ class AsyncEvents:
         is_continued: bool = False,
         on_wait: Callable[[Exception], object] | None = None,
     ) -> None:
-        """Ask for what follows number ``after``, or send ``first``, until it has begun, and then for what follows.
+        """Read the events after number ``after``. With ``first``, send that request until its first event has come.
 
-        ``first`` must be one that may be sent twice. ``ends_when_idle``: end where the server says that nothing is
-        going on. ``gives_up``: a server at which nothing goes on counts as one that cannot be reached.
-        ``is_continued``: the server has answered earlier requests for this run, so it is waited for from the beginning.
+        ``first`` must be safe to repeat. With ``ends_when_idle``, iteration ends when no run is in progress. With
+        ``gives_up``, a server without new events counts as unreachable after ``resume_seconds``. ``is_continued`` is
+        True if the server has answered earlier requests for this run, so that failures are retried from the beginning.
         ``on_wait`` is called with the first of several failures in a row, before the next attempt.
         """
         self._transport = transport
@@ -84,7 +84,7 @@ class AsyncEvents:
         behind_gap: Received | None = None
         while True:
             begun_at = time.monotonic()
-            had = self.last
+            last_before = self.last
             is_expired = False
             missed = behind_gap
             behind_gap = None
@@ -99,7 +99,7 @@ class AsyncEvents:
                             behind_gap = received
                             break
                         if position is Place.NEXT:
-                            if self.last > had:
+                            if self.last > last_before:
                                 self._progress_at = time.monotonic()
                                 self._failures = 0
                             yield received
@@ -118,7 +118,7 @@ class AsyncEvents:
                     raise
                 await self._wait_after(problem, problem.retry_after)
                 continue
-            is_brief = self.last == had and time.monotonic() - begun_at < IDLE_SECONDS
+            is_brief = self.last == last_before and time.monotonic() - begun_at < IDLE_SECONDS
             if is_expired:
                 await self._renew()
                 if is_brief:
@@ -179,5 +179,5 @@ class AsyncEvents:
 
 
 def _is_expiry(event: AnyEvent) -> bool:
-    """Whether the answer ends because its request's token has expired. The run goes on, so this has no number."""
+    """Return whether the stream ends because its request's token has expired. The run continues."""
     return isinstance(event, RunErrorEvent) and event.code == "token_expired" and seq_of(event) is None

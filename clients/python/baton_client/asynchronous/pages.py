@@ -22,7 +22,7 @@ class Page(Model, Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class AsyncPager(Generic[T]):
-    """A list. Iterating asks for page after page; ``page`` asks for one."""
+    """A list in pages. Iterating requests page after page; ``page`` requests one."""
 
     transport: AsyncTransport
     request: Request
@@ -30,7 +30,7 @@ class AsyncPager(Generic[T]):
     """The type of an item."""
 
     async def page(self, cursor: str | None = None) -> Page[T]:
-        """Return the first page, or the one at ``cursor``. A page may be short, or empty, and not be the last one."""
+        """Return the first page, or the one at ``cursor``. A page may be short or empty without being the last one."""
         request = self.request
         if cursor is not None:
             request = replace(request, params={**request.params, "cursor": cursor})

@@ -15,7 +15,7 @@ NOT_JSON = "A line of the export is not JSON."
 
 
 class AsyncResource:
-    """Requests about one kind of thing."""
+    """Requests about one kind of resource."""
 
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
@@ -56,7 +56,11 @@ class AsyncResource:
         return AsyncPager(self._transport, Request(method="GET", path=address, params=params), item)
 
     async def lines(self, address: str, *, has_end: bool = True, **params: Any) -> AsyncIterator[dict[str, Any]]:
-        """Yield the records of an answer in JSON Lines, and of those that its last line asks for."""
+        """Yield the records of an answer in JSON Lines, and of further answers that its last line names.
+
+        ``has_end`` is False for an answer without a line of type ``end``. Raises ``UnexpectedAnswerError`` if it breaks
+        off.
+        """
         cursor: str | None = None
         while True:
             following, is_whole, is_cut_off = None, not has_end, False

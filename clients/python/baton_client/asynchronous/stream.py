@@ -1,4 +1,4 @@
-"""A run that is followed to its end: its events, its text, what it waits for."""
+"""A run that is followed to its end: its events, its text and its interrupts."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ logger = logging.getLogger("baton_client")
 CANCEL_SECONDS = 5.0
 """Seconds for which leaving a stream waits for the server to take the cancellation."""
 LONGEST_REASON = 2000
-"""Characters of the message that the model gets about a function that failed."""
+"""The most characters of the message that the model gets about a function that failed."""
 
 
 class AsyncRunStream:
-    """A run: ``async with`` it, and ``async for`` its events, or its ``texts()``. Lost connections are taken up again.
+    """A run: ``async with`` it, and ``async for`` its events, or its ``texts()``. Lost connections are resumed.
 
     Iterating raises ``APIStatusError`` if the run is refused or fails, and ``StreamInterruptedError`` if it can no
     longer be followed.
@@ -57,7 +57,7 @@ class AsyncRunStream:
         approve: Approve | None = None,
         keep_running: bool = False,
     ) -> None:
-        """Use ``client.runs.stream`` and ``client.runs.follow``. Without an input, what is there is followed."""
+        """Use ``client.runs.stream`` and ``client.runs.follow``. Without an input, an existing run is followed."""
         self._transport = transport
         self._input = run_input
         self._wanted_run_id = run_id
@@ -72,7 +72,7 @@ class AsyncRunStream:
 
     @property
     def thread_id(self) -> str:
-        """The conversation's UUID; before the first event, the id it was named by."""
+        """The conversation's UUID; before the first event, the id that the caller gave."""
         return self.state.thread_id
 
     @property
@@ -100,13 +100,13 @@ class AsyncRunStream:
 
     def __aiter__(self) -> AsyncIterator[AnyEvent]:
         """Yield the events that have not been read yet."""
-        return self._whole()
+        return self._follow_all()
 
     async def texts(self, *, on_restart: Callable[[], object] | None = None) -> AsyncIterator[str]:
-        """Yield the pieces of text as they come. A second message begins with an empty line.
+        """Yield the pieces of text as they arrive. A second message begins with an empty line.
 
-        If a worker dies, another one answers from the beginning, so that the pieces before belong to no answer any
-        more: ``on_restart`` is called then, for programs that have shown them. ``text`` has the new answer only.
+        If a worker dies, another one answers from the beginning. ``on_restart`` is called then, so that programs can
+        remove the pieces that they have shown. ``text`` has the new answer only.
         """
         message_id: str | None = None
         async for event in self:
@@ -123,13 +123,13 @@ class AsyncRunStream:
                 message_id = event.message_id
 
     async def result(self) -> RunResult:
-        """Read what is left, and return what became of the run. Raises like iterating."""
+        """Read the remaining events, and return the result of the run. Raises like iterating."""
         async for _ in self:
             pass
         return self.state.result()
 
     async def aclose(self) -> None:
-        """End the connection, and stop the run if it goes on, unless ``keep_running``."""
+        """End the connection, and stop the run if it is still in progress, unless ``keep_running``."""
         if self._events is None:
             return
         await self._events.aclose()
@@ -145,11 +145,11 @@ class AsyncRunStream:
         except (BatonError, httpx.HTTPError) as problem:
             logger.warning("The run %s could not be stopped, and may go on: %s", run_id, problem)
 
-    async def _whole(self) -> AsyncIterator[AnyEvent]:
-        """Yield the events of the run, and of the runs that go on with it."""
+    async def _follow_all(self) -> AsyncIterator[AnyEvent]:
+        """Yield the events of the run, and of the runs that continue it."""
         while not self._is_over:
             if self._events is None:
-                self._events = self._of_one_run()
+                self._events = self._follow_one()
             async for event in self._events:
                 yield event
             self._events = None
@@ -163,7 +163,7 @@ class AsyncRunStream:
             self._input = self._input.answering(answers)
             self.state.continues()
 
-    async def _of_one_run(self) -> AsyncGenerator[AnyEvent, None]:
+    async def _follow_one(self) -> AsyncGenerator[AnyEvent, None]:
         first = None
         if self._input is not None:
             headers = {"Accept": "text/event-stream"}
@@ -196,16 +196,16 @@ class AsyncRunStream:
             raise
 
     def _is_ours(self, event: AnyEvent) -> bool:
-        """Whether an event is of the run, not of another one in the conversation."""
+        """Return whether an event belongs to the run, and not to another run of the conversation."""
         run_id = metadata_of(event).get("runId")
         own_id = self.run_id or self._wanted_run_id
         return run_id is None or own_id is None or bool(run_id == own_id)
 
     async def _answer(self, interrupt: Interrupt) -> Answer | None:
-        """Return the answer that this program gives to what the run waits for; ``None`` if it has none."""
+        """Return the answer that this program gives to an interrupt; ``None`` if it has none."""
         if interrupt.reason == CLIENT_TOOL:
             tool = self._tools.get(interrupt.tool_name or "")
-            return await self._called(tool, interrupt) if tool is not None else None
+            return await self._call(tool, interrupt) if tool is not None else None
         if self._approve is None:
             return None
         decision: Any = await awaited(self._approve(interrupt))
@@ -213,8 +213,8 @@ class AsyncRunStream:
             return Answer.approval(interrupt.id, approved=False, comment=decision)
         return Answer.approval(interrupt.id, approved=bool(decision))
 
-    async def _called(self, tool: ClientTool, interrupt: Interrupt) -> Answer:
-        """Return the result of a function. An exception becomes a message for the model, which may try again."""
+    async def _call(self, tool: ClientTool, interrupt: Interrupt) -> Answer:
+        """Call a function, and return its result. An exception becomes a message for the model, which may try again."""
         try:
             arguments = tool.prepared(interrupt.arguments)
             result = await awaited(tool.function(**arguments))

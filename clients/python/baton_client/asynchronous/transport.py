@@ -1,4 +1,4 @@
-"""Requests and their answers: sent again where that is safe, errors as exceptions."""
+"""Requests and their answers: repeated if that is safe, with errors as exceptions."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ class AsyncTransport:
         another body.
         """
         async with self.opened(request) as response:
-            body = await _json(response)
+            body = await _read_json(response)
         try:
             value: T = TypeAdapter(type_).validate_python(body)
         except ValidationError as problem:
-            raise UnexpectedAnswerError(_differs(request, problem)) from problem
+            raise UnexpectedAnswerError(_describe_mismatch(request, problem)) from problem
         if isinstance(value, Model):
             value._http_response = HttpResponse(response.status_code, dict(response.headers), body)
         return value
@@ -79,9 +79,9 @@ class AsyncTransport:
             return response.text
 
     async def upload(self, target: UploadTarget, content: bytes) -> None:
-        """Send a file where the server has said. Raises ``APIConnectionError`` if it is not taken.
+        """Send a file to the address that the server has given. Raises ``APIConnectionError`` if it is not accepted.
 
-        The address carries its own signature; the token stays here.
+        The address is signed, so the token is not sent.
         """
         headers = dict(target.headers)
         for attempt in range(1, self.options.max_retries + 2):
@@ -97,7 +97,7 @@ class AsyncTransport:
                     break
             if attempt <= self.options.max_retries:
                 await asyncio.sleep(wait_seconds(attempt))
-        raise APIConnectionError(f"The file was not taken ({failure}). Its upload has to begin again.")
+        raise APIConnectionError(f"The file was not accepted ({failure}). Upload it again.")
 
     @asynccontextmanager
     async def opened(self, request: Request, *, read_seconds: float | None = None) -> AsyncIterator[httpx.Response]:
@@ -116,7 +116,7 @@ class AsyncTransport:
             await response.aclose()
 
     async def _sent(self, request: Request, read_seconds: float | None) -> httpx.Response:
-        """Return the open answer of the first attempt that has no error, or whose error another would not mend."""
+        """Return the open answer of the first successful attempt. Raises an error that no further attempt can avoid."""
         attempt = 0
         renewed = False
         while True:
@@ -141,7 +141,7 @@ class AsyncTransport:
                 advised = advised_seconds(response.headers)
                 is_hopeless = response.status_code not in STATUSES or (advised or 0) > LONGEST_ADVICE
                 if is_last or is_hopeless:
-                    raise await _error(response, advised)
+                    raise await _read_error(response, advised)
                 await response.aclose()
             seconds = wait_seconds(attempt, advised)
             logger.info("%s %s is sent again in %.1f s", request.method, request.path, seconds)
@@ -174,7 +174,7 @@ class AsyncTransport:
         return response
 
 
-async def _json(response: httpx.Response) -> Any:
+async def _read_json(response: httpx.Response) -> Any:
     if response.status_code == 204:
         return None
     await _read(response)
@@ -191,7 +191,7 @@ async def _read(response: httpx.Response) -> None:
     await response.aread()
 
 
-async def _error(response: httpx.Response, advised: float | None) -> APIStatusError:
+async def _read_error(response: httpx.Response, advised: float | None) -> APIStatusError:
     size = response.headers.get("content-length", "0")
     problem: Any = None
     if not size.isdigit() or int(size) <= MAX_ERROR_BYTES:
@@ -205,10 +205,10 @@ async def _error(response: httpx.Response, advised: float | None) -> APIStatusEr
     return error_of(details, status=response.status_code, retry_after=advised)
 
 
-def _differs(request: Request, problem: ValidationError) -> str:
+def _describe_mismatch(request: Request, problem: ValidationError) -> str:
     first = problem.errors(include_url=False)[0]
-    where = ".".join(map(str, first["loc"])) or "the whole"
+    field = ".".join(map(str, first["loc"])) or "the whole"
     return (
-        f"The answer to {request.method} {request.path} is not as this client knows it ({where}: {first['msg']}). "
+        f"The answer to {request.method} {request.path} is not as this client knows it ({field}: {first['msg']}). "
         "The server may be much older or newer."
     )

@@ -14,7 +14,10 @@ MOST_SECONDS = 5.0
 
 
 async def until(read: Callable[[], Any], is_done: Callable[[Any], bool], timeout: float, what: str) -> Any:
-    """Return the first value that ``is_done``, reading it again and again. Raises ``APITimeoutError``."""
+    """Read a value again and again, and return the first one that ``is_done``.
+
+    Raises ``APITimeoutError`` after ``timeout`` seconds; its message names the value by ``what``.
+    """
     ends_at = time.monotonic() + timeout
     pause = FIRST_SECONDS
     while True:

@@ -14,7 +14,7 @@ from baton_client.command.session import AsJson, Session, run
 AGENT = "/v1/agents/{agent_id}"
 COUNTS = ("turns", "failures", "inputTokens", "outputTokens", "ups", "downs", "unpriced")
 PAGE = 20
-"""The newest versions, which are shown."""
+"""The number of newest versions that are shown."""
 Json = dict[str, Any]
 
 AgentId = Annotated[str, typer.Argument(help="The agent's id.")]
@@ -102,7 +102,7 @@ def roll_back(
 
 
 def add(total: Json | None, figures: Json) -> Json:
-    """Return the figures of a version of earlier pages and of another one together."""
+    """Return the sum of a version's figures from earlier pages and from another page."""
     if total is None:
         return dict(figures)
     costs = [part["cost"] for part in (total, figures) if part["cost"] is not None]
@@ -111,7 +111,10 @@ def add(total: Json | None, figures: Json) -> Json:
 
 
 async def _end_candidate(session: Session, agent_id: str) -> None:
-    """End the candidate. Without one the request would change nothing, and a bad version would stay in force."""
+    """End the candidate.
+
+    Raises ``CommandError`` without one: the request would change nothing, and a bad version would stay in force.
+    """
     address = path(AGENT, agent_id=agent_id)
     items = await session.connection.items(f"{address}/versions", limit=PAGE)
     if not any(item["state"] == "candidate" for item in items):

@@ -18,7 +18,7 @@ COLUMNS = [
     ("ID", lambda item: item["id"]),
     ("NAME", lambda item: one_line(item.get("name"), 30)),
     ("BEGINS", lambda item: "yes" if item.get("main") else "no"),
-    ("FROM", lambda item: _origin(item)),
+    ("FROM", lambda item: _describe_origin(item)),
     ("DESCRIPTION", lambda item: one_line(item.get("description"), 80)),
 ]
 
@@ -72,7 +72,7 @@ async def show_agents(session: Session) -> None:
 def _lines(agent: Json) -> list[str]:
     begins = "Conversations begin with it." if agent.get("main") else "No conversation begins with it."
     return [
-        f"{one_line(agent.get('name'))} ({agent['id']}, {_origin(agent)})",
+        f"{one_line(agent.get('name'))} ({agent['id']}, {_describe_origin(agent)})",
         one_line(agent.get("description")),
         begins,
         *_describe_code(agent.get("functions") or []),
@@ -80,7 +80,7 @@ def _lines(agent: Json) -> list[str]:
 
 
 def _describe_code(functions: list[str]) -> list[str]:
-    """Return lines about an agent in Python. Who may not change agents is not shown its functions."""
+    """Return lines about an agent in Python. Callers who may not change agents do not get its functions."""
     if not functions:
         return []
     answers = ["Its code answers, and not its model: run."] if "run" in functions else []
@@ -88,6 +88,6 @@ def _describe_code(functions: list[str]) -> list[str]:
     return [*answers, *([f"Its functions: {', '.join(others)}."] if others else [])]
 
 
-def _origin(agent: Any) -> str:
+def _describe_origin(agent: Any) -> str:
     version = agent.get("version")
     return "the deployment" if version is None else f"the tenant, version {version}"

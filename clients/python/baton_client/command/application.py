@@ -50,7 +50,7 @@ COMMANDS = {
     "tenant": ("tenant:app", "Export or remove a whole tenant."),
     "audit": ("audit:app", "Read the audit log; needs audit:read."),
 }
-"""The commands of this distribution: modules with their functions or groups, and what the list of commands says."""
+"""The commands of this distribution: modules with their functions or groups, and their purposes in the list."""
 SERVER_COMMANDS = {
     "new": "Make a project: agents, a tool, and what editors and deployments need.",
     "dev": "Run the project on this machine. Edits of agents and tools are used by the next turn.",
@@ -99,7 +99,7 @@ class CommandLine(TyperGroup):
         by_name = {point.name: point for point in points()}
         for name in [*SERVER_COMMANDS, *by_name]:
             if name not in self.commands:
-                self.add_command(_other(name, by_name.get(name)))
+                self.add_command(_make_other(name, by_name.get(name)))
 
 
 def command_line(points: Points | None = None) -> typer.Typer:
@@ -116,19 +116,19 @@ def command_line(points: Points | None = None) -> typer.Typer:
     return application
 
 
-def _other(name: str, point: EntryPoint | None) -> DeferredCommand:
-    """Return the command of another distribution. One that cannot be loaded says so when it is called."""
+def _make_other(name: str, point: EntryPoint | None) -> DeferredCommand:
+    """Return the command of another distribution. A command that cannot be loaded says so when it is called."""
     purpose = SERVER_COMMANDS.get(name)
     if point is None:
         extra = "test" if name in {"test", "eval"} else "local"
         advice = f"`baton {name}` comes with the server. Install it by `pip install 'baton-conversations[{extra}]'`."
-        return DeferredCommand(name, f"{purpose} (Not installed.)", lambda: _absent(advice))
+        return DeferredCommand(name, f"{purpose} (Not installed.)", lambda: _make_absent(advice))
 
     def load() -> Any:
         try:
             return point.load()
         except Exception as problem:  # noqa: BLE001 - a broken distribution must not take the other commands along
-            return _absent(f"`baton {name}` cannot be loaded: {problem}. Install its package again.")
+            return _make_absent(f"`baton {name}` cannot be loaded: {problem}. Install its package again.")
 
     command = DeferredCommand(name, purpose or "", load)
     if purpose is None:
@@ -136,8 +136,8 @@ def _other(name: str, point: EntryPoint | None) -> DeferredCommand:
     return command
 
 
-def _absent(advice: str) -> TyperCommand:
-    """Return a command that says what to do."""
+def _make_absent(advice: str) -> TyperCommand:
+    """Return a command that prints ``advice`` and fails."""
 
     def report() -> None:
         from baton_client.command.exits import ExitCode
@@ -188,7 +188,7 @@ def main() -> None:
     try:
         without_types_of_flags(get_command(command_line(lambda: entry_points(group=GROUP))))()
     except KeyboardInterrupt:
-        # A second Ctrl-C while the first one is being dealt with.
+        # A second Ctrl-C while the first one is being handled.
         from baton_client.command.exits import ExitCode
 
         signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -13,7 +13,7 @@ from baton_client.command.connection import Json
 from baton_client.command.documents import upload_document
 from baton_client.command.exits import CommandError, ExitCode, exit_code
 from baton_client.command.folder import AgentFile, read_folder
-from baton_client.command.plan import AGENT, SHIPS, YAML, Step, made_plan, refusal
+from baton_client.command.plan import AGENT, SHIPS, YAML, Step, make_plan, refusal
 from baton_client.command.session import AsJson, Session, Yes, run
 from baton_client.command.uploads import description
 from baton_client.errors import APIStatusError, BadRequestError
@@ -31,7 +31,7 @@ def apply(
     """Apply a folder to the server: show the changes, ask, and overwrite nothing that was changed in the meantime."""
 
     async def command(session: Session) -> None:
-        steps = await made_plan(session.connection, read_folder(folder))
+        steps = await make_plan(session.connection, read_folder(folder))
         if not session.output.is_json:
             _show(session, steps)
             if (folder / "libraries").is_dir():
@@ -68,7 +68,7 @@ async def _carry_out(session: Session, todo: list[Step]) -> dict[str, str | APIS
                     again.append(step)
                 except APIStatusError as problem:
                     results[step.label] = problem
-            # An agent may refer to one that has been made in this round.
+            # An agent may refer to an agent that has been made in this round.
             waiting = again if len(again) < len(waiting) else []
     return results
 
@@ -77,10 +77,12 @@ async def _apply(session: Session, step: Step) -> str:
     connection = session.connection
     match step.source:
         case AgentFile() as agent:
-            # Only what the difference was shown for is replaced.
-            same = {"If-Match": step.etag} if step.etag else {"If-None-Match": "*"} if step.action == "create" else {}
+            # Replace only the version whose differences were shown.
+            precondition = (
+                {"If-Match": step.etag} if step.etag else {"If-None-Match": "*"} if step.action == "create" else {}
+            )
             answer = await connection.send(
-                "PUT", path(AGENT, agent_id=agent.agent_id), content=agent.text, headers={**YAML, **same}
+                "PUT", path(AGENT, agent_id=agent.agent_id), content=agent.text, headers={**YAML, **precondition}
             )
             return f"version {answer['version']}"
         case OwnedFile() as file if step.kind == "document":

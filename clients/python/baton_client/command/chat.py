@@ -35,7 +35,7 @@ HELP = (
 YES = frozenset({"y", "yes", "ok", "okay", "sure"})
 NO = frozenset({"", "n", "no"})
 SHOWN_MESSAGES = 6
-"""Messages that are shown of a conversation that goes on."""
+"""The number of newest messages that are shown of a continued conversation."""
 
 
 def chat(
@@ -63,7 +63,7 @@ def chat(
             try:
                 await talk.resume()
             except (BadRequestError, NotFoundError) as problem:
-                raise CommandError(_no_conversation(thread_id, message), exit_code(problem)) from problem
+                raise CommandError(_explain_unknown_id(thread_id, message), exit_code(problem)) from problem
         for file in attach or []:
             await talk.attach(file)
         if message is not None:
@@ -74,8 +74,8 @@ def chat(
     run(context, command, as_json=as_json)
 
 
-def _no_conversation(thread_id: str, message: str | None) -> str:
-    """Return the error for an id of no conversation, which may be a message that was given without its option."""
+def _explain_unknown_id(thread_id: str, message: str | None) -> str:
+    """Return the error for an id without a conversation, which may be a message given without its option."""
     if message is None:
         remedy = f"To send that as a message: baton chat -m {shlex.quote(thread_id)}"
     else:
@@ -87,7 +87,7 @@ class Chat:
     """One conversation."""
 
     def __init__(self, session: Session, thread_id: str, agent_id: str | None, *, over_spending: bool = False) -> None:
-        """``over_spending``: go on beyond spending limits without a question."""
+        """With ``over_spending``, messages go on beyond spending limits without a question."""
         self._over_spending = over_spending
         self._session = session
         self._output = session.output
@@ -103,7 +103,7 @@ class Chat:
         """Whether people answer."""
 
     async def resume(self) -> None:
-        """Show the end of the conversation, and ask what it waits for."""
+        """Show the end of the conversation, and ask for the answers that it waits for."""
         address = path("/v1/threads/{thread_id}", thread_id=self._thread_id)
         thread = await self._session.connection.get(address)
         if not self._output.is_json:
@@ -116,12 +116,12 @@ class Chat:
             await self._answer(thread["interrupts"])
 
     async def answer(self, reply: str) -> None:
-        """Answer what the conversation waits for. Raises ``CommandError`` if it waits for nobody."""
+        """Answer the approvals that the conversation waits for. Raises ``CommandError`` if there are none."""
         thread = await self._session.connection.get(path("/v1/threads/{thread_id}", thread_id=self._thread_id))
         approvals = [interrupt for interrupt in thread.get("interrupts") or () if _is_approval(interrupt)]
         if not approvals:
             raise CommandError("The conversation waits for no approval.")
-        await self._run(self._asked(None, tuple(_decide(interrupt, reply) for interrupt in approvals)))
+        await self._run(self._make_body(None, tuple(_decide(interrupt, reply) for interrupt in approvals)))
 
     async def attach(self, file: Path) -> None:
         """Upload a file for the next message. Raises ``CommandError`` if it cannot be sent."""
@@ -141,7 +141,7 @@ class Chat:
         async for text in keyboard.messages():
             await _end(following)
             try:
-                if await self._said(text):
+                if await self._carry_out(text):
                     return
             except (BatonError, CommandError) as problem:
                 if not keyboard.is_terminal:
@@ -151,7 +151,7 @@ class Chat:
         await _end(following)
 
     def _follow_people(self) -> asyncio.Task[None] | None:
-        """Show what people of a desk write while the user does; None if no people answer."""
+        """Show what people of a desk write while the user writes; return None if no people answer."""
         if not self._is_at_desk or self._output.is_json or not (self._input and self._input.is_terminal):
             return None
 
@@ -176,12 +176,12 @@ class Chat:
                 self._is_at_desk = bool(change.get("value"))
 
     async def turn(self, text: str) -> None:
-        """Send a message and show its run. Raises ``CommandError`` if that fails or waits for somebody."""
+        """Send a message and show its run. Raises ``CommandError`` if the run fails, or waits for a person."""
         content = [text, *self._parts] if self._parts else text
         self._parts = []
         message_id = str(uuid.uuid4())
         try:
-            await self._run(self._asked(content, (), message_id))
+            await self._run(self._make_body(content, (), message_id))
         except (APIStatusError, CommandError) as problem:
             refusal = problem.__cause__ if isinstance(problem, CommandError) else problem
             if not isinstance(refusal, APIStatusError) or not refusal.can_continue:
@@ -189,7 +189,7 @@ class Chat:
             await self._confirm_spending(problem)
             if refusal.seq is not None:  # its run has ended for good
                 message_id = str(uuid.uuid4())
-            await self._run(self._asked(content, (), message_id, over_spending=True))
+            await self._run(self._make_body(content, (), message_id, over_spending=True))
 
     async def _confirm_spending(self, problem: Exception) -> None:
         """Ask whether to go on beyond a spending limit. Raises ``CommandError`` without a yes."""
@@ -200,8 +200,8 @@ class Chat:
         if (await keyboard.ask("  Go on anyway? [y/N] ")).strip().lower() not in YES:
             raise CommandError("The message was not sent again.") from problem
 
-    async def _said(self, text: str) -> bool:
-        """Do what a line says; whether it was the last one."""
+    async def _carry_out(self, text: str) -> bool:
+        """Carry out a line of input. Return whether it was the last one."""
         match text.strip().split(maxsplit=1):
             case []:
                 pass
@@ -210,15 +210,15 @@ class Chat:
             case ["/thread"]:
                 self._output.line(self._thread_id)
             case ["/attach", file]:
-                await self.attach(_file(file))
+                await self.attach(_expand_path(file))
             case ["/new"]:
                 self._begin_another(self._agent_id)
             case ["/agent"]:
                 await show_agents(self._session)
             case ["/agent", agent_id]:
                 address = path("/v1/agents/{agent_id}", agent_id=agent_id)
-                thread = await self._session.connection.get(address)
-                self._begin_another(thread["id"])
+                agent = await self._session.connection.get(address)
+                self._begin_another(agent["id"])
             case ["/end"]:
                 await self._session.connection.send(
                     "POST", path("/v1/threads/{thread_id}/close", thread_id=self._thread_id)
@@ -241,7 +241,7 @@ class Chat:
         self._seq, self._is_at_desk = 0, False
         self._output.note(f"The next message begins another conversation{f' with {agent_id}' if agent_id else ''}.")
 
-    def _asked(
+    def _make_body(
         self,
         content: Any,
         answers: tuple[Answer, ...],
@@ -269,16 +269,16 @@ class Chat:
             self._session.connection,
             self._output,
             self._thread_id,
-            lambda text, message_id, while_busy: self._asked(text, (), message_id, while_busy),
+            lambda text, message_id, while_busy: self._make_body(text, (), message_id, while_busy),
             self._end_line,
         )
         runs = set[str]()
         listening = self._input.listening(meanwhile.take) if self._input and self._input.is_terminal else nullcontext()
         with stop_on_interrupt(self._cancel) as stops, listening:
             try:
-                async with aclosing(self._session.connection.run(body, on_wait=self._wait_shown)) as events:
+                async with aclosing(self._session.connection.run(body, on_wait=self._show_wait)) as events:
                     await self._show(view, events, runs)
-                while (others := await self._next_of(meanwhile, runs)) is not None:
+                while (others := await self._find_next_events(meanwhile, runs)) is not None:
                     await self._show(view, others, runs)
             finally:
                 view.end_line()
@@ -290,8 +290,8 @@ class Chat:
         if view.interrupts:
             await self._answer(view.interrupts)
 
-    async def _next_of(self, meanwhile: Meanwhile, runs: set[str]) -> AsyncIterator[Json] | None:
-        """Return the events of the next run of what was written meanwhile; show refusals."""
+    async def _find_next_events(self, meanwhile: Meanwhile, runs: set[str]) -> AsyncIterator[Json] | None:
+        """Return the events of the next run of messages written meanwhile; None if there is none. Show refusals."""
         while True:
             try:
                 return await meanwhile.next_of(runs)
@@ -328,10 +328,10 @@ class Chat:
                 answers.append(Answer(interrupt["id"], "cancelled"))
                 continue
             answers.append(_decide(interrupt, await keyboard.ask("  [y/N or a reason] ")))
-        await self._run(self._asked(None, tuple(answers)))
+        await self._run(self._make_body(None, tuple(answers)))
 
-    def _wait_shown(self, problem: Exception) -> None:
-        """Say that the server cannot be reached, which lasts until it can, or until this gives up."""
+    def _show_wait(self, problem: Exception) -> None:
+        """Say that the server cannot be reached, and that the request is repeated."""
         self._end_line()
         self._output.note(f"The server cannot be reached; trying again. ({problem})", style="yellow")
 
@@ -351,7 +351,7 @@ class Chat:
 
 
 async def _end(task: asyncio.Task[None] | None) -> None:
-    """End the display of what people write. A server that is away is reported by the next message."""
+    """End the display of what people write. If the server cannot be reached, the next message reports it."""
     if task is not None:
         task.cancel()
         await asyncio.wait([task])
@@ -370,5 +370,5 @@ def _decide(interrupt: Json, reply: str) -> Answer:
     return Answer.approval(interrupt["id"], is_agreed, comment=None if is_agreed or words.lower() in NO else words)
 
 
-def _file(typed: str) -> Path:
+def _expand_path(typed: str) -> Path:
     return Path(typed).expanduser()

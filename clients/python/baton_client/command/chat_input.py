@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
 
 MAX_TYPED = 64 * 1024
-"""Bytes that are read of the terminal at once."""
+"""The most bytes that are read from the terminal at once."""
 
 
 class ChatInput(Protocol):
@@ -30,7 +30,7 @@ class ChatInput(Protocol):
         """Return the answer to a question."""
 
     def listening(self, take: Callable[[str], None]) -> AbstractContextManager[None]:
-        """Give lines to ``take`` that are typed while the block runs, in which nothing else is read."""
+        """Pass lines that are typed during the block to ``take``. Nothing else reads the input meanwhile."""
 
 
 def chat_input() -> ChatInput:

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def stop_on_interrupt(stop: Callable[[], Coroutine[None, None, None]]) -> Iterator[list[asyncio.Task[None]]]:
-    """Within the block, call ``stop`` on the first Ctrl-C, and raise ``KeyboardInterrupt`` on the second one.
+    """Call ``stop`` on the first Ctrl-C within the block, and raise ``KeyboardInterrupt`` on the second one.
 
-    Yields the task of ``stop`` in a list, which is empty before the first Ctrl-C.
+    Yields a list with the task of ``stop``, which is empty before the first Ctrl-C.
     """
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()

@@ -18,7 +18,7 @@ from baton_client.run_input import WhileBusy
 
 HELP = "/steer TEXT, /interrupt TEXT and /withdraw work while the agent does."
 LOOKS = 10
-"""Looks at the queue for a message that was just sent."""
+"""The number of looks at the queue for a message that was just sent."""
 LOOK_SECONDS = 0.2
 WITHDRAWN = "message_withdrawn"
 _OUTCOMES = {
@@ -30,7 +30,7 @@ _END = None
 
 
 @dataclass
-class Written:
+class WrittenMessage:
     """A message that was written while a run was in progress, and the events of its run as they come."""
 
     message_id: str
@@ -53,15 +53,15 @@ class Meanwhile:
     output: Output
     thread_id: str
     ask: Callable[[str, str, WhileBusy | None], Json]
-    """Makes the request of a message: its text, its id and its treatment."""
+    """A function that makes the request of a message from its text, its id and its treatment."""
     end_line: Callable[[], None]
-    """Ends a line of the answer, so that a note can be shown."""
-    written: list[Written] = field(default_factory=list)
+    """A function that ends a line of the answer, so that a note can be shown."""
+    written: list[WrittenMessage] = field(default_factory=list)
     """The messages whose runs are to be shown, in order."""
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def take(self, line: str) -> None:
-        """Carry a line out."""
+        """Carry out a line."""
         match line.strip().split(maxsplit=1):
             case []:
                 return
@@ -77,7 +77,7 @@ class Meanwhile:
                 self._begin(self._write(line, None))
 
     async def next_of(self, shown_runs: set[str]) -> AsyncIterator[Json] | None:
-        """Return the events of the next message that has a run which is not among ``shown_runs``; None if none is left.
+        """Return the events of the next message whose run is not among ``shown_runs``; None if none is left.
 
         Raises ``BatonError`` if the message was refused.
         """
@@ -87,20 +87,20 @@ class Meanwhile:
             events = message.received()
             first = await anext(events, None)
             if first is None or first.get("runId") in shown_runs:
-                await self._leave(message)
+                await self._stop_reading(message)
             elif first.get("code") == WITHDRAWN:
                 self._note("(Withdrawn.)")
-                await self._leave(message)
+                await self._stop_reading(message)
             else:
-                return _joined(first, events)
+                return _prepend(first, events)
         return None
 
     async def aclose(self) -> None:
-        """Leave all requests."""
+        """Stop all requests and readings."""
         for task in list(self._tasks):
             task.cancel()
         for message in self.written:
-            await self._leave(message)
+            await self._stop_reading(message)
 
     def _begin(self, work: Any) -> None:
         task = asyncio.ensure_future(work)
@@ -109,19 +109,19 @@ class Meanwhile:
 
     async def _write(self, text: str, while_busy: WhileBusy | None) -> None:
         """Send a message, and show its treatment."""
-        message = Written(str(uuid.uuid4()))
+        message = WrittenMessage(str(uuid.uuid4()))
         self.written.append(message)
         message.reading = asyncio.ensure_future(self._read(message, self.ask(text, message.message_id, while_busy)))
         for _ in range(LOOKS):
             await asyncio.sleep(LOOK_SECONDS)
             if not message.events.empty():
                 return  # it was refused, or its run has begun
-            waiting = {item["messageId"]: item["busy"] for item in await self._waiting()}
+            waiting = {item["messageId"]: item["busy"] for item in await self._list_waiting()}
             if message.message_id in waiting:
                 self._note(_OUTCOMES.get(waiting[message.message_id], "(Waits.)"))
                 return
 
-    async def _read(self, message: Written, body: Json) -> None:
+    async def _read(self, message: WrittenMessage, body: Json) -> None:
         try:
             async with aclosing(self.connection.run(body)) as events:
                 async for event in events:
@@ -131,7 +131,7 @@ class Meanwhile:
         finally:
             message.events.put_nowait(_END)
 
-    async def _waiting(self) -> list[Json]:
+    async def _list_waiting(self) -> list[Json]:
         try:
             answer = await self.connection.get(path("/v1/threads/{thread_id}/queue", thread_id=self.thread_id))
         except BatonError:
@@ -141,7 +141,7 @@ class Meanwhile:
 
     async def _withdraw(self) -> None:
         """Withdraw the message that was written last and still waits."""
-        waiting = {item["messageId"] for item in await self._waiting()}
+        waiting = {item["messageId"] for item in await self._list_waiting()}
         message = next((candidate for candidate in reversed(self.written) if candidate.message_id in waiting), None)
         if message is None:
             self._note("No message waits.")
@@ -154,10 +154,10 @@ class Meanwhile:
             self.output.error(advice(problem))
             return
         self.written.remove(message)
-        await self._leave(message)
+        await self._stop_reading(message)
         self._note("(Withdrawn.)")
 
-    async def _leave(self, message: Written) -> None:
+    async def _stop_reading(self, message: WrittenMessage) -> None:
         if message.reading is not None:
             message.reading.cancel()
             await asyncio.wait([message.reading])
@@ -167,7 +167,7 @@ class Meanwhile:
         self.output.note(f"  {text}", style="dim")
 
 
-async def _joined(first: Json, rest: AsyncIterator[Json]) -> AsyncGenerator[Json, None]:
+async def _prepend(first: Json, rest: AsyncIterator[Json]) -> AsyncGenerator[Json, None]:
     yield first
     async for event in rest:
         yield event

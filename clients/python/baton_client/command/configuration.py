@@ -1,4 +1,4 @@
-"""The configuration file's profiles: a server, and the way in which people sign in there."""
+"""The configuration file's profiles: a server, and how people sign in there."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class Profile:
 
     @property
     def sign_in_command(self) -> str:
-        """The command that signs in at this server. One of this machine is a local cloud."""
+        """The command that signs in at this server. A server on this machine is a local cloud."""
         return "baton login --local" if urlsplit(self.url).hostname in LOOPBACK else "baton login"
 
 
 def configuration_folder() -> Path:
-    """Return where the configuration is, by the conventions of the system."""
+    """Return the folder of the configuration, by the conventions of the system."""
     return Path(platformdirs.user_config_dir("baton"))
 
 
@@ -64,7 +64,7 @@ def read_profile(folder: Path, variables: Mapping[str, str], *, name: str | None
 
 
 def read_profiles(folder: Path) -> dict[str, Profile]:
-    """Return the profiles of ``config.toml`` by name. Raises ``CommandError`` that names what is wrong."""
+    """Return the profiles of ``config.toml`` by name. Raises ``CommandError``, which names the problem."""
     path = folder / "config.toml"
     try:
         tables = tomllib.loads(path.read_text())
@@ -81,7 +81,7 @@ def write_profile(folder: Path, profile: Profile) -> None:
 
 
 def remove_profile(folder: Path, name: str) -> None:
-    """Remove a profile from ``config.toml``, if it is there."""
+    """Remove a profile from ``config.toml``, if the file has it."""
     profiles = read_profiles(folder)
     if profiles.pop(name, None):
         _write_profiles(folder, profiles)
@@ -92,11 +92,11 @@ def _write_profiles(folder: Path, profiles: Mapping[str, Profile]) -> None:
     for other in profiles.values():
         lines.append(f"[profiles.{json.dumps(other.name)}]")
         fields = {"url": other.url, "issuer": other.issuer, "client_id": other.client_id, "scopes": other.scopes}
-        # A JSON string is one of TOML, too.
+        # A JSON string is a TOML string, too.
         lines += [f"{name} = {json.dumps(value)}" for name, value in fields.items() if value is not None]
         lines += [f"token_file = {str(other.token_file).lower()}", ""]
     folder.mkdir(parents=True, exist_ok=True)
-    goal = folder / "config.toml"
+    target = folder / "config.toml"
     draft = folder / "config.toml.new"
     draft.write_text("\n".join(lines))
-    draft.replace(goal)
+    draft.replace(target)

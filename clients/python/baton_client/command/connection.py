@@ -41,7 +41,7 @@ class Connection:
     ) -> Any:
         """Return the answer to a request with a ``body`` of JSON, or other ``content``.
 
-        ``read_seconds`` is how long to wait for it, instead of as long as for other answers.
+        ``read_seconds`` replaces the timeout of other requests.
         """
         request = Request(
             method=method,
@@ -89,7 +89,7 @@ class Connection:
                 return messages
 
     def lines(self, address: str, *, has_end: bool = True, **params: Any) -> AsyncIterator[Json]:
-        """Yield the objects of an answer in JSON Lines, and of those that its last line asks for.
+        """Yield the objects of an answer in JSON Lines, and of further answers that its last line names.
 
         Raises ``UnexpectedAnswerError`` if a line of type ``error`` ends it, or none of type ``end`` though it
         ``has_end``.
@@ -103,11 +103,10 @@ class Connection:
     ) -> AsyncGenerator[Json, None]:
         """Yield the events of a run that ``body`` asks for, to its end, also across lost connections.
 
-        ``on_wait`` is called when a connection is lost, before it is taken up again.
-
-        Until its first event has come the same request is sent again: its ids make that safe.
+        Until the first event the same request is repeated, which its ids make safe. ``on_wait`` is called when a
+        connection is lost, before it is resumed.
         """
-        # The events' models take longer to load than most commands. So do those of lists.
+        # The events' models take longer to load than most commands.
         from baton_client.asynchronous.events import AsyncEvents
         from baton_client.events import metadata_of
 

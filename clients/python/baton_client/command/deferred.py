@@ -11,11 +11,11 @@ from typer.core import TyperCommand
 from typer.main import get_command, get_group
 
 Load = Callable[[], Any]
-"""A function that returns one with typer's annotations, a ``typer.Typer`` or a command."""
+"""A function that returns a function with typer's annotations, a ``typer.Typer`` or a command."""
 
 
 class DeferredCommand(TyperCommand):
-    """A command or group of commands: its name and purpose, and where the rest comes from."""
+    """A command or group of commands: its name and purpose, and a function that loads the rest."""
 
     def __init__(self, name: str, purpose: str, load: Load) -> None:
         super().__init__(name, help=purpose, rich_markup_mode=None)
@@ -45,7 +45,7 @@ class DeferredCommand(TyperCommand):
 
 
 def without_types_of_flags(command: Any) -> Any:
-    """Return the command, whose help shows no type of options that take no value."""
+    """Return the command. Its help shows no types of options that take no value."""
     for parameter in (*command.params, command.get_help_option(command.context_class(command))):
         if getattr(parameter, "is_flag", False):
             parameter.metavar = ""

@@ -29,9 +29,9 @@ class Endpoints:
 
 
 async def issuer_of(http: httpx.AsyncClient, url: str) -> str:
-    """Return who issues tokens for the server at ``url`` (RFC 9728). Raises ``CommandError`` if it does not say."""
+    """Return the issuer of tokens for the server at ``url`` (RFC 9728). Raises ``CommandError`` if it names none."""
     try:
-        metadata = await _json(await http.get(f"{url}/.well-known/oauth-protected-resource"))
+        metadata = await _read_json(await http.get(f"{url}/.well-known/oauth-protected-resource"))
     except CommandError:
         metadata = {}
     servers = metadata.get("authorization_servers")
@@ -47,7 +47,7 @@ async def issuer_of(http: httpx.AsyncClient, url: str) -> str:
 async def endpoints(http: httpx.AsyncClient, issuer: str) -> Endpoints:
     """Return the issuer's addresses, by OpenID Connect Discovery. Raises ``CommandError`` without the device flow."""
     _check_secure(issuer)
-    configuration = await _json(await http.get(f"{issuer.rstrip('/')}/.well-known/openid-configuration"))
+    configuration = await _read_json(await http.get(f"{issuer.rstrip('/')}/.well-known/openid-configuration"))
     device, token = configuration.get("device_authorization_endpoint"), configuration.get("token_endpoint")
     if not isinstance(device, str) or not isinstance(token, str):
         raise CommandError(
@@ -62,11 +62,11 @@ async def endpoints(http: httpx.AsyncClient, issuer: str) -> Endpoints:
 async def sign_in(
     http: httpx.AsyncClient, addresses: Endpoints, *, client_id: str, scopes: str, show: Callable[[str, str], None]
 ) -> StoredTokens:
-    """Return tokens once the user has agreed, at the address and by the code that ``show`` is called with.
+    """Return tokens once the user has agreed at the address, with the code, that ``show`` is called with.
 
     Raises ``CommandError`` if the user refuses, or takes too long.
     """
-    authorization = await _json(await http.post(addresses.device, data={"client_id": client_id, "scope": scopes}))
+    authorization = await _read_json(await http.post(addresses.device, data={"client_id": client_id, "scope": scopes}))
     code = authorization.get("device_code")
     if not isinstance(code, str):
         raise CommandError(f"The issuer gave no device code: {authorization.get('error', 'unknown answer')}.")
@@ -74,16 +74,16 @@ async def sign_in(
         str(authorization.get("verification_uri_complete") or authorization.get("verification_uri")),
         str(authorization.get("user_code")),
     )
-    interval = _seconds(authorization.get("interval"), DEFAULT_POLL_SECONDS)
-    deadline = time.monotonic() + _seconds(authorization.get("expires_in"), 600)
+    interval = _read_seconds(authorization.get("interval"), DEFAULT_POLL_SECONDS)
+    deadline = time.monotonic() + _read_seconds(authorization.get("expires_in"), 600)
     while time.monotonic() < deadline:
         await asyncio.sleep(interval)
-        answer = await _json(
+        answer = await _read_json(
             await http.post(addresses.token, data={"grant_type": GRANT, "device_code": code, "client_id": client_id})
         )
         match answer.get("error"):
             case None:
-                return _tokens(answer, addresses.token, client_id, None)
+                return _make_tokens(answer, addresses.token, client_id, None)
             case "authorization_pending":
                 continue
             case "slow_down":
@@ -97,34 +97,34 @@ async def sign_in(
     raise CommandError("The code was not entered in time. Run `baton login` again.", ExitCode.FORBIDDEN)
 
 
-async def renewed(http: httpx.AsyncClient, old: StoredTokens) -> StoredTokens:
-    """Return new tokens for a refresh token. Raises ``CommandError`` if it is not accepted any more."""
+async def renew_tokens(http: httpx.AsyncClient, old: StoredTokens) -> StoredTokens:
+    """Return new tokens for a refresh token. Raises ``CommandError`` if it is no longer accepted."""
     expired = CommandError("Your sign-in has expired. Run `baton login`.", ExitCode.FORBIDDEN)
     if not old.refresh_token or not old.token_endpoint or not old.client_id:
         raise expired
     _check_secure(old.token_endpoint)
     data = {"grant_type": "refresh_token", "refresh_token": old.refresh_token, "client_id": old.client_id}
-    answer = await _json(await http.post(old.token_endpoint, data=data))
+    answer = await _read_json(await http.post(old.token_endpoint, data=data))
     if "error" in answer:
         raise expired
-    return _tokens(answer, old.token_endpoint, old.client_id, old.refresh_token)
+    return _make_tokens(answer, old.token_endpoint, old.client_id, old.refresh_token)
 
 
-def _tokens(answer: dict[str, Any], endpoint: str, client_id: str, refresh_token: str | None) -> StoredTokens:
+def _make_tokens(answer: dict[str, Any], endpoint: str, client_id: str, refresh_token: str | None) -> StoredTokens:
     token = answer.get("access_token")
     if not isinstance(token, str):
         raise CommandError("The issuer answered without a token.")
-    lifetime = _seconds(answer.get("expires_in"), 3600)
+    lifetime = _read_seconds(answer.get("expires_in"), 3600)
     return StoredTokens(
         token, time.time() + lifetime, answer.get("refresh_token") or refresh_token, endpoint, client_id
     )
 
 
-def _seconds(value: Any, default: float) -> float:
+def _read_seconds(value: Any, default: float) -> float:
     return float(value) if isinstance(value, int | float) and value >= 0 else default
 
 
-async def _json(response: httpx.Response) -> dict[str, Any]:
+async def _read_json(response: httpx.Response) -> dict[str, Any]:
     try:
         content = response.json()
     except ValueError:

@@ -1,4 +1,4 @@
-"""``baton doctor``: what stands between this machine and the server."""
+"""``baton doctor``: problems between this machine and the server."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ import typer
 from baton_client.command.configuration import LOOPBACK
 from baton_client.command.connection import Json
 from baton_client.command.exits import CommandError, ExitCode, advice, exit_code
-from baton_client.command.model_checks import ModelCheck, advice_on_models, checked, models_of
+from baton_client.command.model_checks import ModelCheck, advice_on_models, check_model, list_models
 from baton_client.command.session import AsJson, Session, run
 from baton_client.command.token_store import keyring_name
 from baton_client.errors import BatonError
 
 MOST_SKEW_SECONDS = 60
-"""Tokens of a clock that is further off are refused as expired, or as not valid yet."""
+"""The largest difference from the server's clock. Beyond it, tokens are refused as expired or not yet valid."""
 UNCERTAIN_SECONDS = 5
 SOON_SECONDS = 300
 NEEDED_FOR_MODELS = frozenset({"server", "token"})
@@ -53,16 +53,16 @@ def doctor(
 
     async def command(session: Session) -> None:
         checks: list[Check] = []
-        async for check in _checks(session):
+        async for check in _run_checks(session):
             checks.append(check)
             _show(session, check)
         model_checks: list[ModelCheck] = []
         if models and all(check.ok for check in checks if check.name in NEEDED_FOR_MODELS):
-            listed, check = await _models(session)
+            listed, check = await _list_models(session)
             checks.append(check)
             _show(session, check)
             for model in listed:
-                model_checks.append(await checked(session, model))
+                model_checks.append(await check_model(session, model))
                 if not session.output.is_json:
                     for line in ("", *model_checks[-1].lines):
                         session.output.line(line)
@@ -89,57 +89,57 @@ def _show(session: Session, check: Check) -> None:
         session.output.line(f"        {check.advice}")
 
 
-async def _models(session: Session) -> tuple[list[Json], Check]:
+async def _list_models(session: Session) -> tuple[list[Json], Check]:
     try:
-        listed = await models_of(session)
+        listed = await list_models(session)
     except BatonError as problem:
         return [], Check("models", False, str(problem), advice_on_models(problem), exit_code(problem))  # noqa: FBT003
     return listed, Check("models", ok=True, detail=f"{len(listed)} to try, with a few short requests each")
 
 
-async def _checks(session: Session) -> AsyncIterator[Check]:
+async def _run_checks(session: Session) -> AsyncIterator[Check]:
     profile = session.profile
     yield Check("configuration", True, f"profile {profile.name}, {profile.url}")  # noqa: FBT003
-    yield _proxies(httpx.URL(profile.url))
-    yield _keyring(session)
+    yield _check_proxy(httpx.URL(profile.url))
+    yield _check_keyring(session)
     try:
         health = await session.http.get(f"{profile.url}/health")
         served = health.json()["version"]
     except (httpx.HTTPError, ValueError, KeyError, TypeError) as problem:
         detail = f"{profile.url} does not answer as Baton does ({type(problem).__name__})"
-        todo = "Is the address right (BATON_URL, --url), and the server running? Locally: `baton dev`, or `make run`."
-        yield Check("server", False, detail, todo, ExitCode.UNREACHABLE)  # noqa: FBT003
+        remedy = "Is the address right (BATON_URL, --url), and the server running? Locally: `baton dev`, or `make run`."
+        yield Check("server", False, detail, remedy, ExitCode.UNREACHABLE)  # noqa: FBT003
         return
     yield Check("server", True, f"answers, version {served}")  # noqa: FBT003
-    yield _clock(health.headers.get("date"), time.time())
-    yield _versions(str(served), version("baton-client"))
-    yield await _token(session)
+    yield _check_clock(health.headers.get("date"), time.time())
+    yield _check_versions(str(served), version("baton-client"))
+    yield await _check_token(session)
 
 
-def _proxies(url: httpx.URL) -> Check:
+def _check_proxy(url: httpx.URL) -> Check:
     proxy = None if proxy_bypass(url.host) else getproxies().get(url.scheme)
     if proxy is None:
         return Check("proxy", ok=True, detail="none for this address")
-    # Its user and password are nobody's business.
+    # The proxy's user and password must not be shown.
     address = httpx.URL(proxy).copy_with(username=None, password=None)
     is_local = url.host in LOOPBACK
-    todo = "Set NO_PROXY=127.0.0.1,localhost." if is_local else "If it breaks streams, put the host into NO_PROXY."
-    return Check("proxy", not is_local, f"{address}", todo, ExitCode.UNREACHABLE)
+    remedy = "Set NO_PROXY=127.0.0.1,localhost." if is_local else "If it breaks streams, put the host into NO_PROXY."
+    return Check("proxy", not is_local, f"{address}", remedy, ExitCode.UNREACHABLE)
 
 
-def _keyring(session: Session) -> Check:
+def _check_keyring(session: Session) -> Check:
     if session.sign_in.is_variable:
         return Check("keyring", ok=True, detail="not used: BATON_TOKEN is set")
     if session.profile.token_file:
         return Check("keyring", ok=True, detail="not used: tokens are in a file")
     name = keyring_name()
     if name is None:
-        todo = "Set BATON_TOKEN, or sign in by `baton login --token-file`."
-        return Check("keyring", False, "there is none", todo, ExitCode.FORBIDDEN)  # noqa: FBT003
+        remedy = "Set BATON_TOKEN, or sign in by `baton login --token-file`."
+        return Check("keyring", False, "there is none", remedy, ExitCode.FORBIDDEN)  # noqa: FBT003
     return Check("keyring", ok=True, detail=name)
 
 
-def _clock(date: str | None, now: float) -> Check:
+def _check_clock(date: str | None, now: float) -> Check:
     try:
         skew = now - email.utils.parsedate_to_datetime(date or "").timestamp()
     except (TypeError, ValueError):
@@ -150,13 +150,13 @@ def _clock(date: str | None, now: float) -> Check:
     detail = (
         "that of the server" if is_same else f"{abs(skew):.0f} s {'ahead of' if skew > 0 else 'behind'} the server's"
     )
-    todo = None if is_right else "Set this machine's clock: tokens are refused otherwise."
-    return Check("clock", is_right, detail, todo, ExitCode.FAILED)
+    remedy = None if is_right else "Set this machine's clock: tokens are refused otherwise."
+    return Check("clock", is_right, detail, remedy, ExitCode.FAILED)
 
 
-def _versions(served: str, own: str) -> Check:
+def _check_versions(served: str, own: str) -> Check:
     detail = f"server {served}, this command {own}"
-    server, client = _release(served), _release(own)
+    server, client = _parse_release(served), _parse_release(own)
     if not server or not client or server == client:
         return Check("versions", ok=True, detail=detail)
     if server > client:
@@ -164,28 +164,28 @@ def _versions(served: str, own: str) -> Check:
     return Check("versions", False, detail, "The server is older: commands that it does not know will fail.", 1)  # noqa: FBT003
 
 
-async def _token(session: Session) -> Check:
+async def _check_token(session: Session) -> Check:
     try:
         who = await session.connection.get("/v1/users/me")
     except (BatonError, CommandError) as problem:
-        todo = advice(problem).removeprefix(str(problem)).strip() or None
-        return Check("token", False, str(problem), todo, exit_code(problem))  # noqa: FBT003
+        remedy = advice(problem).removeprefix(str(problem)).strip() or None
+        return Check("token", False, str(problem), remedy, exit_code(problem))  # noqa: FBT003
     permissions = ", ".join(who.get("permissions") or []) or "none"
     detail = f"{who.get('userId')} of {who.get('tenantId')}; permissions: {permissions}; until {who.get('expiresAt')}"
-    seconds = _left_seconds(who.get("expiresAt"))
+    seconds = _count_seconds_left(who.get("expiresAt"))
     if seconds is not None and seconds < SOON_SECONDS and session.sign_in.is_variable:
         return Check("token", True, detail, "It expires soon: set BATON_TOKEN to a new one.")  # noqa: FBT003
     return Check("token", ok=True, detail=detail)
 
 
-def _left_seconds(expires_at: object) -> float | None:
+def _count_seconds_left(expires_at: object) -> float | None:
     try:
         return (datetime.fromisoformat(str(expires_at)) - datetime.now(UTC)).total_seconds()
     except (ValueError, TypeError):
         return None
 
 
-def _release(text: str) -> tuple[int, ...]:
+def _parse_release(text: str) -> tuple[int, ...]:
     """Return the first two numbers of a version: patches fit each other."""
     match = re.match(r"(\d+)\.(\d+)", text)
     return tuple(int(group) for group in match.groups()) if match else ()

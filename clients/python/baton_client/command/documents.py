@@ -1,4 +1,4 @@
-"""``baton documents``: what an agent looks things up in."""
+"""``baton documents``: the documents that an agent searches."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def upload(
             except APIStatusError as problem:
                 raise CommandError(f"{file}: {advice(problem)}", exit_code(problem)) from problem
         if wait:
-            done = await _read(session, agent_id, done)
+            done = await _wait_until_read(session, agent_id, done)
         session.output.rows(done, COLUMNS, empty="")
         failed = [document for document in done if document.get("status") == "failed"]
         if wait and failed:
@@ -134,7 +134,7 @@ def search(
     run(context, command, as_json=as_json)
 
 
-async def _read(session: Session, agent_id: str, documents: list[Json]) -> list[Json]:
+async def _wait_until_read(session: Session, agent_id: str, documents: list[Json]) -> list[Json]:
     """Wait until the server has read documents, or could not, and return them."""
     waiting = {document["id"] for document in documents if document.get("status") in IN_PROGRESS}
     by_id = {document["id"]: document for document in documents}
@@ -153,7 +153,7 @@ async def _read(session: Session, agent_id: str, documents: list[Json]) -> list[
 
 
 async def upload_document(session: Session, agent_id: str, file: Path, announced: Json) -> Json:
-    """Announce a file and put it, unless the agent has it; the document."""
+    """Announce a file, and upload it unless the agent has it. Return the document."""
     body = {**announced, "sha256": checksum(file)}
     answer = await session.connection.send("POST", path(DOCUMENTS, agent_id=agent_id), body)
     if answer.get("upload"):

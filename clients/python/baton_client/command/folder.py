@@ -13,7 +13,7 @@ from baton_client.command.exits import CommandError, ExitCode
 
 @dataclass(frozen=True, slots=True)
 class AgentFile:
-    """``agents/NAME.yaml``."""
+    """A file ``agents/NAME.yaml``."""
 
     file: Path
     agent_id: str
@@ -30,14 +30,14 @@ class Folder:
 
 
 def read_folder(root: Path) -> Folder:
-    """Return a folder's content. Raises ``CommandError`` that names all files that cannot be used."""
+    """Return a folder's content. Raises ``CommandError``, which names all files that cannot be used."""
     if not root.is_dir():
         raise CommandError(f"{root} is not a folder.", ExitCode.USAGE)
     problems: list[str] = []
     agents: dict[str, AgentFile] = {}
     for file in sorted([*root.glob("agents/*.yaml"), *root.glob("agents/*.yml")]):
         try:
-            agent_file = _agent(file)
+            agent_file = _read_agent(file)
         except CommandError as problem:
             problems.append(str(problem))
             continue
@@ -55,7 +55,7 @@ def read_folder(root: Path) -> Folder:
     return folder
 
 
-def _agent(file: Path) -> AgentFile:
+def _read_agent(file: Path) -> AgentFile:
     text = file.read_bytes()
     try:
         content = yaml.safe_load(text)

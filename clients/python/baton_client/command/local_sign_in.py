@@ -17,27 +17,27 @@ DEFAULT_LIFETIME_SECONDS = 3600.0
 """The lifetime of a token that does not say when it expires."""
 
 
-async def local_tokens(http: httpx.AsyncClient, url: str, who: Mapping[str, Any]) -> StoredTokens:
+async def get_local_tokens(http: httpx.AsyncClient, url: str, who: Mapping[str, Any]) -> StoredTokens:
     """Return a token of the local cloud at ``url`` for ``who``: tenant, user, permissions and claims about the user.
 
     Raises ``CommandError`` if the server is not a local cloud, or refuses.
     """
     answer = await http.post(f"{url}/local/token", json=dict(who))
     if answer.status_code == httpx.codes.UNPROCESSABLE_ENTITY:
-        raise CommandError(f"{url} signs no such token: {_detail(answer)}", ExitCode.USAGE)
+        raise CommandError(f"{url} signs no such token: {_read_detail(answer)}", ExitCode.USAGE)
     if answer.status_code != httpx.codes.OK:
         raise CommandError(f"{url} is no local cloud. Sign in without --local.", ExitCode.USAGE)
     token = str(answer.json()["token"])
-    return StoredTokens(token, _expiry(token), local=dict(who))
+    return StoredTokens(token, _read_expiry(token), local=dict(who))
 
 
-async def renewed_local(http: httpx.AsyncClient, url: str, old: StoredTokens) -> StoredTokens:
-    """Return another token for the same user: the old one has expired, or another local cloud is there now.
+async def renew_local_tokens(http: httpx.AsyncClient, url: str, old: StoredTokens) -> StoredTokens:
+    """Return another token for the same user: the old one has expired, or is of another local cloud.
 
     Raises ``CommandError``.
     """
     try:
-        return await local_tokens(http, url, old.local or {})
+        return await get_local_tokens(http, url, old.local or {})
     except CommandError as problem:
         raise CommandError(
             f"The local sign-in cannot be renewed: {problem} For a local cloud run `baton login --local`.",
@@ -45,8 +45,8 @@ async def renewed_local(http: httpx.AsyncClient, url: str, old: StoredTokens) ->
         ) from problem
 
 
-def _expiry(token: str) -> float:
-    """Return when a JWT expires, in seconds since 1970. It is not checked: the server does that."""
+def _read_expiry(token: str) -> float:
+    """Return when a JWT expires, in seconds since 1970. The server, not this function, checks the token."""
     try:
         payload = token.split(".")[1]
         return float(json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))["exp"])
@@ -54,7 +54,7 @@ def _expiry(token: str) -> float:
         return time.time() + DEFAULT_LIFETIME_SECONDS
 
 
-def _detail(answer: httpx.Response) -> str:
+def _read_detail(answer: httpx.Response) -> str:
     try:
         return str(answer.json().get("detail", ""))
     except (ValueError, AttributeError):

@@ -37,24 +37,24 @@ class ModelCheck:
         return [f"{self.name}: not checked. {self.problem}"] if self.report is None else table_of(self.report)
 
     def to_json(self) -> Json:
-        """Return it for programs."""
+        """Return the result as JSON, for programs."""
         return {"name": self.name, "ok": self.is_usable, "problem": self.problem, "report": self.report}
 
 
-async def models_of(session: Session) -> list[Json]:
+async def list_models(session: Session) -> list[Json]:
     """Return the models that can be checked. Raises ``BatonError``."""
     return list((await session.connection.get("/v1/models"))["items"])
 
 
 def advice_on_models(problem: BatonError) -> str | None:
-    """Return what to do if the models cannot be listed."""
+    """Return what the user can do if the models cannot be listed; None if nothing is known."""
     if isinstance(problem, PermissionDeniedError):
         return NEEDS
     return OLDER if isinstance(problem, NotFoundError) else None
 
 
-async def checked(session: Session, model: Mapping[str, Any]) -> ModelCheck:
-    """Check one model. A check that is refused or breaks off is a problem of its row, and the next one continues."""
+async def check_model(session: Session, model: Mapping[str, Any]) -> ModelCheck:
+    """Check one model. A check that is refused or breaks off is a problem of its result, and stops no other check."""
     name = str(model["name"])
     session.output.note(f"Checking {name} ...")
     try:

@@ -38,12 +38,12 @@ class Output:
     _wrap: WordWrap = field(default_factory=WordWrap)
 
     def json(self, value: Any) -> None:
-        """Print one JSON value on one line, in ASCII: no character of it is the terminal's."""
+        """Print one JSON value on one line, in ASCII, so that no character of it controls the terminal."""
         sys.stdout.write(json.dumps(value, separators=(",", ":")) + "\n")
         sys.stdout.flush()
 
     def line(self, text: object, *, style: str = "") -> None:
-        """Print text of anybody's."""
+        """Print a line of text, which others may have written."""
         _print(self.console, plain(text), style)
 
     def part(self, text: object, *, style: str = "") -> None:
@@ -60,7 +60,7 @@ class Output:
         self.console.file.flush()
 
     def note(self, text: object, *, style: str = "") -> None:
-        """Print what is not a result, to standard error, on one line."""
+        """Print a remark, which is not a result, to standard error on one line."""
         _print(self.messages, one_line(text), style)
 
     def error(self, text: object) -> None:
@@ -80,7 +80,7 @@ class Output:
             self.console.print(_table(items, columns))
 
     def value(self, value: Mapping[str, Any], lines: Iterable[str]) -> None:
-        """Print one thing: as its JSON, or as ``lines``."""
+        """Print one value: as its JSON, or as ``lines``."""
         if self.is_json:
             self.json(value)
             return

@@ -29,7 +29,7 @@ YAML = {"Content-Type": "application/yaml"}
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing of the folder, and what becomes of it."""
+    """One item of the folder, and the change that applying makes to it."""
 
     kind: Literal["agent", "document", "procedure"]
     action: Action
@@ -42,14 +42,14 @@ class Step:
 
     @property
     def name(self) -> str:
-        """Its name among those of its kind."""
+        """The item's name among those of its kind."""
         if isinstance(self.source, AgentFile):
             return self.source.agent_id
         return f"{self.source.agent_id}/{self.source.relative}"
 
     @property
     def label(self) -> str:
-        """Its name among all."""
+        """The item's name among all items."""
         return f"{self.kind} {self.name}"
 
     def shape(self) -> Json:
@@ -57,32 +57,32 @@ class Step:
         return {"kind": self.kind, "name": self.name, "action": self.action, "changes": self.lines, "note": self.note}
 
 
-async def made_plan(connection: Connection, folder: Folder) -> list[Step]:
-    """Return the steps, in the order of their execution. Raises ``CommandError`` that names all wrong files."""
+async def make_plan(connection: Connection, folder: Folder) -> list[Step]:
+    """Return the steps, in the order of their execution. Raises ``CommandError``, which names all wrong files."""
     steps: list[Step] = []
     refused: list[tuple[AgentFile, BadRequestError]] = []
     for agent in folder.agents:
         try:
-            steps.append(await _agent(connection, agent))
+            steps.append(await _plan_agent(connection, agent))
         except BadRequestError as problem:
             refused.append((agent, problem))
     if refused and not any(step.action == "create" for step in steps):
         problems = "; ".join(f"{agent.file}: {advice(problem)}" for agent, problem in refused)
         raise CommandError(f"{problems} Nothing was sent.", ExitCode.USAGE)
-    # They may refer to agents of this folder that the server does not know yet: they are tried after those.
+    # Refused agents may refer to agents of this folder that the server does not know yet, so they are tried last.
     steps += [Step("agent", "change", agent, note=f"checked later: {problem.detail}") for agent, problem in refused]
     new = {step.name for step in steps if step.action == "create"} | {agent.agent_id for agent, _ in refused}
     by_agent: dict[str, list[OwnedFile]] = {}
     for document in folder.documents:
         by_agent.setdefault(document.agent_id, []).append(document)
     for agent_id, documents in by_agent.items():
-        steps += await _documents(connection, agent_id, documents, is_new=agent_id in new)
+        steps += await _plan_documents(connection, agent_id, documents, is_new=agent_id in new)
     for procedure in folder.procedures:
-        steps.append(await _procedure(connection, procedure, is_new=procedure.agent_id in new))
+        steps.append(await _plan_procedure(connection, procedure, is_new=procedure.agent_id in new))
     return steps
 
 
-async def _agent(connection: Connection, agent: AgentFile) -> Step:
+async def _plan_agent(connection: Connection, agent: AgentFile) -> Step:
     address = path(AGENT, agent_id=agent.agent_id)
     try:
         answer = await connection.send("PUT", address, content=agent.text, headers=YAML, params={"dryRun": "true"})
@@ -97,7 +97,9 @@ async def _agent(connection: Connection, agent: AgentFile) -> Step:
     return Step("agent", "change" if lines else "none", agent, lines, etag, warnings)
 
 
-async def _documents(connection: Connection, agent_id: str, documents: list[OwnedFile], *, is_new: bool) -> list[Step]:
+async def _plan_documents(
+    connection: Connection, agent_id: str, documents: list[OwnedFile], *, is_new: bool
+) -> list[Step]:
     items: list[Json] = []
     if not is_new:
         items = await connection.items(path(AGENT + "/documents", agent_id=agent_id))
@@ -117,10 +119,10 @@ async def _documents(connection: Connection, agent_id: str, documents: list[Owne
     return steps
 
 
-async def _procedure(connection: Connection, procedure: OwnedFile, *, is_new: bool) -> Step:
+async def _plan_procedure(connection: Connection, procedure: OwnedFile, *, is_new: bool) -> Step:
     text = procedure.file.read_text()
-    before = "" if is_new else await _newest_text(connection, procedure.agent_id, _title(text))
-    if _said(before) == _said(text):
+    before = "" if is_new else await _newest_text(connection, procedure.agent_id, _find_title(text))
+    if _normalise(before) == _normalise(text):
         return Step("procedure", "none", procedure)
     diff = list(
         difflib.unified_diff(before.splitlines(), text.splitlines(), "server", str(procedure.file), lineterm="")
@@ -142,15 +144,15 @@ async def _newest_text(connection: Connection, agent_id: str, title: str) -> str
         return ""
 
 
-def _title(text: str) -> str:
+def _find_title(text: str) -> str:
     for line in text.splitlines():
         if line.startswith("name:"):
             return line.removeprefix("name:").strip().strip("\"'")
     return ""
 
 
-def _said(text: str) -> tuple[Json, list[str]]:
-    """Return a procedure's front matter without what is empty, and its words: what two texts are compared by."""
+def _normalise(text: str) -> tuple[Json, list[str]]:
+    """Return what two texts of a procedure are compared by: the front matter without empty fields, and the words."""
     parts = re.split(r"^---[ \t]*$", text, maxsplit=2, flags=re.MULTILINE)
     try:
         front = yaml.safe_load(parts[1]) if len(parts) == 3 else {}
@@ -162,7 +164,7 @@ def _said(text: str) -> tuple[Json, list[str]]:
 
 
 def _change_lines(change: Json) -> list[str]:
-    before, after = _shown(change.get("before")), _shown(change.get("after"))
+    before, after = _to_text(change.get("before")), _to_text(change.get("after"))
     if "\n" not in before + after:
         pair = [f"- {change['field']}: {before}" if before else "", f"+ {change['field']}: {after}" if after else ""]
         return [line for line in pair if line]
@@ -170,12 +172,12 @@ def _change_lines(change: Json) -> list[str]:
     return [f"  {change['field']}:", *(f"    {line}" for line in diff if not line.startswith(("---", "+++", "@@")))]
 
 
-def _shown(value: Any) -> str:
+def _to_text(value: Any) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def refusal(step: Step, problem: APIStatusError) -> str:
-    """Return the line that says which thing the server has not taken, and why."""
+    """Return the line that says which item the server has refused, and why."""
     return f"{step.label}: {advice(problem)}"

@@ -125,16 +125,16 @@ def export(
         items = await session.connection.items(address, status="approved")
         texts: dict[Path, str] = {}
         for item in items:
-            goal = folder / _folder_name(item) / "SKILL.md"
+            target = folder / _folder_name(item) / "SKILL.md"
             file_address = path(PROCEDURE + "/SKILL.md", agent_id=agent_id, procedure_id=item["id"])
-            texts[goal] = await session.connection.text(file_address, accept="text/markdown", version=item["version"])
-        conflicts = [str(goal) for goal, text in texts.items() if goal.exists() and goal.read_text() != text]
+            texts[target] = await session.connection.text(file_address, accept="text/markdown", version=item["version"])
+        conflicts = [str(target) for target, text in texts.items() if target.exists() and target.read_text() != text]
         if conflicts:
             raise CommandError(f"{conflicts[0]} exists with another text; nothing was written.", ExitCode.CONFLICT)
-        for goal, text in texts.items():
-            goal.parent.mkdir(parents=True, exist_ok=True)
-            goal.write_text(text)
-        written = [{"path": str(goal)} for goal in texts]
+        for target, text in texts.items():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text)
+        written = [{"path": str(target)} for target in texts]
         session.output.rows(
             written, [("PATH", lambda item: item["path"])], empty="The agent has none that is approved."
         )
@@ -160,13 +160,13 @@ def _decide(
                 session.output.line(line)
         session.confirm(f"{decision.capitalize()} version {procedure['version']}?", is_agreed=is_agreed)
         address = path(PROCEDURE, agent_id=agent_id, procedure_id=procedure_id)
-        # Only what was shown is decided on.
-        same = {"If-Match": f'"{procedure["version"]}-{procedure["status"]}"'}
-        decided: dict[str, Any] = {"version": procedure["version"]} | ({"reason": reason} if reason else {})
+        # Decide only on the version that was shown.
+        precondition = {"If-Match": f'"{procedure["version"]}-{procedure["status"]}"'}
+        fields: dict[str, Any] = {"version": procedure["version"]} | ({"reason": reason} if reason else {})
         if decision == "retire":
-            answer = await session.connection.send("DELETE", address, headers=same, params=decided)
+            answer = await session.connection.send("DELETE", address, headers=precondition, params=fields)
         else:
-            answer = await session.connection.send("POST", f"{address}/{decision}", decided, headers=same)
+            answer = await session.connection.send("POST", f"{address}/{decision}", fields, headers=precondition)
         session.output.value(answer, [f"Version {answer['version']} is {answer['status']}."])
 
     run(context, command, as_json=as_json)

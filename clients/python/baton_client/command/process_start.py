@@ -1,4 +1,4 @@
-"""The start of this process. Durations that a command prints are what its user has waited for."""
+"""The start of this process, with which the durations that a command prints begin."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ _STARTED = time.monotonic()
 
 
 def seconds_since_start() -> float:
-    """Return the seconds since the command was started, to some hundredths: this module is the first that it loads."""
+    """Return the seconds since the command was started, to about 0.01: this module is the first that it loads."""
     return time.monotonic() - _STARTED

@@ -28,7 +28,7 @@ def read_variables(folder: Path) -> dict[str, str]:
     file = folder / FILE
     if not file.is_file():
         return {}
-    # Imported where there is such a file only: every start of the command imports this module.
+    # Imported only if there is such a file: every start of the command imports this module.
     from dotenv import dotenv_values
 
     try:
@@ -40,7 +40,7 @@ def read_variables(folder: Path) -> dict[str, str]:
 
 
 def own_variables(start: Path) -> dict[str, str]:
-    """Return the variables of the command in the ``.env`` of the project around ``start``. Raises ``CommandError``."""
+    """Return the command's variables from the ``.env`` of the project around ``start``. Raises ``CommandError``."""
     folder = project_folder(start)
     values = read_variables(folder) if folder is not None else {}
     return {name: value for name, value in values.items() if name.startswith("BATON_")}

@@ -14,19 +14,20 @@ from baton_client.status_errors import error_of_run
 
 DIM = "dim"
 MAX_ARGUMENTS = 2_000
-"""Characters of a call's arguments that are shown."""
+"""The most characters of a call's arguments that are shown."""
 
 MAX_REASON = 500
-"""Characters of the reason for which a call has failed or was refused."""
+"""The most characters of the reason for which a call has failed or was refused."""
 
 
 class RunView:
-    """A view of a run's events, with what the next step depends on."""
+    """A view of a run's events. It keeps the interrupts, the outcome and the error for the next step."""
 
     def __init__(self, output: Output, *, shows_user: bool = False, asks: bool = True) -> None:
-        """``shows_user``: also what the user has said, which a chat need not repeat.
+        """With ``shows_user``, the user's messages are shown too, which a chat need not repeat.
 
-        ``asks``: also what a run waits for, which a program that asks for it itself need not show.
+        With ``asks``, the interrupts of a run are shown too; a program that asks for the answers itself need not show
+        them.
         """
         self._output = output
         self._asks = asks
@@ -37,19 +38,19 @@ class RunView:
         self._sub_agents: dict[str, str] = {}
         """Names by task: only the first event of a task has its name."""
         self.interrupts: list[Json] = []
-        """The interrupts that the run that ended last waits for."""
+        """The interrupts of the run that ended last."""
         self.outcome: str | None = None
-        """The outcome of the run that ended last, which is ``error`` if it failed."""
+        """The outcome of the run that ended last; ``error`` if it failed."""
         self.error: APIStatusError | None = None
 
     def show(self, event: Json) -> None:
-        """Show one event. Those of types that this version does not know are passed over."""
+        """Show one event. Events of unknown types are ignored."""
         handler = getattr(self, f"_{event['type'].lower()}", None)
         if handler is not None:
             handler(event)
 
     def keep(self, event: Json) -> None:
-        """Keep how a run has ended, without showing it."""
+        """Note how a run has ended, without showing it."""
         if event["type"] == "RUN_ERROR":
             self.outcome = "error"
             self.error = error_of_run(str(event.get("message")), event.get("code"), _metadata(event))
@@ -196,7 +197,7 @@ class ShownCall:
     arguments: str = ""
     """JSON, as far as it has come."""
     label: str | None = None
-    """The tool's name for people, who read no JSON then."""
+    """The tool's name for people, which is shown in place of the name and the arguments."""
 
     def __str__(self) -> str:
         if self.label:
@@ -205,7 +206,7 @@ class ShownCall:
 
 
 def question(interrupt: Json) -> str:
-    """Return the question of an interrupt; of a server that sends no fields with the call, which it may not mention."""
+    """Return the question of an interrupt, with the call if the server sends no fields of its arguments."""
     metadata = _metadata(interrupt)
     text = one_line(interrupt.get("message") or WAITS)
     if "fields" in metadata:
@@ -220,13 +221,13 @@ def question_lines(interrupt: Json) -> list[str]:
 
 
 def question_line(interrupt: Json) -> str:
-    """Return the same on one line."""
+    """Return the question of an interrupt and its arguments on one line."""
     arguments = "; ".join(one_line(line) for line in list_lines(interrupt)).replace(":; ", ": ")
     return question(interrupt) + (f" ({arguments})" if arguments else "")
 
 
 def show_question(output: Output, interrupt: Json) -> None:
-    """Show what the run waits for."""
+    """Show the question of an interrupt and its arguments."""
     for line in question_lines(interrupt):
         output.line(line, style="yellow")
 

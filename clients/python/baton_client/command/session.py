@@ -18,9 +18,9 @@ from baton_client.asynchronous.tokens import AsyncTokens
 from baton_client.asynchronous.transport import AsyncTransport
 from baton_client.command.configuration import LOOPBACK, Profile, configuration_folder, read_profile
 from baton_client.command.connection import Connection
-from baton_client.command.device_flow import renewed
+from baton_client.command.device_flow import renew_tokens
 from baton_client.command.exits import CommandError, ExitCode, advice, exit_code
-from baton_client.command.local_sign_in import renewed_local
+from baton_client.command.local_sign_in import renew_local_tokens
 from baton_client.command.output import Output
 from baton_client.command.project_variables import own_variables
 from baton_client.command.token_store import TokenStore
@@ -30,7 +30,7 @@ from baton_client.options import Options
 TIMEOUT_SECONDS = 30.0
 MAX_RETRIES = 2
 RESUME_SECONDS = 30.0
-"""Seconds for which a lost stream is taken up again: somebody waits in front of it."""
+"""Seconds for which a lost stream is resumed, while a user waits for it."""
 EARLY_SECONDS = 60
 """Seconds before its end at which a token is renewed."""
 
@@ -53,12 +53,12 @@ class Environment:
 
     @classmethod
     def of_process(cls, *, url: str | None = None) -> Environment:
-        """Return the environment of this process, below it that of the project around the current folder."""
+        """Return the environment of this process, with defaults from the project around the current folder."""
         try:
             own = own_variables(Path.cwd())
         except (CommandError, OSError):
             own = {}  # the project's own commands report it
-        # A token of the shell goes to no other machine that a folder names.
+        # A token of the shell must not be sent to another machine that a folder names.
         if "BATON_TOKEN" in os.environ and "BATON_URL" in own and httpx.URL(own["BATON_URL"]).host not in LOOPBACK:
             del own["BATON_URL"]
         return cls(variables={**own, **os.environ}, url=url)
@@ -73,7 +73,7 @@ class Environment:
 
 
 class SignIn:
-    """The token of requests: the environment variable, or what signing in has stored."""
+    """The token of requests, from the environment variable or from a stored sign-in."""
 
     def __init__(self, environment: Environment, profile: Profile, http: httpx.AsyncClient) -> None:
         self._token = environment.variables.get("BATON_TOKEN")
@@ -84,11 +84,11 @@ class SignIn:
 
     @property
     def is_variable(self) -> bool:
-        """Whether the token is that of ``BATON_TOKEN``."""
+        """Whether the token is from ``BATON_TOKEN``."""
         return bool(self._token)
 
     async def token(self) -> str:
-        """Return a token; asked again, another one. Raises ``CommandError`` if the user has to sign in."""
+        """Return a token. Each further call returns another one. Raises ``CommandError`` if the user has to sign in."""
         if self._token:
             return self._token
         stored = self._store.read()
@@ -100,7 +100,9 @@ class SignIn:
         is_unknown = is_local and self._given is None
         if is_unknown or self._given == stored.access_token or stored.expires_at < time.time() + EARLY_SECONDS:
             stored = await (
-                renewed_local(self._http, self._profile.url, stored) if is_local else renewed(self._http, stored)
+                renew_local_tokens(self._http, self._profile.url, stored)
+                if is_local
+                else renew_tokens(self._http, stored)
             )
             self._store.write(stored)
         self._given = stored.access_token
@@ -128,7 +130,7 @@ class Session:
             raise CommandError("Nothing was changed.")
 
     def ask(self, question: str, *, option: str) -> str:
-        """Return what the user types. Raises ``CommandError`` if nobody can: ``option`` says the same."""
+        """Return what the user types. Raises ``CommandError``, which names ``option``, if nobody can be asked."""
         self._check_terminal(question, option)
         return str(typer.prompt(question, err=True))
 
@@ -142,7 +144,7 @@ def environment_of(context: typer.Context) -> Environment:
     return context.obj if isinstance(context.obj, Environment) else Environment.of_process()
 
 
-def _address(problem: httpx.HTTPError) -> str:
+def _find_address(problem: httpx.HTTPError) -> str:
     """Return the address that did not answer."""
     try:
         url = problem.request.url
@@ -165,7 +167,7 @@ def run(context: typer.Context, command: Callable[[Session], Awaitable[None]], *
         output.error(advice(problem))
         raise typer.Exit(exit_code(problem)) from None
     except httpx.HTTPError as problem:
-        reason = f"{_address(problem)}: {str(problem) or type(problem).__name__}".rstrip(".")
+        reason = f"{_find_address(problem)}: {str(problem) or type(problem).__name__}".rstrip(".")
         unreachable = APIConnectionError(f"{reason}.")
         output.error(advice(unreachable))
         raise typer.Exit(exit_code(unreachable)) from None
@@ -196,5 +198,5 @@ async def opened(environment: Environment, output: Output) -> AsyncIterator[Sess
 
 
 def with_options(environment: Environment, *, profile: str | None, url: str | None, no_color: bool) -> Environment:
-    """Return the environment with what was given before the command's name."""
+    """Return the environment with the options that were given before the command's name."""
     return replace(environment, profile_name=profile, url=url, no_color=no_color)

@@ -10,7 +10,7 @@ import typer
 from baton_client.command.configuration import read_profiles, remove_profile, write_profile
 from baton_client.command.device_flow import endpoints, issuer_of, sign_in
 from baton_client.command.exits import CommandError, ExitCode
-from baton_client.command.local_sign_in import local_tokens
+from baton_client.command.local_sign_in import get_local_tokens
 from baton_client.command.session import AsJson, Session, run
 from baton_client.command.token_store import TokenStore
 
@@ -53,7 +53,7 @@ def login(
                 "permissions": permission or [],
                 **{claim: value for claim, value in about.items() if value is not None},
             }
-            tokens = await local_tokens(session.http, profile.url, who)
+            tokens = await get_local_tokens(session.http, profile.url, who)
         else:
             if not profile.client_id:
                 raise CommandError(

@@ -1,4 +1,4 @@
-"""``baton tenant``: the whole of a tenant, exported, or removed for ever."""
+"""``baton tenant``: the export and the removal of a whole tenant."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PERMISSIONS = {
     *("agent:write", "audit:read", "document:write", "pii:read", "procedure:approve", "schedule:manage"),
     *("tenant:manage", "thread:read_all", "user:manage"),
 }
-"""The permissions of an export: without one of them something would be missing, or replaced by placeholders."""
+"""The permissions of an export. Without one of them, data would be missing or replaced by placeholders."""
 AT_WORK = ("counting", "removing", "verifying")
 
 
@@ -71,7 +71,7 @@ def remove(
     """
 
     async def command(session: Session) -> None:
-        before = await _find(session)
+        before = await _find_removal(session)
         if before is not None and before["confirmedAt"] is not None:  # it may have failed, or been lost
             if before["tenantId"] != tenant:
                 raise CommandError(f"The token is of the tenant {one_line(before['tenantId'])}: nothing was removed.")
@@ -114,7 +114,7 @@ def removal_status(
     run(context, command, as_json=as_json)
 
 
-async def _find(session: Session) -> Json | None:
+async def _find_removal(session: Session) -> Json | None:
     """Return the tenant's removal; None if none was planned."""
     try:
         removal: Json = await session.connection.get(ADDRESS)
@@ -149,8 +149,8 @@ async def _follow(session: Session, removal: Json, work: str) -> Json:
 
 def _lines(removal: Json) -> list[str]:
     lines = [f"Removal of {one_line(removal['tenantId'])}: {removal['status']} (plan {removal['planId']})"]
-    heads = {"planned": "plan"} if removal["status"] == "planned" else {"removed": "counts", "left": "residue"}
-    for head, name in heads.items():
+    names_by_label = {"planned": "plan"} if removal["status"] == "planned" else {"removed": "counts", "left": "residue"}
+    for head, name in names_by_label.items():
         lines += [f"  {head}: {count} {one_line(kind)}" for kind, count in removal[name].items()]
     if removal["status"] == "completed":
         lines.append("Nothing is left.")

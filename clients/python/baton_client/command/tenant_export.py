@@ -1,4 +1,4 @@
-"""The export of a whole tenant into a folder. An interrupted one goes on with the files that are missing."""
+"""The export of a whole tenant into a folder. An interrupted export continues with the missing files."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ LISTS = {
     "documents": ("/v1/agents/{agent_id}/documents", ()),
     "sources": ("/v1/agents/{agent_id}/sources", ()),
 }
-"""The lists of each agent, and the states of which their items are asked for."""
+"""The lists of each agent, and the states by which their items are requested."""
 
 
 class TenantExport:
-    """A tenant's data in a folder: one JSON value a line in each file. A file is there only if it is whole."""
+    """A tenant's data in a folder: one JSON value a line in each file. A file exists only if it is complete."""
 
     def __init__(self, connection: Connection, folder: Path) -> None:
         self._connection = connection
@@ -64,7 +64,7 @@ class TenantExport:
             await self._write(f"{folder}/{name}.jsonl", self._items(path(address, agent_id=agent_id), **params))
 
     async def _versions(self, agent_id: str) -> AsyncIterator[Json]:
-        """Yield all versions of an agent with their definitions. An agent that ships has none but its present one."""
+        """Yield all versions of an agent with their definitions. A shipped agent has only its present version."""
         address = path("/v1/agents/{agent_id}", agent_id=agent_id)
         agent = await self._connection.get(address)
         if agent["version"] is None:
@@ -100,7 +100,7 @@ class TenantExport:
         return users
 
     async def _write(self, name: str, values: AsyncIterator[Json]) -> None:
-        """Write a file, unless it is there."""
+        """Write a file, unless it exists."""
         file = self._folder / name
         if file.exists():
             self.skipped += 1
@@ -115,6 +115,6 @@ class TenantExport:
 
 
 def file_name(name: str) -> str:
-    """Return the name of a file or folder for an id: percent-encoded, or its digest if that is too long."""
+    """Return the name of a file or folder for an id: percent-encoded, or the id's digest if that is too long."""
     encoded = quote(name, safe="").replace(".", "%2E")
     return encoded if len(encoded) <= MAX_NAME else f"~{sha256(name.encode()).hexdigest()}"

@@ -9,9 +9,9 @@ _DIRECTION = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def plain(text: object) -> str:
-    """Return ``text`` without what a terminal obeys: control characters but for line feeds and tabs.
+    """Return ``text`` without control characters, except line feeds and tabs: a terminal would obey them.
 
-    An escape sequence loses the character that makes it one, so that the rest of it shows.
+    An escape sequence loses the character that makes it one, so that its rest is visible.
     """
     content = "" if text is None else str(text)
     return "".join(

@@ -203,7 +203,7 @@ def send_event(
 
 
 def _parse(data: str | None) -> Any:
-    """Return the JSON value of an option. Raises ``CommandError``."""
+    """Return the JSON value of ``--data``. Raises ``CommandError``."""
     try:
         return None if data is None else json.loads(data)
     except ValueError as problem:

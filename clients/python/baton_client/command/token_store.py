@@ -25,7 +25,7 @@ class StoredTokens:
     token_endpoint: str | None = None
     client_id: str | None = None
     url: str | None = None
-    """The server that they are for."""
+    """The server that the tokens are for."""
     local: dict[str, Any] | None = None
     """The tenant, user and permissions of a sign-in at a local cloud, which signs another token for them."""
 
@@ -38,7 +38,7 @@ class TokenStore:
     folder: Path
 
     def read(self) -> StoredTokens | None:
-        """Return the tokens, or ``None``. Raises ``CommandError`` if the place cannot be read."""
+        """Return the tokens; ``None`` if there are none. Raises ``CommandError`` if the store cannot be read."""
         text = self._read_file() if self.profile.token_file else self._read_keyring()
         if not text:
             return None
@@ -50,7 +50,7 @@ class TokenStore:
         return tokens if tokens.url in {None, self.profile.url} else None
 
     def write(self, tokens: StoredTokens) -> None:
-        """Keep tokens. Raises ``CommandError`` without a keyring."""
+        """Store tokens. Raises ``CommandError`` without a keyring."""
         text = json.dumps(asdict(replace(tokens, url=self.profile.url)))
         if not self.profile.token_file:
             _keyring_call("set_password", SERVICE, self._account, text)
@@ -58,14 +58,14 @@ class TokenStore:
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         draft = self._file.with_suffix(".new")
         draft.unlink(missing_ok=True)
-        # Nobody else can read it at any moment, whatever the umask is.
+        # Nobody else can read the file at any moment, whatever the umask is.
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w") as file:
             file.write(text)
         draft.replace(self._file)
 
     def delete(self) -> bool:
-        """Remove the tokens; whether there were any."""
+        """Remove the tokens. Return whether there were any."""
         had = self.read() is not None
         if self.profile.token_file:
             self._file.unlink(missing_ok=True)
@@ -106,7 +106,7 @@ def keyring_name() -> str | None:
 
 
 def _keyring_call(function: str, *arguments: str) -> Any:
-    # Commands with a token of a variable or a file need no keyring, whose search for the system's takes long.
+    # Commands with a token from a variable or a file need no keyring, which takes long to find its backend.
     import keyring.errors
 
     try:

@@ -1,4 +1,4 @@
-"""Bytes to an address that the server has signed, with a progress bar."""
+"""Uploads to an address that the server has signed, with a progress bar."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def content_type(file: Path) -> str:
 
 
 def description(file: Path) -> Json:
-    """Return what a file is announced with. Raises ``CommandError`` if it cannot be sent."""
+    """Return the fields that announce a file. Raises ``CommandError`` if it cannot be sent."""
     if not file.is_file():
         raise CommandError(f"{file} is not a file.", ExitCode.USAGE)
     size = file.stat().st_size
@@ -44,11 +44,11 @@ def checksum(file: Path) -> str:
 
 
 async def put(session: Session, file: Path, upload: Json) -> None:
-    """Put a file where ``upload`` says. Raises ``CommandError`` if it is not taken."""
+    """Upload a file to the address in ``upload``. Raises ``CommandError`` if it is not accepted."""
     size = description(file)["size"]
     with session.output.progress() as progress:
         task = progress.add_task(one_line(file.name, 40), total=size)
-        # The length is signed with the other headers, so it is sent, not chunks.
+        # The signature covers the length, so the body must not be sent in chunks.
         headers = {**upload["headers"], "Content-Length": str(size)}
         answer = await session.http.request(
             upload["method"], upload["url"], headers=headers, content=_blocks(file, progress, task)

@@ -34,7 +34,7 @@ def usage(
 
 
 def add(total: Json | None, page: Json) -> Json:
-    """Return the usage of earlier pages and of another one together, without a cursor."""
+    """Return the sum of the usage of earlier pages and of another page, without a cursor."""
     if total is None:
         return {name: value for name, value in page.items() if name != "nextCursor"}
     storage = {name: total["storage"][name] + page["storage"][name] for name in ("objects", "bytes")}

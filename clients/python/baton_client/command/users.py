@@ -1,4 +1,4 @@
-"""``baton users``: what is stored of somebody, taken along or forgotten."""
+"""``baton users``: the data that are stored of a user, exported or forgotten."""
 
 from __future__ import annotations
 
@@ -74,11 +74,10 @@ def export(
 
 
 async def write_lines(session: Session, address: str, file: Path, *, has_end: bool = True, **params: object) -> None:
-    """Write an answer in JSON Lines to a new file, which is there only if it is whole. ``-`` is standard output.
+    """Write an answer in JSON Lines to a new file, which exists only if it is complete. ``-`` is standard output.
 
-    ``has_end``: whether its last line says that nothing is missing.
-
-    Raises ``CommandError`` if the file exists.
+    ``has_end`` is whether the answer's last line says that nothing is missing. Raises ``CommandError`` if the file
+    exists.
     """
     if str(file) == "-":
         async for value in session.connection.lines(address, has_end=has_end, **params):

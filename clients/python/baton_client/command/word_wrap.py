@@ -23,12 +23,12 @@ class WordWrap:
         self._word = ""
         if pieces and not pieces[-1].isspace() and self._may_wait(pieces[-1], width):
             self._word = pieces.pop()
-        return "".join(self._placed(piece, width) for piece in pieces)
+        return "".join(self._place(piece, width) for piece in pieces)
 
     def end(self, width: int) -> str:
         """Return what was held back. The next text begins a line."""
         word, self._word = self._word, ""
-        text = self._placed(word, width) if word else ""
+        text = self._place(word, width) if word else ""
         self._column = 0
         return text
 
@@ -36,7 +36,7 @@ class WordWrap:
         """Return whether a word should be held back. Long ones, and scripts without spaces, are shown as they come."""
         return cell_len(word) == len(word) and len(word) < width // 2
 
-    def _placed(self, piece: str, width: int) -> str:
+    def _place(self, piece: str, width: int) -> str:
         if piece == "\n":
             self._column = 0
             return piece

@@ -17,7 +17,7 @@ NOT_JSON = "A line of the export is not JSON."
 
 
 class Resource:
-    """Requests about one kind of thing."""
+    """Requests about one kind of resource."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -56,7 +56,11 @@ class Resource:
         return Pager(self._transport, Request(method="GET", path=address, params=params), item)
 
     def lines(self, address: str, *, has_end: bool = True, **params: Any) -> Iterator[dict[str, Any]]:
-        """Yield the records of an answer in JSON Lines, and of those that its last line asks for."""
+        """Yield the records of an answer in JSON Lines, and of further answers that its last line names.
+
+        ``has_end`` is False for an answer without a line of type ``end``. Raises ``UnexpectedAnswerError`` if it breaks
+        off.
+        """
         cursor: str | None = None
         while True:
             following, is_whole, is_cut_off = None, not has_end, False

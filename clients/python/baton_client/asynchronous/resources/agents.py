@@ -1,4 +1,4 @@
-"""Agents: those of the deployment, and the tenant's own."""
+"""Agents: the deployment's and the tenant's own."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class AsyncAgents(AsyncResource):
         return await self._get(path(AGENT, agent_id=agent_id), Agent)
 
     async def yaml(self, agent_id: str, *, version: int | None = None) -> str:
-        """Return an agent's definition as its file has it. Needs ``agent:write``."""
+        """Return an agent's definition as YAML, as in a file. Needs ``agent:write``."""
         if version is None:
             return await self._text(path(AGENT, agent_id=agent_id), headers={"Accept": YAML})
         address = path(AGENT + "/versions/{number}", agent_id=agent_id, number=str(version))
@@ -46,9 +46,10 @@ class AsyncAgents(AsyncResource):
     ) -> AgentChange:
         """Store an agent, given as YAML text or with the fields of the HTTP API.
 
-        ``version`` is the one that was edited, 0 for a new agent: if another one is stored by now, ``ConflictError``
-        is raised. ``dry_run`` says what would change. ``share`` is the percentage of new sessions that use it; without
-        one, all of them do. ``override`` is the reason for which it needs no evaluation.
+        ``version`` is the edited version, 0 for a new agent: if another one is stored by now, ``ConflictError`` is
+        raised. With ``dry_run`` nothing is stored, and the answer has the changes. ``share`` is the percentage of new
+        sessions that use the version; by default all of them do. ``override`` is the reason for which it needs no
+        evaluation.
         """
         headers: dict[str, str] = {}
         if version is not None:
@@ -63,7 +64,7 @@ class AsyncAgents(AsyncResource):
         return await self._sent("PUT", address, AgentChange, json=dict(definition), headers=headers, params=params)
 
     async def delete(self, agent_id: str) -> None:
-        """Delete one of the tenant's own agents. An agent of the deployment with the same id is used again."""
+        """Delete one of the tenant's own agents."""
         await self._delete(path(AGENT, agent_id=agent_id), None)
 
     def versions(self, agent_id: str, *, limit: int | None = None) -> AsyncPager[AgentVersion]:
@@ -86,7 +87,7 @@ class AsyncAgents(AsyncResource):
         return await self._post(path(AGENT + "/promote", agent_id=agent_id), Rollout, body)
 
     async def withdraw(self, agent_id: str) -> Rollout:
-        """End the candidate, and take it away from running sessions."""
+        """End the candidate, and withdraw it from running sessions."""
         return await self._delete(path(AGENT + "/candidate", agent_id=agent_id), Rollout)
 
     def figures(self, agent_id: str, *, since: datetime | None = None) -> AsyncPager[VersionFigures]:

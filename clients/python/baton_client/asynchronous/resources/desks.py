@@ -1,4 +1,4 @@
-"""Desks: conversations that wait for people, and what people do there."""
+"""Desks: conversations that wait for people, and the actions of these people."""
 
 from __future__ import annotations
 

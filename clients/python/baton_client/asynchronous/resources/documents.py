@@ -96,7 +96,7 @@ class AsyncDocuments(AsyncResource):
         required_permission: str | None = None,
         document_id: str | None = None,
     ) -> Document:
-        """Upload a document. ``wait`` returns once it can be found. The same content is not uploaded again.
+        """Upload a document; ``wait`` waits until it can be found. The same content is not uploaded again.
 
         ``document_id`` replaces that document. Raises ``ConfigurationError`` without a name or a type.
         """
@@ -105,7 +105,7 @@ class AsyncDocuments(AsyncResource):
         body = {**file.announced, "sha256": digest} | given(
             title=title, url=url, requiredPermission=required_permission, documentId=document_id
         )
-        # Its content makes it safe to repeat: the server knows documents by their digests.
+        # The request is safe to repeat, because the server knows documents by their digests.
         answer: DocumentAnswer = await self._post(path(DOCUMENTS, agent_id=agent_id), DocumentAnswer, body)
         if answer.upload is not None:
             await self._transport.upload(answer.upload, file.data)
@@ -114,7 +114,7 @@ class AsyncDocuments(AsyncResource):
     async def wait(self, agent_id: str, document_id: str, *, timeout: float = 600.0) -> Document:
         """Wait until a document is read, or has failed, and return it.
 
-        Raises ``APITimeoutError`` after ``timeout`` seconds; the server goes on.
+        Raises ``APITimeoutError`` after ``timeout`` seconds; the server continues.
         """
 
         async def read() -> Document:
@@ -147,6 +147,6 @@ class AsyncDocuments(AsyncResource):
         return await self._delete(path(DOCUMENT, agent_id=agent_id, document_id=document_id), DeletedDocument)
 
     async def search(self, agent_id: str, query: str, *, limit: int | None = None) -> FoundKnowledge:
-        """Return what the agent would find for a question."""
+        """Return the passages that the agent would find for a question."""
         address = path("/v1/agents/{agent_id}/knowledge/search", agent_id=agent_id)
         return await self._post(address, FoundKnowledge, {"query": query} | given(limit=limit))

@@ -15,7 +15,7 @@ FoundEpisodes = list[FoundEpisode]
 
 
 class AsyncEpisodes(AsyncResource):
-    """``client.episodes``: the caller's own."""
+    """``client.episodes``: the caller's own episodes."""
 
     def list(self, *, limit: int | None = None) -> AsyncPager[Episode]:
         """List episodes, the newest first."""

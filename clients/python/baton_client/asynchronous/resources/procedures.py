@@ -110,7 +110,7 @@ class AsyncProcedures(AsyncResource):
         return await self._delete(address, Procedure, version=version, reason=reason)
 
     async def _save(self, method: str, address: str, draft: Draft, version: int | None) -> Procedure:
-        # A new one is not sent again: the server has no id to know it by.
+        # A new procedure is not sent again: the server has no id by which to recognise it.
         is_repeatable = version is not None
         if not isinstance(draft, str):
             body = dict(draft) | given(version=version)

@@ -36,14 +36,14 @@ class AsyncRuns(AsyncResource):
     ) -> AsyncRunStream:
         """Send a message and follow its run: use it in a ``with`` block, and iterate for the events.
 
-        ``thread_id`` names the conversation; without it a new one begins. ``message_id`` makes sending again safe
-        across programs; within one call it is anyway. ``answers`` go to what an earlier run waited for. ``tools`` are
-        functions of this program that the agent may call: they are called while iterating, and the run goes on with
-        their results. ``approve`` decides on calls that wait for a person; without it the run ends with
-        ``stream.interrupts``. ``time_zone`` is the user's, if not the client's. ``while_busy`` says what becomes of the
-        message while a run is in progress; the events are those of the run that it enters.
-        ``over_spending`` goes on beyond a spending limit that asks. Leaving the block before the
-        end stops the run, unless ``keep_running``.
+        ``thread_id`` names the conversation; without it a new one begins. ``message_id`` makes it safe for another
+        program to send the message again; repeats within one call are safe in any case. ``answers`` answer the
+        interrupts of an earlier run. ``tools`` are functions of this program that the agent may call: they are called
+        while iterating, and the run continues with their results. ``approve`` decides on calls that wait for a person;
+        without it the run ends with ``stream.interrupts``. ``time_zone`` is the user's, if not the client's.
+        ``while_busy`` is the treatment of the message while a run is in progress; if the message enters that run, the
+        events are those of that run. ``over_spending`` continues beyond a spending limit that asks. Leaving the block
+        before the end stops the run, unless ``keep_running``.
         """
         client_tools = [tool if isinstance(tool, ClientTool) else client_tool(tool) for tool in tools]
         run_input = RunInput.of(
@@ -109,7 +109,8 @@ class AsyncRuns(AsyncResource):
     def follow(self, thread_id: str, *, run_id: str | None = None, after: int = 0) -> AsyncRunStream:
         """Follow an existing run, from the event after number ``after`` on.
 
-        Without ``run_id`` it is the next one that has an event there; if nothing is going on, there are no events, and
-        the result's outcome is ``none``. ``StreamInterruptedError`` has all three. Leaving it does not stop the run.
+        Without ``run_id``, the next run that has an event there is followed; if there is none, there are no events, and
+        the result's outcome is ``none``. ``StreamInterruptedError`` has all three values. Leaving the stream does not
+        stop the run.
         """
         return AsyncRunStream(self._transport, None, thread_id=thread_id, run_id=run_id, after=after, keep_running=True)

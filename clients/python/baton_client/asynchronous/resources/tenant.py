@@ -53,7 +53,7 @@ class AsyncTenant(AsyncResource):
 
         ``self_started_runs`` has the rules for runs that no message begins, such as ``{"enabled": False}``.
         ``spending`` has the rules for what models may cost, such as ``{"tenant": {"perDay": 25.0}}``.
-        ``version`` is the ``ETag`` of what was edited (``limits.http_response.headers["etag"]``).
+        ``version`` is the ``ETag`` of the edited limits (``limits.http_response.headers["etag"]``).
         """
         body = given(
             agents=agents,

@@ -1,4 +1,4 @@
-"""Conversations and what is in them."""
+"""Conversations and their contents."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class AsyncThreads(AsyncResource):
         limit: int | None = None,
         cursor: str | None = None,
     ) -> AsyncPager[Thread]:
-        """List conversations, the most recently active first: one's own, or everybody's with ``scope="tenant"``.
+        """List conversations, the most recently active first: the caller's, or the tenant's with ``scope="tenant"``.
 
         ``query`` keeps those whose title or beginning has all its words. ``limit`` is a page's size (1-100).
         """

@@ -17,7 +17,7 @@ FoundEpisodes = list[FoundEpisode]
 
 
 class Episodes(Resource):
-    """``client.episodes``: the caller's own."""
+    """``client.episodes``: the caller's own episodes."""
 
     def list(self, *, limit: int | None = None) -> Pager[Episode]:
         """List episodes, the newest first."""

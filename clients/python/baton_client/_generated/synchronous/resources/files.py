@@ -23,7 +23,7 @@ class Files(Resource):
     ) -> UploadedPart:
         """Upload a file, and return the part to send in a message.
 
-        ``name`` and ``content_type`` follow from a path. Raises ``ConfigurationError`` where they are missing.
+        A path implies ``name`` and ``content_type``. Raises ``ConfigurationError`` if one of them is missing.
         """
         file = directly(Upload.of, content, name, content_type)
         address = path("/v1/threads/{thread_id}/files", thread_id=thread_id)

@@ -33,13 +33,13 @@ class Messages(Resource):
     ) -> MessageAnswer:
         """Send a message, wait until it is answered, and return the answer.
 
-        ``thread_id`` may be the host application's own id; without one a conversation begins. ``message_id`` is
-        the idempotency key: sending the same message again gives the same answer. A ``branch`` that answers an
-        earlier message again adds no message. ``time_zone`` is the user's, if not the client's. ``while_busy`` says
-        what becomes of the message while a run is in progress; one that enters it gets the answer of that run.
-        ``over_spending`` goes on beyond a spending limit that asks. ``timeout`` is in seconds; an answer can take
-        minutes, and ``client.runs.stream`` shows it as it comes.
-        Raises ``ConfigurationError`` without message and branch.
+        ``thread_id`` may be the host application's own id; without one a conversation begins. ``message_id`` is the
+        idempotency key: sending the same message again gives the same answer. A ``branch`` that answers an earlier
+        message again adds no message. ``time_zone`` is the user's, if not the client's. ``while_busy`` is the treatment
+        of the message while a run is in progress; a message that enters the run gets the run's answer.
+        ``over_spending`` continues beyond a spending limit that asks. ``timeout`` is in seconds; an answer can take
+        minutes, and ``client.runs.stream`` shows it as it arrives. Raises ``ConfigurationError`` without message and
+        branch.
         """
         if message is None and branch is None:
             raise ConfigurationError("Give a message, or a branch that answers an earlier message again.")

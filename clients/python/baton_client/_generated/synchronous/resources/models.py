@@ -21,7 +21,7 @@ class Models(Resource):
     def check(self, model: str) -> ModelReport:
         """Try what one of these models can do, with a few short requests to it. Needs ``tenant:manage``.
 
-        The checks of the report that failed say what to change. Raises ``NotFoundError`` for other models, and
+        The failed checks of the report say what to change. Raises ``NotFoundError`` for other models, and
         ``RateLimitError`` while another check is running.
         """
         body = {"model": model}
