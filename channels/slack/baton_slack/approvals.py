@@ -1,4 +1,4 @@
-"""Approvals in Slack: the calls of a run that wait, with two buttons."""
+"""Approvals in Slack: the calls of a run that wait for a decision, with two buttons."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ CLOSED = "This is no longer open."
 class Approvals:
     """Questions whether calls may be made, to the user in their thread, or else to the people of the channel.
 
-    A record ``approval:<run>`` has the ids of the run's interrupts, and then the decision, as a line: nothing but the
-    two ids is taken from a button.
+    A record ``approval:<run>`` has the ids of the run's interrupts, and later the decision as a line. Only the ids of
+    the thread and the run are taken from a button.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class Approvals:
         self._users = users
 
     async def request(self, job: Job) -> None:
-        """Show the calls that wait (``approval.requested``)."""
+        """Show the calls that wait for approval (``approval.requested``)."""
         data = job.body["data"]
         link = self._users.link(data["threadId"])
         if link is None and self._channel is None:
@@ -59,20 +59,20 @@ class Approvals:
         key = f"approval:{press['value']['runId']}"
         waiting = self._records.get(key)
         if waiting is None or waiting["channel"] != press["channel"]:
-            await self._end(press, CLOSED)
+            await self._close(press, CLOSED)
             return
-        if "decision" in waiting:  # a second press, of the message as it was before
-            await self._end(press, waiting["decision"])
+        if "decision" in waiting:  # a second press, before the message was updated
+            await self._close(press, waiting["decision"])
             return
         member = await self._workspace.member(press["user"])
         link = self._users.link(waiting["threadId"])
         try:
-            client = await self._client(press["user"], link)
+            client = await self._find_client(press["user"], link)
         except NotAllowed as refusal:
             await self._whisper(press, str(refusal))
             return
         answers = [Answer.approval(interrupt, approves) for interrupt in waiting["interrupts"]]
-        verb = "approved" if approves else "declined"
+        outcome = "approved" if approves else "declined"
         try:
             await begin(client.runs.stream(thread_id=waiting["threadId"], answers=answers, keep_running=True))
         except APIStatusError as refusal:
@@ -80,13 +80,14 @@ class Approvals:
                 raise
             await self._whisper(press, refusal.detail)
             if refusal.code == "interrupt_unavailable":
-                await self._end(press, CLOSED)
+                await self._close(press, CLOSED)
             return
-        decision = f"*{escape(member.name)}* has {verb} it."
+        decision = f"*{escape(member.name)}* has {outcome} it."
         self._records.put(key, {**waiting, "decision": decision})
-        await self._end(press, decision)
+        await self._close(press, decision)
 
-    async def _client(self, user: str, link: Json | None) -> AsyncBaton:
+    async def _find_client(self, user: str, link: Json | None) -> AsyncBaton:
+        """Return the client of the member who decides. Raises ``NotAllowed`` for a member who may not."""
         member = await self._workspace.member(user)
         if link is not None:
             if user != link["slackUser"]:
@@ -99,7 +100,7 @@ class Approvals:
     async def _whisper(self, press: Json, line: str) -> None:
         await self._workspace.whisper(press["channel"], press["user"], escape(line), press.get("thread_ts"))
 
-    async def _end(self, press: Json, status: str) -> None:
+    async def _close(self, press: Json, status: str) -> None:
         body = blocks.without_actions(press.get("blocks") or [], status)
         await self._workspace.update(press["channel"], press["ts"], body, NOTICE)
 

@@ -13,11 +13,11 @@ Block = dict[str, Any]
 MAX_BLOCKS = 50
 """Blocks of a message (https://docs.slack.dev/reference/block-kit/blocks)."""
 SECTIONS_A_MESSAGE = 3
-"""Sections of a long text in one message. The others follow in further messages."""
+"""Sections of a long text in one message. The other sections follow in further messages."""
 MAX_TEXT = 10_000
-"""Characters of a message's blocks in all. Slack refuses more than about 12,000 (``msg_blocks_too_long``)."""
-SAID = MAX_TEXT // 10
-"""Characters of one of the last messages that a conversation at a desk shows."""
+"""The most characters of all blocks of a message. Slack refuses more than about 12,000 (``msg_blocks_too_long``)."""
+MAX_LAST_MESSAGE = MAX_TEXT // 10
+"""The most characters of each of the last messages that a conversation at a desk shows."""
 
 TAKE, RETURN, APPROVE, DECLINE, NOTE = (f"baton_{name}" for name in ("take", "return", "approve", "decline", "note"))
 """Ids of actions."""
@@ -34,7 +34,7 @@ def context(text: str) -> Block:
 
 
 def button(action_id: str, text: str, value: dict[str, Any], style: str | None = None) -> Block:
-    """Return a button, whose ``value`` comes back with a press: at most 2,000 characters of JSON."""
+    """Return a button. A press sends its ``value`` back: at most 2,000 characters of JSON."""
     element: Block = {
         "type": "button",
         "action_id": action_id,
@@ -45,16 +45,21 @@ def button(action_id: str, text: str, value: dict[str, Any], style: str | None =
 
 
 def message_pages(author: str | None, text: str, *, is_markdown: bool) -> Iterator[list[Block]]:
-    """Yield the blocks of one message after the other, which show ``text`` and above it its author."""
+    """Yield the blocks of each message in turn. Together they show ``text``, below the name of its author."""
     pieces = list(split(text, from_markdown if is_markdown else escape))
     for first in range(0, len(pieces), SECTIONS_A_MESSAGE):
         named = [context(f"*{escape(author)}*")] if author else []
         yield [*named, *(section(piece) for piece in pieces[first : first + SECTIONS_A_MESSAGE])]
 
 
-def desk_blocks(heading: str, status: str, said: Sequence[tuple[str, str]], actions: Sequence[Block]) -> list[Block]:
+def desk_blocks(
+    heading: str, status: str, messages: Sequence[tuple[str, str]], actions: Sequence[Block]
+) -> list[Block]:
     """Return the first message of a conversation at a desk: the heading, its state, the last messages and buttons."""
-    lines = [section(f"*{escape(shorten(author, 80))}*\n{next(split(text, limit=SAID), '')}") for author, text in said]
+    lines = [
+        section(f"*{escape(shorten(author, 80))}*\n{next(split(text, limit=MAX_LAST_MESSAGE), '')}")
+        for author, text in messages
+    ]
     header = {"type": "header", "text": {"type": "plain_text", "text": shorten(heading, 150)}}
     return [header, context(status), *lines, *actions]
 
@@ -79,9 +84,9 @@ def return_actions(thread_id: str) -> list[Block]:
 def approval_blocks(
     questions: Sequence[tuple[str, Sequence[str]]], thread_id: str, run_id: str
 ) -> tuple[list[Block], bool]:
-    """Return the message that asks for approval, and whether it can be given there.
+    """Return the message that asks for approval, and whether it has buttons for the decision.
 
-    ``questions`` are the question and the lines of its arguments, of each call. If not all of it fits into one message,
+    ``questions`` has the question of each call, with the lines of its arguments. If they do not fit into one message,
     there are no buttons: nobody should permit what they have not read.
     """
     texts = ["\n".join([question, *lines]) for question, lines in questions]

@@ -26,9 +26,11 @@ from baton_slack.storage import DAY_SECONDS, OF_USERS, Job, Jobs, Records, Sqlit
 from baton_slack.workspace import FILE_HOSTS, Workspace
 
 WORKERS = 8
+"""The number of jobs, other than messages of users, that are carried out concurrently."""
 USER_WORKERS = 32
-"""Messages of users that are sent at once. Each may wait for the answer before it, so the others have own workers."""
+"""The number of users' messages that are sent concurrently. Each may wait for an answer in progress."""
 POLL_SECONDS = 0.2
+"""The pause of a worker that finds no job."""
 GIVEN_UP = "This could not be done, or not all of it. Look whether it has arrived, and try again."
 
 logger = logging.getLogger(__name__)
@@ -49,7 +51,8 @@ class Channel:
     ) -> None:
         """Make the channel. ``make_token`` replaces the embed key of the configuration.
 
-        ``slack_url`` and ``file_hosts`` are those of a stand-in. Raises ``ConfigurationError`` without a way to tokens.
+        ``slack_url`` and ``file_hosts`` name a stand-in of Slack. Raises ``ConfigurationError`` if nothing can make
+        tokens.
         """
         maker = make_token or _embed_key(configuration)
         self.baton = AsyncBaton(configuration.url, token="", time_zone="")
@@ -62,7 +65,7 @@ class Channel:
         self._approvals = Approvals(self.workspace, accounts, records, configuration, self._users)
 
     async def carry_out(self, job: Job) -> None:
-        """Carry out one job. Repeating it does nothing twice. Raises what ``pause_after`` knows how to treat."""
+        """Carry out one job. A repetition does nothing twice. Raises errors that ``pause_after`` classifies."""
         match job.kind:
             case "desk.waiting":
                 await self._desks.show_waiting(job)
@@ -78,12 +81,12 @@ class Channel:
             case "run.failed":
                 await self._users.show_failure(job)
             case "slack.message" | "slack.app_mention":
-                await self._hear(job)
+                await self._take_message(job)
             case "slack.action":
-                await self._press(job)
+                await self._take_press(job)
 
     async def report_given_up(self, job: Job) -> None:
-        """Show the person who has written or pressed something that it was given up, if Slack takes the line."""
+        """Notify the person whose message or press was given up. A failure of this is ignored."""
         if job.kind.startswith("slack."):
             at, thread = job.body, job.body.get("thread_ts") or job.body["ts"]
             with suppress(Exception):
@@ -93,18 +96,18 @@ class Channel:
         """Close the connections to Baton."""
         await self.baton.aclose()
 
-    async def _hear(self, job: Job) -> None:
+    async def _take_message(self, job: Job) -> None:
         event = job.body
         if event["user"] == await self.workspace.bot_id():
             return
         is_mention, root = job.kind == "slack.app_mention", event.get("thread_ts")
         if root and self._desks.is_root(event["channel"], root):
-            if not is_mention:  # a mention comes as a message, too
+            if not is_mention:  # a mention is sent as a message, too
                 await self._desks.write(job)
         elif is_mention or event.get("channel_type") == "im":
             await self._users.send(job)
 
-    async def _press(self, job: Job) -> None:
+    async def _take_press(self, job: Job) -> None:
         press = job.body
         match press["action"]:
             case action if action == TAKE:
@@ -116,7 +119,7 @@ class Channel:
 
 
 class Worker:
-    """A worker for the jobs of a ``SqliteStorage``: several groups at once, those of a group one after the other."""
+    """A worker for the jobs of a ``SqliteStorage``: several groups concurrently, the jobs of one group in order."""
 
     def __init__(self, channel: Channel, storage: SqliteStorage) -> None:
         self._channel = channel
@@ -129,7 +132,7 @@ class Worker:
         return not self._running and not self._storage.waits()
 
     async def run(self) -> None:
-        """Carry out jobs until cancelled. What was in progress then is repeated by the next worker."""
+        """Carry out jobs until cancelled. The next worker repeats jobs that were in progress then."""
         cleaned_at = -math.inf
         try:
             while True:
@@ -153,8 +156,8 @@ class Worker:
 
     def _has_place(self, group: str) -> bool:
         is_of_user = group.startswith(OF_USERS)
-        alike = sum(running.startswith(OF_USERS) == is_of_user for running in self._running)
-        return alike < (USER_WORKERS if is_of_user else WORKERS)
+        busy_count = sum(running.startswith(OF_USERS) == is_of_user for running in self._running)
+        return busy_count < (USER_WORKERS if is_of_user else WORKERS)
 
     async def _attempt(self, job: Job) -> None:
         try:

@@ -36,7 +36,7 @@ class PeopleChannel(_Section):
     channel: SlackId
     """Slack's id of the channel. Use a private one: its members read what users write."""
     permissions: tuple[Permission, ...] = ()
-    """Permissions in the tokens of its people, besides those that the actions need."""
+    """Permissions in the tokens of the channel's people, besides those that the actions need."""
     people: frozenset[SlackId] = frozenset()
     """Slack's ids of the members who may act; empty: all full members of the workspace who are in the channel."""
 
@@ -68,7 +68,7 @@ class Configuration(_Section):
     approvals: PeopleChannel | None = None
     """The channel for approvals of calls in conversations outside Slack. Tokens of its people get `tool:approve`."""
     users: Users | None = None
-    """None: nobody can talk to agents in Slack."""
+    """The users who talk to agents in Slack; None: nobody can."""
     bot_token: SecretStr = Field(alias="botToken")
     signing_secret: SecretStr = Field(alias="signingSecret")
     webhook_secret: SecretStr = Field(alias="webhookSecret")
@@ -86,17 +86,19 @@ def read_configuration(path: Path, environment: Mapping[str, str] = os.environ) 
         raise ConfigurationError(f"{path} cannot be read: {type(problem).__name__}") from None
     if not isinstance(values, dict):
         raise ConfigurationError(f"{path} must be a mapping of fields.")
-    written = sorted(SECRETS.keys() & values.keys())
-    if written:
-        raise ConfigurationError(f"{path}: {written[0]} is a secret: set {SECRETS[written[0]]} instead.")
+    misplaced = sorted(SECRETS.keys() & values.keys())
+    if misplaced:
+        raise ConfigurationError(f"{path}: {misplaced[0]} is a secret: set {SECRETS[misplaced[0]]} instead.")
     secrets = {name: environment[variable] for name, variable in SECRETS.items() if environment.get(variable)}
     try:
         return Configuration.model_validate(values | secrets)
     except ValidationError as invalid:
-        problems = (f"{_place(problem['loc'])}: {problem['msg']}" for problem in invalid.errors(include_input=False))
+        problems = (
+            f"{_name_field(problem['loc'])}: {problem['msg']}" for problem in invalid.errors(include_input=False)
+        )
         raise ConfigurationError(f"{path}: " + "; ".join(problems)) from None
 
 
-def _place(location: tuple[int | str, ...]) -> str:
+def _name_field(location: tuple[int | str, ...]) -> str:
     name = ".".join(str(part) for part in location)
     return SECRETS.get(name, name)

@@ -18,8 +18,8 @@ from baton_slack.workspace import Workspace
 class UserThreads:
     """The threads of users.
 
-    A record ``talk:<channel>:<ts>:<user>`` has the conversation of a user in a thread, ``user:<thread>`` leads back.
-    Two users in one thread have two conversations.
+    A record ``talk:<channel>:<ts>:<user>`` has the conversation of a user in a thread, and ``user:<thread>`` the place
+    of a conversation in Slack. Two users in one thread have two conversations.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class UserThreads:
         self._files = Files(workspace, records)
 
     async def send(self, job: Job) -> None:
-        """Send what a user has written to the agent. The answer comes as an event of Baton."""
+        """Send a user's message to the agent. The answer arrives as an event of Baton."""
         event = job.body
         channel, user, root = event["channel"], event["user"], event.get("thread_ts") or event["ts"]
         if self._users is None:
@@ -42,8 +42,8 @@ class UserThreads:
         except NotAllowed as refusal:
             await self._workspace.whisper(channel, user, escape(str(refusal)), root)
             return
-        new = {"threadId": str(uuid.uuid4())}
-        thread_id = self._records.add(f"talk:{channel}:{root}:{user}", new)["threadId"]
+        new_record = {"threadId": str(uuid.uuid4())}
+        thread_id = self._records.add(f"talk:{channel}:{root}:{user}", new_record)["threadId"]
         self._records.add(f"user:{thread_id}", {"channel": channel, "ts": root, "slackUser": user})
         mention = f"<@{await self._workspace.bot_id()}>"
         text = to_plain((event.get("text") or "").replace(mention, "")).strip()
@@ -69,7 +69,7 @@ class UserThreads:
             await self._workspace.whisper(channel, user, escape(problem), root)
 
     async def show_message(self, job: Job) -> None:
-        """Show an answer, or what the user has written elsewhere (``message.created``)."""
+        """Show an answer, or a message that the user has written elsewhere (``message.created``)."""
         message = job.body["data"]["message"]
         if is_from_slack(message) and message["role"] == "user":
             return
@@ -78,7 +78,7 @@ class UserThreads:
             return
         await self._post(job, str(message.get("name") or ""), named_text_of(message), is_markdown=True)
         link = self.link(job.body["data"]["threadId"])
-        if link is not None and any(files_of(message)):  # a person's at a desk
+        if link is not None and any(files_of(message)):  # the message is a person's at a desk
             client = await self._accounts.of_user(await self._workspace.member(link["slackUser"]))
             await self._files.share(job, client, message, link["channel"], link["ts"])
 
@@ -88,7 +88,7 @@ class UserThreads:
         await self._post(job, "", str(reason), is_markdown=False)
 
     def link(self, thread_id: str) -> Json | None:
-        """Return where a conversation is in Slack: ``channel``, ``ts``, ``slackUser``; None for one that is not."""
+        """Return the place of a conversation in Slack: ``channel``, ``ts``, ``slackUser``; None if it is not there."""
         return self._records.get(f"user:{thread_id}")
 
     async def _post(self, job: Job, author: str, text: str, *, is_markdown: bool) -> None:

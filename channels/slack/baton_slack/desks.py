@@ -17,11 +17,14 @@ from baton_slack.storage import Job, Json, Records
 from baton_slack.workspace import Workspace
 
 LAST_MESSAGES = 8
+"""The number of last messages that the first message of a thread shows."""
 NOTE_PREFIX = "note:"
 MAX_NOTE = 4_000
+"""The most characters of a note."""
 SENT, NOTED = "white_check_mark", "memo"
 """Reactions of messages that have reached the user, and of notes."""
 GONE = {"not_at_desk", "thread_unavailable"}
+"""Codes of refusals for a conversation that has left the desk."""
 RETURNS = {
     "person": "It was handed back to the agent.",
     "user": "The user has gone back to the agent.",
@@ -37,8 +40,8 @@ RETURNS = {
 class DeskThreads:
     """The threads of conversations at desks.
 
-    A record ``desk:<thread>`` has the Slack thread, its state (``waiting``, ``active``, ``over``) and the blocks' parts
-    that are shown again; ``root:<channel>:<ts>`` leads back to the conversation.
+    A record ``desk:<thread>`` has the Slack thread, its state (``waiting``, ``active``, ``over``) and the texts that
+    updates show again; ``root:<channel>:<ts>`` has the conversation of a Slack thread.
     """
 
     def __init__(
@@ -62,7 +65,7 @@ class DeskThreads:
             messages = await _read_until(client, data["threadId"], data["runId"])
             case = await client.request("GET", f"/v1/threads/{data['threadId']}/desk")
         except APIStatusError as refusal:
-            if refusal.code in GONE:  # nobody waits any more
+            if refusal.code in GONE:  # the conversation has left the desk
                 return
             raise
         item = case.json()["item"]
@@ -113,57 +116,58 @@ class DeskThreads:
         if link is None or link["deskId"] != data["deskId"]:
             return
         line = RETURNS.get(data["reason"], RETURNS["person"])
-        if data["reason"] != "person":  # nobody here has done it, so nobody here would look
+        if data["reason"] != "person":  # nobody in Slack has done it, so a new line makes people notice
             await self._workspace.post(job, f"{job.id}.line", link["channel"], [blocks.context(line)], line, link["ts"])
         await self._leave(data["threadId"], line)
 
     async def take(self, press: Json) -> None:
         """Take a conversation for the person who has pressed the button."""
         thread_id = press["value"]["threadId"]
-        acting = await self._act(press, thread_id)
-        if acting is None:
+        actor = await self._find_actor(press, thread_id)
+        if actor is None:
             return
-        _, client, name = acting
+        _, client, name = actor
         try:
             await client.request("POST", f"/v1/threads/{thread_id}/desk/take", is_repeatable=True)
         except APIStatusError as refusal:
-            await self._refuse(press, thread_id, refusal)
+            await self._show_refusal(press, thread_id, refusal)
             return
         await self._set_active(thread_id, name)
 
     async def hand_back(self, press: Json) -> None:
         """Hand a conversation back, with the note of the person who has pressed the button."""
         thread_id = press["value"]["threadId"]
-        acting = await self._act(press, thread_id)
-        if acting is None:
+        actor = await self._find_actor(press, thread_id)
+        if actor is None:
             return
-        link, client, name = acting
+        link, client, name = actor
         body = {"note": press["note"][:MAX_NOTE]} if press.get("note") else {}
         try:
             await client.request("POST", f"/v1/threads/{thread_id}/desk/return", json=body, is_repeatable=True)
         except APIStatusError as refusal:
-            await self._refuse(press, thread_id, refusal)
+            await self._show_refusal(press, thread_id, refusal)
             return
-        # The event of the return may have come first, and does not say who has pressed the button.
+        # The event of the return may have arrived first, and does not say who has pressed the button.
         await self._end(thread_id, link, f"{escape(name)} has handed it back.")
 
     def is_root(self, channel: str, ts: str) -> bool:
-        """Return whether a thread of Slack is that of a conversation at a desk."""
+        """Return whether a thread of Slack belongs to a conversation at a desk."""
         return self._records.get(f"root:{channel}:{ts}") is not None
 
     async def write(self, job: Job) -> None:
-        """Send what a person has written in the thread to the user, or keep it as a note.
+        """Send a person's message in the thread to the user, or keep it as a note.
 
-        Words of others than the person who has taken the conversation stay in Slack, unless they begin with ``note:``.
+        Messages of anybody but the person who has taken the conversation stay in Slack, unless they begin with
+        ``note:``.
         """
         event = job.body
         channel, root, user = event["channel"], event["thread_ts"], event["user"]
         thread_id = (self._records.get(f"root:{channel}:{root}") or {})["threadId"]
         press = {"channel": channel, "ts": root, "user": user}
-        acting = await self._act(press, thread_id)
-        if acting is None:
+        actor = await self._find_actor(press, thread_id)
+        if actor is None:
             return
-        link, client, _ = acting
+        link, client, _ = actor
         text = to_plain(event.get("text") or "").strip()
         is_note = text.lower().startswith(NOTE_PREFIX)
         identity = {"messageId": message_id(channel, event["ts"])}
@@ -172,7 +176,7 @@ class DeskThreads:
         try:
             if is_note:
                 note = {**identity, "text": text[len(NOTE_PREFIX) :].strip()}
-                problems = _problems_of(note["text"], event)
+                problems = _list_note_problems(note["text"], event)
                 if not note["text"] or len(note["text"]) > MAX_NOTE:
                     await self._show_problems(event, problems)
                     return
@@ -190,7 +194,7 @@ class DeskThreads:
                 await client.request("POST", f"/v1/threads/{thread_id}/desk/messages", json=reply, is_repeatable=True)
         except APIStatusError as refusal:
             if refusal.code != "desk_not_taken" or link["status"] == "waiting":
-                await self._refuse(press, thread_id, refusal)
+                await self._show_refusal(press, thread_id, refusal)
             return
         if text or parts:
             await self._workspace.mark(channel, event["ts"], NOTED if is_note else SENT)
@@ -207,8 +211,8 @@ class DeskThreads:
         member = await self._workspace.member(user)
         return bool(person.get("id") == user_id_of(member, self._configuration.identify))
 
-    async def _act(self, press: Json, thread_id: str) -> tuple[Json, AsyncBaton, str] | None:
-        """Return the link, the client and the name of somebody who acts; None, and a line for them, if they may not."""
+    async def _find_actor(self, press: Json, thread_id: str) -> tuple[Json, AsyncBaton, str] | None:
+        """Return the link, client and name of a person who acts. If they may not, show them a line and return None."""
         link = self._link(thread_id)
         if link is None or link["channel"] != press["channel"] or link["ts"] != press["ts"]:
             line = "This conversation is no longer here: the user does not get what you write."
@@ -223,7 +227,7 @@ class DeskThreads:
             return None
         return link, client, member.name
 
-    async def _refuse(self, press: Json, thread_id: str, refusal: APIStatusError) -> None:
+    async def _show_refusal(self, press: Json, thread_id: str, refusal: APIStatusError) -> None:
         """Show a person why nothing was done. Raises ``refusal`` again if a later attempt may succeed."""
         if refusal.retryable:
             raise refusal
@@ -240,7 +244,10 @@ class DeskThreads:
         await self._show(link, status, blocks.return_actions(thread_id))
 
     async def _leave(self, thread_id: str, status: str, *, but_for: str | None = None) -> None:
-        """Mark a conversation as one that is no longer at the desk. ``status`` is Slack's markup."""
+        """Mark a conversation as one that has left the desk, unless the job ``but_for`` has opened its thread.
+
+        ``status`` is Slack's markup.
+        """
         link = self._link(thread_id)
         if link is not None and link.get("job") != but_for:
             await self._end(thread_id, link, status)
@@ -256,7 +263,7 @@ class DeskThreads:
         await self._workspace.update(link["channel"], link["ts"], body, escape(shorten(heading, 150)))
 
     def _desk(self, link: Json) -> PeopleChannel:
-        """Return the channel of a link's desk, or one that nobody may act in if it is no longer configured."""
+        """Return the channel of a link's desk. If it is no longer configured, return one in which nobody may act."""
         return self._configuration.desks.get(link["deskId"]) or PeopleChannel(
             channel=link["channel"], people=frozenset({"NOBODY"})
         )
@@ -271,15 +278,17 @@ def _key(thread_id: str) -> str:
 
 
 async def _read_until(client: AsyncBaton, thread_id: str, run_id: str) -> list[Json]:
-    """Return the newest messages up to those of a run. Later ones have separate events."""
+    """Return the newest messages up to those of a run. Later messages have separate events."""
     answer = await client.request("GET", f"/v1/threads/{thread_id}/messages", params={"limit": 50})
     messages: list[Json] = answer.json()["items"]
-    of_run = [place for place, message in enumerate(messages) if (message.get("metadata") or {}).get("runId") == run_id]
-    return messages[: of_run[-1] + 1] if of_run else messages
+    indices = [
+        index for index, message in enumerate(messages) if (message.get("metadata") or {}).get("runId") == run_id
+    ]
+    return messages[: indices[-1] + 1] if indices else messages
 
 
-def _problems_of(note: str, event: Json) -> list[str]:
-    """Return sentences about what is not kept of a note."""
+def _list_note_problems(note: str, event: Json) -> list[str]:
+    """Return sentences about the parts of a note that are not kept."""
     too_long = [f"A note has at most {MAX_NOTE:,} characters. This one is not kept."] if len(note) > MAX_NOTE else []
     return [*too_long, *(["Files are not kept with notes."] if event.get("files") else [])]
 

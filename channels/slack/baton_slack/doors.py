@@ -17,9 +17,9 @@ from baton_slack.configuration import Configuration
 from baton_slack.storage import OF_USERS, Job, Jobs
 
 MAX_BODY = 2 * 2**20
-"""Bytes of a request. Baton's events and Slack's are smaller."""
+"""The most bytes of a request. Events of Baton and of Slack are smaller."""
 PERSON_SUBTYPES = frozenset({None, "file_share", "thread_broadcast"})
-"""Subtypes of messages that people have written. Edits, deletions, joins and messages of bots have others."""
+"""Subtypes of messages that people have written. Edits, deletions, joins and bots' messages have other subtypes."""
 BATON_EVENTS = frozenset(
     {"desk.waiting", "desk.taken", "desk.returned", "message.created", "approval.requested", "run.failed"}
 )
@@ -47,8 +47,8 @@ class Doors:
         self._webhooks = [Webhook(secret) for secret in secrets]
 
     def take_slack(self, body: bytes, headers: Mapping[str, str]) -> Reply:
-        """Take an event or an action of Slack, which waits for three seconds and repeats events."""
-        if not self._is_slacks(body, headers):
+        """Take an event or an action of Slack. Slack waits for the answer for three seconds, and repeats events."""
+        if not self._is_signed_by_slack(body, headers):
             return Reply(401, "The signature is missing, wrong or older than five minutes.")
         request = _read_slack(body)
         if request is None:
@@ -64,8 +64,8 @@ class Doors:
         return Reply(200)
 
     def take_baton(self, body: bytes, headers: Mapping[str, str]) -> Reply:
-        """Take an event of Baton, which waits for ten seconds and repeats it for a day."""
-        event = self._verified(body, headers)
+        """Take an event of Baton. Baton waits for the answer for ten seconds, and repeats the event for a day."""
+        event = self._verify(body, headers)
         if event is None:
             return Reply(401, "The signature is missing, wrong or older than five minutes.")
         is_ours = event.get("tenantId") == self._configuration.tenant and event.get("type") in BATON_EVENTS
@@ -75,13 +75,13 @@ class Doors:
             self._jobs.add_job(job)
         return Reply(204)
 
-    def _is_slacks(self, body: bytes, headers: Mapping[str, str]) -> bool:
+    def _is_signed_by_slack(self, body: bytes, headers: Mapping[str, str]) -> bool:
         try:
             return self._slack.is_valid_request(body, dict(headers))
         except ValueError:  # the time is not a number, or the body is not UTF-8
             return False
 
-    def _verified(self, body: bytes, headers: Mapping[str, str]) -> Json | None:
+    def _verify(self, body: bytes, headers: Mapping[str, str]) -> Json | None:
         lowered = {name.lower(): value for name, value in headers.items()}
         for webhook in self._webhooks:
             try:
@@ -93,7 +93,7 @@ class Doors:
 
 
 def _read_slack(body: bytes) -> Json | None:
-    """Return an event, sent as JSON, or an action, sent as a form with a field of JSON; None for neither."""
+    """Return an event, sent as JSON, or an action, sent as a form with a field of JSON; None for anything else."""
     text = body.decode()
     if text.startswith("payload="):
         text = parse_qs(text, max_num_fields=10).get("payload", [""])[0]
@@ -105,7 +105,7 @@ def _read_slack(body: bytes) -> Json | None:
 
 
 def _event_job(request: Json) -> Job | None:
-    """Return the job of an event; None for one that the channel ignores, such as all messages of bots."""
+    """Return the job of an event; None for an event that the channel ignores, such as all messages of bots."""
     event = request.get("event") or {}
     is_message = event.get("type") in ("message", "app_mention") and event.get("subtype") in PERSON_SUBTYPES
     if not is_message or event.get("bot_id") or not event.get("user") or not event.get("ts"):
@@ -144,6 +144,6 @@ def _action_job(request: Json) -> Job | None:
         "thread_ts": message.get("thread_ts"),
         "blocks": message.get("blocks") or [],
     }
-    about = f"{channel} {message.get('ts')} {user} {action.get('action_ts')} {action['action_id']}"
-    job_id = f"action_{hashlib.sha256(about.encode()).hexdigest()}"
+    key = f"{channel} {message.get('ts')} {user} {action.get('action_ts')} {action['action_id']}"
+    job_id = f"action_{hashlib.sha256(key.encode()).hexdigest()}"
     return Job(job_id, f"slack:{channel}:{message.get('ts')}", "slack.action", press)

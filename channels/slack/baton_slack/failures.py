@@ -1,4 +1,4 @@
-"""Failures of jobs: what they are, and when a job that has failed is tried again."""
+"""Failures of jobs: their kinds, and the time of the next attempt."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from baton_slack.storage import Job
 ATTEMPT_GAPS = (1, 5, 15, 60, 300, 900, 3_600, 3_600, 7_200, 14_400, 28_800)
 """Seconds between the attempts at a job, about 16 hours in all."""
 FEWER_ATTEMPTS = 6
-"""Attempts at what Slack refuses for good, about 20 minutes: the next jobs of the conversation wait for it."""
+"""Attempts at a request that Slack refuses for good, for about 20 minutes: the conversation's next jobs wait for it."""
+UNEXPECTED_ATTEMPTS = 3
+"""Attempts at a job that fails unexpectedly."""
 REFUSED_TOKEN = {
     *("account_inactive", "invalid_auth", "missing_scope", "not_authed"),
     *("token_expired", "token_revoked"),
 }
-"""Errors of Slack after which an operator installs the app again, with the scopes of the guide."""
+"""Errors of Slack after which an operator has to install the app again, with the scopes of the guide."""
 OUTAGES = {"", "fatal_error", "internal_error", "request_timeout", "service_unavailable", "team_added_to_org"}
-"""Errors of Slack that end by themselves. An answer that is no JSON has the empty one."""
+"""Errors of Slack that end by themselves. An answer that is not JSON counts as the empty one."""
 INSTALLATION_ADVICE = (
     " (install the app with the scopes of the guide, set SLACK_BOT_TOKEN, and start the channel again)"
 )
@@ -29,18 +31,18 @@ CONNECTION_FAILURES = (APIConnectionError, aiohttp.ClientError, httpx.HTTPError,
 
 
 def error_of(failure: SlackApiError) -> str:
-    """Return Slack's code of an error. An answer that is no JSON, of a gateway for example, has none."""
+    """Return Slack's code of an error; empty for an answer that is not JSON, such as a gateway's."""
     data = getattr(failure.response, "data", None)
     return str(data.get("error") or "") if isinstance(data, dict) else ""
 
 
 def is_rate_limit(failure: Exception) -> TypeGuard[SlackApiError]:
-    """Return whether Slack asks to come back later. That ends by itself, and does not count as an attempt."""
+    """Return whether Slack limits the rate. Such a failure ends by itself, and does not count as an attempt."""
     return isinstance(failure, SlackApiError) and getattr(failure.response, "status_code", 0) == 429
 
 
 def is_refusal(failure: SlackApiError) -> bool:
-    """Return whether Slack refuses this one request, and would refuse it again."""
+    """Return whether Slack refuses this request, and would refuse a repetition."""
     return not is_rate_limit(failure) and error_of(failure) not in OUTAGES | REFUSED_TOKEN
 
 
@@ -55,7 +57,7 @@ def pause_after(job: Job, failure: Exception) -> float | None:
         return None if is_refusal(failure) and job.attempts >= FEWER_ATTEMPTS else gap
     if isinstance(failure, APIStatusError):
         return max(gap, failure.retry_after or 0) if failure.retryable or failure.status == 401 else None
-    return gap if isinstance(failure, CONNECTION_FAILURES) or job.attempts < 3 else None
+    return gap if isinstance(failure, CONNECTION_FAILURES) or job.attempts < UNEXPECTED_ATTEMPTS else None
 
 
 def describe(failure: Exception) -> str:

@@ -17,9 +17,9 @@ from baton_slack.workspace import MAX_FILE, FileRefused, Workspace
 
 MAX_FILES = 10
 FILES_AT_ONCE = 4
-"""Files in memory, of users and of people each."""
+"""The number of files in memory, of users and of people each."""
 FILE_ATTEMPTS = 4
-"""Attempts at the files of a message, about 80 seconds. Then it is sent without those that cannot be read."""
+"""Attempts at a message's files, about 80 seconds. Then it is sent without the files that cannot be read."""
 UNKNOWN_TYPE = "application/octet-stream"
 DOWNLOAD_SECONDS = 60
 
@@ -35,7 +35,7 @@ class Files:
     async def upload(self, client: AsyncBaton, thread_id: str, job: Job) -> tuple[list[Json], list[str]]:
         """Return the parts of the uploaded files of a message, and sentences about those that could not be passed on.
 
-        A repetition uploads nothing twice: the message would be another one.
+        A repetition uploads no file again, because that would make it another message.
         """
         event = job.body
         files = event.get("files") or []
@@ -56,7 +56,7 @@ class Files:
                     uploaded = self._records.add(key, record)
             except FileRefused as refusal:
                 problems.append(str(refusal))
-            except ConfigurationError as refusal:  # it is empty
+            except ConfigurationError as refusal:  # the file is empty
                 problems.append(refusal.args[0])
             except APIStatusError as refusal:
                 if refusal.retryable:
@@ -81,14 +81,14 @@ class Files:
                 continue
             key = f"{job.id}.{channel}.file{number}"
             async with self._places:
-                data = await _read(file["url"])
+                data = await _download(file["url"])
                 is_shared = data is not None and await self._upload(job, key, channel, thread_ts, file["name"], data)
             if not is_shared:
                 line = f"{escape(shorten(file['name'], 100))} cannot be shown in Slack."
                 await self._workspace.post(job, f"{key}.line", channel, [context(line)], line, thread_ts)
 
     async def _upload(self, job: Job, key: str, channel: str, thread_ts: str, name: str, data: bytes) -> bool:
-        """Return whether Slack has taken a file, which it may refuse for its size, its kind or a full workspace."""
+        """Upload a file, and return whether Slack has accepted it: size, kind or a full workspace may prevent that."""
         try:
             await self._workspace.upload(job, key, channel, thread_ts, name, data)
         except SlackApiError as failure:
@@ -98,8 +98,8 @@ class Files:
         return True
 
 
-async def _read(url: str) -> bytes | None:
-    """Return the bytes of a file of Baton; None if it is gone, empty or too large for memory."""
+async def _download(url: str) -> bytes | None:
+    """Return the bytes of a file of Baton; None if it no longer exists, is empty or too large for memory."""
     data = bytearray()
     async with httpx.AsyncClient(timeout=DOWNLOAD_SECONDS) as http, http.stream("GET", url) as response:
         if response.status_code == 429 or response.status_code >= 500:

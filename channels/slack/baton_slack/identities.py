@@ -12,7 +12,7 @@ import jwt
 
 LIFETIME_SECONDS = 600
 SERVICE = "slack-channel"
-"""The user id by which the channel itself reads conversations at desks. Nobody in Slack has it."""
+"""The user id with which the channel itself reads conversations at desks. Nobody in Slack has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +23,12 @@ class Member:
     team: str
     name: str
     email: str | None = None
-    """The address of the profile, if its owner has confirmed it. Slack lets people write any other one."""
+    """The address of the profile, if its owner has confirmed it. Slack lets people enter any unconfirmed address."""
     avatar_url: str | None = None
     time_zone: str | None = None
     locale: str | None = None
     is_full: bool = True
-    """Whether it is a person of this workspace: no bot, guest, deleted member or member of another organisation."""
+    """Whether the member is a person of this workspace: no bot, guest, deleted member or outsider."""
 
     @classmethod
     def of(cls, user: dict[str, Any], team: str) -> Member:
@@ -62,11 +62,11 @@ class Identity:
 
 
 TokenMaker = Callable[[Identity], str | Awaitable[str]]
-"""Returns a token of Baton for an identity. A host with its own issuer gives its own."""
+"""A function that returns a token of Baton for an identity. A host with its own issuer passes its own function."""
 
 
 def user_id_of(member: Member, identify: Literal["slack", "email"]) -> str | None:
-    """Return the member's user id in Baton; None without a confirmed e-mail address where that is the id."""
+    """Return the member's user id in Baton; None if it is the e-mail address and that is not confirmed."""
     return f"slack-{member.team}-{member.id}" if identify == "slack" else member.email
 
 
@@ -83,7 +83,7 @@ class EmbedKey:
         return f"EmbedKey(tenant={self.tenant!r}, key_id={self.key_id!r})"
 
     def __call__(self, identity: Identity) -> str:
-        """Return a token that is good for ten minutes."""
+        """Return a token that is valid for ten minutes."""
         now = int(time.time())
         claims: dict[str, Any] = {
             "iss": "baton-embed",
@@ -102,6 +102,6 @@ class EmbedKey:
 
 
 async def make_token(maker: TokenMaker, identity: Identity) -> str:
-    """Return a token for ``identity``."""
+    """Return a token for ``identity``. The maker may be synchronous or asynchronous."""
     token = maker(identity)
     return await token if inspect.isawaitable(token) else token

@@ -10,13 +10,13 @@ from baton_client import APIConnectionError, AsyncRunStream
 Json = dict[str, Any]
 
 SENT_FROM_SLACK = "slack-"
-"""The beginning of the ids of messages that were written in Slack, which are there already."""
+"""The beginning of the ids of messages that were written in Slack, where they need not be shown again."""
 
 
 async def begin(stream: AsyncRunStream) -> None:
-    """Wait until a run has begun, and leave it: what was sent is stored by then, and the answer comes as an event.
+    """Wait until a run has begun, and leave it: the message is stored by then, and the answer arrives as an event.
 
-    Raises ``APIStatusError`` for what refuses it, and ``APIConnectionError`` if it may not have begun.
+    Raises ``APIStatusError`` if the run is refused, and ``APIConnectionError`` if it may not have begun.
     """
     async with stream:
         async for _ in stream:
@@ -25,7 +25,7 @@ async def begin(stream: AsyncRunStream) -> None:
 
 
 def message_id(channel: str, ts: str) -> str:
-    """Return the id in Baton of a message of Slack: a repeated event sends the same message."""
+    """Return the id in Baton of a message of Slack, so that a repeated event sends the same message."""
     return f"{SENT_FROM_SLACK}{channel}-{ts}"
 
 
@@ -43,9 +43,9 @@ def text_of(message: Json) -> str:
 
 
 def files_of(message: Json) -> Iterator[Json]:
-    """Yield the files of a message: ``name``, and ``url`` where the API has given one.
+    """Yield the files of a message: ``name``, and ``url``, which is None if the API has given none.
 
-    Those of a person's message are in its metadata.
+    The files of a person's message are in its metadata.
     """
     content = message.get("content")
     attachments = (message.get("metadata") or {}).get("attachments") or []
@@ -61,6 +61,6 @@ def named_text_of(message: Json) -> str:
 
 
 def person_of(message: Json) -> Json | None:
-    """Return the person who has written a message at a desk; None if somebody else has."""
+    """Return the person who has written a message at a desk; None for any other message."""
     author = (message.get("metadata") or {}).get("author")
     return author if isinstance(author, dict) and author.get("kind") == "person" else None

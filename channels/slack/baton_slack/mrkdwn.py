@@ -63,7 +63,7 @@ def split(text: str, render: Callable[[str], str] = escape, limit: int = MAX_SEC
     while rest:
         size = len(rest)
         while len(render(rest[:size])) > limit:
-            size = _cut(rest, min(limit, size * 3 // 4))
+            size = _find_cut(rest, min(limit, size * 3 // 4))
         if piece := rest[:size].strip():
             yield render(piece)
         rest = rest[size:].lstrip()
@@ -75,8 +75,8 @@ def shorten(text: str, limit: int) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
-def _cut(text: str, longest: int) -> int:
-    """Return where to cut: after the last end of a line or a word in the second half, or else at ``longest``."""
+def _find_cut(text: str, longest: int) -> int:
+    """Return the position of a cut: after the last line or word that ends in the second half, or else ``longest``."""
     for mark in ("\n", " "):
         at = text.rfind(mark, longest // 2, longest)
         if at > 0:

@@ -21,7 +21,7 @@ def make_app(channel: Channel, storage: SqliteStorage) -> Starlette:
 
     @asynccontextmanager
     async def run_worker(app: Starlette) -> AsyncIterator[None]:
-        await channel.workspace.bot_id()  # a wrong token or workspace is found now
+        await channel.workspace.bot_id()  # a wrong token or workspace is noticed now
         worker = asyncio.create_task(Worker(channel, storage).run())
         app.state.worker = worker
         try:
@@ -36,14 +36,16 @@ def make_app(channel: Channel, storage: SqliteStorage) -> Starlette:
         return Response("the worker has ended", 503) if request.app.state.worker.done() else Response("ok")
 
     routes = [
-        Route("/slack", _door(channel.doors.take_slack), methods=["POST"]),
-        Route("/baton", _door(channel.doors.take_baton), methods=["POST"]),
+        Route("/slack", _make_door(channel.doors.take_slack), methods=["POST"]),
+        Route("/baton", _make_door(channel.doors.take_baton), methods=["POST"]),
         Route("/health", health),
     ]
     return Starlette(routes=routes, lifespan=run_worker)
 
 
-def _door(take: Callable[[bytes, Mapping[str, str]], Reply]) -> Callable[[Request], object]:
+def _make_door(take: Callable[[bytes, Mapping[str, str]], Reply]) -> Callable[[Request], object]:
+    """Return a handler that passes requests of at most ``MAX_BODY`` bytes to ``take``."""
+
     async def answer(request: Request) -> Response:
         body = bytearray()
         async for chunk in request.stream():

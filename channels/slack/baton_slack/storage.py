@@ -14,23 +14,24 @@ Json = dict[str, Any]
 
 DAY_SECONDS = 86_400
 JOB_DAYS = 3
-"""The ids of finished jobs are kept for this long. Baton and Slack repeat a request for a day at most."""
+"""Days for which the ids of finished jobs are kept. Baton and Slack repeat a request for a day at most."""
 OF_USERS = "user:"
-"""The beginning of the groups of what users write, which may wait for an answer in progress."""
+"""The beginning of the groups of users' messages, which may wait for an answer in progress."""
 RECORD_DAYS = 180
-"""A record that nothing has changed for this long is removed; its conversation no longer continues in Slack."""
+"""Days after which an unchanged record is removed. Its conversation no longer continues in Slack."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Something that was acknowledged and is to be carried out once."""
+    """Work that was acknowledged and must be carried out once."""
 
     id: str
-    """The id of the event. A second job of this id is dropped."""
+    """The id of the event. A second job with this id is dropped."""
     group: str
     """Jobs of a group are carried out one after the other, in the order of their arrival.
 
-    What waits at the same time is carried out in the order of its field ``written``, where it has one.
+    Jobs that wait at the same time are carried out in the order of the field ``written`` of their bodies, if they have
+    it.
     """
     kind: str
     body: Json
@@ -39,28 +40,28 @@ class Job:
 
     @property
     def is_repeated(self) -> bool:
-        """Whether an earlier attempt may have done a part of it."""
+        """Whether an earlier attempt may have carried out a part of the job."""
         return self.attempts > 0
 
 
 class Jobs(Protocol):
-    """A queue of jobs. With SQS it is a FIFO queue whose group and deduplication id are the job's."""
+    """A queue of jobs. With SQS it is a FIFO queue that uses the job's group and id for groups and deduplication."""
 
     def add_job(self, job: Job) -> None:
-        """Keep the job before its request is acknowledged. A known id changes nothing."""
+        """Store the job before its request is acknowledged. A known id changes nothing."""
 
 
 class Records(Protocol):
     """Small records by key: ids of conversations, channels and messages, never what was written."""
 
     def get(self, key: str) -> Json | None:
-        """Return a record; None without one."""
+        """Return a record; None if there is none."""
 
     def put(self, key: str, record: Json) -> None:
         """Write a record, or replace it."""
 
     def add(self, key: str, record: Json) -> Json:
-        """Write a record unless the key has one; return the one that it has now."""
+        """Write a record unless the key has one. Return the record that the key has now."""
 
 
 class SqliteStorage:
@@ -88,16 +89,16 @@ class SqliteStorage:
         self._database.close()
 
     def add_job(self, job: Job) -> None:
-        """Keep a job; see ``Jobs``."""
+        """Store a job; see ``Jobs``."""
         self._database.execute(
             "INSERT OR IGNORE INTO jobs (id, grp, kind, body, due) VALUES (?, ?, ?, ?, ?)",
             (job.id, job.group, job.kind, json.dumps(job.body), self._clock()),
         )
 
     def claim(self, busy: Collection[str], has_place: Callable[[str], bool] = lambda group: True) -> Job | None:
-        """Return the first job that is due, and count an attempt; None without one.
+        """Return the first due job, and count an attempt; None if there is none.
 
-        Its group is not ``busy``, and ``has_place``.
+        Only groups that are not ``busy``, and for which ``has_place`` returns True, are considered.
         """
         # SQLite takes the other columns from the row that has the minimum.
         rows = self._database.execute(
@@ -114,7 +115,7 @@ class SqliteStorage:
     def postpone(self, job: Job, seconds: float, *, is_counted: bool = True) -> None:
         """Have the job tried again after ``seconds``. Later jobs of its group wait for it.
 
-        An attempt that is not counted takes none of the others away.
+        An attempt that is not counted leaves the number of further attempts unchanged.
         """
         attempts = job.attempts + 1 if is_counted else max(1, job.attempts)
         due = self._clock() + seconds
@@ -125,7 +126,7 @@ class SqliteStorage:
         self._database.execute("UPDATE jobs SET done_at = ?, body = '' WHERE id = ?", (self._clock(), job.id))
 
     def waits(self) -> bool:
-        """Return whether a job is not done."""
+        """Return whether a job waits or is in progress."""
         return self._database.execute("SELECT 1 FROM jobs WHERE done_at IS NULL LIMIT 1").fetchone() is not None
 
     def clean(self) -> None:
@@ -135,7 +136,7 @@ class SqliteStorage:
         self._database.execute("DELETE FROM records WHERE changed_at < ?", (now - RECORD_DAYS * DAY_SECONDS,))
 
     def get(self, key: str) -> Json | None:
-        """Return a record; None without one."""
+        """Return a record; None if there is none."""
         row = self._database.execute("SELECT record FROM records WHERE key = ?", (key,)).fetchone()
         return json.loads(row[0]) if row else None
 
@@ -146,7 +147,7 @@ class SqliteStorage:
         )
 
     def add(self, key: str, record: Mapping[str, Any]) -> Json:
-        """Write a record unless the key has one; return the one that it has now."""
+        """Write a record unless the key has one. Return the record that the key has now."""
         self._database.execute(
             "INSERT OR IGNORE INTO records VALUES (?, ?, ?)", (key, json.dumps(record), self._clock())
         )

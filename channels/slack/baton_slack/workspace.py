@@ -21,11 +21,14 @@ MAX_FILE = 20 * 2**20
 FILE_HOSTS = ("files.slack.com",)
 """The hosts that get the bot token for downloads."""
 MEMBER_SECONDS = 300.0
+"""Seconds for which a member is remembered."""
+MAX_MEMBERS = 10_000
+"""The number of remembered members beyond which all are dropped."""
 FILE_SECONDS = 60
-"""The longest download or upload."""
+"""The longest download or upload, in seconds."""
 METADATA_EVENT = "baton_post"
 UNMARKED = {"already_reacted", "message_not_found", "not_reactable", "thread_locked", "too_many_reactions"}
-"""Errors of reactions that change nothing: what they confirm has happened."""
+"""Errors of reactions that are ignored, because a reaction only confirms what has happened."""
 GONE_FILES = {"file_deleted", "file_not_found", "not_visible"}
 
 logger = logging.getLogger(__name__)
@@ -36,7 +39,7 @@ class FileRefused(Exception):
 
 
 class FileUnfinished(ConnectionError):
-    """A file that Slack does not have yet, or does not give now. A later attempt may get it."""
+    """A file that Slack does not have yet, or does not send now. A later attempt may get it."""
 
 
 class Workspace:
@@ -82,7 +85,7 @@ class Workspace:
         return ts
 
     async def update(self, channel: str, ts: str, blocks: Sequence[Block], text: str) -> None:
-        """Replace a message. One that was deleted stays so."""
+        """Replace a message. A message that was deleted stays deleted."""
         try:
             await self._client.chat_update(
                 channel=channel, ts=ts, blocks=list(blocks), text=text[:3_000], parse="none", link_names=False
@@ -102,7 +105,7 @@ class Workspace:
                 raise
 
     async def mark(self, channel: str, ts: str, emoji: str) -> None:
-        """Put a reaction on a message, once."""
+        """Add a reaction to a message, once."""
         try:
             await self._client.reactions_add(channel=channel, timestamp=ts, name=emoji)
         except SlackApiError as refusal:
@@ -110,21 +113,18 @@ class Workspace:
                 raise
 
     async def member(self, user: str) -> Member:
-        """Return a member, as of five minutes ago at most."""
+        """Return a member, as read at most five minutes ago."""
         read_at, member = self._members.get(user, (0.0, None))
         if member is None or time.monotonic() - read_at > MEMBER_SECONDS:
             answer = await self._client.users_info(user=user, include_locale=True)
             member = Member.of(answer["user"], self._team)
-            if len(self._members) > 10_000:
+            if len(self._members) > MAX_MEMBERS:
                 self._members.clear()
             self._members[user] = (time.monotonic(), member)
         return member
 
     async def bot_id(self) -> str:
-        """Return the user id of the bot.
-
-        Raises ``RuntimeError`` if the token is another workspace's.
-        """
+        """Return the user id of the bot. Raises ``RuntimeError`` if the token belongs to another workspace."""
         if self._bot_id is None:
             answer = await self._client.auth_test()
             if answer["team_id"] != self._team:
@@ -133,13 +133,13 @@ class Workspace:
         return self._bot_id
 
     async def upload(self, job: Job, key: str, channel: str, thread_ts: str, name: str, data: bytes) -> None:
-        """Share a file in a thread, once for ``key``. Raises ``FileUnfinished`` if Slack does not take it now."""
+        """Share a file in a thread, once for ``key``. Raises ``FileUnfinished`` if Slack does not accept it now."""
         record = self._records.get(f"post:{key}") or {}
         if record.get("isShared"):
             return
         if "file" not in record or not await self._is_shared(record["file"], channel):
             answer = await self._client.files_getUploadURLExternal(filename=name, length=len(data))
-            # The address has its own key: it gets no token.
+            # The address contains a key, so the token is not sent.
             async with self._session() as session, session.post(answer["upload_url"], data=data) as response:
                 if response.status != 200:
                     raise FileUnfinished
@@ -151,7 +151,10 @@ class Workspace:
         self._records.put(f"post:{key}", {**record, "isShared": True})
 
     async def download(self, file: Json) -> bytes:
-        """Return the bytes of a file of Slack. Raises ``FileRefused``, and ``FileUnfinished`` without them."""
+        """Return the bytes of a file of Slack.
+
+        Raises ``FileRefused`` if it cannot be passed on, and ``FileUnfinished`` if Slack does not send it now.
+        """
         if not file.get("url_private_download"):
             file = await self._read_file(file)
         name, url = str(file.get("name") or "file")[:100], str(file.get("url_private_download") or "")
@@ -163,7 +166,7 @@ class Workspace:
             raise FileRefused(f"{name} is not stored in Slack. Upload it instead of linking to it.")
         headers = {"Authorization": f"Bearer {self._client.token}"}
         async with self._session() as session, session.get(url, headers=headers, allow_redirects=False) as response:
-            # A missing scope is answered by a redirect to, or the page of, the sign-in.
+            # Slack answers a missing scope by a redirect to the sign-in, or by its page.
             is_page = response.content_type == "text/html" and file.get("mimetype") != "text/html"
             if response.status == 429 or response.status >= 500:
                 raise FileUnfinished
@@ -179,7 +182,7 @@ class Workspace:
         return bytes(data)
 
     async def _read_file(self, file: Json) -> Json:
-        """Return what Slack has of a file that an event described without its address, while it was uploaded."""
+        """Return Slack's present description of a file whose event had no address, because it was being uploaded."""
         name = str(file.get("name") or "A file")[:100]
         try:
             answer = await self._client.files_info(file=str(file.get("id") or ""))
