@@ -53,7 +53,7 @@ logger = Logger(child=True)
 INPUT_MARGIN = 1.25
 """The factor for tokens of a prompt, because models count differently from Baton."""
 PAUSES_SECONDS = (0.2, 0.4, 0.8, 1.6, 3.0, 4.0)
-"""The pauses of a call that waits until calls in progress have given back what they do not need."""
+"""The pauses of a call that waits until calls in progress have given back their unused reservations."""
 WHO = {AccountKind.TENANT: "Your organisation has", AccountKind.AGENT: "This agent has", AccountKind.USER: "You have"}
 """The beginnings of errors, by the account whose limit is reached."""
 
@@ -79,7 +79,7 @@ class AccountLimit:
 
 @dataclass(frozen=True, slots=True)
 class ReservedCall:
-    """A call that may be made, with what it has reserved."""
+    """A call that may be made, with its reservations."""
 
     scope: Scope
     name: str

@@ -204,7 +204,7 @@ class LeaseKeeper:
         self._log.is_read = self._delivery.is_log_read
 
     async def _work(self) -> None:
-        """Log new text, renew the lease and read what other workers ask for, each when it is due, until the end."""
+        """Until the end, log new text, renew the lease and read other workers' requests, each when it is due."""
         try:
             while not self._is_stopping:
                 self._wake.clear()

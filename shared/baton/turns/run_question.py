@@ -1,4 +1,4 @@
-"""The question of a run, its first message: how it is made and stored, and what earlier attempts have left of it."""
+"""The question of a run, which is its first message: making it, storing it, and reading what earlier attempts left."""
 
 from __future__ import annotations
 

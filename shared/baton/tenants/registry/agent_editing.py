@@ -275,7 +275,7 @@ class AgentEditing:
         share: int | None = None,
         override: str | None = None,
     ) -> AgentChange:
-        """Make a version of the definition, unless the one in force, or the candidate with this share, is the same."""
+        """Make a version of the definition, unless the version in force or the candidate with this share equals it."""
         definition, size = draft.definition, draft.size
         outcome = "restored" if restores is not None else None
         for attempt in range(MAX_TRIES):

@@ -59,7 +59,7 @@ class EvaluationGate:
         cursor: str | None = None
         while True:
             page, cursor = await self.evaluations.page(scope, limit=PAGE, cursor=cursor)
-            for entry in page:  # the one that began last comes first
+            for entry in page:  # the evaluation that began last comes first
                 if entry.agent_id == agent_id and entry.agent_version is not None:
                     latest.setdefault(entry.agent_version, entry)
             if cursor is None:

@@ -223,7 +223,7 @@ def _with_versions(scope: Scope, agents: Agents, thread: Thread, versions: Seque
 
 
 def _require_permissions(version: AgentDefinition, in_force: AgentDefinition) -> AgentDefinition:
-    """Return the version, which needs the permissions of the one in force too: one may have been added since."""
+    """Return the version, which also needs the permissions of the version in force: some may have been added since."""
     added = [name for name in in_force.required_permissions if name not in version.required_permissions]
     if not added:
         return version

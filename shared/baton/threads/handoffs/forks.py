@@ -45,9 +45,7 @@ MAX_READS = 3
 FIRST_SESSION = 1
 """The number of the session that a fork begins with."""
 PATIENCE_SECONDS = 15.0
-"""Seconds to wait for a fork whose lease is held.
-
-They are fewer than those of the parent's lease, which is not renewed meanwhile."""
+"""Seconds to wait for a fork whose lease is held: fewer than the parent's lease has, as it is not renewed meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,8 +190,8 @@ class Forks:
     async def _list_answers(self, scope: Scope, fork: Thread) -> AsyncGenerator[StoredMessage, None]:
         """Yield answers of agents in a fork, the last first, from its last ``MAX_READS`` pages.
 
-        Messages of people are no answers of agents. Copied messages are left out: only the last message of a run has
-        an ``end``, and copies have none.
+        Messages of people do not count. Copied messages are left out: only the last message of a run has an ``end``,
+        and copies have none.
         """
         before: int | None = None
         runs: set[str] = set()

@@ -1,4 +1,4 @@
-"""Sandboxes: copies of a conversation up to one of its turns, which others continue without changing it."""
+"""Sandboxes: copies of a conversation up to one of its turns. Others continue them without changing the original."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from baton.threads.handoffs.forks import MAX_COPIED, Forks
 
 TITLE = "Sandbox: {title}"
 MAX_TITLE = 110
-"""Characters of the copied conversation's title in that of the sandbox."""
+"""The characters of the copied conversation's title in the title of the sandbox."""
 PAGE = 100
 """The number of messages in a page."""
 

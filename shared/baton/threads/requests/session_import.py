@@ -113,7 +113,7 @@ def _parse_cause(fields: Mapping[str, Any] | None, role: str, where: str) -> Run
 
 
 def _parse_author(fields: Mapping[str, Any] | None, role: Role, where: str) -> Person | None:
-    """Return the person who wrote a message; None for those of users, agents and tools."""
+    """Return the person who wrote a message; None for messages of users, agents and tools."""
     if fields is None:
         return None
     if role is not Role.ASSISTANT:

@@ -51,7 +51,7 @@ class WaitingMessages:
     clock: Clock
 
     async def send(self, queue: TurnQueue, scope: Scope, queued: QueuedMessage) -> WhileBusy | None:
-        """Queue a message. Return what becomes of it if a run is in progress; otherwise None.
+        """Queue a message. Return its treatment if a run is in progress; otherwise None.
 
         Raises ``NothingRunning``, ``WaitsForApproval``, ``QueueFull``, ``MessageIdConflict``, ``InvalidRequest`` and
         ``StoreUnavailable``.
@@ -183,7 +183,7 @@ class WaitingMessages:
             raise WaitsForApproval if thread.open_interrupts else NothingRunning
 
     async def _choose_mode(self, scope: Scope, thread: Thread, request: MessageRequest) -> WhileBusy:
-        """Return what becomes of a message. Raises ``InvalidRequest`` if the agent does not allow it.
+        """Return the treatment of a message. Raises ``InvalidRequest`` if the agent does not allow it.
 
         A message cannot enter a run if it begins a branch, names another agent, or goes to a remote agent, whose task
         takes one message at a time. Nor can a message that asks for another agent or to leave one, because only the

@@ -230,7 +230,7 @@ class DueStarts:
             await self.announce_next(owner, changed)
 
     async def announce_next(self, owner: Scope, schedule: Schedule) -> None:
-        """Have the queue deliver a schedule's next slot, if it comes soon."""
+        """Have the queue deliver a schedule's next slot, if the slot is due soon."""
         entry = self.schedules.entry(owner, schedule)
         if entry is not None:
             await self.announce(entry)

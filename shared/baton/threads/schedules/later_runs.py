@@ -28,7 +28,7 @@ class LaterRuns:
         await self.items.settle(later)
 
     async def has_run_of(self, scope: Scope, thread_id: str, schedule_id: str, *, besides: str) -> bool:
-        """Return whether a run of a schedule waits in a conversation, other than that of the message ``besides``."""
+        """Return whether a run of a schedule waits in a conversation, other than the run of the message ``besides``."""
         async with aclosing(self.items.of_thread(scope, thread_id)) as waiting:
             async for later in waiting:
                 request = later.message.request

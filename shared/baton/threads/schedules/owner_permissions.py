@@ -61,7 +61,7 @@ class OwnerPermissions:
         threads, _ = await self.store.list_threads(scope, limit=MAX_THREADS, cursor=None)
         for thread in threads:
             if thread.last_activity_at <= (last.at if last is not None else since):
-                break  # the most recently active comes first
+                break  # threads are listed by their last activity, the newest first
             grant = await self._read_last_grant(scope, thread)
             if grant is not None and grant.at > (last.at if last is not None else since):
                 last = grant

@@ -37,7 +37,7 @@ class TurnSummary:
     ended_at: datetime | None
     usage: Usage
     versions: Mapping[str, int] = field(default_factory=dict)
-    """The version of that agent; if none spoke, those of all agents of the turn. Agents that ship have none."""
+    """The version of that agent, or of all agents of the turn if none spoke. Agents that ship have no version."""
     model: str | None = None
     """The model of the agent that spoke last."""
     first_token_ms: int | None = None
@@ -46,13 +46,13 @@ class TurnSummary:
     spent: tuple[ModelUsage, ...] = ()
     """The usage of each model, as far as it is known."""
     feedback: tuple[Feedback, ...] = ()
-    """The user's feedback on its answers."""
+    """The user's feedback on the turn's answers."""
     trace_id: str | None = None
-    """The id of its trace; None if there is none."""
+    """The id of the turn's trace; None if there is none."""
     author: Person | None = None
-    """The person of a desk who opened it with a message or a note; None for others."""
+    """The person of a desk who opened the turn with a message or a note; None for other turns."""
     opened_by: CauseKind | None = None
-    """The kind of its cause if it began by itself; None for others, and while it is in progress."""
+    """The kind of its cause if the turn began by itself; None for other turns, and while it is in progress."""
 
 
 async def read_turns(

@@ -110,7 +110,7 @@ class UsagePage:
     month: Month
     total: DayCounts
     agents: Mapping[str, DayCounts]
-    """By the agent that spoke last; empty where none did."""
+    """Counts by the id of the agent that spoke last, which is empty if none spoke."""
     models: Mapping[str, ModelCost]
     threads: int
     """Conversations that were active in the month or since."""

@@ -47,7 +47,7 @@ class RunCommit:
     time_zone: str | None = None
     """The user's time zone; None if it is not known."""
     turn: TurnRecord | None = None
-    """The record of the run's message, if the commit stores it: that of an optimistic lease."""
+    """The record of the run's message, if the commit has to store it, under an optimistic lease."""
 
     async def commit(self, attempt: Attempt, result: DialogueResult) -> FinishedRun:
         """Write the messages, commit them by moving the thread's pointer, then send the events that end the run.

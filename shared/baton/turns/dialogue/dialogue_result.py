@@ -64,7 +64,7 @@ class DialogueResult:
 
     @property
     def outcome(self) -> OutcomeType:
-        """The outcome of the run: an error comes before a cancellation, and that before a delivery or an interrupt."""
+        """The outcome of the run. An error comes first, then a cancellation, a delivery and an interrupt."""
         if self.error is not None:
             return OutcomeType.ERROR
         if self.is_cancelled:

@@ -45,7 +45,7 @@ def parse_data(text: str) -> dict[str, Any] | None:
 
 
 def _list_fields(schema: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a line for each property of a JSON schema, at most ``MAX_FIELDS``, and one that counts the rest."""
+    """Yield a line for each property of a JSON schema, at most ``MAX_FIELDS``, and a line that counts the rest."""
     required = [item for item in _list_items(schema.get("required")) if isinstance(item, str)]
     properties = list(schema["properties"].items())
     for name, field in properties[:MAX_FIELDS]:
