@@ -232,7 +232,7 @@ class AgentLoop:
         context, own, tools = self._context, self._work.own, self._tools.specs
         conversation = own.tracker.current if own is not None else None
         metadata = make_call_metadata(self._agent, conversation, self._recalled)
-        settings = replace(self._settings, metadata=metadata, tool_choice=self._choose_tools(is_last=is_last))
+        settings = replace(self._settings, metadata=metadata, tool_choice=self._select_tool_choice(is_last=is_last))
 
         def open_stream(sent: list[Prompt]) -> AsyncGenerator[ModelChunk, None]:
             return context.services.model.stream(settings, sent, thread_files=context.files, tools=tools)
@@ -297,7 +297,7 @@ class AgentLoop:
             cited = join_consulted(message.sources, message.consulted)
             transcript.add_answer(message.id, self._agent, message.text, sources=cited, is_cut=message.is_cut)
 
-    def _choose_tools(self, *, is_last: bool) -> str | None:
+    def _select_tool_choice(self, *, is_last: bool) -> str | None:
         """Return the tool choice for the next request.
 
         Only the agent's first request may force a call: if all did, the agent would never answer.

@@ -39,15 +39,15 @@ class CurrentModels:
     @property
     def settings(self) -> parts.ProviderSettings:
         """The current settings of the model endpoints."""
-        return self._update().settings
+        return self._find_current().settings
 
     def context_tokens(self, model: str) -> int | None:
         """Return the declared limit of a model's prompts, in tokens; None without a declaration."""
-        return self._update().context_length(model)
+        return self._find_current().context_length(model)
 
     def load(self, *models: str) -> None:
         """Create the clients that these models need. This blocks while libraries are loaded."""
-        self._update().clients.load(*models)
+        self._find_current().clients.load(*models)
 
     async def stream(
         self,
@@ -58,7 +58,7 @@ class CurrentModels:
         tools: Sequence[chat_model.ToolSpec] = (),
     ) -> AsyncGenerator[chat_model.ModelChunk, None]:
         """See ``ChatModel``."""
-        models = self._update()
+        models = self._find_current()
         models.is_connected = True
         models.answers += 1
         try:
@@ -72,11 +72,11 @@ class CurrentModels:
 
     def learned(self, model: str) -> Mapping[str, JsonValue]:
         """See ``LearningModel``."""
-        return self._update().clients.learned(model)
+        return self._find_current().clients.learned(model)
 
     async def aclose(self) -> None:
         """Close this event loop's connections."""
-        for models in (*self._replaced, self._update()):
+        for models in (*self._replaced, self._find_current()):
             await models.clients.aclose()
 
     def _close_unused(self) -> None:
@@ -84,7 +84,7 @@ class CurrentModels:
             self._replaced.remove(models)
             in_background(models.clients.aclose(), "closing of replaced clients of models")
 
-    def _update(self) -> _Models:
+    def _find_current(self) -> _Models:
         document, latest = self._document(), self._latest
         if latest is not None and latest[0] is document:
             return latest[1]

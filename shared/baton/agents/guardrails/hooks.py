@@ -216,7 +216,7 @@ class Hooks:
 
         In that case, also return the name of the error's class.
         """
-        seconds = self._time_limit(check)
+        seconds = self._limit_seconds(check)
         try:
             async with asyncio.timeout(seconds):
                 verdict = _check_verdict(point, await check.ask(arguments))
@@ -245,7 +245,7 @@ class Hooks:
         if declared_handoff(self._agent, verdict.agent_id) is None:
             raise ValueError(f"{self._agent.id} has no handoff to {verdict.agent_id}")
 
-    def _time_limit(self, check: _Check) -> float:
+    def _limit_seconds(self, check: _Check) -> float:
         remaining = self._context.deadline - asyncio.get_running_loop().time()
         longest = STOPPED_SECONDS if self._context.stop.is_set() else check.timeout_seconds
         return max(0.0, min(check.timeout_seconds, longest, remaining))

@@ -41,7 +41,7 @@ class Screening:
 
     The question is judged during the first request to the model. Nothing is yielded before the question is allowed. If
     it is replaced, the model is asked again. Text is judged in windows that end with a sentence. Thinking is not
-    judged, so it is not yielded to an agent's user if the agent has output guardrails.
+    judged, so it is not yielded if the agent has output guardrails.
     """
 
     def __init__(self, hooks: Hooks, context: Attempt, agent: AgentDefinition, prompt: TurnPrompt) -> None:
