@@ -1,1 +1,1 @@
-"""Agent2Agent: other agents talk to this deployment's (https://a2a-protocol.org), by JSON-RPC."""
+"""Agent2Agent (https://a2a-protocol.org), by which other agents call the agents of this deployment."""

@@ -19,25 +19,25 @@ from baton.tenants.registry.registered_agents import RegisteredAgents
 
 @dataclass(frozen=True, slots=True)
 class A2AAccess:
-    """Access to a deployment, as its cards describe it."""
+    """The access to a deployment over A2A, which its cards describe."""
 
     issuers: Callable[[], Sequence[str]] = tuple
-    """Returns the OpenID Connect issuers that cards name at present."""
+    """Returns the current OpenID Connect issuers, which cards name."""
     is_open: bool = False
-    """Whether calls without a token are accepted. Only in the local cloud."""
+    """True if calls without a token are accepted, which is only the case in the local cloud."""
     public_url: str | None = None
-    """The configured address of the deployment, without a slash at its end, which all cards name; None: not set."""
+    """The configured address of the deployment for all cards, without a slash at its end; None if it is not set."""
     pushes: Callable[[], bool] = bool
-    """Returns whether clients can be notified of their tasks at present. By default they cannot."""
+    """Returns whether push notifications are switched on now. By default they are not."""
     has_stage: bool = False
-    """Whether API Gateway serves the API below a separate path, which the application does not see."""
+    """True if API Gateway serves the API below a path that the application does not see."""
 
 
 def base_url(request: Request, access: A2AAccess) -> tuple[str, bool]:
-    """Return the deployment's address as the client knows it, without a slash at its end, and whether it is trusted.
+    """Return the deployment's address for the client, without a slash at its end, and whether it is trusted.
 
-    An address from the ``Host`` header is not trusted. One from API Gateway is, because that serves only its own hosts
-    and the custom domains that lead to it.
+    An address from the ``Host`` header is not trusted. An address from API Gateway is trusted, because API Gateway
+    serves only its own hosts and the custom domains that are configured for it.
     """
     if access.public_url is not None:
         return access.public_url, True
@@ -60,16 +60,16 @@ class A2ACaller:
     agents: RegisteredAgents
     """The agents of the caller's tenant."""
     agent: AgentDefinition | None
-    """The agent of the address; None for the address of the deployment, whose default agent answers."""
+    """The agent in the called address; None if the address has no agent, so that the default agent answers."""
     request_id: str
     ends_at: float
     """Event loop time at which the token expires."""
     base_url: str
-    """The deployment's address, as the caller knows it."""
+    """The deployment's address for this caller, without a slash at its end."""
     is_trusted: bool
-    """Whether the address is from the settings or API Gateway, and not from the request's ``Host``."""
+    """True if the address is from the settings or API Gateway, and not from the request's ``Host`` header."""
     access: A2AAccess
     is_authenticated: bool = True
-    """Whether there is a token. Where calls without one are accepted, they see no more than the public card."""
+    """True if the request has a token. Accepted calls without a token get only the public card."""
     line: Line = Line.CURRENT
-    """The version of A2A by which the client calls: 1.0 or 0.3."""
+    """The version of A2A that the client uses: 1.0 or 0.3."""

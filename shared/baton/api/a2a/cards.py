@@ -1,7 +1,7 @@
-"""Agent cards and their addresses: a card is one JSON object that is valid by A2A 0.3 and by A2A 1.0.
+"""Agent cards and their addresses. A card is one JSON object that is valid for A2A 0.3 and for A2A 1.0.
 
-The fields of both versions stand side by side. Where they share a name, an object has the fields of both. A card shows
-what its reader may know; a reader without a token gets what is public.
+It has the fields of both versions. Where both versions have a field of the same name, its object has the fields of
+both. A card shows only what its reader may know; a reader without a token gets the public card.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ class CardSubject:
 
     agent: AgentDefinition
     specialists: Sequence[AgentDefinition] = ()
-    """The agents that it hands conversations over to."""
+    """The agents to which it hands conversations over."""
     consulted: Sequence[AgentDefinition] = ()
     """The agents that it consults."""
 
 
 def make_card(subject: CardSubject, url: str, access: A2AAccess) -> dict[str, Any]:
-    """Return the card of an agent that answers at ``url``."""
+    """Return the unsigned card of an agent that answers at ``url``."""
     agent = subject.agent
     features = _make_features(subject)
     interfaces = [
@@ -113,17 +113,17 @@ def make_card(subject: CardSubject, url: str, access: A2AAccess) -> dict[str, An
 
 
 def encode_card(card: Mapping[str, Any]) -> bytes:
-    """Return a card as it is served: the same bytes for the same card."""
+    """Return a card as JSON for a response. The same card always has the same bytes."""
     return json.dumps(card, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
 
 
 def make_entity_tag(body: bytes) -> str:
-    """Return the ``ETag`` of a served card."""
+    """Return the strong ``ETag`` of a response with this body."""
     return f'"{hashlib.sha256(body).hexdigest()[:32]}"'
 
 
 def _make_features(subject: CardSubject) -> dict[str, Any]:
-    """Return the agent's entry in Baton's extension."""
+    """Return the agent's features, which are the parameters of Baton's extension."""
     agent = subject.agent
     return {
         "multi_turn": True,
@@ -148,7 +148,10 @@ def _make_skill(agent: AgentDefinition, tag: str) -> dict[str, Any]:
 
 
 def _make_security(access: A2AAccess) -> dict[str, Any]:
-    """Return the schemes that are enforced: a bearer token, which an OpenID Connect issuer may have signed."""
+    """Return the security schemes: a bearer token, which one of the OpenID Connect issuers may have signed.
+
+    Return no schemes if calls without a token are accepted.
+    """
     if access.is_open:
         return {}
     http = {"scheme": "bearer", "bearerFormat": "JWT"}
@@ -165,12 +168,12 @@ def _make_security(access: A2AAccess) -> dict[str, Any]:
 
 
 NOBODY = Scope("public", "anonymous")
-"""The reader of a card without a token: a scope without permissions."""
+"""The scope, without permissions, of readers without a token."""
 KEYS = "/.well-known/agent-card-keys.json"
 MAX_KEYS_AGE = 300
-"""Seconds for which receivers may keep keys."""
+"""Seconds for which receivers may cache the keys of push notifications."""
 MAX_AGE = 600
-"""Seconds for which clients may keep a card."""
+"""Seconds for which clients may cache a card and the keys of cards."""
 KEY_SET: dict[int | str, dict[str, Any]] = {200: {"description": "A JWK set (RFC 7517).", **json_content({"keys": []})}}
 
 logger = Logger(child=True)
@@ -180,7 +183,7 @@ router = APIRouter(tags=["a2a"])
 def card_reader(
     request: Request, app: UseCases, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
 ) -> Scope | None:
-    """Return the scope of the token, if there is one. Raises ``Unauthorized`` and ``TokenExpired``."""
+    """Return the scope of the token; None without a token. Raises ``Unauthorized`` and ``TokenExpired``."""
     return caller(request, app, credentials) if "authorization" in request.headers else None
 
 
@@ -189,17 +192,17 @@ IfNoneMatch = Annotated[str | None, Header(alias="If-None-Match", description="T
 CARD = {"name": "Assistant", "protocolVersion": "0.3.0", "url": "https://api.example.com/a2a"}
 ANSWERS = {200: {"description": "The card.", **json_content(CARD)}, **responses("unauthorized token_expired not_found")}
 PUBLIC: dict[str, Any] = {"responses": ANSWERS, "openapi_extra": {"security": [{}]}}
-"""Of routes that need no token, and show more with one."""
+"""The OpenAPI fields of routes that need no token, and show more with a token."""
 
 
 @router.get("/.well-known/agent-card.json", summary="Read the default agent's card", **PUBLIC)
 @router.get("/.well-known/agent.json", summary="Read the card at its older address", **PUBLIC)
 @router.get("/a2a", summary="Read the default agent's card where it is called", **PUBLIC)
 async def default_card(request: Request, app: UseCases, reader: Reader, if_none_match: IfNoneMatch = None) -> Response:
-    """Return the card of the agent at `/a2a`, valid by A2A 0.3 and 1.0. It has an `ETag`.
+    """Return the card of the agent at `/a2a`, valid for A2A 0.3 and 1.0. It has an `ETag`.
 
-    It is the same at `/.well-known/agent.json`, for clients of A2A before 0.3, and at `/a2a` itself, for clients that
-    know the `url` of a card only.
+    The same card is served at `/.well-known/agent.json`, for clients of A2A before 0.3, and at `/a2a` itself, for
+    clients that know only the `url` of a card.
     """
     return await _serve(request, app, reader, None, if_none_match)
 
@@ -215,9 +218,9 @@ async def agents_card(
 
 @router.get("/agent/authenticatedExtendedCard", summary="Read the extended card", responses=ANSWERS)
 async def extended_card(request: Request, app: UseCases, scope: Caller, if_none_match: IfNoneMatch = None) -> Response:
-    """Return the default agent's card as the caller may see it, where clients of A2A before 0.3 ask for it.
+    """Return the default agent's card for the caller, at the address that clients of A2A before 0.3 use.
 
-    Calls without a token are refused, also where other calls without one are accepted.
+    A token is required, even where other calls without a token are accepted.
     """
     return await _serve(request, app, scope, None, if_none_match)
 
@@ -228,7 +231,7 @@ async def extended_card(request: Request, app: UseCases, scope: Caller, if_none_
     responses={**KEY_SET, **responses("not_found internal_error store_unavailable")},
 )
 async def card_keys(app: UseCases) -> Response:
-    """Return the public keys with which the signatures of cards are checked. It needs no token."""
+    """Return the public keys with which clients verify the signatures of cards. It needs no token."""
     if app.ports.card_signer is None:
         raise errors.NotFound
     keys = await app.ports.card_signer.read_public_keys()
@@ -241,7 +244,7 @@ async def card_keys(app: UseCases) -> Response:
     responses={**KEY_SET, **responses("not_found store_unavailable")},
 )
 async def signing_keys(request: Request, app: UseCases) -> Response:
-    """Return the public keys with which receivers check push notifications. It needs no token."""
+    """Return the public keys with which receivers verify push notifications. It needs no token."""
     if not request.app.state.a2a.pushes():
         raise errors.NotFound
     keys = await app.ports.signing_key.read_public_keys()
@@ -249,7 +252,10 @@ async def signing_keys(request: Request, app: UseCases) -> Response:
 
 
 def find_card_subject(agents: RegisteredAgents, scope: Scope, agent_id: str | None) -> CardSubject:
-    """Return an agent that conversations can begin with or be handed over to. Raises ``UnknownAgent``."""
+    """Return the subject of an agent's card; the default agent's for None.
+
+    Raises ``UnknownAgent`` unless conversations of ``scope`` can begin with the agent or be handed over to it.
+    """
     agent = agents.get(scope, agent_id) if agent_id is not None else agents.for_new_thread(scope, None)
     visible = {definition.id: definition for definition in agents.visible(scope)}
     is_target = any(handoff.agent == agent.id for definition in visible.values() for handoff in definition.handoffs)
@@ -260,7 +266,10 @@ def find_card_subject(agents: RegisteredAgents, scope: Scope, agent_id: str | No
 
 
 def card_of(agents: RegisteredAgents, scope: Scope, agent: AgentDefinition | None, base: str, access: A2AAccess) -> Any:
-    """Return the card of an agent, or of the default one, as ``scope`` may see it. Raises ``UnknownAgent``."""
+    """Return the unsigned card of an agent, or of the default agent, for ``scope``. Raises ``UnknownAgent``.
+
+    ``base`` is the deployment's address, without a slash at its end.
+    """
     url = f"{base}/a2a" if agent is None else f"{base}/a2a/{agent.id}"
     return make_card(find_card_subject(agents, scope, agent.id if agent is not None else None), url, access)
 
@@ -271,7 +280,7 @@ async def _serve(
     scope, access = reader or NOBODY, request.app.state.a2a
     base, is_trusted = base_url(request, access)
     try:
-        # Without a token there is no tenant: only agents that ship have a public card.
+        # Without a token there is no tenant, so only shipped agents have a public card.
         agents = (
             await app.agents.in_force(scope) if reader is not None else RegisteredAgents(app.ports.shipped_agents, {})
         )
@@ -290,14 +299,17 @@ async def _serve(
 
 
 async def sign(card: dict[str, Any], app: App, base: str) -> dict[str, Any]:
-    """Return the card with its signatures, if the deployment has keys. ``base`` is an address that it vouches for."""
+    """Return the card with its signatures; unchanged without keys for it, or if they cannot be read.
+
+    ``base`` is the deployment's address, which must be trusted.
+    """
     signer = app.ports.card_signer
     if signer is None:
         return card
     try:
         return {**card, "signatures": await signer.signatures(card, f"{base}{KEYS}")}
     except errors.BatonError as error:
-        # Clients that demand a signature refuse the card, and the others are served.
+        # The card is served unsigned. Clients that require a signature refuse it.
         logger.error("Agent cards cannot be signed", reason=error.detail)
         count(Metric.KEYS_UNREADABLE)
         return card
@@ -306,7 +318,8 @@ async def sign(card: dict[str, Any], app: App, base: str) -> dict[str, Any]:
 async def _encode_signed(card: dict[str, Any], app: App, base: str | None) -> tuple[bytes, str]:
     """Return the bytes of the card, signed if possible, and its ``ETag``.
 
-    Signatures differ every time. So the tag of a signed card is weak: it is made of the unsigned card and the key.
+    Signatures differ every time. So the tag of a signed card is weak, and is derived from the unsigned card and the
+    key. ``base`` is the deployment's trusted address; None if the address is not trusted, so that nothing is signed.
     """
     body = encode_card(card)
     signed = await sign(card, app, base) if base is not None else card

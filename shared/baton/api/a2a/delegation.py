@@ -1,4 +1,4 @@
-"""The sender in a message's metadata: an agent, the task that it serves, and its handoff."""
+"""Metadata of a message from another agent: the parent task, the handoff, and the user's time zone."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ MAX_NAME = 200
 MAX_REASON = 1_000
 """Characters of the reason of a handoff."""
 MAX_RECENT = 20
-"""The newest messages of a handoff that are read."""
+"""The number of newest messages in a handoff that are read."""
 MAX_RECENT_CHARS = 8_000
-"""Characters of them together."""
+"""Characters of these messages together."""
 CUT_MARK = " [cut]"
 
 
 def read_extension(message: Message) -> dict[str, Any]:
-    """Return the metadata of Baton's extension; without it, all metadata, whose keys may be those of the extension."""
+    """Return the metadata of Baton's extension; without the extension, all metadata, which may have the same keys."""
     metadata = plain_json(message.metadata) if message.HasField("metadata") else {}
     extension = metadata.get(EXTENSION_URI, metadata)
     return extension if isinstance(extension, dict) else {}
 
 
 def read_delegation(message: Message) -> ClientOffer | None:
-    """Return the parent task and the handoff that the message names; None if it names neither.
+    """Return the parent task and the handoff in the message's metadata; None if it has neither.
 
-    Fields may be in camel case too, as clients of A2A 1.0 write them. Long texts are cut: agents that hand over a long
-    conversation need not know the limits. A tenant and a user in the handoff are ignored, because the token names them.
-    Raises ``InvalidParamsError`` for a value of another shape.
+    Field names may be in camel case too, as clients of A2A 1.0 write them. Long texts are cut, so that agents that hand
+    over a long conversation need not know the limits. A tenant and a user in the handoff are ignored, because the token
+    names them. Raises ``InvalidParamsError`` for a value of another shape.
     """
     extension = read_extension(message)
     parent, handoff = extension.get("parent_task_id", extension.get("parentTaskId")), extension.get("handoff")
@@ -63,10 +63,10 @@ def read_delegation(message: Message) -> ClientOffer | None:
 
 
 def read_time_zone(message: Message) -> str | None:
-    """Return the time zone of the user that the message names; None if it names none, or one that is unknown here.
+    """Return the user's time zone in the message's metadata; None if it has none, or an unknown zone.
 
-    Agents of other versions have other lists of zones, and a wrong day is better than no answer. Raises
-    ``InvalidParamsError`` for a value that is not a name.
+    An unknown zone is ignored, because the sender may have a newer list of zones, and a wrong day is better than no
+    answer. Raises ``InvalidParamsError`` for a value that is not a name.
     """
     extension = read_extension(message)
     zone = extension.get("time_zone", extension.get("timeZone"))
@@ -76,7 +76,10 @@ def read_time_zone(message: Message) -> str | None:
 
 
 def inherit(offer: ClientOffer | None, first: ClientOffer | None) -> ClientOffer | None:
-    """Return the offer of a later message of a task: its own parent task, else the task's, and the task's handoff."""
+    """Return the offer of a later message in a task, whose ``first`` message had an offer.
+
+    It has the later message's parent task, by default the first message's, and the handoff of the first message.
+    """
     if first is None or (first.parent_task_id is None and first.handoff is None):
         return offer
     parent = offer.parent_task_id if offer is not None else None
@@ -84,14 +87,17 @@ def inherit(offer: ClientOffer | None, first: ClientOffer | None) -> ClientOffer
 
 
 def inherit_handoff(offer: ClientOffer | None, latest: ClientOffer | None) -> ClientOffer | None:
-    """Return the offer of another task's first message, with the handoff of the session's latest message, if any."""
+    """Return the offer of a new task's first message, with the handoff of the ``latest`` offer in the session."""
     if latest is None or latest.handoff is None:
         return offer
     return replace(offer or ClientOffer(), handoff=latest.handoff)
 
 
 def plain_json(value: Any) -> Any:
-    """Return free-form data as JSON. Raises ``InvalidParamsError`` for numbers that are too large for JSON."""
+    """Return a protobuf value of free-form data as JSON.
+
+    Raises ``InvalidParamsError`` for numbers that are too large for JSON.
+    """
     try:
         return MessageToDict(value)
     except (JsonError, ValueError):
@@ -99,7 +105,7 @@ def plain_json(value: Any) -> Any:
 
 
 def _read_text(extension: dict[str, Any], max_length: int, *names: str) -> str:
-    """Return the first of the fields that has a value, cut to ``max_length`` characters; empty if none has."""
+    """Return the value of the first field in ``names`` that is set, cut to ``max_length`` characters; else empty."""
     for name in names:
         value = extension.get(name)
         if value is None:
@@ -112,7 +118,7 @@ def _read_text(extension: dict[str, Any], max_length: int, *names: str) -> str:
 
 
 def _read_recent(messages: Any) -> tuple[tuple[str, str], ...]:
-    """Return the roles and texts of the newest messages, as many as fit into ``MAX_RECENT_CHARS``."""
+    """Return the roles and texts of the newest messages that fit ``MAX_RECENT_CHARS``, oldest first."""
     if messages is None:
         return ()
     if not isinstance(messages, list) or not all(isinstance(message, dict) for message in messages):

@@ -1,4 +1,4 @@
-"""The operations of A2A, over Baton's use cases. They have no state: every task is read from its thread."""
+"""The operations of A2A, which call Baton's use cases. They keep no state: every task is read from its thread."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ POLL_SECONDS = 0.2
 
 
 async def send_message(caller: A2ACaller, params: types.SendMessageRequest) -> types.Task:
-    """Carry out the turn of a message, or queue it, and return its task afterwards."""
+    """Carry out the turn of a message, or queue it, and return the task afterwards."""
     history = history_length(params.configuration)
     sender = Sender(caller)
     sending = await prepare(sender, params)
@@ -50,7 +50,7 @@ async def send_message(caller: A2ACaller, params: types.SendMessageRequest) -> t
 
 
 async def stream_message(caller: A2ACaller, params: types.SendMessageRequest) -> AsyncGenerator[A2AEvent, None]:
-    """Carry out the turn of a message. Yields its task, and the updates of that until the run ends."""
+    """Carry out the turn of a message. Yield the task, and then its updates until the run ends."""
     history = history_length(params.configuration)
     sender = Sender(caller)
     sending = await prepare(sender, params)
@@ -87,7 +87,7 @@ async def stream_message(caller: A2ACaller, params: types.SendMessageRequest) ->
 
 
 async def get_task(caller: A2ACaller, params: types.GetTaskRequest) -> types.Task:
-    """Return a task. Raises ``TaskNotFoundError``."""
+    """Return a task, redacted if the caller is not its user. Raises ``TaskNotFoundError``."""
     history = history_length(params)
     return await to_task(await _find(caller, params.id), caller.app.agents, caller.scope, history=history)
 
@@ -95,18 +95,18 @@ async def get_task(caller: A2ACaller, params: types.GetTaskRequest) -> types.Tas
 async def cancel_task(caller: A2ACaller, params: types.CancelTaskRequest) -> types.Task:
     """Mark the caller's task as cancelled, stop its run and return the task.
 
-    Waits up to ``CANCEL_SECONDS`` for the run to stop. Raises ``TaskNotFoundError`` for a task that does not exist or
-    is another user's, and ``TaskNotCancelableError`` for one in a final state.
+    Wait up to ``CANCEL_SECONDS`` for the run to stop. Raises ``TaskNotFoundError`` for an unknown task or a task of
+    another user, and ``TaskNotCancelableError`` for a task in a final state.
     """
     app, scope, task = caller.app, caller.scope, await _find(caller, params.id)
     if task.user_id != scope.user_id:
         raise errors.TaskNotFoundError
     if task.state is TaskState.CANCELED:
-        await _notify_of_mark(caller, task)  # an earlier request may have died before it notified clients
+        await _notify_of_mark(caller, task)  # an earlier request may have failed before it notified clients
     if task.state.is_terminal:
         raise errors.TaskNotCancelableError(f"The task is {task.state.value} already.")
     mark = TaskMark(root=task.id.root, user_id=scope.user_id, status=MarkStatus.CANCELED, at=app.ports.clock.now())
-    # The mark first, so that a message of the task that is still in the queue starts no turn.
+    # The mark is stored first, so that messages of the task that are still in the queue start no turn.
     await app.ports.a2a_tasks.mark(scope, task.id.thread_id, mark)
     await _notify_of_mark(caller, task)
     stopped_task = await _stop_run(caller, task)
@@ -117,13 +117,16 @@ async def cancel_task(caller: A2ACaller, params: types.CancelTaskRequest) -> typ
 
 
 async def subscribe_to_task(caller: A2ACaller, params: types.SubscribeToTaskRequest) -> AsyncGenerator[A2AEvent, None]:
-    """Yield a task and its updates. Raises ``TaskNotFoundError`` and ``UnsupportedOperationError``."""
+    """Yield a task and its updates.
+
+    Raises ``TaskNotFoundError``, and ``UnsupportedOperationError`` for a task in a final state.
+    """
     task = await _find(caller, params.id)
     if not sees_all(caller.scope, task.user_id):
-        raise errors.TaskNotFoundError  # what is streamed is not redacted
+        raise errors.TaskNotFoundError  # streams are not redacted
     if task.state.is_terminal:
         raise errors.UnsupportedOperationError(f"The task is {task.state.value}: nothing more happens to it.")
-    # A stream of 0.3 ends where its updates are final. One of 1.0 that begins with a subscription stays.
+    # In 0.3, a stream ends when the task waits for input. In 1.0, a subscription continues until the task is final.
     follower = TaskFollower(caller, across_turns=caller.line is Line.CURRENT)
     places, name = caller.app.place_limits, caller.request_id
     async with (
@@ -135,7 +138,7 @@ async def subscribe_to_task(caller: A2ACaller, params: types.SubscribeToTaskRequ
 
 
 async def get_extended_card(caller: A2ACaller, _: types.GetExtendedAgentCardRequest) -> types.AgentCard:
-    """Return the card of the called agent as the caller may see it."""
+    """Return the card of the called agent for the caller. Raises ``ExtendedAgentCardNotConfiguredError``."""
     if not caller.is_authenticated:
         raise errors.ExtendedAgentCardNotConfiguredError("The extended card is for callers with a token.")
     card = card_of(caller.agents, caller.scope, caller.agent, caller.base_url, caller.access)
@@ -159,7 +162,7 @@ async def _find(caller: A2ACaller, text: str) -> A2ATask:
 
 
 async def _make_started_task(caller: A2ACaller, sending: Sending, state: TaskState, history: int | None) -> types.Task:
-    """Return the task at the start of its run: with its earlier messages and the new one."""
+    """Return the task at the start of its run, with its earlier messages and the new message."""
     before, now = sending.task, caller.app.ports.clock.now()
     thread, messages = (before.thread, before.messages) if before is not None else (None, ())
     task = A2ATask(sending.task_id, caller.scope.user_id, thread, None, messages, state, now)
@@ -167,7 +170,7 @@ async def _make_started_task(caller: A2ACaller, sending: Sending, state: TaskSta
 
 
 async def _with_message(caller: A2ACaller, sending: Sending, task: A2ATask, history: int | None) -> types.Task:
-    """Return the task with the message that was sent to it, which may still be in the queue."""
+    """Return the task with the message that was just sent, even if it is still in the queue."""
     request = sending.request
     if isinstance(request, MessageRequest) and not task.has_message(sending.message_id):
         message = StoredMessage(
@@ -187,7 +190,7 @@ async def _with_message(caller: A2ACaller, sending: Sending, task: A2ATask, hist
 
 
 async def _stop_run(caller: A2ACaller, task: A2ATask) -> A2ATask:
-    """Stop the task's run and wait until it has ended."""
+    """Stop the task's run, wait until it has ended, and return the task. Raises ``TaskNotFoundError``."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + CANCEL_SECONDS
     stopped_run_id: str | None = None
@@ -200,19 +203,19 @@ async def _stop_run(caller: A2ACaller, task: A2ATask) -> A2ATask:
         if current.run_id != stopped_run_id:
             stopped_run_id = current.run_id
             await caller.app.controls.cancel(caller.scope, task.id.thread_id, stopped_run_id)
-        # The conversation is read again only when something has changed.
+        # Only the thread's item is polled. The messages are read again once the run has ended.
         while loop.time() < deadline:
             await asyncio.sleep(POLL_SECONDS)
             try:
                 thread = await caller.app.ports.store.get_thread(caller.scope, task.id.thread_id)
-            except ThreadUnavailable:  # it was deleted meanwhile
+            except ThreadUnavailable:  # the thread was deleted meanwhile
                 break
             if thread.run is None or thread.run.run_id != stopped_run_id:
                 break
 
 
 async def _notify_of_mark(caller: A2ACaller, task: A2ATask) -> None:
-    """Let clients be notified that the task was cancelled, if any want to be."""
+    """Queue notifications that the task was cancelled, if clients have configured any."""
     if caller.access.pushes() and (task.thread is None or task.thread.notifies):
         await caller.app.change_notifications.note_mark(
             caller.scope, task.id.thread_id, task.id.root, MarkStatus.CANCELED.value

@@ -18,17 +18,17 @@ from baton.domain.threads.interrupt import APPROVED, DecisionStatus, PendingInte
 from baton_documents.media_types import OCTETS, MediaType, standard, type_of
 
 DATA = "a2aData"
-"""The member of a text part's metadata which says that the text is the JSON of a data part."""
+"""The key in a text part's metadata that marks the text as the JSON of a data part."""
 UNKNOWN_TYPE = "application/octet-stream"
 OFFICE = "application/vnd.openxmlformats-officedocument.*"
 FILE_TYPES = ("text/*", "image/*", "application/json", "application/pdf", OFFICE, UNKNOWN_TYPE)
-"""The media types of files that are accepted. ``domain.threads.content`` refuses audio and video."""
+"""The accepted media types of files. ``domain.threads.content`` refuses audio and video."""
 
 YES = frozenset({"yes", "y", "ok", "okay", "approve", "approved", "ja", "sí", "si", "oui"})
 NO = frozenset({"no", "n", "reject", "rejected", "refuse", "refused", "deny", "denied", "nein", "non"})
 _INTERRUPT_IDS = ("interruptId", "interrupt_id")
 _MAX_DECISION_LENGTH = 40
-"""Characters of a message that may say only yes or no."""
+"""Characters of a message that can be a decision in words. Longer messages are not compared with ``YES`` and ``NO``."""
 _EDGE_SIGNS = re.compile(r"^\W+|\W+$")
 
 
@@ -43,7 +43,7 @@ def check_message(message: Message) -> None:
 
 
 def to_content(message: Message) -> str | list[dict[str, Any]]:
-    """Return the message's content as AG-UI's, before it is checked. Raises ``InvalidParamsError``."""
+    """Return the message's content in the form of AG-UI. The caller must check it. Raises ``InvalidParamsError``."""
     parts = [_to_content_part(part) for part in message.parts]
     if len(parts) == 1 and parts[0].keys() == {"type", "text"}:
         return str(parts[0]["text"])
@@ -51,7 +51,7 @@ def to_content(message: Message) -> str | list[dict[str, Any]]:
 
 
 def read_context_id(message: Message) -> str | None:
-    """Return the thread that the message names; None for a new one. Raises ``InvalidParamsError``.
+    """Return the id of the message's conversation; None for a new conversation. Raises ``InvalidParamsError``.
 
     A tenant and a user in the metadata are ignored, because the token names them.
     """
@@ -66,14 +66,15 @@ def read_context_id(message: Message) -> str | None:
 
 
 def read_decisions(message: Message, pending: PendingInterrupts) -> list[tuple[str, str, Any]]:
-    """Return the answers to interrupts in a message to a task that waits for some: their ids, statuses and payloads.
+    """Return the answers to ``pending`` interrupts in a message: their ids, statuses and payloads.
 
     An answer is a data part ``{"approved": true or false, "comment"?: "...", "interruptId"?: "..."}``, or a message
-    that says only yes or no. Without ``interruptId`` it is the answer to everything that is open. Everything else is an
-    ordinary message, for which the list is empty.
+    that says only yes or no. Without ``interruptId``, it answers all open interrupts. For any other message, which is
+    an ordinary one, the list is empty.
 
-    Raises ``InvalidParamsError`` for data that is meant as an answer but decides nothing, because an ordinary message
-    would drop the questions. Meant as an answer is data without a text, or with a member named like one of an answer.
+    Raises ``InvalidParamsError`` for data that is meant as an answer but contains no decision. As an ordinary message,
+    it would cancel the interrupts. Data is meant as an answer if the message has no text, or if the data has a key of
+    an answer.
     """
     open_ids = [interrupt.id for interrupt in pending.open if not interrupt.is_client_call]
     texts = [part.text for part in message.parts if part.HasField("text")]
@@ -106,7 +107,7 @@ def _decides(value: Any) -> bool:
 
 
 def _is_like_answer(value: Any) -> bool:
-    """Return whether a member has the name of one of an answer, in upper or lower case."""
+    """Return whether an object has a key of an answer, in upper or lower case."""
     names = {APPROVED, *(interrupt_id.casefold() for interrupt_id in _INTERRUPT_IDS)}
     return isinstance(value, dict) and any(name.strip().casefold() in names for name in value)
 
@@ -131,9 +132,9 @@ def _to_content_part(part: Part) -> dict[str, Any]:
 
 
 def _check_type(part: Part) -> None:
-    """Raise ``ContentTypeNotSupportedError`` for a type that is not in ``FILE_TYPES`` and not another name of one."""
+    """Raise ``ContentTypeNotSupportedError`` unless the media type, or the type that it is an alias of, is accepted."""
     essence = part.media_type.partition(";")[0].strip().lower()
-    is_recording = essence.startswith(("audio/", "video/"))  # ``domain.threads.content`` refuses these
+    is_recording = essence.startswith(("audio/", "video/"))  # ``domain.threads.content`` refuses audio and video
     if not essence or is_recording or any(fnmatchcase(standard(essence), file_type) for file_type in FILE_TYPES):
         return
     media_type = type_of(MediaType.parse(part.media_type), part.filename)

@@ -1,4 +1,4 @@
-"""JSON of A2A's bindings, as text and as values, and what is checked before the SDK's models read it."""
+"""JSON of A2A's bindings: parsing, formatting, and checks before the SDK's models read it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from baton.domain.json_values import count_values
 from baton.domain.threads.content import MAX_PARTS
 
 MAX_VALUES = 100_000
-"""Values of a body. A parser holds the interpreter's lock until it is done, about 10 ms for so many."""
+"""Values of a body. A parser holds the interpreter's lock until it is done, which takes about 10 ms for so many."""
 
 
 def parse_json(body: bytes) -> Any:
-    """Return the value of a body.
+    """Parse a body.
 
-    Raises ``JSONParseError`` for what is not JSON by RFC 8259, such as NaN, and ``InvalidRequestError`` for too many
-    values.
+    Raises ``JSONParseError`` if it is not JSON by RFC 8259, for example because of NaN, and ``InvalidRequestError`` for
+    too many values.
     """
     if count_values(body) > MAX_VALUES:
         raise InvalidRequestError(f"The body has more than {MAX_VALUES} values.")
@@ -30,7 +30,7 @@ def parse_json(body: bytes) -> Any:
 
 
 def to_reason(error: Exception) -> str:
-    """Return why a body cannot be converted, for its sender."""
+    """Return the reason why a body cannot be converted, for its sender."""
     if isinstance(error, UnicodeEncodeError):
         return "A text holds half of a surrogate pair, which is not text."
     return str(error)[:300]
@@ -44,7 +44,7 @@ def to_line(value: dict[str, Any]) -> str:
 def with_whole_numbers(value: Any) -> Any:
     """Return ``value`` with integers in place of floats without a fraction.
 
-    Protobuf has no integers in free-form data.
+    Protobuf represents all numbers in free-form data as floats.
     """
     if isinstance(value, dict):
         return {key: with_whole_numbers(member) for key, member in value.items()}
@@ -63,17 +63,17 @@ PART_KINDS = ("text", "file", "data")
 MAX_DATA_VALUES = 20_000
 """Values in the data parts of a message. Converting so many takes some tens of milliseconds."""
 MAX_EXACT = 2**53
-"""The largest exact whole number: protobuf has only floating-point numbers in free-form data."""
+"""The largest integer that is not rounded, because protobuf represents numbers in free-form data as floats."""
 _STANDARD = re.compile(r"[A-Za-z0-9+/]*={0,2}")
 _URL_SAFE = re.compile(r"[A-Za-z0-9_-]*={0,2}")
 _SPACE = re.compile(r"\s+")
 
 
 def check_parts(params: Any, *, is_older: bool) -> None:
-    """Check the parts of ``params.message`` as the client wrote them, if it has some; ``is_older``: in A2A 0.3.
+    """Check the parts of ``params.message``, if it has parts. ``is_older`` says that the call is one of A2A 0.3.
 
-    The SDK's models take any number of parts, slowly, guess a ``kind`` that is missing, skip what is not base64, and
-    round numbers. Raises ``InvalidParamsError``.
+    Raises ``InvalidParamsError``. The SDK's models would accept any number of parts, which is slow, guess a missing
+    ``kind``, skip characters that are not base64, and round numbers.
     """
     message = params.get("message") if isinstance(params, dict) else None
     parts = message.get("parts") if isinstance(message, dict) else None
@@ -87,7 +87,7 @@ def check_parts(params: Any, *, is_older: bool) -> None:
         if is_older and (not isinstance(part, dict) or part.get("kind") not in PART_KINDS):
             raise InvalidParamsError(f"{where}.kind must be text, file or data.")
         if not isinstance(part, dict):
-            continue  # the model says what is wrong
+            continue  # the SDK's model refuses the part
         if is_older:
             file = part.get("file")
             _check_base64(file.get("bytes") if isinstance(file, dict) else None, f"{where}.file.bytes", is_older=True)
@@ -98,22 +98,28 @@ def check_parts(params: Any, *, is_older: bool) -> None:
 
 
 def _check_base64(value: Any, where: str, *, is_older: bool) -> None:
-    """Check that bytes are base64 (RFC 4648): in 1.0 also that for URLs, and without padding, as ProtoJSON allows."""
+    """Raise ``InvalidParamsError`` unless a value is base64 (RFC 4648).
+
+    In A2A 1.0, the alphabet for URLs and missing padding are allowed too, as in ProtoJSON.
+    """
     if not isinstance(value, str):
-        return  # absent, or the model says what is wrong
+        return  # the value is missing, or the SDK's model refuses it
     text = _SPACE.sub("", value)
     if not text.rstrip("="):
         raise InvalidParamsError(f"{where} is empty.")
     is_standard = _STANDARD.fullmatch(text) is not None
     if not is_standard and (is_older or _URL_SAFE.fullmatch(text) is None):
         raise InvalidParamsError(f"{where} is not base64.")
-    is_whole = len(text) % 4 == 0
-    if not is_whole and (is_older or "=" in text or len(text) % 4 == 1):
+    is_padded = len(text) % 4 == 0
+    if not is_padded and (is_older or "=" in text or len(text) % 4 == 1):
         raise InvalidParamsError(f"{where} is not base64: it is cut off, or its padding is wrong.")
 
 
 def _check_values(data: Any, where: str, limit: int) -> int:
-    """Return the number of values in ``data``. Raises ``InvalidParamsError`` for too many and for inexact ones."""
+    """Return the number of values in ``data``.
+
+    Raises ``InvalidParamsError`` for more than ``limit`` values, and for integers that would be rounded.
+    """
     remaining, number = [data], 0
     while remaining:
         value = remaining.pop()

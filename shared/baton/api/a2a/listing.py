@@ -1,4 +1,4 @@
-"""The list of a caller's tasks, read from the conversations that have some."""
+"""The list of a caller's tasks, which are read from the caller's conversations."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ DEFAULT_SIZE = 50
 MAX_SIZE = 100
 THREADS_A_PAGE = 50
 MAX_SEARCHED = 500
-"""Conversations after which a call ends, whether they have tasks or not."""
+"""Conversations after which a call ends, whether or not they have tasks."""
 MAX_THREADS_READ = 30
 """The largest number of conversations whose messages one call reads."""
 MAX_BYTES = 2 * 1024 * 1024
-"""Bytes of the tasks of a page. A page with long tasks has fewer of them."""
+"""Bytes of the tasks in a page. A page has fewer tasks if they are long."""
 
 
 def check_status(params: Any) -> None:
-    """Raise ``InvalidParamsError`` for a state that does not exist: the SDK's parser would ignore the filter."""
+    """Raise ``InvalidParamsError`` for an unknown state, because the SDK's parser would ignore the filter."""
     status = params.get("status") if isinstance(params, dict) else None
     if isinstance(status, str) and status not in dict(WireState.items()):
         raise InvalidParamsError("status must be a state of a task, such as TASK_STATE_WORKING.")
@@ -40,13 +40,13 @@ def check_status(params: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Position:
-    """The position at which a page begins: after a task of a conversation in the list of conversations."""
+    """The position at which a page begins: after a task of a conversation."""
 
     cursor: str | None = None
-    """The cursor of the page of the list of conversations."""
+    """The cursor of the page of conversations that contains the conversation."""
     thread_id: str | None = None
     root: str | None = None
-    """The conversation's last task that was listed; None if all were."""
+    """The last listed task of the conversation; None if all its tasks were listed."""
     earlier: int = 0
     """The number of tasks on all earlier pages."""
 
@@ -55,7 +55,7 @@ class _Position:
 
     @classmethod
     def of(cls, token: str) -> _Position:
-        """Read a token. Raises ``InvalidParamsError``."""
+        """Return the position in a page token. Raises ``InvalidParamsError``."""
         try:
             fields = decode(token)
         except InvalidRequest:
@@ -68,9 +68,9 @@ class _Position:
 
 
 async def list_tasks(caller: A2ACaller, params: ListTasksRequest) -> ListTasksResponse:
-    """Return a page of the caller's tasks, those of the conversation with the latest activity first.
+    """Return a page of the caller's tasks. The tasks of the conversation with the latest activity are first.
 
-    Without a length of the history they have no messages. Raises ``InvalidParamsError``.
+    Tasks have no messages unless a length of the history is given. Raises ``InvalidParamsError``.
     """
     history = history_length(params) or 0
     size = params.page_size if params.HasField("page_size") else DEFAULT_SIZE
@@ -94,7 +94,7 @@ async def list_tasks(caller: A2ACaller, params: ListTasksRequest) -> ListTasksRe
             next_position = before
             break
         tasks.append(served)
-    # The number of following tasks is not known without reading them: it is at least one.
+    # The number of tasks on later pages is unknown without reading them. It counts as one.
     total = begin.earlier + len(tasks) + (1 if next_position is not None else 0)
     token = replace(next_position, earlier=begin.earlier + len(tasks)).token() if next_position is not None else ""
     return ListTasksResponse(tasks=tasks, next_page_token=token, page_size=size, total_size=total)
@@ -103,7 +103,10 @@ async def list_tasks(caller: A2ACaller, params: ListTasksRequest) -> ListTasksRe
 async def _list_tasks_from(
     caller: A2ACaller, params: ListTasksRequest, begin: _Position
 ) -> AsyncIterator[tuple[A2ATask | None, _Position]]:
-    """Yield tasks with their positions; at last None with the position to continue at, if the call has read enough."""
+    """Yield tasks, each with the position before it.
+
+    If the call has read enough, the last item is None with the position at which the next page begins.
+    """
     reader, last = TaskReader(caller.app.ports), begin
     read = 0
     async for thread, cursor in _list_threads_from(caller, params, begin):
@@ -162,7 +165,10 @@ async def _list_threads_from(
 
 
 async def _find_thread(caller: A2ACaller, context: str) -> Thread | None:
-    """Return the caller's own conversation by its id or by that of a conversation elsewhere; None if there is none."""
+    """Return the caller's own conversation by its id, or by its id in another system; None if it does not exist.
+
+    Raises ``InvalidParamsError`` for an invalid id.
+    """
     try:
         ids = dict.fromkeys((parse_thread_id(caller.scope, context).id, imported_thread_ref(caller.scope, context).id))
     except InvalidRequest as error:

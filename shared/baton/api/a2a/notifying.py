@@ -36,19 +36,20 @@ SIGNATURE_HEADER = "X-A2A-Notification-Signature"
 SIGNATURE_VALIDITY = timedelta(minutes=5)
 """The time for which a signature is valid."""
 MAX_BYTES = 256 * 1024
-"""The largest size of a task's messages in a notification. The newest message is always sent."""
+"""Bytes of a task's messages in a notification. The newest message is always sent."""
 RETRIED_STATUSES = frozenset({408, 425, 429})
 """Statuses below 500 after which a later attempt may succeed."""
 GONE = 410
+"""The status of a receiver that wants no more notifications."""
 
 logger = Logger(child=True)
 
 
 @dataclass(frozen=True, slots=True)
 class TaskNotices:
-    """Queues and sends notices of changed A2A tasks.
+    """Notices of changed A2A tasks, which are queued and sent.
 
-    Every configuration has a separate notice, so that a receiver that does not answer delays no other one.
+    Each configuration has a separate notice, so that a receiver that does not answer does not delay other receivers.
     """
 
     ports: Ports
@@ -62,9 +63,10 @@ class TaskNotices:
         return [config for config in configs if change.root in (None, config.root)]
 
     async def spread(self, change: ThreadChange, thread: Thread | None, configs: Sequence[PushConfig]) -> None:
-        """Queue a notice for each configuration of the tasks that a committed change concerns.
+        """Queue a notice for each configuration of the tasks that a change concerns.
 
-        Raises ``NotYet`` while the message of a run that begins is not in the store.
+        ``thread`` is the changed thread; None if it does not exist. Raises ``NotYet`` if a run has begun whose message
+        is not stored yet.
         """
         is_beginning = change.kind is ChangeKind.BEGAN and thread is not None and thread.is_in_run(change.run_id)
         if is_beginning and change.root is not None and await self._find_concerned(change, change.root) is None:
@@ -78,7 +80,7 @@ class TaskNotices:
                     await self.ports.push_queue.send(PushNotice(**fields, task=root, config_id=config.id))
 
     async def _find_concerned(self, change: ThreadChange | PushNotice, root: str) -> A2ATask | None:
-        """Return the task as it was after the change; None if the change does not concern it, or if it is deleted."""
+        """Return the task after the change; None if the change does not concern it, or if it was deleted."""
         task = await TaskReader(self.ports).read(change.scope, TaskId(change.thread_id, root))
         if task is None or task.user_id != change.user_id:
             return None
@@ -89,10 +91,10 @@ class TaskNotices:
         ports, scope = self.ports, notice.scope
         config = await ports.push_configs.get(scope, notice.thread_id, notice.task, notice.config_id)
         if config is None or not ports.webhooks.is_on:
-            return  # it was removed meanwhile
+            return  # the configuration was removed meanwhile
         task = await self._find_concerned(notice, notice.task)
         if task is None:
-            return  # it was forgotten meanwhile
+            return  # the task was forgotten meanwhile
         if (reason := ports.webhooks.refusal(config.url)) is not None:
             _give_up(reason)
             return
@@ -147,7 +149,7 @@ def _give_up(reason: str) -> None:
 
 
 def _shorten(task: A2ATask) -> A2ATask:
-    """Return the task with its newest messages only."""
+    """Return the task with its newest messages, up to ``MAX_BYTES``."""
     room, first = MAX_BYTES, len(task.messages)
     while first > 0:
         room -= message_of(task.messages[first - 1], task.id).ByteSize()

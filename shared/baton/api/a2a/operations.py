@@ -1,4 +1,4 @@
-"""The operations of A2A 1.0 for both bindings: parameters, methods, streams and failures."""
+"""The operations of A2A 1.0 for both bindings: parameters, functions, streams and errors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from baton.domain.metrics import Metric, count
 from baton.failures.reports import report_failure
 
 WEIGHT = 2
-"""Bytes that ``off_loop`` counts for a byte of a body, because its conversion takes longer than that of other input."""
+"""The factor by which the bytes of a body count for ``off_loop``, because their conversion takes long."""
 
 OPERATIONS: Mapping[str, tuple[type[Any], Callable[[A2ACaller, Any], Any]]] = {
     "SendMessage": (types.SendMessageRequest, handler.send_message),
@@ -44,13 +44,13 @@ OPERATIONS: Mapping[str, tuple[type[Any], Callable[[A2ACaller, Any], Any]]] = {
 }
 """The types of the operations' parameters, and the functions that carry them out."""
 STREAMS = ("SendStreamingMessage", "SubscribeToTask")
-"""Those whose functions are generators of events. The others return a result."""
+"""The operations whose functions are generators of events. The other functions return a result."""
 
 
 def is_older_version(version: str | None) -> bool:
-    """Return whether the header ``A2A-Version`` names the line 0.3, as a call without it does by the specification.
+    """Return whether the header ``A2A-Version`` is for version 0.3. By the specification, a missing header is too.
 
-    Raises ``VersionNotSupportedError`` for other versions than 0.3 and 1.
+    Raises ``VersionNotSupportedError`` for versions other than 0 and 1.
     """
     line = version.strip().split(".")[0] if version else "0"
     if version and line not in ("0", "1"):
@@ -59,15 +59,15 @@ def is_older_version(version: str | None) -> bool:
 
 
 def to_parameters(operation: str, values: Any, where: str = "") -> Any:
-    """Return the parameters of an operation. Raises ``InvalidParamsError``, whose text begins with ``where``."""
+    """Return JSON as an operation's parameters. Raises ``InvalidParamsError``, whose text begins with ``where``."""
     try:
         return ParseDict(values, OPERATIONS[operation][0](), ignore_unknown_fields=True)
-    except Exception as error:  # noqa: BLE001 - protobuf has several, and they are the client's
+    except Exception as error:  # noqa: BLE001 - protobuf raises several classes for invalid values of the client
         raise InvalidParamsError(f"{where}{to_reason(error)}") from None
 
 
 async def to_json(operation: str, params: Any, value: Any) -> Any:
-    """Return the result of an operation as JSON of A2A 1.0; None if it has none."""
+    """Return the result of an operation as JSON of A2A 1.0; None for an operation without a result."""
     if value is None:
         return None
     if operation == "ListTasks":
@@ -78,12 +78,15 @@ async def to_json(operation: str, params: Any, value: Any) -> Any:
 
 
 async def begin(events: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
-    """Wait for the first event, so that a refusal is an ordinary response. Raises what refuses the call."""
+    """Wait for the first event, and return a generator of all events.
+
+    Raises the error that refuses the call, so that it can be sent as an ordinary response.
+    """
     first = await anext(events, None)
-    return _continue(first, events)
+    return _yield_all(first, events)
 
 
-async def _continue(first: Any, events: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
+async def _yield_all(first: Any, events: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
     try:
         if first is not None:
             yield first
@@ -99,18 +102,18 @@ async def to_frames(
     to_failure: Callable[[Exception], dict[str, Any]],
     **error_fields: str,
 ) -> AsyncGenerator[sse.Frame, None]:
-    """Yield the frames of the events, and of the error that ends the stream, which also has ``error_fields``."""
+    """Yield a frame for each event. If an error ends the stream, yield a frame of it with ``error_fields``."""
     try:
         async for event in events:
             yield {"data": to_line(to_data(event))}
-    except Exception as error:  # noqa: BLE001 - it ends the stream, and is logged
+    except Exception as error:  # noqa: BLE001 - ``to_failure`` logs it
         yield {**error_fields, "data": to_line(to_failure(error))}
     finally:
         await events.aclose()
 
 
 def to_a2a_error(error: Exception, caller: A2ACaller) -> A2AError:
-    """Return the error for the client. An error of Baton has its stable code in ``data``; faults are logged."""
+    """Return the error for the client, and log faults. ``data`` has the code of an error of Baton."""
     if isinstance(error, A2AError):
         return error
     if not isinstance(error, BatonError):

@@ -1,4 +1,4 @@
-"""Configurations of push notifications, as clients set, read and remove them."""
+"""The operations with which clients set, read and remove configurations of push notifications."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ POLL_SECONDS = 0.1
 
 
 async def create(caller: A2ACaller, request: types.TaskPushNotificationConfig) -> types.TaskPushNotificationConfig:
-    """Store a configuration. Raises ``A2AError`` and ``BatonError``."""
+    """Store a configuration of a task, and return it. Raises ``A2AError`` and ``BatonError``."""
     _check_enabled(caller)
     task = await _find_own_task(caller, request.task_id)
     config = parse(caller, request, task.id)
@@ -36,7 +36,10 @@ async def create(caller: A2ACaller, request: types.TaskPushNotificationConfig) -
 async def get(
     caller: A2ACaller, params: types.GetTaskPushNotificationConfigRequest
 ) -> types.TaskPushNotificationConfig:
-    """Return a configuration; without an id the default one, or the first. Raises ``TaskNotFoundError``."""
+    """Return a configuration of a task. Without an id, it is the default configuration, otherwise the first.
+
+    Raises ``TaskNotFoundError``.
+    """
     _check_enabled(caller)
     task = await _find_own_task(caller, params.task_id)
     configs = await caller.app.ports.push_configs.of_task(caller.scope, task.id.thread_id, task.id.root)
@@ -52,7 +55,7 @@ async def get(
 async def list_all(
     caller: A2ACaller, params: types.ListTaskPushNotificationConfigsRequest
 ) -> types.ListTaskPushNotificationConfigsResponse:
-    """Return all configurations of a task, which are few: there is one page."""
+    """Return all configurations of a task in one page, because a task has only a few."""
     _check_enabled(caller)
     if params.page_token:
         raise InvalidParamsError("pageToken was not handed out by this list.")
@@ -62,7 +65,7 @@ async def list_all(
 
 
 async def delete(caller: A2ACaller, params: types.DeleteTaskPushNotificationConfigRequest) -> None:
-    """Remove a configuration, if there is one."""
+    """Remove a configuration if it exists. Raises ``TaskNotFoundError`` for an unknown task."""
     _check_enabled(caller)
     task = await _find_own_task(caller, params.task_id)
     config_id = _choose_config_id(params.id, task.id)
@@ -70,10 +73,10 @@ async def delete(caller: A2ACaller, params: types.DeleteTaskPushNotificationConf
 
 
 async def prepare(sender: Sender, params: types.SendMessageRequest) -> Sending:
-    """Check a message, and store the configuration that came with it, before its turn begins.
+    """Check a message, and store its configuration of push notifications, if it has one, before its turn begins.
 
-    Raises what ``Sender.prepare`` raises, ``InvalidParamsError`` for an invalid configuration, and
-    ``PushNotificationNotSupportedError`` for any if notifications are switched off.
+    Raises the errors of ``Sender.prepare``, ``InvalidParamsError`` for an invalid configuration, and
+    ``PushNotificationNotSupportedError`` for a configuration while notifications are switched off.
     """
     caller, has_config = sender.caller, params.configuration.HasField("task_push_notification_config")
     if has_config:
@@ -89,7 +92,7 @@ async def prepare(sender: Sender, params: types.SendMessageRequest) -> Sending:
     except ThreadUnavailable as refusal:
         if not refusal.is_unused:
             raise
-        if isinstance(sending.request, MessageRequest):  # the turn that begins the conversation remembers it
+        if isinstance(sending.request, MessageRequest):  # the first turn creates the thread with this mark
             return replace(sending, request=replace(sending.request, notifies=True))
     return sending
 
@@ -115,7 +118,7 @@ def parse(caller: A2ACaller, request: types.TaskPushNotificationConfig, task_id:
 
 
 def to_wire(config: PushConfig, task_id: TaskId) -> types.TaskPushNotificationConfig:
-    """Return a configuration for its client. It has secrets only if ``config`` has them, as right after it was set."""
+    """Return a configuration for its client. It has secrets only if ``config`` has them, as after ``create``."""
     served = types.TaskPushNotificationConfig(
         task_id=str(task_id), id=config.id, url=config.url, token=config.token or ""
     )
@@ -126,7 +129,7 @@ def to_wire(config: PushConfig, task_id: TaskId) -> types.TaskPushNotificationCo
 
 
 def _choose_config_id(config_id: str, task_id: TaskId) -> str:
-    """Return the id of a configuration. The id of the task stands for the default: some clients use it so."""
+    """Return the id of a configuration. An empty id, or the task's id as sent by some clients, is the default's."""
     return DEFAULT_ID if config_id in ("", str(task_id)) else config_id
 
 
@@ -136,7 +139,10 @@ def _check_enabled(caller: A2ACaller) -> None:
 
 
 async def _find_own_task(caller: A2ACaller, text: str) -> A2ATask:
-    """Return a task of the caller's own: the permission to read all conversations does not allow to send them away."""
+    """Return a task of the caller. Raises ``TaskNotFoundError``, also for other users' tasks that the caller may read.
+
+    A permission to read all conversations is no permission to send them to a receiver.
+    """
     task = await TaskReader(caller.app.ports).find(caller.scope, text)
     if task is None or task.user_id != caller.scope.user_id:
         raise TaskNotFoundError
@@ -144,7 +150,7 @@ async def _find_own_task(caller: A2ACaller, text: str) -> A2ATask:
 
 
 async def _let_thread_notify(caller: A2ACaller, task: A2ATask) -> None:
-    """Let the thread's runs send notifications. If it has changed since ``task`` was read, send one from here.
+    """Mark the thread, so that its runs send notifications. If it has changed since ``task`` was read, notify now.
 
     Raises ``StoreUnavailable`` if the task's first message still waits in the queue.
     """

@@ -1,4 +1,4 @@
-"""Messages to tasks: the turn that each starts, and its run or its place in the queue."""
+"""Messages to tasks: their checks, and the turns that they start or queue."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from baton.threads.requests.parsing import (
 from baton.threads.requests.queue_mapping import make_queued_decision, make_queued_message
 
 START_SECONDS = 3.0
-"""Seconds for which a caller that does not wait for the answer waits until its turn has begun."""
+"""The longest time for which a call that does not wait for the answer waits for the beginning of the turn."""
 POLL_SECONDS = 0.05
-"""Seconds between its first two reads of the store. They double every time, up to ``MAX_POLL_SECONDS``."""
+"""Seconds between the first two reads of the store. The pause doubles every time, up to ``MAX_POLL_SECONDS``."""
 MAX_POLL_SECONDS = 0.4
 
 
@@ -46,17 +46,17 @@ class Sending:
     task_id: TaskId
     request: MessageRequest | DecisionRequest
     owner: Scope
-    """The scope in which the turn runs: the caller's, or the owner's without permissions for answers."""
+    """The scope in which the turn runs: the caller's; for answers to interrupts, the owner's without permissions."""
     task: A2ATask | None
     """The task so far; None if the message begins it."""
     message_id: str
-    """The message's own id. The turn of an answer has another."""
+    """The message's id in A2A. The turn of an answer has a different message id."""
     is_repeat: bool = False
-    """Whether it is an answer to interrupts that was sent before."""
+    """True if the message is an answer to interrupts that was sent before."""
 
 
 class Sender:
-    """A sender of one caller's messages: it checks them, and starts or queues their turns."""
+    """A sender of one caller's messages, which checks them and starts or queues their turns."""
 
     def __init__(self, caller: A2ACaller) -> None:
         self.caller = caller
@@ -65,7 +65,7 @@ class Sender:
         self.reader = TaskReader(caller.app.ports)
 
     async def prepare(self, message: Message) -> Sending:
-        """Check a message. Raises ``A2AError`` and ``BatonError``; nothing is stored."""
+        """Check a message, and return the turn that it will start. Raises ``A2AError`` and ``BatonError``."""
         check_message(message)
         context = read_context_id(message)
         if message.task_id:
@@ -76,16 +76,16 @@ class Sender:
         if context is not None:
             request, thread = await self._find_context(request, context)
             earlier_id = await self.reader.task_of(self._scope, request.thread.id, root) if thread is not None else None
-            if earlier_id is not None:  # a repeated message belongs where it was sent first
+            if earlier_id is not None:  # a repeated message belongs to the task to which it was first sent
                 root = earlier_id.root
         else:
-            # The conversation that it begins is the same for every retry. A client that gives messages of several
-            # conversations one id is understood: their contents distinguish them.
+            # Each retry must begin the same conversation, so its id is derived from the message. The digest is included
+            # because some clients use the same message id in several conversations.
             ref = derive_thread_ref(self._scope, request.message_id, request.digest)
             request = replace(request, thread=ref, run_id=derive_run_id(ref.id, request.message_id))
         self._check_agent(thread)
         if thread is not None and thread.has_tasks and (request.client is None or request.client.handoff is None):
-            # A handoff counts in the rest of the session: only its first message has it.
+            # Only the first message of a session has the handoff, which applies to the rest of the session.
             latest = await self.reader.latest_offer(self._scope, thread)
             request = replace(request, client=inherit_handoff(request.client, latest))
         task_id = TaskId(request.thread.id, root)
@@ -93,20 +93,20 @@ class Sender:
         return Sending(task_id, replace(request, a2a_task=root), self._scope, task, message.message_id)
 
     async def _prepare_for_task(self, message: Message, context: str | None) -> Sending:
-        """Check a message that continues a task."""
+        """Check a message that continues a task. Raises ``A2AError`` and ``BatonError``."""
         task = await self.reader.find(self._scope, message.task_id)
         if task is None or task.user_id != self._scope.user_id:  # thread:read_all grants reading only
             raise TaskNotFoundError
-        if context is not None:  # a thread's id, or that of a conversation elsewhere
+        if context is not None:  # the id of a thread, or of a conversation in another system
             ids = (parse_thread_id(self._scope, context).id, imported_thread_ref(self._scope, context).id)
             if task.id.thread_id not in ids:
                 raise InvalidParamsError("contextId and taskId do not belong together.")
         request = replace(self._make_request(message, task.id.thread_id), a2a_task=task.id.root)
         if request.client is None or request.client.handoff is None:
-            # A handoff counts in the whole task: only the first message has it.
+            # Only the first message of a task has the handoff, which applies to the whole task.
             request = replace(request, client=inherit(request.client, task.first_offer))
         if task.thread is None:
-            # The thread's first message waits in the queue, before this one.
+            # The thread's first message waits in the queue before this message.
             request = replace(request, thread=replace(request.thread, may_create=True))
         sending = Sending(task.id, request, self._scope, task, message.message_id)
         if task.has_message(message.message_id):
@@ -124,7 +124,7 @@ class Sender:
         return sending
 
     async def _to_answer(self, message: Message, task: A2ATask, sending: Sending) -> Sending:
-        """Return the sending as an answer to the task's interrupts if the message is one; otherwise unchanged."""
+        """Return ``sending`` with the decisions on the task's interrupts, or unchanged if the message has none."""
         assert task.thread is not None  # noqa: S101 - a task that awaits answers has a thread
         assert task.thread.pending is not None  # noqa: S101 - see awaits_answers
         decisions = read_decisions(message, task.thread.pending)
@@ -148,10 +148,10 @@ class Sender:
         )
 
     async def _find_context(self, request: MessageRequest, context: str) -> tuple[MessageRequest, Thread | None]:
-        """Return the request with its thread; None if the thread does not exist yet. Raises ``ThreadUnavailable``.
+        """Return the request and its thread; None for a thread that does not exist yet. Raises ``ThreadUnavailable``.
 
-        A UUID of version 5 that is unused here is the id of a conversation elsewhere, such as another deployment's: it
-        is mapped like an id of a host, because those ids are reserved.
+        An unused UUID of version 5 is the id of a conversation in another system, such as another deployment. Such
+        UUIDs are reserved here, so the id is mapped like other ids of host systems, and the request is changed.
         """
         try:
             return request, await self._read_thread(request)
@@ -179,7 +179,10 @@ class Sender:
             raise
 
     def _check_agent(self, thread: Thread | None) -> None:
-        """Refuse conversations of other agents. Raises ``InvalidParamsError`` and ``AgentMismatch``."""
+        """Check that the called agent may get messages of the thread, or begin one if ``thread`` is None.
+
+        Raises ``InvalidParamsError`` and ``AgentMismatch``.
+        """
         agent = self.caller.agent
         if agent is None:
             return
@@ -192,10 +195,10 @@ class Sender:
             raise errors.AgentMismatch
 
     async def run(self, sending: Sending, *, until: float = math.inf) -> AsyncGenerator[Event | None, None]:
-        """Begin the turn, which continues if the caller disconnects, and return its events.
+        """Begin the turn, which continues if the caller disconnects, and return a generator of its events.
 
-        They have None once if there is no event for some seconds, and raise the ``BatonError`` that refuses the
-        request, and ``TokenExpired`` at ``until``, in event loop time.
+        The generator yields None once if there is no event for some seconds. It raises the ``BatonError`` that refuses
+        the request, and ``TokenExpired`` at ``until``, which is in event loop time.
         """
         await self._mark_answer(sending)
         await self._audit_delegation(sending)
@@ -207,9 +210,9 @@ class Sender:
         return turn.events(until, quiet_seconds=quiet, again=False)
 
     async def enqueue(self, sending: Sending) -> None:
-        """Queue the turn unless it has begun, and wait a moment for it to begin. Raises ``BatonError``.
+        """Queue the turn unless it has begun, and wait up to ``START_SECONDS`` for it to begin. Raises ``BatonError``.
 
-        The function may be frozen once it has answered; the turn therefore does not run here.
+        The turn does not run here, because the Lambda function may be frozen once it has answered.
         """
         request, caller = sending.request, self.caller
         if await self._is_known(sending):
@@ -228,9 +231,9 @@ class Sender:
                 )
         else:
             if sending.task is None:
-                caller.agents.for_new_thread(self._scope, request.agent_id)  # raises while the client can be answered
+                caller.agents.for_new_thread(self._scope, request.agent_id)  # refuses unknown agents before queueing
             await self._audit_delegation(sending)
-            # The mark first, so that a client that asks for the task finds it.
+            # The mark is stored first, so that a client can read the task at once.
             await self._mark(sending, MarkStatus.QUEUED)
             message = make_queued_message(sending.owner, request, request_id=caller.request_id)
             try:
@@ -241,7 +244,7 @@ class Sender:
         await self._wait_until_begun(sending)
 
     async def _is_known(self, sending: Sending) -> bool:
-        """Return whether the message's turn is stored. Raises ``MessageIdConflict`` if it said something else."""
+        """Return whether the message's turn is stored. Raises ``MessageIdConflict`` if its content was different."""
         request = sending.request
         task = sending.task or await self.reader.read(self._scope, sending.task_id)
         if task is None or task.thread is None:
@@ -252,7 +255,7 @@ class Sender:
         return turn is not None
 
     async def _wait_until_begun(self, sending: Sending) -> None:
-        """Wait until the turn is in the store, for a few seconds at most: the thread may be busy."""
+        """Wait until the turn is stored, for at most ``START_SECONDS``, because the thread may be busy for longer."""
         loop = asyncio.get_running_loop()
         until = loop.time() + START_SECONDS
         pause = POLL_SECONDS
@@ -261,10 +264,10 @@ class Sender:
             pause = min(2 * pause, MAX_POLL_SECONDS)
 
     async def _has_begun(self, sending: Sending) -> bool:
-        """Return whether the turn is in the store, or will never be."""
+        """Return whether the turn is stored, or will never be stored."""
         is_answer = isinstance(sending.request, DecisionRequest)
         may_be_queued = not is_answer and sending.task is not None and sending.task.thread is not None
-        # A long conversation is not read again and again.
+        # This avoids reading a long conversation on each poll.
         if may_be_queued and await self.reader.is_queued(self._scope, sending.task_id, sending.message_id):
             return False
         task = await self.reader.read(self._scope, sending.task_id)
@@ -278,7 +281,7 @@ class Sender:
         return mark is not None and mark.status is MarkStatus.REFUSED and mark.message_id == sending.message_id
 
     async def _audit_delegation(self, sending: Sending) -> None:
-        """Record for which task of another agent a turn runs, so that delegated work is followed to its origin."""
+        """Audit the other agent's task for which a turn runs, so that delegated work can be traced to its origin."""
         request = sending.request
         if not isinstance(request, MessageRequest) or request.client is None:
             return
@@ -294,7 +297,7 @@ class Sender:
         )
 
     async def _mark_answer(self, sending: Sending) -> None:
-        """Remember the message of an answer: sent again, it must not become another message."""
+        """Mark the message of an answer as answered, so that it is recognised if it is sent again."""
         if isinstance(sending.request, DecisionRequest):
             await self._mark(sending, MarkStatus.ANSWERED)
 

@@ -1,4 +1,4 @@
-"""Reading A2A tasks: they are rebuilt from their threads."""
+"""The reader of A2A tasks, which are rebuilt from their threads."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from baton.domain.threads.turn_requests import ClientOffer
 from baton.threads.requests.thread_access import audit_read
 
 MAX_HISTORY = 200
-"""The newest messages of a thread that a task is read from, beside those of its first turn."""
+"""The number of a thread's newest messages from which a task is read, besides those of its first turn."""
 MAX_TASKS = 100
-"""The newest tasks of a thread that are listed."""
+"""The number of a thread's newest tasks that are listed."""
 AT_ONCE = 10
 """Tasks that are read at the same time."""
 MAX_PAGES = 3
@@ -27,7 +27,7 @@ MAX_PAGES = 3
 
 
 class TaskReader:
-    """A reader of tasks within a caller's scope."""
+    """A reader of the tasks that a caller may read."""
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
@@ -38,7 +38,7 @@ class TaskReader:
         return await self.read(scope, task_id, audited=True) if task_id is not None else None
 
     async def read(self, scope: Scope, task_id: TaskId, *, audited: bool = False) -> A2ATask | None:
-        """Return the task; None if there is none in the scope. ``audited``: audit reads and refusals."""
+        """Return the task; None if ``scope`` may read no such task. With ``audited``, audit reads and refusals."""
         ports, thread_id = self._ports, task_id.thread_id
         try:
             thread = await ports.store.get_thread(scope, thread_id)
@@ -59,7 +59,7 @@ class TaskReader:
         if mark is not None and mark.user_id != thread.user_id:
             mark = None
         if turn is not None and turn.first_ordinal >= thread.next_ordinal:
-            thread = await ports.store.get_thread(scope, thread_id)  # the turn may have been opened in between
+            thread = await ports.store.get_thread(scope, thread_id)  # the turn began after the thread was read
         if turn is None and mark is None:
             return None
         if audited:
@@ -68,13 +68,13 @@ class TaskReader:
         question = await self._read_question(scope, thread)
         task = assemble(task_id, thread, mark, messages, question)
         if turn is not None and mark is None and not task.messages and task.run_id is None:
-            return None  # a message of the conversation that began no task
+            return None  # the message belongs to the conversation, but began no task
         is_waiting = await self._is_waiting(scope, task)
         first_offer = turn.client if turn is not None else None
         return replace(with_state(task, is_waiting=is_waiting), first_offer=first_offer)
 
     async def of_thread(self, scope: Scope, thread: Thread) -> Sequence[A2ATask]:
-        """Return the tasks that the newest messages of the thread belong to, the latest state first."""
+        """Return the tasks to which the newest messages of the thread belong, the latest state first."""
         messages = await self._read_messages(scope, thread, 0)
         question = await self._read_question(scope, thread)
         known_messages = [*messages, *([question] if question is not None else [])]
@@ -114,9 +114,9 @@ class TaskReader:
         return replace(task, first_offer=turn.client if turn is not None else None)
 
     async def has_changed(self, scope: Scope, task: A2ATask) -> bool:
-        """Return whether something has happened since ``task`` was read, while no run of it was in progress.
+        """Return whether a task without a run in progress may have changed since it was read.
 
-        It reads two items. True may also mean that the task has to be read again to know.
+        This reads only two items. If it returns True, the caller has to read the task to find out.
         """
         if task.thread is None:
             return True
@@ -125,7 +125,7 @@ class TaskReader:
                 self._ports.store.get_thread(scope, task.id.thread_id),
                 self._ports.a2a_tasks.get(scope, task.id.thread_id, task.id.root),
             )
-        except ThreadUnavailable:  # it was deleted meanwhile
+        except ThreadUnavailable:  # the thread was deleted meanwhile
             return True
         return _make_progress_mark(thread) != _make_progress_mark(task.thread) or mark != task.mark
 
@@ -139,7 +139,10 @@ class TaskReader:
         return turn is None and is_newest
 
     async def task_of(self, scope: Scope, thread_id: str, message_id: str) -> TaskId | None:
-        """Return the task that a stored message was sent to. The caller has checked who owns the thread."""
+        """Return the task to which a stored message was sent; None without one.
+
+        The caller must have checked that the thread belongs to the user.
+        """
         turn = await self._ports.store.get_turn(scope, thread_id, message_id)
         if turn is None:
             return None
@@ -151,14 +154,17 @@ class TaskReader:
         return TaskId(thread_id, stored[0].a2a_task)
 
     async def latest_offer(self, scope: Scope, thread: Thread) -> ClientOffer | None:
-        """Return the offer of the newest message to a task in the thread's current session; None if there is none."""
+        """Return the offer of the newest message that was sent to a task in the current session; None without one."""
         messages = await self._read_messages(scope, thread, thread.episode_first_ordinal)
         latest = next((message for message in reversed(messages) if message.a2a_task is not None), None)
         turn = await self._ports.store.get_turn(scope, thread.id, latest.id) if latest is not None else None
         return turn.client if turn is not None else None
 
     async def _read_messages(self, scope: Scope, thread: Thread, first_ordinal: int) -> list[StoredMessage]:
-        """Return the committed messages from ``first_ordinal`` on; of many, the first run's and the newest."""
+        """Return the committed messages from ``first_ordinal`` on.
+
+        If there are too many, return the messages of the first run and the newest messages.
+        """
         store = self._ports.store
         messages: list[StoredMessage] = []
         before: int | None = None
@@ -177,7 +183,7 @@ class TaskReader:
         return messages
 
     async def _read_question(self, scope: Scope, thread: Thread) -> StoredMessage | None:
-        """Return the question of the run in progress, if it is stored."""
+        """Return the question of the run in progress; None without a run, or if the question is not stored yet."""
         if thread.run is None:
             return None
         stored = await self._ports.store.run_messages(

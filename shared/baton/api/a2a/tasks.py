@@ -1,4 +1,4 @@
-"""A2A tasks as their threads show them: their turns, state and run in progress, now or after an earlier change."""
+"""A2A tasks, which are computed from threads: their turns, state and run in progress, now or after a given change."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from baton.domain.threads.turn_requests import ClientOffer
 
 @dataclass(frozen=True, slots=True)
 class A2ATask:
-    """A task as its thread shows it."""
+    """A task, computed from its thread."""
 
     id: TaskId
     user_id: str
@@ -24,29 +24,29 @@ class A2ATask:
     """None while the first message of a new thread waits in the queue."""
     mark: TaskMark | None
     messages: tuple[StoredMessage, ...]
-    """The messages of its turns, in order, with the question of the run in progress; the newest if there are many."""
+    """The messages of its turns, in order, with the question of a run in progress. A long task has only the newest."""
     state: TaskState
     at: datetime
-    """The time at which it came into this state, as far as that is known."""
+    """The time of the change to this state, if it is known; otherwise of the last message or mark."""
     run_id: str | None = None
-    """The run in progress, if it is the task's."""
+    """The id of the task's run in progress; None without one."""
     runs: frozenset[str] = field(default=frozenset())
-    """Its runs that have ended."""
+    """The ids of its runs that have ended."""
     first_offer: ClientOffer | None = None
-    """The offer of its first message, where that was read."""
+    """The offer of its first message; None without one, or if it was not read."""
     is_at_desk: bool = False
-    """Whether people of a desk answer it now."""
+    """True if people of a desk answer the task now."""
 
     @property
     def last_end(self) -> RunEnd | None:
-        """The end of its last run; None while one is in progress."""
+        """The end of its last run; None without one, or while a run is in progress."""
         if self.run_id is not None:
             return None
         return next((message.end for message in reversed(self.messages) if message.end is not None), None)
 
     @property
     def awaits_answers(self) -> bool:
-        """Whether the thread waits for answers to interrupts of this task's last run."""
+        """True if the thread waits for answers to interrupts of this task's last run."""
         pending = self.thread.pending if self.thread is not None else None
         return pending is not None and bool(pending.open) and pending.run_id in self.runs
 
@@ -56,7 +56,7 @@ class A2ATask:
 
 
 def to_queued(task_id: TaskId, mark: TaskMark) -> A2ATask:
-    """Return a task whose thread does not exist yet: its first message waits in the queue, or was refused there."""
+    """Return a task whose thread does not exist, because its first message waits in the queue or was refused."""
     state = state_of((), mark=mark.status, is_waiting=mark.status is MarkStatus.QUEUED)
     return A2ATask(task_id, mark.user_id, None, mark, (), state, mark.at)
 
@@ -68,10 +68,10 @@ def assemble(
     messages: Sequence[StoredMessage],
     question: StoredMessage | None,
 ) -> A2ATask:
-    """Return the task with its runs: those of its messages, those that continue them after answers, and those at desks.
+    """Return the task with its runs, but not yet with its state: see ``with_state``.
 
-    Messages of people at a desk, and the return from it, belong to the task whose message last came to the desk. The
-    task's state is not computed yet: see ``with_state``.
+    Its runs are those of its messages, runs that continue them after answers to interrupts, and runs at a desk.
+    Messages of people at a desk, and the return from it, belong to the task whose message came to the desk last.
     """
     task_messages: list[StoredMessage] = []
     runs: set[str] = set()
@@ -95,7 +95,7 @@ def assemble(
             run_id = thread.run.run_id
         if is_asked and question is not None:
             task_messages.append(question)
-    state, at = TaskState.SUBMITTED, thread.created_at  # until ``with_state``
+    state, at = TaskState.SUBMITTED, thread.created_at  # replaced by ``with_state``
     is_at_desk = is_at_desk and thread.conversation.desk is not None
     return A2ATask(
         task_id,
@@ -123,7 +123,7 @@ def _split_runs(messages: Sequence[StoredMessage]) -> list[list[StoredMessage]]:
 
 
 def with_state(task: A2ATask, *, is_waiting: bool) -> A2ATask:
-    """Return the task in its state; ``is_waiting`` if a message of it is in the queue."""
+    """Return the task with its computed state. ``is_waiting`` says that one of its messages is in the queue."""
     thread, mark = task.thread, task.mark
     ends = [message.end for message in task.messages if message.end is not None]
     first = task.messages[0].ordinal if task.messages else None
@@ -167,7 +167,10 @@ def as_of(task: A2ATask, change: ThreadChange | PushNotice) -> A2ATask | None:
 
 
 def _as_begun(task: A2ATask, run_id: str | None) -> A2ATask | None:
-    """Return the task at the beginning of a run: with the earlier messages and the user's."""
+    """Return the task at the beginning of a run, with the earlier messages and the user's message.
+
+    Return None if the run does not belong to the task.
+    """
     first = next((index for index, message in enumerate(task.messages) if message.run_id == run_id), None)
     if first is None and task.run_id != run_id:
         return None
@@ -181,19 +184,25 @@ def _as_begun(task: A2ATask, run_id: str | None) -> A2ATask | None:
 
 
 def _as_ended(task: A2ATask, run_id: str | None, *, ends_session: bool) -> A2ATask | None:
-    """Return the task at the end of a run; None if the run is not the task's, or if its state is not final any more."""
+    """Return the task at the end of a run.
+
+    Return None if the run does not belong to the task, or if a later message has continued a task that was completed.
+    """
     indexes = [index for index, message in enumerate(task.messages) if message.run_id == run_id]
     if not indexes or task.messages[indexes[-1]].end is None:
         return None
     messages = task.messages[: indexes[-1] + 1]
     ended_task = _cut_to(task, messages, session_ended=ends_session)
     has_continued = len(messages) < len(task.messages) or task.run_id is not None or task.state is TaskState.WORKING
-    # A message that came meanwhile continues the task: clients stop listening at a final state.
+    # Clients stop listening at a final state, so a task that has continued must not be reported as completed.
     return None if ended_task.state is TaskState.COMPLETED and has_continued and not ends_session else ended_task
 
 
 def _as_completed(task: A2ATask, first_ordinal: int) -> A2ATask | None:
-    """Return the task as the end of its session, which began at ``first_ordinal``, has left it."""
+    """Return the task after the end of its session, which began at ``first_ordinal``.
+
+    Return None if the task does not belong to the session, or was in a final state before its end.
+    """
     if not task.messages or task.thread is None:
         return None
     first, below = task.messages[0].ordinal, task.thread.episode_first_ordinal
@@ -201,12 +210,12 @@ def _as_completed(task: A2ATask, first_ordinal: int) -> A2ATask | None:
         return None
     messages = tuple(message for message in task.messages if message.ordinal < below and message.run_id != task.run_id)
     if _cut_to(task, messages, session_ended=False).state.is_terminal:
-        return None  # it was final before
+        return None
     return _cut_to(task, messages, session_ended=True)
 
 
 def _cut_to(task: A2ATask, messages: tuple[StoredMessage, ...], *, session_ended: bool) -> A2ATask:
-    """Return the task with ``messages`` only, without a run in progress, in the state that they have left it in."""
+    """Return the task with only ``messages``, without a run in progress, in its state after the last of them."""
     is_canceled = task.mark is not None and task.mark.status is MarkStatus.CANCELED
     ends = [message.end for message in messages if message.end is not None]
     is_at_desk = next((end.leaves_at_desk for end in reversed(ends) if end.leaves_at_desk is not None), False)

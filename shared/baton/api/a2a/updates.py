@@ -1,4 +1,4 @@
-"""The events of a run as updates of its task, and tasks that are followed."""
+"""Conversion of a run's events to updates of its task, and streams of a task's updates."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ Update = TaskStatusUpdateEvent | TaskArtifactUpdateEvent
 ENDS = ("RUN_FINISHED", "RUN_ERROR")
 """The types of the events that end a run."""
 HANDOFF_FIELDS = ("from", "to", "reason")
-"""The fields of an activity that say who hands over to whom, and why."""
+"""The fields of a handoff's activity that are sent to clients."""
 
 
 class Updates:
     """The updates of a task, made from the events of one run.
 
-    An agent's message is an artifact, which grows by its text. A structured answer is an artifact with data.
+    An agent's message is an artifact to which its text is appended. A structured answer is an artifact with data.
     """
 
     def __init__(self, task_id: TaskId, clock: Clock) -> None:
@@ -54,18 +54,18 @@ class Updates:
         self._agents: dict[str, tuple[str, str]] = {}
         """Name and id of the agent of each message."""
         self._authors: dict[str, dict[str, Any]] = {}
-        """The people of desks who wrote messages, as metadata."""
+        """The people of desks who wrote messages, as metadata, by message id."""
         self._structured: dict[str, list[str]] = {}
-        """The pieces of the JSON of structured answers that are not complete."""
+        """The pieces of JSON of incomplete structured answers, by message id."""
         self._sent: set[str] = set()
-        """Messages of which text has been sent."""
+        """The ids of messages whose text has been sent, at least in part."""
 
     def of(self, event: Event) -> Iterator[Update]:
-        """Yield the updates that the client gets for the event."""
+        """Yield the updates for an event; none if it concerns only other clients."""
         body = event.body
         match event.type:
             case "RUN_STARTED":
-                # A dead worker's attempt may have sent something: the run begins again.
+                # The run begins again after the attempt of a dead worker, whose artifacts must be emptied.
                 yield from self._empty_artifacts(sorted(self._sent))
                 self._structured.clear()
             case "TEXT_MESSAGE_START":
@@ -76,7 +76,7 @@ class Updates:
                 if body.get("metadata", {}).get("isStructured"):
                     self._structured[body["messageId"]] = []
             case "TEXT_MESSAGE_END" if (body.get("metadata") or {}).get("takenBack"):
-                # A guardrail has refused the text, or it was the model's thinking.
+                # The text was taken back, because a guardrail has refused it or it was the model's thinking.
                 yield from self._empty_artifacts([body["messageId"]])
                 self._structured.pop(body["messageId"], None)
             case "TEXT_MESSAGE_CONTENT" if body["messageId"] in self._structured:
@@ -103,7 +103,7 @@ class Updates:
                         yield self._make_status_update(None, None, {name: change.get("value")})
 
     def rest(self, task: A2ATask, run_id: str | None) -> Iterator[Update]:
-        """Yield the messages of a finished run that were not streamed, such as those of a repeated message."""
+        """Yield the messages of a finished run that were not streamed, for example because the message was repeated."""
         for message in task.messages:
             is_due = message.run_id == run_id and message.role is Role.ASSISTANT and message.is_said
             if is_due and message.id not in self._sent:
@@ -115,14 +115,14 @@ class Updates:
         return TaskStatusUpdateEvent(task_id=str(self._id), context_id=self._id.thread_id, status=status_of(task))
 
     def _empty_artifacts(self, message_ids: Sequence[str]) -> Iterator[Update]:
-        """Empty the artifacts of messages, as far as text of them has been sent."""
+        """Yield updates that empty the artifacts of messages whose text has been sent."""
         for message_id in message_ids:
             if message_id in self._sent:
                 self._sent.remove(message_id)
                 yield self._make_artifact_update(self._make_artifact(message_id, Part(text="")), append=False)
 
     def _end_answer(self, message_id: str, metadata: dict[str, Any]) -> Iterator[Update]:
-        """Yield the end of an answer: its data, or the sources of its text if it has any."""
+        """Yield the last update of an answer: its data, or its sources if it is a text with sources."""
         is_structured = message_id in self._structured
         if is_structured:
             self._sent.add(message_id)
@@ -151,7 +151,10 @@ class Updates:
         )
 
     def _make_status_update(self, kind: str | None, text: str | None, metadata: dict[str, Any]) -> Update:
-        """Return an update of the task at work, with ``text`` as a message of the given ``kind`` if there is one."""
+        """Return an update of a task in progress.
+
+        It has ``text`` as a message, whose id is derived from ``kind``, unless one of them is None.
+        """
         timestamp = Timestamp()
         timestamp.FromDatetime(self._clock.now())
         message = agent_message(self._id, kind, [Part(text=text)]) if kind is not None and text is not None else None
@@ -164,25 +167,26 @@ class Updates:
 
 
 POLL_SECONDS = 0.2
+"""The time between the first two checks whether a task has changed. It doubles after each check."""
 MAX_POLL_SECONDS = 2.0
-"""The longest time between two checks of a stream whether its task has changed."""
+"""The longest time between two such checks."""
 
 
 class TaskFollower:
     """A stream of a task's updates for one caller."""
 
     def __init__(self, caller: A2ACaller, *, across_turns: bool) -> None:
-        """``across_turns``: the stream stays while the task waits for input, until it is final."""
+        """With ``across_turns``, the stream continues while the task waits for input, until its state is final."""
         self._caller = caller
         self._across_turns = across_turns
         self._reader = TaskReader(caller.app.ports)
 
     async def follow(self, task: A2ATask, history: int | None = None) -> AsyncGenerator[A2AEvent, None]:
-        """Yield the task, then its updates. Raises ``TokenExpired`` when the stream outlives its token.
+        """Yield the task, then its updates. Raises ``TokenExpired`` when the token expires during the stream.
 
-        The stream ends when the task's state is final and, unless it is followed across turns, when the task waits for
-        answers or people answer it. In any case it ends after ``TURN_SECONDS``: without a final state, the client knows
-        that the task continues.
+        The stream ends when the task's state is final, and, unless it is followed across turns, when the task waits for
+        answers or people answer it. It always ends after ``TURN_SECONDS``. Without a final state, the client knows that
+        the task continues.
         """
         loop = asyncio.get_running_loop()
         deadline, pause = loop.time() + TURN_SECONDS, POLL_SECONDS
@@ -195,7 +199,7 @@ class TaskFollower:
                 return
             updates = Updates(task.id, self._caller.app.ports.clock)
             if task.run_id is not None and task.thread is not None:
-                async for update in self._run_updates(task.thread, task.run_id, updates, deadline - loop.time()):
+                async for update in self._follow_run(task.thread, task.run_id, updates, deadline - loop.time()):
                     yield update
                 pause = POLL_SECONDS
             else:
@@ -212,10 +216,10 @@ class TaskFollower:
                 yield update
             task = current
 
-    async def _run_updates(
+    async def _follow_run(
         self, thread: Thread, run_id: str, updates: Updates, seconds: float
     ) -> AsyncGenerator[A2AEvent, None]:
-        """Yield a run's updates from its beginning."""
+        """Yield the updates of a run from its beginning, for at most ``seconds``."""
         caller, app = self._caller, self._caller.app
         when_dead = await revive(app, caller.scope, thread, caller.request_id)
         following = app.follower.follow(
@@ -233,7 +237,7 @@ class TaskFollower:
                         yield update
 
     def _check_token(self) -> None:
-        """Raise ``TokenExpired`` when the stream outlives its token. The run continues."""
+        """Raise ``TokenExpired`` if the caller's token has expired. The run continues."""
         if asyncio.get_running_loop().time() >= self._caller.ends_at:
             raise TokenExpired
 

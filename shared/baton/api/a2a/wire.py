@@ -1,4 +1,4 @@
-"""Tasks and their parts as A2A's protobuf types."""
+"""Conversion of tasks and their parts to A2A's protobuf types."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from baton.domain.threads.thread_state import Describe, thread_state
 from baton.tenants.registry.agent_registry import AgentRegistry
 
 DELIVERED = "The message was delivered. People answer here."
-"""The status of a task metadata message went to a desk."""
+"""The status text of a task whose message was delivered to a desk."""
 STATES = {state: TaskState.Value(f"TASK_STATE_{state.name}") for state in State}
-"""Each state by its number in protobuf."""
+"""The protobuf number of each state."""
 
 
 def task_of(task: A2ATask, describe: Describe, *, history: int | None = None) -> Task:
-    """Return the task with its newest ``history`` messages; None for all that were read, 0 for none."""
+    """Return the task with its newest ``history`` messages; all messages that were read for None."""
     messages = [message for message in task.messages if message.is_said]
     stored_messages = messages if history is None else messages[len(messages) - history :] if history > 0 else []
     return Task(
@@ -50,9 +50,9 @@ def task_of(task: A2ATask, describe: Describe, *, history: int | None = None) ->
 
 
 async def to_task(task: A2ATask, agents: AgentRegistry, scope: Scope, *, history: int | None = None) -> Task:
-    """Return ``task_of`` the task with the agents of its conversation.
+    """Return the result of ``task_of`` with the agents of the task's conversation.
 
-    A long one is made in a thread: other streams of the process must not wait.
+    A long task is converted in a thread, so that other streams do not wait.
     """
     size = sum(len(message.text) for message in task.messages)
     registered = await (agents.in_force(scope) if task.thread is None else agents.in_session(scope, task.thread))
@@ -60,7 +60,7 @@ async def to_task(task: A2ATask, agents: AgentRegistry, scope: Scope, *, history
 
 
 def history_length(params: object) -> int | None:
-    """Return how many messages are wanted; None for all. Raises ``InvalidParamsError`` for a negative number."""
+    """Return the requested number of messages; None for all. Raises ``InvalidParamsError`` for a negative number."""
     if not params.HasField("history_length"):  # type: ignore[attr-defined]
         return None
     length: int = params.history_length  # type: ignore[attr-defined]
@@ -89,7 +89,7 @@ def conversation_of(task: A2ATask, describe: Describe) -> dict[str, Any]:
 
 
 def message_of(message: StoredMessage, task_id: TaskId) -> Message:
-    """Return a stored message."""
+    """Return a stored message as a message of A2A."""
     is_user = message.is_own
     metadata: dict[str, Any] = {}
     if not is_user:
@@ -131,7 +131,7 @@ def describe_answer(
 
 
 def _describe_author(message: StoredMessage) -> dict[str, Any]:
-    """Return the person of a desk who wrote the message, as metadata; nothing for others."""
+    """Return metadata with the person of a desk who wrote the message; empty for other messages."""
     return {"author": MessageAuthor.of(message.author).wire()} if message.author is not None else {}
 
 
@@ -155,7 +155,7 @@ def struct(value: dict[str, Any]) -> Struct:
 
 
 def agent_message(task_id: TaskId, kind: str, parts: Iterable[Part]) -> Message:
-    """Return a message of Baton's own. Its id is the same each time."""
+    """Return a message in the role of the agent. Its id is derived from the task and ``kind``."""
     return Message(
         message_id=str(uuid.uuid5(uuid.UUID(task_id.thread_id), f"a2a\0{task_id.root}\0{kind}")),
         context_id=task_id.thread_id,
@@ -166,7 +166,7 @@ def agent_message(task_id: TaskId, kind: str, parts: Iterable[Part]) -> Message:
 
 
 def _make_status_message(task: A2ATask) -> Message | None:
-    """Return the message of the state: why the task failed, what it asks, or its last answer; None for other states."""
+    """Return the message that explains the state: an error, questions, or the last answer; None for other states."""
     end = task.last_end
     if task.state is State.REJECTED and task.mark is not None:
         return agent_message(task.id, "rejected", [Part(text=task.mark.reason or "The message was refused.")])
@@ -204,7 +204,7 @@ def _make_status_message(task: A2ATask) -> Message | None:
 
 
 def _make_questions(task: A2ATask) -> Message:
-    """Return what is asked: the sentences, and the interrupts as data with the schema of an answer."""
+    """Return the open questions: their sentences, and the interrupts as data with the schema of an answer."""
     assert task.thread is not None  # noqa: S101 - an interrupted task has a thread
     assert task.thread.pending is not None  # noqa: S101 - see is_interrupted
     pending = task.thread.pending
@@ -223,5 +223,5 @@ def _to_part(part: Any) -> Part:
         return Part(raw=base64.b64decode(source.value), filename=name, media_type=media_type)
     if source.type == "url":
         return Part(url=source.value, filename=name, media_type=media_type)
-    # An upload of the conversation. Its address is short-lived, so clients ask the HTTP API for it.
+    # The address of an upload is valid only for a short time, so clients request it from the HTTP API.
     return Part(url=f"baton:{source.value}", filename=name, media_type=media_type)

@@ -1,1 +1,1 @@
-"""Agents as tools of an MCP server, for assistants of others."""
+"""The MCP server, which offers agents as tools to other assistants."""

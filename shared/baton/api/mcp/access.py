@@ -1,4 +1,4 @@
-"""Access over MCP: the check of a web page's origin, the challenge for a token, and the caller of a request."""
+"""Access over MCP: the check of web pages' origins, the challenge for a token, and the caller of a request."""
 
 from __future__ import annotations
 
@@ -27,11 +27,13 @@ class McpAccess:
     origins: Origins = allow_any_origin
     """Returns the origins of web pages that may call now."""
     is_local: bool = False
-    """Whether this is the local cloud. There ``*`` means pages of this machine: any page may rebind its host's name to
-    the loopback address, and would then be of the same origin as the server."""
+    """True in the local cloud, where the origin ``*`` means only pages of this machine.
+
+    Any page could rebind the name of its host to the loopback address, and so have the same origin as the server.
+    """
 
     def check(self, origin: str | None) -> None:
-        """Raise ``OriginRefused`` for the ``Origin`` of a page that may not call. Programs send none."""
+        """Raise ``OriginRefused`` for the ``Origin`` of a page that may not call. Programs send no ``Origin``."""
         if origin is None or origin in (origins := self.origins()):
             return
         if "*" not in origins or (self.is_local and _host(origin) not in LOOPBACK_HOSTS):
@@ -39,7 +41,10 @@ class McpAccess:
 
 
 def challenge(base: str, *, has_token: bool) -> str:
-    """Return the ``WWW-Authenticate`` header that leads a client to the authorization server (RFC 9728, 5.1)."""
+    """Return the ``WWW-Authenticate`` header by which a client finds the authorization server (RFC 9728, 5.1).
+
+    ``base`` is the deployment's address. ``has_token`` says that the request had a token, which was refused.
+    """
     metadata = f"{base}{METADATA_PATH}{PATH}".replace('"', "%22")
     error = 'error="invalid_token", ' if has_token else ""
     return f'Bearer {error}resource_metadata="{metadata}"'
@@ -53,12 +58,12 @@ def _host(origin: str) -> str | None:
 
 
 SESSION_ID = re.compile(r"[!-~]{1,128}")
-"""The form of a session's id. A request with another value is one without a session."""
+"""The form of a session's id. A request with any other value is treated as a request without a session."""
 
 
 @dataclass(frozen=True, slots=True)
 class McpCaller:
-    """One request's caller."""
+    """The caller of one request."""
 
     scope: Scope
     app: App
@@ -66,9 +71,9 @@ class McpCaller:
     ends_at: float
     """Event loop time at which the token expires."""
     session_id: str | None
-    """The session that the client names; None if it names none."""
+    """The id of the session that the client names; None without one."""
     has_hung_up: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when the client has closed the connection before the response was complete."""
+    """Set when the client closes the connection before the response is complete."""
 
 
 def caller_of(request: Request | None) -> McpCaller:

@@ -1,4 +1,4 @@
-"""The arguments of a call, and the turn that it asks for."""
+"""The arguments of a tool call over MCP, and the turn that the call requests."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ class RequestedTurn:
 
     request: TurnRequest
     owner: Scope
-    """The scope in which the turn runs: that of the caller, or of interrupted turns that an answer continues."""
+    """The scope in which the turn runs: the caller's; for an answer, the scope of the interrupted run's user."""
     is_kept: bool
-    """Whether the client has sent an idempotency key, so that it may call again for the result."""
+    """True if the client has sent an idempotency key, so that it may repeat the call for the result."""
 
 
 async def parse_call(caller: McpCaller, agent: AgentDefinition, params: types.CallToolRequestParams) -> RequestedTurn:
-    """Return the turn that a call asks for. Raises the ``BatonError`` that refuses it."""
+    """Return the turn that a call requests. Raises the ``BatonError`` that refuses the call."""
     key = _read_idempotency_key(params.meta)
     if params.input_responses is not None and params.request_state is not None:
         forms = _read_forms(params.input_responses)
@@ -72,7 +72,7 @@ async def parse_call(caller: McpCaller, agent: AgentDefinition, params: types.Ca
 async def find_dismissed(caller: McpCaller, params: types.CallToolRequestParams) -> Thread | None:
     """Return the conversation whose forms the user has closed without a decision; None for any other call.
 
-    Raises ``ThreadUnavailable`` and ``InvalidRequest``.
+    Raises ``ThreadUnavailable``, which is audited, and ``InvalidRequest``.
     """
     if params.input_responses is None or params.request_state is None or _read_forms(params.input_responses):
         return None
@@ -84,7 +84,7 @@ def _make_message_turn(
 ) -> RequestedTurn:
     if arguments.message is None:
         raise InvalidRequest("message is required.")
-    # A prefix, so that a key never equals a message id of another transport.
+    # With the prefix, the id differs from all message ids of other transports.
     derived_id = f"mcp.{hashlib.sha256(key.encode()).hexdigest()}" if key is not None else None
     request = parsing.parse_message_request(
         caller.scope,
@@ -108,14 +108,17 @@ async def _make_answer_turn(
     *,
     is_kept: bool,
 ) -> RequestedTurn:
-    """Return the turn that continues an interrupted one. A decision without an interrupt's id answers all open ones."""
+    """Return the turn that continues an interrupted run.
+
+    ``decisions`` are by interrupt id. The decision for None answers all open approvals.
+    """
     thread = await _find_own(caller, parsing.parse_thread_id(caller.scope, thread_id).id)
     if thread.agent_id != agent.id:
         raise AgentMismatch
     user_id = caller.scope.user_id
     answers: list[InterruptDecision] = []
     for named, (status, payload) in decisions.items():
-        # The result of a call of the user's application must name the call.
+        # Calls of the user's application are left out, because their results must name the call.
         approvals = [interrupt.id for interrupt in thread.open_interrupts if not interrupt.is_client_call]
         ids = approvals if named is None else [named]
         _check_decision(thread, ids, payload)
@@ -129,7 +132,7 @@ async def _make_answer_turn(
 
 
 def _check_decision(thread: Thread, ids: Sequence[str], payload: Any) -> None:
-    """Raise ``InvalidRequest`` for an answer to an approval that says neither yes nor no: silence is not consent."""
+    """Raise ``InvalidRequest`` for an answer to an approval that contains no decision."""
     decides = isinstance(payload, dict) and isinstance(payload.get("approved"), bool)
     interrupts = [thread.pending.get(interrupt_id) for interrupt_id in ids] if thread.pending is not None else []
     if not decides and any(interrupt is not None and not interrupt.is_client_call for interrupt in interrupts):
@@ -149,7 +152,10 @@ async def _find_own(caller: McpCaller, thread_id: str) -> Thread:
 
 
 def _read_forms(responses: types.InputResponses) -> dict[str | None, tuple[DecisionStatus, Any]]:
-    """Return the decisions in a user's responses to forms. A form that was dismissed decides nothing."""
+    """Return the decisions in a user's responses to forms, by interrupt id. A dismissed form has no decision.
+
+    Raises ``InvalidRequest`` for other responses.
+    """
     decisions: dict[str | None, tuple[DecisionStatus, Any]] = {}
     for interrupt_id, response in responses.items():
         if not isinstance(response, types.ElicitResult):
@@ -170,7 +176,7 @@ def _parse_arguments(values: dict[str, Any] | None) -> _CallArguments:
 
 
 def _read_idempotency_key(meta: Mapping[str, Any] | None) -> str | None:
-    """Return the call's idempotency key. Raises ``InvalidRequest``."""
+    """Return the call's idempotency key; None without one. Raises ``InvalidRequest`` for an invalid key."""
     key = meta.get(IDEMPOTENCY_KEY) if meta is not None else None
     if key is None or (isinstance(key, str) and 1 <= len(key) <= MAX_KEY and key.isprintable()):
         return key

@@ -1,4 +1,4 @@
-"""The results of calls: the agent's messages, its questions, and errors."""
+"""The results of tool calls over MCP: the agent's messages, its questions, and errors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ STATES = {
 
 
 def result_of(finished: FinishedRun) -> types.CallToolResult:
-    """Return the result of a run. Raises the ``BatonError`` that it ended with."""
+    """Return the result of a run. Raises the ``BatonError`` with which the run ended."""
     end = finished.messages[-1].end
     outcome = end.outcome if end is not None else OutcomeType.SUCCESS
     if end is not None and outcome is OutcomeType.ERROR:
@@ -67,19 +67,22 @@ def result_of(finished: FinishedRun) -> types.CallToolResult:
 
 
 def to_questions(thread: Thread) -> types.CallToolResult:
-    """Return the result of an answer after which other questions are open."""
+    """Return the result of an answer after which other questions are still open."""
     questions = _list_questions(thread.open_interrupts, ())
     return _make_result({"thread_id": thread.id, "message": "", "state": "input_required", "questions": questions})
 
 
 def interrupts_of(finished: FinishedRun) -> tuple[Interrupt, ...]:
-    """Return what the run asks; nothing unless it waits for a person."""
+    """Return the interrupts with which the run ended; empty if it ended differently."""
     end = finished.messages[-1].end
     return end.interrupts if end is not None and end.outcome is OutcomeType.INTERRUPT else ()
 
 
 def form_of(finished: FinishedRun) -> types.InputRequiredResult | None:
-    """Return the run's questions as forms for the user; None if it asks nothing, or what no form can ask."""
+    """Return the run's questions as forms for the user.
+
+    Return None if the run has no questions, or waits for a call of the user's application, which needs no form.
+    """
     interrupts = interrupts_of(finished)
     if not interrupts or any(interrupt.is_client_call for interrupt in interrupts):
         return None
@@ -87,12 +90,12 @@ def form_of(finished: FinishedRun) -> types.InputRequiredResult | None:
     for question in _list_questions(interrupts, finished.messages):
         form = types.ElicitRequestFormParams(message=question["message"], requested_schema=FORM)
         requests[question["interrupt_id"]] = types.ElicitRequest(params=form)
-    # The state is not a secret and proves nothing: a caller that sends it back is checked like any other.
+    # The state is not a secret. A caller that sends it back is checked like any other caller.
     return types.InputRequiredResult(input_requests=requests, request_state=finished.thread.id)
 
 
 def to_failure(error: BatonError, thread_id: str | None = None) -> types.CallToolResult:
-    """Return the result for an error: what the caller can do, and a code for programs."""
+    """Return the result for an error, with the error's detail and its code for programs."""
     detail = error.detail
     if isinstance(error, AgentMismatch):
         detail = "This conversation belongs to another agent. Call that agent's tool, or leave thread_id out."
@@ -107,7 +110,7 @@ def to_failure(error: BatonError, thread_id: str | None = None) -> types.CallToo
 
 
 def _make_result(content: dict[str, Any]) -> types.CallToolResult:
-    # The protocol asks for the structured content as text too, for clients that know text only.
+    # The protocol requires the structured content as text too, for clients that only support text.
     text = json.dumps(content, ensure_ascii=False)
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)], structured_content=content)
 

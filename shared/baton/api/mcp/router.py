@@ -1,4 +1,4 @@
-"""The address of MCP: streamable HTTP at /mcp, without sessions on the server, and who issues tokens for it."""
+"""The address of MCP, which is streamable HTTP at /mcp without sessions on the server, and its OAuth metadata."""
 
 from __future__ import annotations
 
@@ -44,11 +44,14 @@ ANSWERED: dict[int | str, dict[str, Any]] = {
 router = APIRouter(tags=["mcp"])
 
 
-# Not async, like ``caller``.
+# Not async, so that FastAPI calls it in a thread, like ``caller``.
 def mcp_caller(
     request: Request, app: UseCases, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
 ) -> Scope:
-    """Return the scope of the token. Raises ``OriginRefused``, ``Unauthorized`` and ``TokenExpired``."""
+    """Check the origin, verify the token, and return its scope.
+
+    Raises ``OriginRefused``, ``Unauthorized`` and ``TokenExpired``.
+    """
     state = request.app.state
     state.mcp.check(request.headers.get("origin"))
     request.state.challenge = challenge(base_url(request, state.a2a)[0], has_token=credentials is not None)
@@ -63,7 +66,7 @@ def mcp_caller(
 )
 async def call(request: Request, scope: Annotated[Scope, Depends(mcp_caller)], app: UseCases) -> Response:
     """Answer one message of MCP: `tools/list` has the agents with `mcp: true`, `tools/call` asks one of them."""
-    # The libraries of the protocol are loaded by its first request, not by those for cards and metadata.
+    # Imported here, so that requests for metadata do not load the protocol's libraries.
     from baton.api.mcp.access import SESSION_ID, McpCaller
     from baton.api.mcp.server import McpExchange
 
@@ -80,7 +83,7 @@ async def call(request: Request, scope: Annotated[Scope, Depends(mcp_caller)], a
 
 
 MAX_AGE = 600
-"""Seconds for which clients may keep the metadata."""
+"""Seconds for which clients may cache the metadata."""
 
 METADATA = {
     "resource": "https://api.example.com/mcp",
@@ -94,17 +97,17 @@ ANSWERS: dict[int | str, dict[str, Any]] = {200: {"description": "The metadata."
 @router.get(f"{METADATA_PATH}{PATH}", summary="Read who issues tokens for MCP", responses=ANSWERS)
 def of_mcp(request: Request) -> Response:
     """Return the metadata of `/mcp` by RFC 9728: the issuers whose tokens are accepted."""
-    return _metadata(request, PATH)
+    return _make_metadata(request, PATH)
 
 
 @router.get(METADATA_PATH, summary="Read who issues tokens", responses=ANSWERS)
 def of_deployment(request: Request) -> Response:
-    """Return the metadata of the whole deployment, for clients that do not ask for that of `/mcp`."""
-    return _metadata(request, "")
+    """Return the metadata of the whole deployment, for clients that do not request the metadata of `/mcp`."""
+    return _make_metadata(request, "")
 
 
-def _metadata(request: Request, path: str) -> Response:
-    """Return the metadata. It may have to read the settings first, so its routes run in a thread."""
+def _make_metadata(request: Request, path: str) -> Response:
+    """Return the metadata of the resource at ``path``. This may block, because it may read the settings."""
     access: A2AAccess = request.app.state.a2a
     metadata: dict[str, Any] = {"resource": f"{base_url(request, access)[0]}{path}"}
     if issuers := access.issuers():  # an empty list must be left out (RFC 9728, 3.2)

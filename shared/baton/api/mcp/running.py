@@ -1,4 +1,4 @@
-"""The progress and the cancellation of a turn that a call has begun. It continues if the caller hangs up."""
+"""The progress and the cancellation of a turn that a tool call over MCP has begun."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ logger = Logger(child=True)
 
 
 async def cancel(caller: McpCaller, request: TurnRequest, turn: BackgroundTurn[Any]) -> None:
-    """Cancel the run of a call, as soon as it has begun."""
+    """Wait until the run of a call has begun, and cancel it. A failure is logged and counted."""
     await turn.wait_for_start()
     if turn.is_over:
         return
@@ -36,7 +36,7 @@ MAX_CHARS = 300
 
 
 def to_progress(event: Event) -> str | None:
-    """Return the sentence for an event; None for events that are not a step of the work."""
+    """Return the sentence that reports an event; None for events that are not a step of the work."""
     body = event.body
     match event.type:
         case "TEXT_MESSAGE_START":
@@ -55,11 +55,14 @@ def to_progress(event: Event) -> str | None:
 
 
 MAX_REQUEST_ID = 256
-"""Characters of a request id that can be cancelled."""
+"""Characters of a request id, as JSON. Calls with longer ids cannot be cancelled."""
 
 
 async def note_call(caller: McpCaller, request_id: Any, request: TurnRequest) -> None:
-    """Store which run the call has begun, so that it can be cancelled. Without a session, nothing is stored."""
+    """Store the run that a call begins, so that another process can cancel it. Nothing is stored without a session.
+
+    A failure is logged and counted.
+    """
     key = _to_key(request_id)
     if caller.session_id is None or key is None:
         return
@@ -72,10 +75,10 @@ async def note_call(caller: McpCaller, request_id: Any, request: TurnRequest) ->
 
 
 async def cancel_named(caller: McpCaller, message: Mapping[str, Any]) -> None:
-    """Cancel the run of the call that ``message`` names, if it is ``notifications/cancelled``.
+    """Cancel the run of the call that ``message`` names if it is ``notifications/cancelled``.
 
-    The notification may reach another process than the call did. A call that is unknown or over is passed over, as the
-    protocol permits.
+    The notification may reach another process than the call. It is ignored, as the protocol permits, if the call is
+    unknown or has ended.
     """
     if message.get("method") != "notifications/cancelled" or "id" in message or caller.session_id is None:
         return
@@ -88,14 +91,14 @@ async def cancel_named(caller: McpCaller, message: Mapping[str, Any]) -> None:
         if call is not None:
             await caller.app.controls.cancel(caller.scope, call.thread_id, call.run_id)
     except ThreadUnavailable:
-        return  # it was deleted meanwhile, and its run with it
+        return  # the thread was deleted meanwhile, with its run
     except StoreUnavailable:
         logger.warning("a call was not cancelled")
         count(Metric.RUNS_NOT_STOPPED)
 
 
 def _to_key(request_id: Any) -> str | None:
-    """Return a request id as text; None for any other value."""
+    """Return a request id as JSON; None for a value that is no valid id, or too long."""
     if isinstance(request_id, bool) or not isinstance(request_id, str | int):
         return None
     if isinstance(request_id, int) and not -(2**63) <= request_id < 2**63:

@@ -42,13 +42,13 @@ INSTRUCTIONS = (
     "When a result's state is input_required, ask the user, and call the same tool with thread_id and answer."
 )
 LIST_MILLISECONDS = 60_000
-"""The time for which clients may keep the list of tools. Definitions of agents are cached for the same time."""
+"""The time for which clients may cache the list of tools. The server caches definitions of agents as long."""
 
 PEEKED_BYTES = 16 * 1024
-"""``initialize`` and ``notifications/cancelled`` are shorter."""
+"""Bytes of bodies that are parsed here: ``initialize`` and ``notifications/cancelled`` are shorter."""
 BAD_ID = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "id must be a string or a whole number."}}
 
-# Its warnings are about clients' mistakes and quote them.
+# The library's warnings are about mistakes of clients, and quote their data.
 logging.getLogger("mcp.server").setLevel(logging.ERROR)
 
 Context = ServerRequestContext[Any, Request]
@@ -63,14 +63,14 @@ async def list_tools(context: Context, params: types.PaginatedRequestParams | No
 async def call_tool(
     context: Context, params: types.CallToolRequestParams
 ) -> types.CallToolResult | types.InputRequiredResult:
-    """Ask an agent. A failure that the caller can act on is a result; an unknown tool is an error of the protocol."""
+    """Ask an agent. Failures are results with a code. Raises ``MCPError`` for an unknown tool and for faults."""
     with _guard():
         return await _ask(context, caller_of(context.request), params)
 
 
 @contextlib.contextmanager
 def _guard() -> Iterator[None]:
-    """Raise ``MCPError`` for Baton's own fault. The library would show older clients the fault."""
+    """Report a fault of Baton, and raise ``MCPError`` instead. The library would show the fault to older clients."""
     try:
         yield
     except MCPError:
@@ -122,7 +122,7 @@ def _fail(error: errors.BatonError, thread_id: str | None = None) -> types.CallT
 
 
 async def _find_agent(caller: McpCaller, name: str) -> AgentDefinition:
-    """Return the agent that is the tool ``name``. Raises ``MCPError``; it does not say why there is none."""
+    """Return the agent with the id ``name``. Raises ``MCPError`` unless it is a tool that the caller may use."""
     try:
         agent = await caller.app.agents.get(caller.scope, name)
     except errors.UnknownAgent:
@@ -146,7 +146,7 @@ async def _run(
                 await progress.report(event)
         finished = await background_turn.result()
     except asyncio.CancelledError:
-        # Since 2026-07-28, closing the stream is how a client cancels. Before, it was no more than a lost connection.
+        # Since version 2026-07-28 of MCP, a client cancels a call by closing the stream.
         if caller.has_hung_up.is_set() and _is_modern(context) and not turn.is_kept:
             in_background(cancel(caller, turn.request, background_turn), "cancellation over MCP")
         raise
@@ -165,7 +165,7 @@ class CallProgress:
         self._message = "The agent is working."
 
     async def report(self, event: Event | None) -> None:
-        """Report the event if it is a step of the work, and the last step again when nothing has happened."""
+        """Report an event if it is a step of the work. For None, report the last step again."""
         message = self._message if event is None else to_progress(event)
         if event is not None and event.type == "RUN_STARTED":
             message = self._message
@@ -181,7 +181,7 @@ def _is_modern(context: Context) -> bool:
 
 
 def _shows_forms(context: Context) -> bool:
-    """Return whether the client shows forms to its user, and can send the answer to any process."""
+    """Return whether the client shows forms to its user and sends the answers in a separate request."""
     capabilities = context.session.client_capabilities
     elicitation = capabilities.elicitation if capabilities is not None else None
     if elicitation is None or not _is_modern(context):
@@ -195,7 +195,7 @@ SERVER: Server[Any] = Server(
     title="Baton",
     instructions=INSTRUCTIONS,
     cache_hints={"tools/list": CacheHint(ttl_ms=LIST_MILLISECONDS)},
-    # The same for every tool, so that it need not be looked up in a list.
+    # All tools have the same schema, so the library need not list the tools to find it.
     get_tool_input_schema=lambda name: INPUT_SCHEMA,
     on_list_tools=list_tools,
     on_call_tool=call_tool,
@@ -205,8 +205,8 @@ SERVER: Server[Any] = Server(
 class McpExchange(Response):
     """The response to a request whose body has been read.
 
-    Clients of protocol versions before 2026-07-28 get a session id from ``initialize``. It names their requests for
-    ``notifications/cancelled`` and is kept nowhere: any process takes any id.
+    Clients of protocol versions before 2026-07-28 get a session id from ``initialize``. With their requests' ids, it
+    identifies calls for ``notifications/cancelled``. Session ids are not stored: each process accepts any id.
     """
 
     def __init__(self, caller: McpCaller, body: bytes) -> None:
@@ -219,7 +219,7 @@ class McpExchange(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         message = self._peek()
         request_id = message.get("id", 0)
-        # With an id of another type, the library would take a request for a notification.
+        # The library would treat a request with an id of another type as a notification.
         if isinstance(request_id, bool) or not isinstance(request_id, str | int):
             await JSONResponse(BAD_ID, 400)(scope, receive, send)
             return
@@ -248,7 +248,7 @@ class McpExchange(Response):
             await manager.handle_request(scope, receive_body, send_event)
 
     def _peek(self) -> dict[str, Any]:
-        """Return the message if it is a short object; otherwise an empty one. The library judges what is wrong."""
+        """Return the message if it is a short JSON object, otherwise an empty one. The library refuses invalid ones."""
         if len(self._body) > PEEKED_BYTES:
             return {}
         try:

@@ -11,7 +11,7 @@ from baton.domain.agents.agent import AgentDefinition
 from baton.domain.schemas.schema_form import subschemas
 
 PAGE = 100
-"""Tools of one page of ``tools/list``."""
+"""The number of tools in a page of ``tools/list``."""
 
 INPUT_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -85,7 +85,7 @@ OUTPUT_SCHEMA: dict[str, Any] = {
     },
     "required": ["message", "state"],
 }
-"""The schema of all results. Official clients check those of errors too, and raise instead of showing their text."""
+"""The schema of all results. Errors fit it too, because official clients would raise instead of showing their text."""
 
 
 def tool_of(agent: AgentDefinition, agents: Sequence[AgentDefinition]) -> types.Tool:
@@ -101,7 +101,7 @@ def tool_of(agent: AgentDefinition, agents: Sequence[AgentDefinition]) -> types.
 
 
 def make_output_schema(agent: AgentDefinition) -> dict[str, Any]:
-    """Return the schema of a result; ``result`` is described by the agent's own schema, if its answers have one."""
+    """Return the schema of an agent's results. If its answers have a schema, that schema describes ``result``."""
     if agent.answer_schema is None:
         return OUTPUT_SCHEMA
     answer = dict(agent.answer_schema)
@@ -109,18 +109,18 @@ def make_output_schema(agent: AgentDefinition) -> dict[str, Any]:
     answer.pop("$schema", None)
     is_recursive = any(part.get("$ref") == "#" for part in subschemas(agent.answer_schema))
     if agent.handoffs or is_recursive:
-        # A specialist answers by its own schema, and "#" would be the schema around this one.
+        # A specialist's answers have another schema, and "#" would refer to the schema of the whole result.
         answer, definitions = {"type": "object"}, None
     described = {**OUTPUT_SCHEMA, "properties": {**OUTPUT_SCHEMA["properties"], "result": answer}}
     return described if definitions is None else {**described, "$defs": definitions}
 
 
 def make_annotations(agent: AgentDefinition, agents: dict[str, AgentDefinition]) -> types.ToolAnnotations:
-    """Return the annotations that hold for every call.
+    """Return the annotations, which are the same for all calls of the agent.
 
-    A call always writes to a conversation, and a repeated message is another turn: so it is neither read-only nor
-    idempotent. The effects of tools are not known. So a call may be destructive and reach the open world if the agent,
-    or one that it asks or hands over to, has a tool or is remote.
+    A call is neither read-only nor idempotent, because it writes to a conversation and a repeated message is another
+    turn. The effects of tools are unknown. So a call may be destructive and have external effects if the agent, or an
+    agent that it asks or hands over to, has a tool or is remote.
     """
     reached, remaining = {agent.id: agent}, [agent]
     while remaining:

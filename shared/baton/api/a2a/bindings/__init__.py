@@ -1,1 +1,1 @@
-"""The bindings of A2A: JSON-RPC and HTTP, and the routers that serve them."""
+"""The bindings of A2A, JSON-RPC and HTTP+JSON, with their routers."""

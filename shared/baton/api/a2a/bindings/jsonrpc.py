@@ -1,4 +1,4 @@
-"""A2A 1.0 and 0.3 by JSON-RPC 2.0, on one address. The names of their methods differ."""
+"""The JSON-RPC 2.0 binding of A2A 1.0 and 0.3, at the same address. The two versions have different method names."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RequestId = str | int | None
 
 @dataclass(frozen=True, slots=True)
 class RpcCall:
-    """A valid envelope; ``params`` may still be anything."""
+    """A JSON-RPC call with a valid envelope. Its ``params`` are not checked yet."""
 
     id: RequestId
     method: str
@@ -36,12 +36,12 @@ class RpcCall:
 
     @property
     def is_older(self) -> bool:
-        """Whether the call is one of 0.3."""
+        """True if the method is not one of A2A 1.0, so that the call is treated as a call of 0.3."""
         return self.method not in OPERATIONS
 
 
 class CallRefused(Exception):
-    """The body is not a valid call. The response has ``id``, if it was readable."""
+    """The body is not a valid call. ``id`` is the id for the response; None if the body has no valid id."""
 
     def __init__(self, error: A2AError, id: RequestId = None) -> None:  # noqa: A002 - the name in JSON-RPC
         super().__init__(error.message)
@@ -50,11 +50,14 @@ class CallRefused(Exception):
 
 
 async def respond(body: bytes, version: str | None, caller: A2ACaller) -> dict[str, Any] | AsyncIterator[sse.Frame]:
-    """Carry out one call. Returns its response, or the events of a stream. Raises nothing."""
+    """Carry out one call, and return its response or the events of a stream. Errors are returned as responses.
+
+    ``version`` is the header ``A2A-Version``.
+    """
     call: RpcCall | None = None
     try:
         call = parse_call(body)
-        operations.is_older_version(version)  # only other versions are refused: the method distinguishes these
+        operations.is_older_version(version)  # raises for unknown versions; the method distinguishes 0.3 and 1.0
         operation, params = await off_loop(WEIGHT * len(body), _parse_params, call)
         _, carry_out = OPERATIONS[operation]
         caller = replace(caller, line=Line.OLDER if call.is_older else Line.CURRENT)
@@ -73,14 +76,14 @@ async def respond(body: bytes, version: str | None, caller: A2ACaller) -> dict[s
 
 
 def refuse(error: BatonError) -> dict[str, Any]:
-    """Return the response to a body that is larger than any message."""
+    """Return the response to a body that the server has refused to read."""
     return _make_error(None, InvalidRequestError(error.detail), is_older=True)
 
 
 def parse_call(body: bytes) -> RpcCall:
-    """Read a request. Raises ``CallRefused``.
+    """Parse a body, and return the call. Raises ``CallRefused``.
 
-    Calls without an id are answered too, with the id null: clients of A2A expect a response to every request.
+    A call without an id is answered too, with the id null, because clients of A2A expect a response to every request.
     """
     try:
         call = parse_json(body)

@@ -1,4 +1,4 @@
-"""Calls of A2A 0.3: their conversion to operations of 1.0, and of results back to 0.3."""
+"""Conversions of calls of A2A 0.3 to operations of 1.0, and of results back to 0.3."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from baton.api.a2a.json_text import to_reason
 from baton.domain.threads.content import field_path
 
 KNOWN_CODES = frozenset(range(-32007, -32000)) | {-32700, -32600, -32601, -32602, -32603}
-"""The error codes of A2A 0.3. Its clients get the code of an internal error for all others."""
+"""The error codes of A2A 0.3. Its clients get the code of an internal error for all other errors."""
 METHODS: Mapping[str, tuple[str, type[BaseModel], Callable[[Any], Any]]] = {
     "message/send": ("SendMessage", v03.SendMessageRequest, conversions.to_core_send_message_request),
     "message/stream": (
@@ -58,10 +58,11 @@ METHODS: Mapping[str, tuple[str, type[BaseModel], Callable[[Any], Any]]] = {
 }
 """The methods of A2A 0.3 with their operations of 1.0, the types of their requests, and their conversions."""
 INTERRUPTED = (v03.TaskState.input_required, v03.TaskState.auth_required)
+"""States of a task that end a stream of A2A 0.3 although the task is not final."""
 
 
 def to_parameters(method: str, params: Any, request_id: Any) -> tuple[str, Any]:
-    """Return the operation of a method, and its parameters by the types of 1.0.
+    """Return the operation of a method, and its parameters with the types of A2A 1.0.
 
     Raises ``MethodNotFoundError`` and ``InvalidParamsError``.
     """
@@ -79,7 +80,7 @@ def to_parameters(method: str, params: Any, request_id: Any) -> tuple[str, Any]:
         raise errors.InvalidParamsError(f"{field_path(first['loc'])[:200]}: {first['msg'][:200]}.") from None
     try:
         converted = convert(request)
-    except Exception as error:  # noqa: BLE001 - protobuf has several, and they are the client's
+    except Exception as error:  # noqa: BLE001 - protobuf raises several classes for invalid values of the client
         raise errors.InvalidParamsError(f"params: {to_reason(error)}") from None
     if operation == "GetTask" and request.params.history_length is not None:  # the conversion drops 0
         converted.history_length = request.params.history_length
@@ -103,14 +104,14 @@ def to_event(response: StreamResponse, request_id: Any) -> Any:
     """Return an event of a stream as JSON."""
     event = conversions.to_compat_stream_response(response, request_id).result
     if isinstance(event, v03.TaskStatusUpdateEvent) and event.status.state in INTERRUPTED:
-        event.final = True  # the stream ends here, though the task does not
+        event.final = True  # the stream ends here, although the task may continue
     return _dump(event)
 
 
 def to_error(error: errors.A2AError) -> dict[str, Any]:
-    """Return an error as an error object of JSON-RPC."""
+    """Return an error as an error object of JSON-RPC, with a code of A2A 0.3."""
     code = errors.JSON_RPC_ERROR_CODE_MAP.get(type(error), -32603)
-    # Only clients that send the header A2A-Version get this error, and they know its code although 0.3 has none.
+    # Only clients that send the header A2A-Version get ``VersionNotSupportedError``. They know the code of 1.0.
     is_known = code in KNOWN_CODES or isinstance(error, errors.VersionNotSupportedError)
     data = {"data": error.data} if error.data is not None else {}
     return {"code": code if is_known else -32603, "message": error.message, **data}

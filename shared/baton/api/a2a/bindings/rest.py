@@ -1,4 +1,4 @@
-"""Calls of A2A's HTTP+JSON binding, over the handler that answers JSON-RPC too."""
+"""The HTTP+JSON binding of A2A, with the same handler as JSON-RPC."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from baton.domain.threads.a2a_task import THREAD_ID_LENGTH, TaskId
 
 A2A_DOMAIN = "a2a-protocol.org"
 BODIES = ("SendMessage", "SendStreamingMessage", "CreateTaskPushNotificationConfig")
-"""The operations whose parameters are a body."""
+"""The operations whose parameters are in the body."""
 
 
 async def respond(operation: str, request: Request, body: bytes, caller: A2ACaller) -> Response:
-    """Carry out one call of A2A 1.0. Raises nothing."""
+    """Carry out one call of A2A 1.0 and return its response, also for errors."""
     try:
         if operations.is_older_version(request.headers.get(VERSION_HEADER)):
             raise errors.VersionNotSupportedError(
@@ -53,8 +53,8 @@ async def respond(operation: str, request: Request, body: bytes, caller: A2ACall
 def _decode_task_id(segment: str) -> str:
     """Return the task's id from a decoded path segment.
 
-    An id contains percent-encoded characters, so a client must encode it once more for a path. Some clients, such as
-    the reference SDK, do not. Their segment contains the decoded characters, which are encoded again here.
+    An id contains percent-encoded characters, so a client must encode it again for a path. Some clients, such as the
+    reference SDK, do not. In their segments, the characters of the id are decoded, and they are encoded again here.
     """
     if TaskId.parse(segment) is None and segment[THREAD_ID_LENGTH : THREAD_ID_LENGTH + 1] == ".":
         return str(TaskId(segment[:THREAD_ID_LENGTH], segment[THREAD_ID_LENGTH + 1 :]))
@@ -62,7 +62,7 @@ def _decode_task_id(segment: str) -> str:
 
 
 def _parse_params(operation: str, request: Request, body: bytes) -> Any:
-    """Return the operation's parameters.
+    """Return the operation's parameters from the body or the query, and from the path.
 
     Raises ``JSONParseError``, ``InvalidRequestError`` and ``InvalidParamsError``.
     """
@@ -76,9 +76,9 @@ def _parse_params(operation: str, request: Request, body: bytes) -> Any:
         params = OPERATIONS[operation][0]()
         try:
             parse_params(request.query_params, params)
-        except Exception as error:  # noqa: BLE001 - protobuf has several, and they are the client's
+        except Exception as error:  # noqa: BLE001 - protobuf raises several classes for invalid values of the client
             raise errors.InvalidParamsError(str(error)[:300]) from None
-    # The middleware has left "%" and "/" escaped in segments, for routing.
+    # For routing, the middleware has left "%" and "/" escaped in segments.
     path = {name: unquote(value) for name, value in request.path_params.items()}
     if "push_id" in path:
         params.task_id, params.id = _decode_task_id(path["id"]), path["push_id"]
@@ -94,18 +94,18 @@ def _to_event(event: Any) -> dict[str, Any]:
 
 
 def _to_status(error: Exception, caller: A2ACaller) -> Status:
-    """Return the error for the client. A refusal of Baton's own keeps its HTTP status."""
+    """Return the error for the client. Refusals by Baton keep their HTTP status, unless A2A has its own error."""
     if isinstance(error, BatonError) and error.status < 500 and error.status != InvalidRequest.status:
         return to_status(error)
     shaped = operations.to_a2a_error(error, caller)
     if isinstance(shaped, errors.JSONParseError):
-        return _a2a_status(shaped, 400, "INVALID_ARGUMENT", "INVALID_REQUEST")
+        return _make_a2a_status(shaped, 400, "INVALID_ARGUMENT", "INVALID_REQUEST")
     if isinstance(error, BatonError) and isinstance(shaped, errors.InternalError):
         return to_status(error)
     mapping = errors.A2A_ERROR_MAPPING.get(type(shaped), errors.A2A_ERROR_MAPPING[errors.InternalError])
-    return _a2a_status(shaped, mapping.http_code, mapping.grpc_status, mapping.reason)
+    return _make_a2a_status(shaped, mapping.http_code, mapping.grpc_status, mapping.reason)
 
 
-def _a2a_status(error: errors.A2AError, code: int, name: str, reason: str) -> Status:
+def _make_a2a_status(error: errors.A2AError, code: int, name: str, reason: str) -> Status:
     metadata = error.data if isinstance(error.data, dict) else {}
     return make_status(code, name, error.message, reason=reason, domain=A2A_DOMAIN, metadata=metadata)

@@ -14,7 +14,7 @@ from baton.api.http.problems import json_content, of_http
 from baton.domain.errors import BatonError, MethodNotAllowed
 
 DOMAIN = "baton.dev"
-"""The domain of the reasons that are Baton's own codes."""
+"""The domain of reasons that are error codes of Baton."""
 ERROR_INFO = "type.googleapis.com/google.rpc.ErrorInfo"
 STATUSES = {
     400: "INVALID_ARGUMENT",
@@ -32,16 +32,16 @@ STATUSES = {
     503: "UNAVAILABLE",
     504: "DEADLINE_EXCEEDED",
 }
-"""The names of google.rpc.Code by HTTP status."""
+"""The names in ``google.rpc.Code`` by HTTP status."""
 
 Status = dict[str, Any]
 
 
 class RestRoute(APIRoute):
-    """A route of the binding, on which requests refused before the call also get errors in the binding's form."""
+    """A route of the binding that also converts errors raised before the call to the binding's form."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return the handler, whose errors are responses."""
+        """Return a handler that returns errors as responses."""
         handle = super().get_route_handler()
 
         async def respond(request: Request) -> Response:
@@ -56,7 +56,10 @@ class RestRoute(APIRoute):
 
 
 def make_status(code: int, name: str, message: str, *, reason: str, domain: str, metadata: dict[str, Any]) -> Status:
-    """Return the error. ``ErrorInfo.metadata`` is a map of strings."""
+    """Return an error with one ``ErrorInfo``.
+
+    Its ``metadata`` must be a map of strings, so booleans and numbers are converted, and other values are left out.
+    """
     texts = {
         key: value if isinstance(value, str) else str(value).lower()
         for key, value in metadata.items()
@@ -67,7 +70,7 @@ def make_status(code: int, name: str, message: str, *, reason: str, domain: str,
 
 
 def to_status(error: BatonError) -> Status:
-    """Return an error of Baton for which A2A has none, with its own HTTP status."""
+    """Return an error of Baton without a counterpart in A2A, with its own HTTP status."""
     code = error.status
     metadata: dict[str, Any] = {"code": error.code, "retryable": error.retryable}
     if error.retry_after is not None:
@@ -77,7 +80,7 @@ def to_status(error: BatonError) -> Status:
 
 
 def to_response(error: Status) -> JSONResponse:
-    """Return the response with the error's HTTP status."""
+    """Return the error as a response with its HTTP status."""
     code: int = error["error"]["code"]
     headers = {"WWW-Authenticate": "Bearer"} if code == 401 else {}
     wait = error["error"]["details"][0]["metadata"].get("retryAfter")
@@ -85,7 +88,7 @@ def to_response(error: Status) -> JSONResponse:
 
 
 def document_errors(*classes: type[BatonError]) -> dict[int | str, dict[str, Any]]:
-    """Return the OpenAPI entries of the errors that a route may answer with."""
+    """Return the entries for ``classes`` in the OpenAPI responses of a route."""
     return {
         cls.status: {"description": cls.title, **json_content(to_status(cls()))}
         for cls in classes

@@ -34,7 +34,7 @@ ROUTES = (
     ("DELETE", f"{CONFIGS}/{{push_id}}", "DeleteTaskPushNotificationConfig", "Delete a push notification"),
     ("GET", "/extendedAgentCard", "GetExtendedAgentCard", "Read the card as the caller may see it"),
 )
-"""Method, path, operation of A2A 1.0, and what it does. The paths are the specification's."""
+"""Method, path, operation and summary of each route. The paths are those of the specification of A2A 1.0."""
 MESSAGE = {"message": {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"text": "Hello!"}]}}
 TASK_ID = "550e8400-e29b-41d4-a716-446655440000.m-1"
 
@@ -42,7 +42,7 @@ router = APIRouter(tags=["a2a"], route_class=RestRoute)
 
 
 class TaskIds(StringConvertor):
-    """A task's id in a path: not the verb of an operation after it."""
+    """The convertor of a task's id in a path. It does not match an id with the verb of an operation."""
 
     regex = r"(?![^/]*:(?:cancel|subscribe)$)[^/]+"
 
@@ -51,7 +51,7 @@ register_url_convertor("a2a_task", TaskIds())
 
 
 async def _answer(request: Request, scope: Scope, app: App, agent_id: str | None, operation: str) -> Response:
-    # The libraries of the protocol are loaded by its first request, not by those for cards and metadata.
+    # Imported here, so that requests for cards and metadata do not load the protocol's libraries.
     from baton.api.a2a.bindings.rest import respond
 
     a2a_caller = await make_caller(request, scope, app, agent_id)
@@ -73,7 +73,7 @@ def _make_agent_route(operation: str) -> Callable[..., Awaitable[Response]]:
 
 
 def _describe(method: str, path: str, operation: str) -> dict[str, Any]:
-    """Return the OpenAPI description of a route, without its agent and errors."""
+    """Return the OpenAPI description of a route, without its agent and its errors."""
     text = {"type": "string", "maxLength": 2048}
     names = {"id": TASK_ID, "push_id": "default"}
     parameters: list[dict[str, Any]] = [
@@ -95,7 +95,7 @@ def _add_routes(base: str, make: Callable[[str], Callable[..., Awaitable[Respons
         is_stream = operation in ("SendStreamingMessage", "SubscribeToTask")
         media_type = "text/event-stream" if is_stream else "application/json"
         schema = {"type": "string" if is_stream else "object"}
-        # A verb follows the id: its converter refuses ids with one, and is not needed here.
+        # Before a verb, the id needs no convertor.
         full_path = path.replace("{id:a2a_task}:", "{id}:")
         router.add_api_route(
             f"{base}{VERSION}{full_path}",

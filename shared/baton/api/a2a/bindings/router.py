@@ -1,4 +1,4 @@
-"""The addresses of A2A: JSON-RPC at /a2a and /a2a/{agent_id}."""
+"""The addresses of A2A's JSON-RPC binding: /a2a and /a2a/{agent_id}."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from baton.domain.wire_model import THREAD_ID
 
 VERSION_HEADER = "A2A-Version"
 OPEN_SCOPE = Scope("demo", "a2a")
-"""The caller without a token, where that is allowed."""
+"""The scope of callers without a token, where such calls are accepted."""
 
 CALL = {
     "jsonrpc": "2.0",
@@ -41,10 +41,13 @@ BODY: dict[str, Any] = {"requestBody": {"required": True, **json_content(CALL)}}
 router = APIRouter(tags=["a2a"])
 
 
-def token_or_open_scope(
+def get_token_or_open_scope(
     request: Request, app: UseCases, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
 ) -> Scope:
-    """Return the scope of the token, or the open one. Raises ``Unauthorized`` and ``TokenExpired``."""
+    """Return the scope of the token, or ``OPEN_SCOPE`` for an accepted call without a token.
+
+    Raises ``Unauthorized`` and ``TokenExpired``.
+    """
     if request.app.state.a2a.is_open and "authorization" not in request.headers:
         request.state.scope = OPEN_SCOPE
         request.state.token_expires_at = None
@@ -52,14 +55,14 @@ def token_or_open_scope(
     return caller(request, app, credentials)
 
 
-async def a2a_scope(scope: Annotated[Scope, Depends(token_or_open_scope)], app: UseCases) -> Scope:
-    """Return the caller's scope. From here on, the request works for its tenant. Raises ``TenantRemoved``."""
+async def check_a2a_scope(scope: Annotated[Scope, Depends(get_token_or_open_scope)], app: UseCases) -> Scope:
+    """Return the caller's scope, and set its tenant for the work of the request. Raises ``TenantRemoved``."""
     work_for(scope.tenant_id)
     await app.ports.removed_tenants.check(scope)
     return scope
 
 
-A2AScope = Annotated[Scope, Depends(a2a_scope)]
+A2AScope = Annotated[Scope, Depends(check_a2a_scope)]
 
 
 @router.post(
@@ -85,7 +88,7 @@ async def call_agent(request: Request, scope: A2AScope, app: UseCases, agent_id:
 
 
 async def _answer(request: Request, scope: Scope, app: App, agent_id: str | None) -> Response:
-    # The libraries of the protocol are loaded by its first request, not by those for cards and metadata.
+    # Imported here, so that requests for cards and metadata do not load the protocol's libraries.
     from baton.api.a2a.bindings.jsonrpc import refuse, respond
 
     a2a_caller = await make_caller(request, scope, app, agent_id)
