@@ -1,1 +1,1 @@
-"""The HTTP API: FastAPI routers, one a noun, and the AG-UI stream."""
+"""The HTTP API: FastAPI routers, one for each noun, the AG-UI stream, A2A and MCP."""

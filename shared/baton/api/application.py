@@ -61,12 +61,13 @@ def create_app(
     a2a: A2AAccess | None = None,
     mcp: McpAccess | None = None,
 ) -> DescribedApi:
-    """Return the HTTP API. ``use_cases`` is called by each request that needs them, on the event loop.
+    """Return the HTTP API.
 
-    Its first call builds them; later ones must not block.
+    ``use_cases`` is called on the event loop by each request that needs them. Its first call builds the use cases;
+    later calls must not block. ``origins`` returns the origins of web pages that may call now.
 
-    ``a2a``: who may call over A2A; by default holders of a token only. ``mcp``: which web pages may call over MCP; by
-    default those of ``origins``, which returns the origins of web pages that may call now.
+    ``a2a`` says who may call over A2A; by default only holders of a token may. ``mcp`` says which web pages may call
+    over MCP; by default those of ``origins`` may.
     """
     app = DescribedApi(
         title="Baton",
@@ -77,7 +78,7 @@ def create_app(
         openapi_url="/v1/openapi.json",
         docs_url=None,
         redoc_url=None,
-        routes=list(_routes()),
+        routes=list(_list_routes()),
     )
     app.state.use_cases = use_cases
     app.state.timing = timing or Timing()
@@ -99,13 +100,13 @@ def create_app(
 
 
 async def health() -> Health:
-    """Answer without a token and without other services."""
+    """Return the health of the service. It needs no token, and no other service."""
     return Health(status="ok", version=__version__)
 
 
 @cache
-def _routes() -> Sequence[BaseRoute]:
-    """Return the routes of every application in this process. Those of a noun are imported by its first request."""
+def _list_routes() -> Sequence[BaseRoute]:
+    """Return the routes for all applications in this process. The first request for a module's routes imports them."""
     return APIRoute("/health", health, tags=["health"], summary="Whether the service answers"), *deferred_routes()
 
 
@@ -117,18 +118,18 @@ PATH_ERRORS = {
     "{source_id}": "unknown_source",
     "{procedure_id}": "unknown_procedure",
 }
-"""The errors of routes below ``/v1`` by what their paths name."""
+"""The errors of routes below ``/v1`` by the parameters in their paths."""
 
 
 class DescribedApi(FastAPI):
-    """A FastAPI app that describes validation errors as problem details.
+    """A FastAPI app whose OpenAPI document describes validation errors as problem details.
 
-    Headers are added outside of all middleware: responses to errors that nothing has caught get them too.
+    Headers are added around all middleware, so that responses to uncaught errors get them too.
     """
 
     @property
     def routes(self) -> list[BaseRoute]:
-        """All routes, with those that no request has needed yet."""
+        """All routes, including those that no request has needed yet."""
         routes = super().routes
         return [inner for route in routes for inner in (route.routes if isinstance(route, DeferredRoutes) else [route])]
 
@@ -139,15 +140,15 @@ class DescribedApi(FastAPI):
     def openapi(self) -> dict[str, Any]:
         """Return the OpenAPI 3.1 document."""
         if self.openapi_schema is None:
-            self.openapi_schema = _with_problems(super().openapi())
+            self.openapi_schema = _add_problems(super().openapi())
         return self.openapi_schema
 
 
-def _with_problems(document: dict[str, Any]) -> dict[str, Any]:
+def _add_problems(document: dict[str, Any]) -> dict[str, Any]:
     for path, operations in document["paths"].items():
         for operation in operations.values():
-            operation["responses"] = _with_errors(path, operation)
-            operation.setdefault("security", [])  # no token is needed: a document without that leaves it open
+            operation["responses"] = _add_errors(path, operation)
+            operation.setdefault("security", [])  # states explicitly that no token is needed
     schemas = document["components"]["schemas"]
     problem = ServedProblem.model_json_schema(mode="serialization", ref_template="#/components/schemas/{model}")
     schemas |= problem.pop("$defs")
@@ -157,8 +158,8 @@ def _with_problems(document: dict[str, Any]) -> dict[str, Any]:
     return document
 
 
-def _with_errors(path: str, operation: dict[str, Any]) -> dict[str, Any]:
-    """Return the responses of a route: its own, and the errors that its token, parameters and body may cause."""
+def _add_errors(path: str, operation: dict[str, Any]) -> dict[str, Any]:
+    """Return the responses of a route, with the errors that its token, parameters and body may cause."""
     errors: list[str] = []
     if path.startswith("/v1/"):
         errors += [error for name, error in PATH_ERRORS.items() if name in path]

@@ -1,4 +1,4 @@
-"""The HTTP API of a deployment: the application over the use cases of the composition root."""
+"""The HTTP API of a deployment, with the use cases of the composition root."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from baton.settings.identity import ApiSettings
 
 SHORT_ROUTES = ("threads.threads", "agents.agents", "http.caller")
 SHORT = ("agents", "privacy.readers", "ports.store", "ports.audit", "ports.prices", "ports.verifier")
-"""Routes, and use cases and ports, that the first request for a short answer is likely to need."""
+"""Use cases and ports that the first request for a short answer is likely to need."""
 STREAM_ROUTES = ("runs.runs", "threads.messages", "threads.threads")
 STREAMED = ("turns", "follower", "place_limits", "privacy.readers", "ports.verifier", "ports.prices")
-"""The same for the first request that runs a turn or follows one.
+"""The same for the first request that runs or follows a turn.
 
-Both functions load the rest, such as other nouns and the protocols A2A and MCP, with the first request that needs it.
+Both functions load the other routes, such as those of A2A and MCP, with the first request that needs them.
 """
 
 
@@ -42,9 +42,9 @@ def streams_app() -> CountedRequests:
 
 
 def _deployed_app(routes: Sequence[str], early: Sequence[str]) -> CountedRequests:
-    """Return the API, with what most first requests need already built.
+    """Return the API, with ``routes`` loaded, and the use cases and ports named by ``early`` built.
 
-    Lambda gives functions more CPU at their start than later, and no user waits for it.
+    Lambda gives a function more CPU while it starts than later, and no user waits for the start.
     """
     preload(*HTTP_MODULES)
     load_routes(*routes)

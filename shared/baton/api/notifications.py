@@ -25,7 +25,7 @@ from baton.threads.webhooks.deliveries import WebhookDeliveries
 
 logger = Logger(child=True)
 UNSEEN_LOOKS = 4
-"""Deliveries of a change, within half a minute, while its run may yet be committed that the thread does not show."""
+"""Deliveries of a change, within half a minute, that wait for the commit of a run that is not in the thread yet."""
 _RECORD: TypeAdapter[ThreadChange | PushNotice | WebhookDelivery] = TypeAdapter(
     Annotated[ThreadChange | PushNotice | WebhookDelivery, Field(discriminator="record")]
 )
@@ -33,7 +33,7 @@ _RECORD: TypeAdapter[ThreadChange | PushNotice | WebhookDelivery] = TypeAdapter(
 
 @dataclass(frozen=True, slots=True)
 class Notifications:
-    """The sender of queued records. A change becomes one record for each receiver."""
+    """The handler of the queue's records. For a change, one record is queued for each receiver."""
 
     ports: Ports
     tasks: TaskNotices
@@ -41,13 +41,13 @@ class Notifications:
 
     @classmethod
     def of(cls, app: App) -> Notifications:
-        """Return the sender over the ports of ``app``."""
+        """Return the handler with the ports and use cases of ``app``."""
         return cls(app.ports, TaskNotices(app.ports, app.agents), app.webhook_deliveries)
 
     async def run(self, body: str, receipt_handle: str, receives: int) -> None:
-        """Carry out one record, or drop that of a removed tenant.
+        """Carry out one record, or drop it if its tenant was removed.
 
-        Raises if the queue must deliver it again, after a pause that the queue gets.
+        Raises ``NotYet`` or ``BatonError`` if the queue must deliver the record again, after setting the pause.
         """
         try:
             record = _RECORD.validate_json(body)
@@ -75,13 +75,13 @@ class Notifications:
         configs = await self.tasks.configs_of(change)
         if not configs and not is_for_webhooks:
             return
-        thread = await self._committed_thread(change, receives)
+        thread = await self._read_committed_thread(change, receives)
         await self.tasks.spread(change, thread, configs)
         if is_for_webhooks and thread is not None:
             await self.webhooks.spread(change, thread)
 
-    async def _committed_thread(self, change: ThreadChange, receives: int) -> Thread | None:
-        """Return the thread, None if there is none. Raises ``NotYet`` while it lacks what the change announces."""
+    async def _read_committed_thread(self, change: ThreadChange, receives: int) -> Thread | None:
+        """Return the changed thread; None if it does not exist. Raises ``NotYet`` before the change is committed."""
         try:
             thread = await self.ports.store.get_thread(change.scope, change.thread_id)
         except ThreadUnavailable:

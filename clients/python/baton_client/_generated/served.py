@@ -72,11 +72,11 @@ class Agent(Model):
     """
     version: int | None = None
     """
-    The version of the tenant's own agent; null for one that ships.
+    The version of the tenant's own agent; null for an agent that ships.
     """
     functions: list[str] | None = None
     """
-    The functions of an agent in Python: `run`, which answers in place of its model, `prompt`, and hooks with their points. Only those have it, and only holders of `agent:write` get it.
+    The functions of an agent in Python: `run`, which answers in place of its model, `prompt`, and hooks with their points. Left out for other agents and for callers without `agent:write`.
     """
 
 
@@ -95,7 +95,7 @@ class AgentDay(Model):
     cached_input_tokens: int = Field(..., alias="cachedInputTokens")
     cost: float | None = None
     """
-    The cost, in the currency of the deployment's prices; null without prices, and where a model has none or is not known.
+    The cost, in the currency of the deployment's prices; null without prices, and if a model has no price or is unknown.
     """
     unpriced: int
     """
@@ -103,11 +103,11 @@ class AgentDay(Model):
     """
     day: str
     """
-    In UTC.
+    The day in UTC.
     """
     agent_id: str | None = Field(None, alias="agentId")
     """
-    The agent that spoke last; null for turns in which none did.
+    The agent that answered last; null for turns without an answer.
     """
 
 
@@ -126,7 +126,7 @@ class AgentUsage(Model):
     cached_input_tokens: int = Field(..., alias="cachedInputTokens")
     cost: float | None = None
     """
-    The cost, in the currency of the deployment's prices; null without prices, and where a model has none or is not known.
+    The cost, in the currency of the deployment's prices; null without prices, and if a model has no price or is unknown.
     """
     unpriced: int
     """
@@ -134,7 +134,7 @@ class AgentUsage(Model):
     """
     agent_id: str | None = Field(None, alias="agentId")
     """
-    The agent that spoke last; null for turns in which none did.
+    The agent that answered last; null for turns without an answer.
     """
 
 
@@ -161,7 +161,7 @@ class BackgroundTask(Model):
     task_id: str = Field(..., alias="taskId")
     kind: str
     """
-    Of an `agent`, the task's id is that of the thread in which it works. A `remote_agent` works elsewhere.
+    For an `agent`, the task's id is also the id of the thread in which the agent works.
     """
     name: str
     """
@@ -171,15 +171,15 @@ class BackgroundTask(Model):
     started_at: AwareDatetime = Field(..., alias="startedAt")
     progress: str | None = None
     """
-    The progress that the tool or the remote agent has reported; null if it has reported none.
+    The progress that the tool or the remote agent has reported; null without a report.
     """
     expires_at: AwareDatetime = Field(..., alias="expiresAt")
     """
-    The time at which it is given up.
+    The time at which the task is given up.
     """
     result_run_id: str | None = Field(None, alias="resultRunId")
     """
-    The run that its result has begun; null before that.
+    The run that the result has begun; null before it.
     """
 
 
@@ -193,7 +193,7 @@ class BackgroundTaskList(Model):
 
 class Branch(Model):
     """
-    One of several messages of the user that continue from the same message, with the messages that followed it.
+    One of several messages of the user after the same message, with the messages that follow it.
     """
 
     branch_id: str = Field(..., alias="branchId")
@@ -203,7 +203,7 @@ class Branch(Model):
     """
     after: str | None = None
     """
-    The last message before it. Branches with the same one are alternatives.
+    The message before it. Branches with the same `after` are alternatives.
     """
     regenerate: bool
     """
@@ -211,7 +211,7 @@ class Branch(Model):
     """
     selected: bool
     """
-    Whether the conversation goes on with it.
+    Whether the conversation continues with it.
     """
     started_at: AwareDatetime = Field(..., alias="startedAt")
     text: str
@@ -247,7 +247,7 @@ class CompletedWorkflow(Model):
     id: str
     agent_id: str = Field(..., alias="agentId")
     """
-    The specialist that led through it.
+    The specialist whose workflow it was.
     """
     user_id: str = Field(..., alias="userId")
     thread_id: str = Field(..., alias="threadId")
@@ -256,7 +256,7 @@ class CompletedWorkflow(Model):
     """
     name: str
     """
-    The name by which the user knows it.
+    The name that the user has seen.
     """
     state: str
     """
@@ -296,7 +296,7 @@ class ConfiguredModel(Model):
 
 class ContextCall(Model):
     """
-    One call of a model, in the order in which they began.
+    One call of a model.
     """
 
     agent_id: str = Field(..., alias="agentId")
@@ -305,11 +305,11 @@ class ContextCall(Model):
     began_at: AwareDatetime = Field(..., alias="beganAt")
     messages: list[dict[str, Any]]
     """
-    The messages that were sent: role, content, toolCalls, toolCallId, and providerParts, the origin and tokens of opaque parts that only the model can read. Files stand as references.
+    The messages that were sent: role, content, toolCalls, toolCallId, and providerParts, which are the origin and tokens of opaque parts that only the model can read. Files are references.
     """
     tools: list[str]
     """
-    Names of the tools that it might call.
+    Names of the tools that the model could call.
     """
     estimated_tokens: int = Field(..., alias="estimatedTokens")
     input_tokens: int | None = Field(None, alias="inputTokens")
@@ -319,19 +319,19 @@ class ContextCall(Model):
     output_tokens: int | None = Field(None, alias="outputTokens")
     cached_input_tokens: int | None = Field(None, alias="cachedInputTokens")
     """
-    Those of the input tokens that the provider read from its prompt cache; null in older records.
+    Input tokens that the provider read from its prompt cache; null in older records.
     """
     cache_write_tokens: int | None = Field(None, alias="cacheWriteTokens")
     """
-    Those of the input tokens that the provider wrote to its prompt cache; left out without any.
+    Input tokens that the provider wrote to its prompt cache; left out if there are none.
     """
     reasoning_tokens: int | None = Field(None, alias="reasoningTokens")
     """
-    Those of the output tokens that the model spent on thinking; left out where it reported none.
+    Output tokens that the model used for thinking; left out if none were reported.
     """
     dropped: list[str] | None = None
     """
-    Settings of the agent that were not sent, because the model does not take them; left out if none.
+    Settings of the agent that were not sent, because the model does not take them; left out if there are none.
     """
     duration_ms: int | None = Field(None, alias="durationMs")
     """
@@ -388,7 +388,7 @@ class ContextSource(Model):
 
 class CostlyThread(Model):
     """
-    One of the costliest conversations, with all that it has used since it began.
+    One of the costliest conversations, with its cost and tokens since it began.
     """
 
     thread_id: str = Field(..., alias="threadId")
@@ -398,7 +398,7 @@ class CostlyThread(Model):
     """
     cost: float | None = None
     """
-    The cost, in the currency of the deployment's prices; null without prices, and where a model has none or is not known.
+    The cost, in the currency of the deployment's prices; null without prices, and if a model has no price or is unknown.
     """
     total_tokens: int = Field(..., alias="totalTokens")
 
@@ -452,7 +452,7 @@ class DocumentError(Model):
     code: str
     message: str
     """
-    The uploader's remedy.
+    What the uploader can do.
     """
 
 
@@ -464,31 +464,31 @@ class Draft(Model):
     text: str
     sources: list[dict[str, Any]]
     """
-    The documents that its writer was given, as in `metadata.sources`.
+    The documents that the model got, as in `metadata.sources`.
     """
 
 
 class DryCall(Model):
     """
-    A call that a model of a dry run has made.
+    A tool call of a model in a dry run.
     """
 
     agent_id: str = Field(..., alias="agentId")
     """
-    The agent that called.
+    The agent that made the call.
     """
     tool_name: str = Field(..., alias="toolName")
     input: dict[str, Any] | str
     """
-    The arguments; text where the model wrote no JSON object.
+    The arguments; a text if the model wrote no JSON object.
     """
     is_recorded: bool = Field(..., alias="isRecorded")
     """
-    Whether the turn's own result answered it.
+    Whether the call got the result of the same call in the turn.
     """
     outcome: str
     """
-    `wanted`: a handoff or another move of the conversation, which was not stored; `waiting`: a person or the user's application would have to act.
+    `wanted`: a handoff or another change of the conversation, which was not stored; `waiting`: a person or the user's application would have to act.
     """
     output: str | None = None
     """
@@ -505,11 +505,11 @@ class EpisodeFact(Model):
     text: str
     date: date_aliased
     """
-    The day that it is about, or was said on.
+    The day to which the fact refers, or on which it was said.
     """
     message_ids: list[str] = Field(..., alias="messageIds")
     """
-    The messages that it was taken from.
+    The messages from which it was taken.
     """
     superseded_at: str | None = Field(None, alias="supersededAt")
     """
@@ -517,13 +517,13 @@ class EpisodeFact(Model):
     """
     superseded_by: str | None = Field(None, alias="supersededBy")
     """
-    The id of that fact.
+    The id of the later fact; null while it is valid.
     """
 
 
 class ErrorCount(Model):
     """
-    The number of turns that ended with an error.
+    The number of turns that ended with the error `code`.
     """
 
     code: str
@@ -606,17 +606,17 @@ class FirstTokens(Model):
 
     bounds_ms: list[int] = Field(..., alias="boundsMs")
     """
-    Upper bounds of the counts, in milliseconds. They never change within an overview.
+    Upper bounds of the counts, in milliseconds. They are the same on all pages.
     """
     counts: list[int]
     """
-    One more than there are bounds: the last is of longer times.
+    A count for each bound, and one for longer times.
     """
 
 
 class ForgetRequest(Model):
     """
-    A request to forget and its progress: ids and counts, never content.
+    A request to forget and its progress. It has ids and counts, but never content.
     """
 
     request_id: str = Field(..., alias="requestId")
@@ -631,17 +631,17 @@ class ForgetRequest(Model):
     thread_id: str | None = Field(None, alias="threadId")
     status: str
     """
-    `completed`: every store was listed and nothing is left. `failed`: send the request again.
+    `completed`: every store was searched and nothing is left. `failed`: send the request again.
     """
     requested_by: str = Field(..., alias="requestedBy")
     requested_at: AwareDatetime = Field(..., alias="requestedAt")
     cutoff_at: AwareDatetime | None = Field(None, alias="cutoffAt")
     """
-    Conversations that began later stay. Null until the second sweep, 16 minutes after the first.
+    Conversations that began later are kept. Null until the second sweep, 16 minutes after the first.
     """
     expected_cutoff_at: str | None = Field(None, alias="expectedCutoffAt")
     """
-    An estimate of `cutoffAt` until that is fixed: what is said before is forgotten, too.
+    An estimate of `cutoffAt` until it is fixed. Messages from before this time are forgotten too.
     """
     ended_at: AwareDatetime | None = Field(None, alias="endedAt")
     counts: dict[str, int]
@@ -656,7 +656,7 @@ class ForgetRequest(Model):
 
 class Handoff(Model):
     """
-    A handoff of the conversation from one agent to another, or a refused one.
+    A handoff, or a refused handoff, of the conversation from one agent to another.
     """
 
     id: str
@@ -669,7 +669,7 @@ class Handoff(Model):
     context_summary: str = Field(..., alias="contextSummary")
     conversation_history_count: int = Field(..., alias="conversationHistoryCount")
     """
-    Messages it was given besides the summary.
+    The number of messages that the target got besides the summary.
     """
     handoff_reason: str = Field(..., alias="handoffReason")
     preserve_state: bool = Field(..., alias="preserveState")
@@ -679,11 +679,11 @@ class Handoff(Model):
     return_expected: bool = Field(..., alias="returnExpected")
     outcome: str | None = None
     """
-    The end of the handoff; null while it lasts.
+    The outcome of the handoff; null until it has ended.
     """
     child_thread_id: str | None = Field(None, alias="childThreadId")
     """
-    The conversation that the target works in, if it has a separate one.
+    The target's separate conversation; null without one.
     """
     started_at: AwareDatetime = Field(..., alias="startedAt")
     ended_at: AwareDatetime | None = Field(None, alias="endedAt")
@@ -700,14 +700,14 @@ class Health(Model):
 
 class Identity(Model):
     """
-    The caller, as the server reads the token.
+    The caller's identity in the token.
     """
 
     tenant_id: str = Field(..., alias="tenantId")
     user_id: str = Field(..., alias="userId")
     name: str | None = None
     """
-    The user's name, as their token gives it; null where it gives none.
+    The user's name in the token; null without one.
     """
     permissions: list[str]
     """
@@ -742,7 +742,7 @@ class KnowledgeSource(Model):
     agent_id: str = Field(..., alias="agentId")
     library: str | None = None
     """
-    The project's library that has it; null: it is the agent's own.
+    The project's library that has the document; null for the agent's own.
     """
     title: str
     section: str | None = None
@@ -751,7 +751,7 @@ class KnowledgeSource(Model):
     """
     page: int | None = None
     """
-    The page of its beginning; null in formats without pages.
+    The page on which the text begins; null in formats without pages.
     """
     last_page: int | None = Field(None, alias="lastPage")
     url: str | None = None
@@ -767,7 +767,7 @@ class Library(Model):
 
     index_fill_percent: int | None = Field(None, alias="indexFillPercent")
     """
-    The used part of the room in the embedded search index, in per cent: a full one refuses new documents. Null if there is no bound, as in OpenSearch, without documents, and while the index does not answer.
+    The used part of the room in the embedded search index, in per cent. A full index refuses new documents. Null without a limit, as in OpenSearch, without documents, and while the index does not answer.
     """
     name: str
     documents: int
@@ -867,7 +867,7 @@ class ModelTokens(Model):
     cached_input_tokens: int = Field(..., alias="cachedInputTokens")
     cost: float | None = None
     """
-    The cost, in the currency of the deployment's prices; null without prices, and where a model has none or is not known.
+    The cost, in the currency of the deployment's prices; null without prices, and if a model has no price or is unknown.
     """
 
 
@@ -911,13 +911,13 @@ class Outcome(Model):
 
     type: str
     """
-    `interrupt` comes with `interrupts`: what a person has to answer, as AG-UI has it. `delivered`: people of a desk will answer.
+    `interrupt` has `interrupts`, which are AG-UI's questions to a person. `delivered`: people of a desk will answer.
     """
 
 
 class PageError(Model):
     """
-    A page that could not be read. The others are.
+    A page that could not be read. Other pages of the document are used.
     """
 
     page: int
@@ -931,12 +931,12 @@ class ProblemField(Model):
 
     field: str
     """
-    Names from the outside in; empty: the whole.
+    Names from the outside in; empty for the whole definition.
     """
     message: str
     line: int | None = None
     """
-    The line of a text that was sent, such as YAML; from 1.
+    The line of the sent YAML, from 1; null for JSON.
     """
 
 
@@ -972,44 +972,44 @@ class ProcedureSourceCall(Model):
 
 class ProcedureSourceMessage(Model):
     """
-    A message of the task that a version was made of.
+    A message of the task from which a version was made.
     """
 
     id: str
     role: str
     """
-    `tool`: the result of a call; `event`: what has begun a turn without a message of the user.
+    `tool`: the result of a call; `event`: the cause of a turn that no message of the user has begun.
     """
     run_id: str = Field(..., alias="runId")
     agent_id: str | None = Field(None, alias="agentId")
     """
-    The agent that said it, or called.
+    The agent that wrote the message or made the call.
     """
     author: MessageAuthor | None = None
     """
-    The person of a desk who wrote it; left out of what users and agents said.
+    The person of a desk who wrote it; left out of messages of users and agents.
     """
     text: str
     tool_calls: list[ProcedureSourceCall] = Field(..., alias="toolCalls")
     tool_call_id: str | None = Field(None, alias="toolCallId")
     """
-    The call that it is the result of.
+    The call whose result the message is; null for other messages.
     """
     tool_name: str | None = Field(None, alias="toolName")
     outcome: str | None = None
     """
-    The end of the call.
+    The outcome of the call.
     """
     cut: bool
     """
-    Whether only the beginning of a text is shown.
+    Whether only the beginning of the text is shown.
     """
     said_at: AwareDatetime = Field(..., alias="saidAt")
 
 
 class ProcedureSourceTurns(Model):
     """
-    The task that a version was made of.
+    The task from which a version was made.
     """
 
     version: int
@@ -1043,7 +1043,7 @@ class ProcedureStep(Model):
     text: str
     condition: str | None = None
     """
-    The condition under which it is (not) taken.
+    The condition under which the step is taken or skipped.
     """
 
 
@@ -1104,7 +1104,7 @@ class QueuedMessage(Model):
     message_id: str = Field(..., alias="messageId")
     busy: str
     """
-    What becomes of it: it waits for its turn, enters the run in progress, or has stopped it.
+    The message waits for its turn, enters the run in progress, or has stopped that run.
     """
     content: str | list[dict[str, Any]] | None = None
     """
@@ -1138,20 +1138,20 @@ class RatedMessage(Model):
     run_id: str = Field(..., alias="runId")
     feedback: Feedback | None = None
     """
-    null once it is withdrawn.
+    The feedback; null after it was withdrawn.
     """
 
 
 class RecordedFeedback(Model):
     """
-    The user's feedback on an answer of the turn, as it is now.
+    The user's present feedback on an answer of the turn.
     """
 
     message_id: str = Field(..., alias="messageId")
     rating: str
     comment: str | None = None
     """
-    Without personal data in a redacted record.
+    The comment; without personal data in a redacted record.
     """
     updated_at: AwareDatetime = Field(..., alias="updatedAt")
 
@@ -1175,7 +1175,7 @@ class RecordedJudgement(Model):
     duration_ms: int = Field(..., alias="durationMs")
     failure: str | None = None
     """
-    The kind of its failure; null if it has judged.
+    The kind of its failure; null without a failure.
     """
 
 
@@ -1186,22 +1186,22 @@ class RefreshCounts(Model):
 
     changed: int
     """
-    New or with new content: they were taken in.
+    Pages that are new or have new content, and were ingested.
     """
     unchanged: int
     deleted: int
     """
-    Gone: their documents were deleted.
+    Pages that no longer exist; their documents were deleted.
     """
     failed: int
     """
-    Not readable this time: their documents stay.
+    Pages that could not be read this time; their documents are kept.
     """
 
 
 class Removal(Model):
     """
-    The removal of a tenant and its progress: ids and counts, never content.
+    The removal of a tenant and its progress. It has ids and counts, but never content.
     """
 
     plan_id: str = Field(..., alias="planId")
@@ -1212,18 +1212,18 @@ class Removal(Model):
     """
     audit: str
     """
-    What the confirmation says about audit records.
+    The treatment of audit records in the confirmation.
     """
     requested_by: str = Field(..., alias="requestedBy")
     requested_at: AwareDatetime = Field(..., alias="requestedAt")
     planned_at: AwareDatetime | None = Field(None, alias="plannedAt")
     """
-    The plan can be confirmed for a day from then.
+    The time at which the counts were complete. The plan can be confirmed for a day from then.
     """
     confirmed_by: str | None = Field(None, alias="confirmedBy")
     confirmed_at: AwareDatetime | None = Field(None, alias="confirmedAt")
     """
-    The tenant is closed since then.
+    The time since which the tenant is closed.
     """
     ended_at: AwareDatetime | None = Field(None, alias="endedAt")
     plan: dict[str, int]
@@ -1242,7 +1242,7 @@ class Removal(Model):
 
 class Retention(Model):
     """
-    Days for which the tenant keeps things; null: for ever.
+    Days for which the tenant's data are kept; null for ever.
     """
 
     threads: int | None = None
@@ -1269,7 +1269,7 @@ class Retention(Model):
     """
     last_request_id: str | None = Field(None, alias="lastRequestId")
     """
-    The request to forget that enforced it last, within 32 days.
+    The last request to forget that enforced it, of 32 days.
     """
 
 
@@ -1294,7 +1294,7 @@ class Rollout(Model):
 
 class Run(Model):
     """
-    The run a thread is in the middle of.
+    The run in progress of a thread.
     """
 
     run_id: str = Field(..., alias="runId")
@@ -1305,7 +1305,7 @@ class Run(Model):
 
 class Schedule(Model):
     """
-    A schedule: a time, or several, at which a run begins by itself.
+    A schedule: one or several times at which a run begins without a message of the user.
     """
 
     id: str
@@ -1316,12 +1316,12 @@ class Schedule(Model):
     agent_id: str = Field(..., alias="agentId")
     thread_id: str = Field(..., alias="threadId")
     """
-    The conversation that it is in, which its runs enter unless its agent chooses the newest.
+    The conversation of its runs, unless its agent chooses the user's newest conversation.
     """
     text: str
     at: AwareDatetime
     """
-    The time of the first slot at the earliest.
+    The earliest time of the first slot.
     """
     rule: str | None = None
     """
@@ -1329,7 +1329,7 @@ class Schedule(Model):
     """
     time_zone: str = Field(..., alias="timeZone")
     """
-    The time zone of its slots; `user`: that of its user.
+    The time zone of its slots; `user` for the user's time zone.
     """
     ends_at: str | None = Field(None, alias="endsAt")
     """
@@ -1341,28 +1341,28 @@ class Schedule(Model):
     """
     next_at: AwareDatetime | None = Field(None, alias="nextAt")
     """
-    The next slot; null while it is paused, and after the last one.
+    The next slot; null while it is paused, and after the last slot.
     """
     last_at: str | None = Field(None, alias="lastAt")
     """
-    The time at which its last run began; null before the first.
+    The time at which its last run began; null before the first run.
     """
     last_run_id: str | None = Field(None, alias="lastRunId")
     """
-    That run; null before the first.
+    The last run; null before the first run.
     """
     paused: bool
     created_by: str = Field(..., alias="createdBy")
     created_at: AwareDatetime = Field(..., alias="createdAt")
     runs: int
     """
-    The runs that have begun.
+    The number of runs that have begun.
     """
 
 
 class SelectedBranch(Model):
     """
-    The branch that the conversation continues with.
+    The branch with which the conversation continues.
     """
 
     thread_id: str = Field(..., alias="threadId")
@@ -1469,18 +1469,18 @@ class SpendingRules(Model):
 
 class StateText(Model):
     """
-    The state at one moment.
+    The state at one time.
     """
 
     text: str
     """
-    JSON.
+    The state as JSON.
     """
 
 
 class Storage(Model):
     """
-    The objects of the tenant: documents, uploads, and what is too large for the table.
+    The tenant's objects: documents, uploads, and texts that are too large for the table.
     """
 
     objects: int
@@ -1489,7 +1489,7 @@ class Storage(Model):
 
 class TaskMessage(Model):
     """
-    A message of a sub-task: the asking agent's, the asked agent's or a tool's.
+    A message of the asking agent, the asked agent or a tool in a sub-task.
     """
 
     role: str
@@ -1500,7 +1500,7 @@ class TaskMessage(Model):
 
 class TenantUsage(Model):
     """
-    A part of the tenant's usage in a month. Those of all pages add up.
+    A part of the tenant's usage in a month. The parts of all pages add up.
     """
 
     turns: int
@@ -1513,7 +1513,7 @@ class TenantUsage(Model):
     cached_input_tokens: int = Field(..., alias="cachedInputTokens")
     cost: float | None = None
     """
-    The cost, in the currency of the deployment's prices; null without prices, and where a model has none or is not known.
+    The cost, in the currency of the deployment's prices; null without prices, and if a model has no price or is unknown.
     """
     unpriced: int
     """
@@ -1521,7 +1521,7 @@ class TenantUsage(Model):
     """
     month: str
     """
-    In UTC.
+    The month in UTC.
     """
     threads: int
     """
@@ -1532,11 +1532,11 @@ class TenantUsage(Model):
     storage: Storage
     metered_cost: float | None = Field(None, alias="meteredCost")
     """
-    The cost of all calls of models in the month, also of titles, memory and deleted conversations. It is counted for tenants with a limit of spending, and on the first page only; null otherwise.
+    The cost of all model calls in the month, including titles, memory and deleted conversations. It is counted for tenants with a spending limit, and is only on the first page; null otherwise.
     """
     next_cursor: str | None = Field(None, alias="nextCursor")
     """
-    Pass it as `cursor` to count more; null when all is counted.
+    The `cursor` of the next page; null on the last page.
     """
 
 
@@ -1549,30 +1549,30 @@ class ToolCallRecord(Model):
     run_id: str = Field(..., alias="runId")
     task_id: str | None = Field(None, alias="taskId")
     """
-    The sub-task it was made in, or the one it made; null: by the run's own agent.
+    The sub-task in which the call was made, or which it has begun; null for other calls.
     """
     agent_id: str = Field(..., alias="agentId")
     """
-    The agent that called.
+    The agent that made the call.
     """
     tool_name: str = Field(..., alias="toolName")
     label: str | None = None
     """
-    The tool's name for people; null where it has none.
+    The tool's name for people; null without one.
     """
     input: dict[str, Any] | str
     """
-    The arguments; text where the model wrote no JSON object.
+    The arguments; a text if the model wrote no JSON object.
     """
     output: str | None = None
     """
-    Whole, whatever the model was shown of it.
+    The whole result, even if the model got only a part of it.
     """
     succeeded: bool
     error_message: str | None = Field(None, alias="errorMessage")
     refused_to: str | None = Field(None, alias="refusedTo")
     """
-    The state of the workflow that the tool sends back instead of completing it; null: it names none.
+    The state to which the tool sends back the workflow that it refuses to complete; null if it names none.
     """
     called_at: AwareDatetime = Field(..., alias="calledAt")
     duration_ms: int = Field(..., alias="durationMs")
@@ -1589,7 +1589,7 @@ class ToolState(Model):
 
 class TurnCounts(Model):
     """
-    Some turns, with what they used.
+    Counts of turns, and their tokens and cost.
     """
 
     turns: int
@@ -1602,7 +1602,7 @@ class TurnCounts(Model):
     cached_input_tokens: int = Field(..., alias="cachedInputTokens")
     cost: float | None = None
     """
-    The cost, in the currency of the deployment's prices; null without prices, and where a model has none or is not known.
+    The cost, in the currency of the deployment's prices; null without prices, and if a model has no price or is unknown.
     """
     unpriced: int
     """
@@ -1630,14 +1630,14 @@ class UploadTarget(Model):
     method: str
     headers: dict[str, str]
     """
-    Send exactly these.
+    Send exactly these headers.
     """
     expires_at: AwareDatetime = Field(..., alias="expiresAt")
 
 
 class Usage(Model):
     """
-    Tokens spent.
+    The tokens that were used.
     """
 
     input_tokens: int = Field(..., alias="inputTokens")
@@ -1645,7 +1645,7 @@ class Usage(Model):
     total_tokens: int = Field(..., alias="totalTokens")
     cached_input_tokens: int | None = Field(None, alias="cachedInputTokens")
     """
-    Input tokens that the provider read from its prompt cache; left out where there are none.
+    Input tokens that the provider read from its prompt cache; left out if there are none.
     """
 
 
@@ -1678,7 +1678,7 @@ class VersionFigures(Model):
     cached_input_tokens: int = Field(..., alias="cachedInputTokens")
     cost: float | None = None
     """
-    The cost, in the currency of the deployment's prices; null without prices, and where a model has none or is not known.
+    The cost, in the currency of the deployment's prices; null without prices, and if a model has no price or is unknown.
     """
     unpriced: int
     """
@@ -1697,13 +1697,13 @@ class VersionFigures(Model):
 
 class WebhookDelivery(Model):
     """
-    An event for one webhook. Its content is read from the conversation when it is sent.
+    An event for one webhook. When it is sent, its content is read from the conversation.
     """
 
     id: str
     status: str
     """
-    `waiting`: it is about to be sent again.
+    `dead`: it was given up; `waiting`: it will be sent again.
     """
     webhook_id: str = Field(..., alias="webhookId")
     """
@@ -1726,7 +1726,7 @@ class WebhookDelivery(Model):
     """
     reason: str | None = None
     """
-    Why the last attempt failed; null while it waits.
+    The reason why the last attempt failed; null while it waits.
     """
 
 
@@ -1945,7 +1945,7 @@ class DeskItem(Model):
     user_id: str = Field(..., alias="userId")
     user_name: str | None = Field(None, alias="userName")
     """
-    The user's name, as their token gives it; null where it gives none.
+    The user's name in their token; null without one.
     """
     title: str | None = None
     """
@@ -1953,11 +1953,11 @@ class DeskItem(Model):
     """
     locale: str | None = None
     """
-    The user's language: the claim `locale` of their token, or else what their client sends; null without.
+    The user's language: the claim `locale` of their token, or else the locale that their client sends.
     """
     time_zone: str | None = Field(None, alias="timeZone")
     """
-    The user's time zone; null where it is not known.
+    The user's time zone; null if it is unknown.
     """
     last_message: str = Field(..., alias="lastMessage")
     """
@@ -1973,7 +1973,7 @@ class DeskItem(Model):
     """
     person: MessageAuthor | None = None
     """
-    The person who has taken it; null while it waits.
+    The person who has taken the conversation; null while it waits.
     """
     last_seq: int = Field(..., alias="lastSeq")
     """
@@ -1993,7 +1993,7 @@ class DeskListing(Model):
     items: list[DeskItem]
     next_cursor: str | None = Field(None, alias="nextCursor")
     """
-    Pass it as `cursor` to get the next page; null on the last.
+    The `cursor` of the next page; null on the last page.
     """
 
 
@@ -2044,7 +2044,7 @@ class Document(Model):
     """
     status: str
     """
-    The status of the newest version. `waiting`: nothing has been uploaded yet. `ready`: turns use it.
+    The status of the newest version. `waiting`: its file has not been uploaded yet. `ready`: turns use it.
     """
     progress: int
     """
@@ -2073,7 +2073,7 @@ class Document(Model):
     """
     active_version: int | None = Field(None, alias="activeVersion")
     """
-    The version that turns use; null if there is none yet.
+    The version that turns use; null without one.
     """
     url: str | None = None
     """
@@ -2081,11 +2081,11 @@ class Document(Model):
     """
     required_permission: str | None = Field(None, alias="requiredPermission")
     """
-    The permission that users need so that turns use it for them.
+    The permission that users need for turns to use the document for them.
     """
     source_id: str | None = Field(None, alias="sourceId")
     """
-    The source that keeps it up to date.
+    The source that keeps the document up to date.
     """
     created_by: str = Field(..., alias="createdBy")
     """
@@ -2103,7 +2103,7 @@ class DocumentAnswer(Model):
     document: Document
     upload: UploadTarget | None = None
     """
-    Null if this content is already there: the request was a repetition.
+    Null if this content was uploaded already, after a repeated request.
     """
 
 
@@ -2114,12 +2114,12 @@ class DocumentListing(Model):
 
     index_fill_percent: int | None = Field(None, alias="indexFillPercent")
     """
-    The used part of the room in the embedded search index, in per cent: a full one refuses new documents. Null if there is no bound, as in OpenSearch, without documents, and while the index does not answer.
+    The used part of the room in the embedded search index, in per cent. A full index refuses new documents. Null without a limit, as in OpenSearch, without documents, and while the index does not answer.
     """
     items: list[Document]
     next_cursor: str | None = Field(None, alias="nextCursor")
     """
-    Pass it as `cursor` to get the next page; null on the last.
+    The `cursor` of the next page; null on the last page.
     """
 
 
@@ -2179,7 +2179,7 @@ class EpisodeMatch(Model):
     """
     author: MessageAuthor | None = None
     """
-    The person of a desk who wrote it; left out of what users and agents said.
+    The person of a desk who wrote it; left out of messages of users and agents.
     """
 
 
@@ -2195,14 +2195,14 @@ class EpisodeMessage(Model):
     """
     role: str
     """
-    `event`: what has begun a turn without a message of the user.
+    `event`: the cause of a turn that no message of the user has begun.
     """
     content: str
     timestamp: AwareDatetime
     agent_id: str | None = Field(None, alias="agentId")
     author: MessageAuthor | None = None
     """
-    The person of a desk who wrote it; left out of what users and agents said.
+    The person of a desk who wrote it; left out of messages of users and agents.
     """
     contains_pii: bool = Field(..., alias="containsPii")
     """
@@ -2256,11 +2256,11 @@ class EpisodeWithMessages(Model):
     """
     tool_calls: list[ToolCallRecord] = Field(..., alias="toolCalls")
     """
-    The calls of the runs that begin with these messages; of many calls, the last ones.
+    The calls of the runs that begin with these messages; only the last calls if there are many.
     """
     next_cursor: str | None = Field(None, alias="nextCursor")
     """
-    Pass it as `cursor` to get the messages before; null on the last page.
+    The `cursor` of the earlier messages; null on the last page.
     """
 
 
@@ -2293,7 +2293,7 @@ class FoundEpisode(Model):
     """
     facts: list[MatchedFact]
     """
-    Those that match, best first.
+    Facts that match, best first.
     """
     score: float
     """
@@ -2316,11 +2316,11 @@ class KnowledgeItem(Model):
 
     id: str
     """
-    The chunk's, as in `metadata.sources`.
+    The chunk's id, as in `metadata.sources`.
     """
     text: str
     """
-    Verbatim; rows of a table stand below its header.
+    The unchanged text; rows of a table follow its header.
     """
     score: float
     """
@@ -2340,14 +2340,14 @@ class KnowledgeItem(Model):
     """
     reason: str | None = None
     """
-    The reason that a prompt would not get it.
+    The reason why a prompt would not get it.
     """
     source: KnowledgeSource
 
 
 class Limits(Model):
     """
-    A limit of each kind; null: none.
+    The limits of all kinds; null for no limit.
     """
 
     agents: int | None = None
@@ -2431,11 +2431,11 @@ class ListedAgent(Model):
     """
     version: int | None = None
     """
-    The version of the tenant's own agent; null for one that ships.
+    The version of the tenant's own agent; null for an agent that ships.
     """
     functions: list[str] | None = None
     """
-    The functions of an agent in Python: `run`, which answers in place of its model, `prompt`, and hooks with their points. Only those have it, and only holders of `agent:write` get it.
+    The functions of an agent in Python: `run`, which answers in place of its model, `prompt`, and hooks with their points. Left out for other agents and for callers without `agent:write`.
     """
     is_default: bool = Field(..., alias="isDefault")
     """
@@ -2515,7 +2515,7 @@ class MessageQueue(Model):
 
 class Overview(Model):
     """
-    Counts of the turns of one page of conversations. Those of several pages can be added.
+    Counts of the turns of one page of conversations. The counts of several pages can be added.
     """
 
     from_: AwareDatetime = Field(..., alias="from")
@@ -2533,12 +2533,12 @@ class Overview(Model):
     """
     costliest: list[CostlyThread]
     """
-    At most ten that had turns in the period; by tokens where the cost is not known.
+    At most ten conversations with turns in the period, ordered by tokens if the cost is unknown.
     """
     self_started: TurnCounts = Field(..., alias="selfStarted")
     next_cursor: str | None = Field(None, alias="nextCursor")
     """
-    Pass it as `cursor` to count more conversations; null when all are counted.
+    The `cursor` of further conversations; null if all are counted.
     """
 
 
@@ -2555,7 +2555,7 @@ class Problem(Model):
     status: int
     detail: str
     """
-    The remedy for the caller.
+    What the caller can do.
     """
     code: str
     """
@@ -2563,12 +2563,12 @@ class Problem(Model):
     """
     retryable: bool
     """
-    Whether trying again may succeed: under a new `messageId` where a run had ended with this error.
+    Whether a repeated request may succeed; after a run that ended with this error, with a new `messageId`.
     """
     request_id: str = Field(..., alias="requestId")
     errors: list[ProblemField] | None = None
     """
-    The fields of a definition that are not valid; left out of other problems.
+    The invalid fields of a definition; left out of other problems.
     """
     person: dict[str, Any] | None = None
     """
@@ -2580,7 +2580,7 @@ class Problem(Model):
     """
     can_continue: bool | None = Field(None, alias="canContinue")
     """
-    True if the user may go on, by a message with `overSpending` as `detail` says; left out of other problems.
+    True if the user may continue by a message with `overSpending`, see `detail`; left out of other problems.
     """
 
 
@@ -2591,11 +2591,11 @@ class Procedure(Model):
 
     id: str
     """
-    The same in all versions; made of its name.
+    The procedure's id, derived from its name and the same in all versions.
     """
     agent_id: str = Field(..., alias="agentId")
     """
-    The agent that follows it; of one for all agents, the agent that it was made for.
+    The agent that follows it; for a procedure of all agents, the agent for which it was made.
     """
     scope: str
     """
@@ -2603,11 +2603,11 @@ class Procedure(Model):
     """
     version: int
     """
-    From 1.
+    The version, from 1.
     """
     status: str
     """
-    Turns follow `approved` versions, and those of its maker a `private` or `offered` skill.
+    Turns follow `approved` versions. The maker's turns also follow a `private` or `offered` skill.
     """
     name: str
     description: str
@@ -2630,7 +2630,7 @@ class Procedure(Model):
     decided_at: AwareDatetime | None = Field(None, alias="decidedAt")
     reason: str | None = None
     """
-    The reason of its rejection or retirement.
+    The reason for its rejection or retirement.
     """
     used: int
     """
@@ -2638,7 +2638,7 @@ class Procedure(Model):
     """
     went_well: int = Field(..., alias="wentWell")
     """
-    Those of them that went well.
+    Turns that followed this version and went well.
     """
 
 
@@ -2649,27 +2649,27 @@ class ProcedureMatches(Model):
 
     items: list[ContextItem]
     """
-    The items of a turn's record: `included` is the one that would be followed; `signals` are `trigger` (1) and `meaning` (cosine similarity).
+    Items as in a turn's record. `included` marks the procedure that would be followed; `signals` are `trigger` (1) and `meaning` (cosine similarity).
     """
     next_cursor: None = Field(None, alias="nextCursor")
     error: str | None = None
     """
-    The reason that meaning was not compared.
+    The reason why meaning was not compared; null if it was.
     """
 
 
 class ProcedureWithVersions(Model):
     """
-    A version of a procedure, and all of them, newest first.
+    A version of a procedure, and all its versions, newest first.
     """
 
     id: str
     """
-    The same in all versions; made of its name.
+    The procedure's id, derived from its name and the same in all versions.
     """
     agent_id: str = Field(..., alias="agentId")
     """
-    The agent that follows it; of one for all agents, the agent that it was made for.
+    The agent that follows it; for a procedure of all agents, the agent for which it was made.
     """
     scope: str
     """
@@ -2677,11 +2677,11 @@ class ProcedureWithVersions(Model):
     """
     version: int
     """
-    From 1.
+    The version, from 1.
     """
     status: str
     """
-    Turns follow `approved` versions, and those of its maker a `private` or `offered` skill.
+    Turns follow `approved` versions. The maker's turns also follow a `private` or `offered` skill.
     """
     name: str
     description: str
@@ -2704,7 +2704,7 @@ class ProcedureWithVersions(Model):
     decided_at: AwareDatetime | None = Field(None, alias="decidedAt")
     reason: str | None = None
     """
-    The reason of its rejection or retirement.
+    The reason for its rejection or retirement.
     """
     used: int
     """
@@ -2712,12 +2712,12 @@ class ProcedureWithVersions(Model):
     """
     went_well: int = Field(..., alias="wentWell")
     """
-    Those of them that went well.
+    Turns that followed this version and went well.
     """
     versions: list[Procedure]
     next_cursor: str | None = Field(None, alias="nextCursor")
     """
-    Pass it as `cursor` to get older versions; null on the last page.
+    The `cursor` of older versions; null on the last page.
     """
 
 
@@ -2736,7 +2736,7 @@ class Source(Model):
     """
     url: str | None = None
     """
-    The sitemap, of the kind `sitemap`.
+    The address of a source of the kind `sitemap`.
     """
     prefix: str | None = None
     """
@@ -2750,16 +2750,16 @@ class Source(Model):
     """
     documents: int
     """
-    After the last refresh.
+    The number of documents after the last refresh.
     """
     counts: RefreshCounts
     errors: list[SourceError]
     """
-    The first 20 of that refresh.
+    The first 20 errors of that refresh.
     """
     error: str | None = None
     """
-    The reason that its list of pages could not be read.
+    The reason why its list of pages could not be read.
     """
     refreshed_at: AwareDatetime | None = Field(None, alias="refreshedAt")
     """
@@ -2767,7 +2767,7 @@ class Source(Model):
     """
     next_refresh_at: AwareDatetime | None = Field(None, alias="nextRefreshAt")
     """
-    Null while it is being read.
+    The time of the next refresh; null during a refresh.
     """
     created_by: str = Field(..., alias="createdBy")
     created_at: AwareDatetime = Field(..., alias="createdAt")
@@ -2794,13 +2794,13 @@ class State(Model):
 
 class Task(Model):
     """
-    A task that one agent gave to another, with its result.
+    A question of one agent to another, with its result.
     """
 
     task_id: str = Field(..., alias="taskId")
     parent_task_id: str = Field(..., alias="parentTaskId")
     """
-    The run.
+    The run's id.
     """
     run_id: str = Field(..., alias="runId")
     tool_call_id: str = Field(..., alias="toolCallId")
@@ -2829,7 +2829,7 @@ class TaskWithMessages(Model):
     task_id: str = Field(..., alias="taskId")
     parent_task_id: str = Field(..., alias="parentTaskId")
     """
-    The run.
+    The run's id.
     """
     run_id: str = Field(..., alias="runId")
     tool_call_id: str = Field(..., alias="toolCallId")
@@ -2851,11 +2851,11 @@ class TaskWithMessages(Model):
     messages: list[TaskMessage]
     sources: list[dict[str, Any]] | None = None
     """
-    The passages and files of the result, with the numbers that it cites.
+    The passages and files of the result, with the numbers by which it cites them.
     """
     consulted: list[dict[str, Any]] | None = None
     """
-    Documents that the agent was given, if the result cites none of them.
+    Documents that the agent got, if the result cites none of them.
     """
 
 
@@ -2867,7 +2867,7 @@ class Thread(Model):
     id: str
     title: str | None = None
     """
-    Made after the first answer, unless the user gave one; null before.
+    The title, which is made after the first answer unless the user has set it; null before.
     """
     user_id: str = Field(..., alias="userId")
     agent_id: str = Field(..., alias="agentId")
@@ -2881,20 +2881,20 @@ class Thread(Model):
     usage: Usage
     cost: float | None = None
     """
-    The cost, in the currency of the deployment's prices; null without prices, and where a model has none or is not known.
+    The cost, in the currency of the deployment's prices; null without prices, and if a model has no price or is unknown.
     """
     run: Run | None = None
     interrupts: list[dict[str, Any]]
     """
-    Open interrupts as AG-UI has them: approvals, and results of the client's tools.
+    Open interrupts of AG-UI: approvals, and calls of the client's tools.
     """
     last_error: str | None = Field(None, alias="lastError")
     """
-    The code of the last error that a turn has ended with; null if none has.
+    The code of the last error with which a turn ended; null without one.
     """
     last_seq: int = Field(..., alias="lastSeq")
     """
-    Sequence number of the thread's last event, those of a run in progress included.
+    Sequence number of the thread's last event, including those of a run in progress.
     """
     unread: int
     """
@@ -2917,36 +2917,36 @@ class Turn(Model):
     attempt: int
     status: str
     """
-    `running`, or `interrupted` where its worker has died, while it is in progress; then its outcome. `delivered`: the message went to the people of a desk.
+    While it is in progress, `running`, or `interrupted` if its worker has died; then its outcome. `delivered`: the message was delivered to the people of a desk.
     """
     agent_id: str | None = Field(None, alias="agentId")
     """
-    The agent that spoke last.
+    The agent that answered last; null without an answer.
     """
     started_at: AwareDatetime | None = Field(None, alias="startedAt")
     """
-    null while it is in progress.
+    The time of its message; null while it is in progress.
     """
     ended_at: AwareDatetime | None = Field(None, alias="endedAt")
     """
-    null while it is in progress.
+    The time of its end; null while it is in progress.
     """
     usage: Usage
     model: str | None = None
     """
-    The model of the agent that spoke last; null where none did.
+    The model of the agent that answered last; null without an answer.
     """
     first_token_ms: int | None = Field(None, alias="firstTokenMs")
     """
-    Milliseconds from the message to the first word of the answer; null where there is none, and for turns from before it was measured.
+    Milliseconds from the message to the first word of the answer; null without an answer, and for older turns, for which it was not measured.
     """
     cost: float | None = None
     """
-    The cost, in the currency of the deployment's prices; null without prices, and where a model has none or is not known.
+    The cost, in the currency of the deployment's prices; null without prices, and if a model has no price or is unknown.
     """
     error_code: str | None = Field(None, alias="errorCode")
     """
-    The code of the error that it ended with.
+    The code of the error with which it ended; null without one.
     """
     trace_id: str | None = Field(None, alias="traceId")
     """
@@ -2954,15 +2954,15 @@ class Turn(Model):
     """
     author: MessageAuthor | None = None
     """
-    The person of a desk whose message or note it is; left out of other turns.
+    The person of a desk who wrote the turn's message or note; left out of other turns.
     """
     opened_by: str | None = Field(None, alias="openedBy")
     """
-    What has begun it, if it began by itself; left out of other turns, and while it is in progress.
+    The cause of a turn that no user began; left out of other turns, and while it is in progress.
     """
     feedback: list[TurnFeedback] | None = None
     """
-    The user's feedback on its answers; left out where there is none.
+    The user's feedback on its answers; left out if there is none.
     """
 
 
@@ -3034,7 +3034,7 @@ class ContextBlock(Model):
     tokens: int
     budget: int | None = None
     """
-    Tokens that it may take: of knowledge and episodes together, of a procedure, and what is left for the history; null where it has no limit, and in older records.
+    The tokens that it may take. Knowledge and episodes share a budget, and the history gets the rest. Null for a block without a limit, and in older records.
     """
     duration_ms: int | None = Field(None, alias="durationMs")
     """
@@ -3042,14 +3042,14 @@ class ContextBlock(Model):
     """
     error: str | None = None
     """
-    The reason that it found nothing, or only by words.
+    The reason why its retrieval failed, or used only words; null otherwise.
     """
     items: list[ContextItem]
 
 
 class ContextRecord(Model):
     """
-    The prompts of a turn's models, and the reasons for their content.
+    The prompts in a turn, and the reasons for their content.
     """
 
     run_id: str = Field(..., alias="runId")
@@ -3060,7 +3060,7 @@ class ContextRecord(Model):
     """
     budget: int | None = None
     """
-    Tokens for the whole prompt of the agent that began; null if none did.
+    Tokens for the whole prompt of the turn's first agent; null without one.
     """
     redacted: bool
     """
@@ -3072,9 +3072,12 @@ class ContextRecord(Model):
     """
     blocks: list[ContextBlock]
     """
-    In the order of the prompt: system, procedure, knowledge, episodes, history, current; for each agent that spoke or was consulted.
+    The blocks of each agent that answered or was consulted, in the order of the prompt: system, procedure, knowledge, episodes, history, current.
     """
     calls: list[ContextCall]
+    """
+    The model calls, in the order in which they began.
+    """
     calls_left_out: int = Field(..., alias="callsLeftOut")
     tool_state: ToolState | None = Field(None, alias="toolState")
     """
@@ -3089,7 +3092,7 @@ class ContextRecord(Model):
 
 class CurrentLimits(Model):
     """
-    The limits that hold for the tenant.
+    The current limits of the tenant.
     """
 
     limits: Limits
@@ -3138,7 +3141,7 @@ class FoundKnowledge(Model):
     """
     note: str | None = None
     """
-    The reason that words decided alone, if they did.
+    The reason why the search has used words only, without meaning; null otherwise.
     """
 
 
@@ -3150,16 +3153,16 @@ class Message(Model):
     id: str
     role: str
     """
-    `event`: what has begun a run without a message of the user, such as a reminder; `metadata.source` names it.
+    `event`: the cause of a run that no message of the user has begun, such as a reminder, see `metadata.source`.
     """
     content: str | list[dict[str, Any]] | None = None
     """
-    Left out where an agent said nothing and only called tools.
+    The text or content parts; left out if an agent has only called tools.
     """
     metadata: MessageMetadata
     feedback: Feedback | None = None
     """
-    The user's feedback on an answer; left out where there is none.
+    The user's feedback on an answer; left out if there is none.
     """
 
 
@@ -3173,7 +3176,7 @@ class MessageAnswer(Answered):
     messages: list[Message]
     result: Any | None = None
     """
-    The value of a structured answer: an object that fits its agent's `answerSchema`. Left out where the answer is text.
+    The value of a structured answer: an object that fits its agent's `answerSchema`. Left out if the answer is text.
     """
     state: State
     usage: Usage
@@ -3188,11 +3191,11 @@ class MessageListing(Model):
     items: list[Message]
     next_cursor: str | None = Field(None, alias="nextCursor")
     """
-    Pass it as `cursor` to get the next page; null on the last.
+    The `cursor` of the next page; null on the last page.
     """
     last_seq: int = Field(..., alias="lastSeq")
     """
-    Sequence number of the last event that the messages include. Resume after the first page's: what follows is in no message yet, such as the question and answer of a run in progress.
+    Sequence number of the last event that the messages include. Resume after the first page's number: later events are in no message yet, such as the question and answer of a run in progress.
     """
 
 
@@ -3208,15 +3211,15 @@ class Rerun(Model):
     """
     agent_id: str | None = Field(None, alias="agentId")
     """
-    The agent that spoke last.
+    The agent that answered last.
     """
     agent_version: int | None = Field(None, alias="agentVersion")
     """
-    The version of the agent that was active; null for one that ships with the deployment.
+    The version of the agent that was active; null for an agent that ships with the deployment.
     """
     model: str | None = None
     """
-    The last agent's model.
+    The model of the agent that answered last.
     """
     context: ContextRecord
     tool_calls: list[DryCall] = Field(..., alias="toolCalls")

@@ -1,1 +1,1 @@
-"""The API of desks, for the people who answer there."""
+"""Routes of desks, for the people who answer there."""

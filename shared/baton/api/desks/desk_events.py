@@ -25,31 +25,31 @@ from baton.domain.threads.events import Event, custom, unsequenced
 from baton.domain.threads.thread import Thread
 
 Marks = dict[str, int]
-"""The states of conversations, by their ids."""
+"""Numbers that represent the states of conversations, by the conversations' ids."""
 
 router = APIRouter(prefix="/v1/desk", tags=["desks"])
 
 MAX_CONVERSATIONS = 2_000
 """Conversations that one stream follows."""
 MAX_OF_USER = 100
-"""Conversations of one user that a stream follows, so that no user's displace those of others."""
+"""Conversations of one user that a stream follows, so that one user's conversations do not displace those of others."""
 PAGE = 200
 """Conversations that are read at once."""
 MAX_PAGES = 50
-"""Pages of conversations that one read of the desks takes."""
+"""Pages of conversations in one read of the desks."""
 MAX_MARKS = 200
-"""Conversations whose states the id of an event holds. With more, a client that resumes gets everything again."""
+"""The most conversations whose states the id of an event contains. With more, a client that resumes gets all again."""
 UNMARKED = "*"
-"""The id of events if there are too many conversations for ids with their states."""
+"""The id of events if there are too many conversations for an id with their states."""
 MAX_TYPING = 20
-"""Conversations of one person whose users are checked for typing."""
+"""Conversations of one person that are checked for typing users."""
 MARK_BYTES = 20
 """Bytes of one conversation in the id of an event."""
 MAX_EVENT_ID = MAX_MARKS * MARK_BYTES * 2
 POLL_SECONDS = 0.7
 """The shortest time between two reads of the desks, in seconds. People see a change within a second."""
 SECONDS_PER_CONVERSATION = 0.015
-"""Seconds between two reads of the desks for every conversation there: with 200, they are read every three seconds."""
+"""Seconds between two reads of the desks for each conversation: 200 conversations are read every three seconds."""
 
 
 @router.get(
@@ -74,8 +74,8 @@ async def follow_desks(
     """Return a CUSTOM `desk_changed` for each conversation at the caller's desks, and for each later change of one.
 
     Its value has the item. For a conversation that has left the desk, `item` is null and `threadId` names it. With
-    `Last-Event-ID` only later changes are sent. With more than 200 conversations, all are sent again after a CUSTOM
-    `desk_listed`, whose `threadIds` name those that are still at the desks.
+    `Last-Event-ID`, only later changes are sent. With more than 200 conversations, all are sent again after a CUSTOM
+    `desk_listed`, whose `threadIds` name the conversations at the desks.
     """
     caller.require(Permission.DESK_ANSWER, "desk.list")
     name, seconds = request_id(request), timing.follow_seconds
@@ -89,13 +89,13 @@ async def follow_desks(
 async def _frames(
     app: App, caller: Scope, resources: contextlib.AsyncExitStack, ends_at: float, last_event_id: str | None
 ) -> AsyncGenerator[sse.Frame, None]:
-    """Yield what has changed since the event of an id."""
-    loop, seen, is_unmarked = asyncio.get_running_loop(), _decode(last_event_id), last_event_id == UNMARKED
+    """Yield the frames of changes since the event ``last_event_id``, until ``ends_at`` in event loop time."""
+    loop, seen, is_unmarked = asyncio.get_running_loop(), _decode_marks(last_event_id), last_event_id == UNMARKED
     async with resources:
         while True:
             threads, read_count = await _find_followed(app, caller)
             taken = [thread for thread in threads if _is_taken_by(thread, caller.user_id)][:MAX_TYPING]
-            # Typing before the last message does not count: that text was sent.
+            # Typing before the last message does not count, because that text was sent.
             since = {thread.id: thread.last_activity_at for thread in taken}
             typing = await app.ports.live.typing(caller, since) if since else frozenset()
             items = {
@@ -120,7 +120,7 @@ async def _frames(
                 client_marks.pop(thread_id, None)
                 if thread_id in marks:
                     client_marks[thread_id] = marks[thread_id]
-                event_id = _encode(client_marks) if is_marked else UNMARKED
+                event_id = _encode_marks(client_marks) if is_marked else UNMARKED
                 yield {"id": event_id, "data": _make_event("desk_changed", value)}
             seen = marks
             if loop.time() >= ends_at:
@@ -129,7 +129,7 @@ async def _frames(
 
 
 async def _find_followed(app: App, caller: Scope) -> tuple[list[Thread], int]:
-    """Return the conversations to follow, in the order in which they came, and the number of those that were read."""
+    """Return the conversations to follow, in the order of their arrival, and the number of conversations read."""
     threads: list[Thread] = []
     of_users = Counter[str]()
     cursor: str | None = None
@@ -157,19 +157,19 @@ def _is_taken_by(thread: Thread, person_id: str) -> bool:
 
 
 def _make_mark(item: DeskItem) -> int:
-    """Return a number that changes with the item."""
+    """Return a number that represents the state of the item and changes with it."""
     person = item.person.id if item.person is not None else ""
     return zlib.crc32(f"{item.last_seq} {item.desk_id} {person} {item.typing}".encode())
 
 
-def _encode(marks: Marks) -> str:
-    """Return the conversations that a client knows, with the state in which it knows each, as the id of an event."""
+def _encode_marks(marks: Marks) -> str:
+    """Return the id of an event, which contains the marks of all conversations that the client knows."""
     packed = b"".join(UUID(thread_id).bytes + mark.to_bytes(4) for thread_id, mark in marks.items())
     return base64.urlsafe_b64encode(packed).decode().rstrip("=") or "-"
 
 
-def _decode(event_id: str | None) -> Marks:
-    """Return what an id of ``_encode`` holds; nothing for another one, so that its client gets everything."""
+def _decode_marks(event_id: str | None) -> Marks:
+    """Return the marks in an id of ``_encode_marks``; none for any other id, so that the client gets everything."""
     if event_id is None or len(event_id) > MAX_EVENT_ID:
         return {}
     try:

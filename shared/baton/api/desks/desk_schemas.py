@@ -1,4 +1,4 @@
-"""Shapes of conversations at desks, and of what their people send."""
+"""Shapes of conversations at desks, and of the requests of the people there."""
 
 from __future__ import annotations
 
@@ -25,13 +25,12 @@ class DeskItem(WireModel):
     status: DeskStatus
     since: Timestamp = describe("When it came to the desk.", TIMESTAMP)
     user_id: str = Field(examples=["alice"])
-    user_name: str | None = describe("The user's name, as their token gives it; null where it gives none.", "Alice")
+    user_name: str | None = describe("The user's name in their token; null without one.", "Alice")
     title: str | None = describe("The conversation's title; null without one.", "A refund")
     locale: str | None = describe(
-        "The user's language: the claim `locale` of their token, or else what their client sends; null without.",
-        "de-AT",
+        "The user's language: the claim `locale` of their token, or else the locale that their client sends.", "de-AT"
     )
-    time_zone: str | None = describe("The user's time zone; null where it is not known.", "Europe/Vienna")
+    time_zone: str | None = describe("The user's time zone; null if it is unknown.", "Europe/Vienna")
     last_message: str = describe(
         "The beginning of the last message of the user or a person, or the names of its files.", "Is anybody there?"
     )
@@ -40,7 +39,7 @@ class DeskItem(WireModel):
         "The time since which the user has waited for an answer, even if `unread` is 0; null if they do not wait.",
         TIMESTAMP,
     )
-    person: MessageAuthor | None = describe("The person who has taken it; null while it waits.")
+    person: MessageAuthor | None = describe("The person who has taken the conversation; null while it waits.")
     last_seq: int = describe("Sequence number of the conversation's last event.", 17)
     typing: bool = Field(
         default=False,
@@ -80,7 +79,7 @@ class ServedDesk(WireModel):
 
     @classmethod
     def from_record(cls, agent: AgentDefinition, now: datetime) -> ServedDesk:
-        """Return the served form of a desk, as it is ``now``."""
+        """Return the served form of an agent that is a desk, at the time ``now``."""
         assert agent.desk is not None  # noqa: S101 - callers have checked it
         return cls(id=agent.id, name=agent.name, is_open=agent.desk.is_open(now))
 
@@ -117,7 +116,7 @@ class DeskCase(WireModel):
 
 
 class DraftRequest(Asked, extra="forbid"):
-    """A draft that the main agent is to write."""
+    """A draft for the main agent to write."""
 
     kind: Literal["reply", "summary"] = describe(
         "`reply`: the next message to the user; `summary`: of the conversation.", "reply"
@@ -131,7 +130,7 @@ class Draft(WireModel):
     """A draft, which nobody but the caller has seen."""
 
     text: str = Field(examples=["I am sorry about that. I have asked for the refund."])
-    sources: list[dict[str, Any]] = describe("The documents that its writer was given, as in `metadata.sources`.")
+    sources: list[dict[str, Any]] = describe("The documents that the model got, as in `metadata.sources`.")
 
 
 class PersonMessageRequest(Asked, extra="forbid"):
@@ -172,9 +171,9 @@ class TransferRequest(Asked, extra="forbid"):
 class AskedDesk(Asked, extra="forbid"):
     """The desk that a user asks for."""
 
-    desk_id: str | None = describe("Absent: the first one that the agent hands over to.", "support", default=None)
+    desk_id: str | None = describe("Default: the first desk to which the agent hands over.", "support", default=None)
     locale: str | None = describe(
-        "The user's language; it counts where the token has no claim `locale`.", "de-AT", default=None
+        "The user's language, which is used if the token has no claim `locale`.", "de-AT", default=None
     )
 
 

@@ -1,4 +1,4 @@
-"""Desks: the conversations that wait for people, and what people do there."""
+"""Routes of desks: conversations that wait for people, and the actions of these people."""
 
 from __future__ import annotations
 
@@ -96,8 +96,8 @@ async def ask_for_desk(
 ) -> MessageAnswer:
     """Hand one of the caller's own conversations over to a desk, in a turn without a message.
 
-    A closed desk says when it opens, and the main agent stays active, unless the desk takes messages meanwhile. A
-    repeated request, while the user is there, gets the same answer.
+    If the desk is closed, the answer says when it opens, and the main agent stays active, unless the desk accepts
+    conversations while it is closed. A repeated request while the conversation is at the desk gets the same answer.
     """
     body = body or AskedDesk()
     caller = caller.in_language(parse_locale(body.locale))
@@ -116,9 +116,9 @@ async def list_desks(caller: Caller, app: UseCases) -> DeskListOfCaller:
 
 @router.get("/threads/{thread_id}/desk", summary="Read a conversation at a desk", responses=responses(_ERRORS))
 async def get_case(thread_id: ThreadId, caller: Caller, app: UseCases) -> DeskCase:
-    """Return a conversation at a desk of the caller's: why it came, the notes, and the other desks.
+    """Return a conversation at one of the caller's desks: the reason for the handoff, the notes, and other desks.
 
-    Its messages are read as those of any conversation.
+    The messages are read like those of any conversation.
     """
     at_desk = await _find(app, caller, thread_id, "desk.read")
     handoff, notes = await gather_all(app.desk_access.read_handoff(at_desk), app.desk_access.read_notes(at_desk))
@@ -170,7 +170,7 @@ async def write_draft(thread_id: ThreadId, caller: Caller, app: UseCases, body: 
     "/threads/{thread_id}/desk/take", summary="Take a conversation", responses=responses(_ERRORS, "desk_taken")
 )
 async def take(thread_id: ThreadId, caller: Caller, app: UseCases) -> DeskItem:
-    """Take a conversation that waits. Only one person can take it; the others are notified."""
+    """Take a conversation that waits. Only one person can take it; the other people are notified."""
     at_desk = await _find(app, caller, thread_id, "desk.take")
     person, holder = person_of(caller), at_desk.session.person
     if holder is not None and holder.id != person.id:
@@ -204,7 +204,7 @@ async def reply(thread_id: ThreadId, caller: Caller, app: UseCases, body: Person
     request = reply_request(taken.thread, person_of(caller), message_id, content)
     written = (await _carry_out(app, taken, request)).messages[0]
     if written.author != request.author:
-        raise MessageIdConflict  # another person has said the same under this id
+        raise MessageIdConflict  # another person has sent the same text with this id
     return _to_response(written, 201)
 
 
@@ -218,7 +218,7 @@ async def reply(thread_id: ThreadId, caller: Caller, app: UseCases, body: Person
 async def add_note(thread_id: ThreadId, caller: Caller, app: UseCases, body: NoteRequest) -> Response:
     """Leave a note for the people of the desk, and for the agent after the return. The user never sees it.
 
-    A repeated `messageId` leaves no other note.
+    A repeated request with the same `messageId` adds no second note.
     """
     message_id, text = parse_message_id(body.message_id), _check_text(body.text, "text", MAX_SUMMARY)
     if not text:
@@ -238,9 +238,9 @@ async def add_note(thread_id: ThreadId, caller: Caller, app: UseCases, body: Not
 async def hand_back(
     thread_id: ThreadId, caller: Caller, app: UseCases, body: ReturnRequest | None = None
 ) -> ServedThread:
-    """Hand the conversation back to its main agent, which gets the note and what was said.
+    """Hand the conversation back to its main agent, which gets the note and the messages.
 
-    A person who has done so, with the same note, gets the thread again.
+    A repeated request of the same person with the same note returns the thread.
     """
     note = _check_text(body.note or "" if body else "", "note", MAX_SUMMARY)
     at_desk, person = await _find_unless_left(app, caller, thread_id, "desk.return"), person_of(caller)
@@ -264,9 +264,9 @@ async def hand_back(
 async def transfer(thread_id: ThreadId, caller: Caller, app: UseCases, body: TransferRequest) -> ServedThread:
     """Hand the conversation to another desk, where it waits for a person.
 
-    A desk that is closed, and takes no conversations meanwhile, refuses it: then it stays where it is. The user needs
-    the permissions that the desk requires, by their last message or request. A person who has done so, with the same
-    note, gets the thread again.
+    If that desk is closed and accepts no conversations meanwhile, the request is refused and the conversation stays at
+    its desk. The user must have had the permissions that the desk requires at their last message or request. A repeated
+    request of the same person with the same note returns the thread.
     """
     note = _check_text(body.note or "", "note", MAX_SUMMARY)
     at_desk, person = await _find_unless_left(app, caller, thread_id, "desk.transfer"), person_of(caller)
@@ -294,7 +294,7 @@ async def _find(app: App, caller: Scope, thread_id: str, action: str) -> AtDesk:
 
 
 async def _find_unless_left(app: App, caller: Scope, thread_id: str, action: str) -> AtDesk | None:
-    """Return a conversation at a desk of the caller's; None if it has left the desk, as before a repeated request."""
+    """Return a conversation at one of the caller's desks; None if it has left the desk, as for a repeated request."""
     try:
         return await _find(app, caller, thread_id, action)
     except NotAtDesk:
@@ -304,7 +304,10 @@ async def _find_unless_left(app: App, caller: Scope, thread_id: str, action: str
 async def _find_written(
     app: App, caller: Scope, thread_id: str, action: str, message_id: str
 ) -> tuple[AtDesk | None, StoredMessage | None]:
-    """Return a conversation as ``_find_unless_left`` does, and what the caller has written in it under the id."""
+    """Return the result of ``_find_unless_left``, and the message that the caller has written with ``message_id``.
+
+    Either may be None.
+    """
     at_desk = await _find_unless_left(app, caller, thread_id, action)
     canonical = thread_ref(caller, thread_id).id
     return at_desk, await app.desk_access.find_written(caller, canonical, message_id, at_desk=at_desk)
@@ -327,10 +330,10 @@ def _to_response(message: StoredMessage, status: int) -> Response:
 
 
 async def _carry_out(app: App, at_desk: AtDesk, request: ActionRequest) -> FinishedRun:
-    """Carry out the run of an action. It continues if the caller hangs up."""
+    """Carry out the run of an action. The run continues if the caller closes the connection."""
     turn = app.turns.run(at_desk.owner, request, lambda event: None, seconds=TURN_SECONDS)
     finished = await BackgroundTurn(lambda _: turn).result()
-    assert finished is not None  # noqa: S101 - only answers to interrupts wait for others
+    assert finished is not None  # noqa: S101 - only answers to interrupts may end without a run
     return finished
 
 
@@ -345,7 +348,7 @@ async def _serve(app: App, caller: Scope, thread: Thread) -> ServedThread:
 
 
 def _check_text(text: str, name: str, limit: int) -> str:
-    """Return a text without white space around it. Raises ``InvalidRequest`` for one that is too long."""
+    """Return the text without white space around it. Raises ``InvalidRequest`` for a text that is too long."""
     if len(text) > limit:
         raise InvalidRequest(f"{name} must have at most {limit:,} characters.")
     if not text:

@@ -20,11 +20,11 @@ class DocumentError(WireModel):
     """The reason why a version could not be ingested."""
 
     code: str = Field(examples=["document_encrypted"])
-    message: str = describe("The uploader's remedy.", "Remove the password and upload it again.")
+    message: str = describe("What the uploader can do.", "Remove the password and upload it again.")
 
 
 class PageError(WireModel):
-    """A page that could not be read. The others are."""
+    """A page that could not be read. Other pages of the document are used."""
 
     page: int = Field(examples=[12])
     message: str = Field(examples=["The page holds no text."])
@@ -41,7 +41,7 @@ class ServedDocument(WireModel):
     size: int = describe("Bytes.", 1843200)
     version: int = describe("Number of the newest version, from 1.", 2)
     status: VersionStatus = describe(
-        "The status of the newest version. `waiting`: nothing has been uploaded yet. `ready`: turns use it."
+        "The status of the newest version. `waiting`: its file has not been uploaded yet. `ready`: turns use it."
     )
     progress: int = describe("Percent.", 60)
     step: IngestionStep | None = describe("The step in progress.")
@@ -50,12 +50,12 @@ class ServedDocument(WireModel):
     page_errors: list[PageError] = describe("The first 100 pages that could not be read.")
     page_error_count: int = Field(examples=[0])
     error: DocumentError | None = describe("The failure of the newest version.", None)
-    active_version: int | None = describe("The version that turns use; null if there is none yet.", 1)
+    active_version: int | None = describe("The version that turns use; null without one.", 1)
     url: str | None = describe("The address of the original, for readers.", "https://example.com/handbook")
     required_permission: str | None = describe(
-        "The permission that users need so that turns use it for them.", "hr:read"
+        "The permission that users need for turns to use the document for them.", "hr:read"
     )
-    source_id: str | None = describe("The source that keeps it up to date.", None)
+    source_id: str | None = describe("The source that keeps the document up to date.", None)
     created_by: str = describe("The user who uploaded the newest version.", "alice")
     created_at: Timestamp = Field(examples=[TIMESTAMP])
     updated_at: Timestamp = Field(examples=[TIMESTAMP])
@@ -77,11 +77,11 @@ class ServedDocument(WireModel):
 
 
 class IndexRoom(WireModel):
-    """The room that an agent's documents, or those of a library, have in the search index."""
+    """The used room of an agent's or a library's documents in the search index."""
 
     index_fill_percent: int | None = describe(
-        "The used part of the room in the embedded search index, in per cent: a full one refuses new documents. Null if"
-        " there is no bound, as in OpenSearch, without documents, and while the index does not answer.",
+        "The used part of the room in the embedded search index, in per cent. A full index refuses new documents. Null"
+        " without a limit, as in OpenSearch, without documents, and while the index does not answer.",
         12,
     )
 
@@ -121,11 +121,11 @@ HANDBOOK = {
 
 
 class SentDocumentRequest(Asked, extra="forbid", json_schema_extra={"examples": [HANDBOOK]}):
-    """A document that is to be uploaded."""
+    """A document to upload."""
 
     name: str = describe("The file's name, at most 255 bytes.")
     content_type: str = describe(
-        "Its media type, with the charset of a text if that is known. The content is checked against it."
+        "Its media type, for a text with its charset if that is known. The content is checked against it."
     )
     size: int = describe("Bytes, at most 52,428,800. The upload must have exactly this size.")
     sha256: str | None = describe(
@@ -148,7 +148,7 @@ class DocumentAnswer(WireModel):
     """A document, and how to upload it."""
 
     document: ServedDocument
-    upload: UploadTarget | None = describe("Null if this content is already there: the request was a repetition.")
+    upload: UploadTarget | None = describe("Null if this content was uploaded already, after a repeated request.")
 
 
 class DeletedDocument(WireModel):
@@ -169,10 +169,10 @@ class ServedSourceError(WireModel):
 class ServedRefreshCounts(WireModel):
     """The result of a refresh, in pages."""
 
-    changed: int = describe("New or with new content: they were taken in.", 3)
+    changed: int = describe("Pages that are new or have new content, and were ingested.", 3)
     unchanged: int = Field(examples=[57])
-    deleted: int = describe("Gone: their documents were deleted.", 1)
-    failed: int = describe("Not readable this time: their documents stay.", 0)
+    deleted: int = describe("Pages that no longer exist; their documents were deleted.", 1)
+    failed: int = describe("Pages that could not be read this time; their documents are kept.", 0)
 
 
 class ServedSource(WireModel):
@@ -183,17 +183,17 @@ class ServedSource(WireModel):
     kind: SourceKind
     title: str = Field(examples=["Product documentation"])
     urls: list[str] = describe("The addresses of a source of the kind `urls`.", [])
-    url: str | None = describe("The sitemap, of the kind `sitemap`.", "https://example.com/sitemap.xml")
+    url: str | None = describe("The address of a source of the kind `sitemap`.", "https://example.com/sitemap.xml")
     prefix: str | None = describe("The prefix of a source of the kind `s3`.", None)
     refresh_hours: int = Field(examples=[24])
     required_permission: str | None = Field(examples=[None])
     status: SourceStatus = describe("`failed`: its list of pages could not be read; its documents stay as they were.")
-    documents: int = describe("After the last refresh.", 60)
+    documents: int = describe("The number of documents after the last refresh.", 60)
     counts: ServedRefreshCounts = describe("The counts of the refresh in progress, or of the last one.")
-    errors: list[ServedSourceError] = describe("The first 20 of that refresh.")
-    error: str | None = describe("The reason that its list of pages could not be read.", None)
+    errors: list[ServedSourceError] = describe("The first 20 errors of that refresh.")
+    error: str | None = describe("The reason why its list of pages could not be read.", None)
     refreshed_at: Timestamp | None = describe("The end of the last refresh.", TIMESTAMP)
-    next_refresh_at: Timestamp | None = describe("Null while it is being read.", TIMESTAMP)
+    next_refresh_at: Timestamp | None = describe("The time of the next refresh; null during a refresh.", TIMESTAMP)
     created_by: str = Field(examples=["alice"])
     created_at: Timestamp = Field(examples=[TIMESTAMP])
     updated_at: Timestamp = Field(examples=[TIMESTAMP])
@@ -216,15 +216,15 @@ class SentSourceRequest(
     extra="forbid",
     json_schema_extra={"examples": [{"kind": "sitemap", "url": "https://example.com/sitemap.xml", "refreshHours": 24}]},
 ):
-    """A source to read from now on."""
+    """A source to add."""
 
     kind: str = describe("`urls`, `sitemap` or `s3`.")
     urls: list[str] | None = describe(
-        "The pages, at most 100, of the kind `urls`.", default=None, max_length=MAX_SOURCE_URLS
+        "The addresses of pages, at most 100, for the kind `urls`.", default=None, max_length=MAX_SOURCE_URLS
     )
-    url: str | None = describe("The sitemap or sitemap index, of the kind `sitemap`.", default=None)
+    url: str | None = describe("The address of a sitemap or sitemap index, for the kind `sitemap`.", default=None)
     prefix: str | None = describe(
-        "`s3://bucket/prefix`, of the kind `s3`: in a bucket and below a prefix that the deployment allows"
+        "`s3://bucket/prefix`, for the kind `s3`: in a bucket and below a prefix that the deployment allows"
         " for this tenant.",
         default=None,
     )
@@ -234,8 +234,8 @@ class SentSourceRequest(
         "Turns use its documents only for users who hold this permission.", default=None
     )
     source_id: str | None = describe(
-        "`src_` and 32 hexadecimal digits, to repeat a request safely. Else it is derived from the"
-        " request, so that a repeated one gets the same source.",
+        "`src_` and 32 hexadecimal digits, to repeat a request safely. By default it is derived from the"
+        " request, so that a repeated request gets the same source.",
         default=None,
         json_schema_extra={"pattern": "^src_[0-9a-f]{32}$"},
     )

@@ -1,4 +1,4 @@
-"""Documents of agents, and the sources that keep them up to date: add, list, follow, refresh, delete."""
+"""Routes of agents' documents, and of the sources that keep documents up to date."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ async def add_document(
 ) -> DocumentAnswer:
     """Return the document and an address that accepts its file for 15 minutes. Needs `document:write`.
 
-    The file is ingested as soon as it is uploaded; read the document to follow the progress. With the `documentId` of a
-    document it becomes a new version, and the old version is used until the new one is ready. Fields
-    among `title`, `url` and `requiredPermission` that the request leaves out keep their values.
+    The file is ingested as soon as it is uploaded; read the document to follow the progress. With the `documentId` of
+    an existing document, the file becomes its new version, and the old version is used until the new version is ready.
+    Fields among `title`, `url` and `requiredPermission` that the request leaves out keep their values.
 
     A repeated request makes no second document or version: a request that equals the newest version returns that
-    version. If that was uploaded already, the request equals it only with the same `sha256`. Without a `documentId`,
-    the id is derived from `name`, `contentType` and `sha256`, if that is given.
+    version. If the file of that version was uploaded already, the request equals it only with the same `sha256`.
+    Without a `documentId`, the id is derived from `name`, `contentType` and, if it is given, `sha256`.
     """
     managed_id = await check_managed_agent(app, caller, agent_id, "document.create")
     details = cast("Details", body.model_dump(include=set(Details.__annotations__), exclude_unset=True))
@@ -76,9 +76,9 @@ async def list_documents(
 
 @router.get("/libraries", summary="List an agent's libraries")
 async def list_libraries(agent_id: KnowledgeAgentId, caller: Caller, app: UseCases) -> Listing[ServedLibrary]:
-    """Return the project's libraries that the agent searches besides its documents. Needs `document:write`.
+    """Return the project's libraries that the agent searches besides its own documents. Needs `document:write`.
 
-    They belong to the deployment, which alone can change them.
+    They belong to the deployment, and can only be changed by a deployment.
     """
     await check_managed_agent(app, caller, agent_id, "library.list")
     names = (await app.agents.get(caller, agent_id)).libraries
@@ -129,8 +129,8 @@ async def delete_document(
 ) -> DeletedDocument:
     """Delete a document with all its versions. Needs `document:write`.
 
-    Turns do not use it from now on. Its file and its chunks are removed within minutes; until then its id cannot be
-    used again.
+    Turns stop using it at once. Its file and its chunks are removed within minutes; until then its id cannot be used
+    again.
     """
     managed_id = await check_managed_agent(app, caller, agent_id, "document.delete")
     return DeletedDocument.of(await app.knowledge.documents.delete(caller, managed_id, document_id))
@@ -147,8 +147,9 @@ async def add_source(
 ) -> ServedSource:
     """Keep documents up to date from a list of addresses, a sitemap or an S3 prefix. Needs `document:write`.
 
-    It is read for the first time within minutes, and then every `refreshHours`. Pages that have not changed are not
-    ingested again; documents of pages that no longer exist are deleted. A repeated request gets the existing source.
+    The source is read for the first time within minutes, and then every `refreshHours`. Pages that have not changed are
+    not ingested again; documents of pages that no longer exist are deleted. A repeated request gets the existing
+    source.
     """
     managed_id = await check_managed_agent(app, caller, agent_id, "source.create")
     return ServedSource.from_record(
@@ -199,7 +200,7 @@ async def delete_source(
 
 
 async def _list_documents(app: App, scope: Scope, owner: str, limit: int, cursor: str | None) -> DocumentListing:
-    """Return a page of the documents of an agent or a library."""
+    """Return a page of the documents of ``owner``, which is an agent or, in ``ProjectScope``, a library."""
     (documents, next_cursor), fill = await gather_all(
         app.knowledge.documents.of_agent(scope, owner, limit=limit, cursor=cursor), _read_index_fill(app, scope, owner)
     )
@@ -210,5 +211,5 @@ async def _list_documents(app: App, scope: Scope, owner: str, limit: int, cursor
 async def _read_index_fill(app: App, scope: Scope, owner: str) -> int | None:
     try:
         return await app.ports.search.fill_percent(scope, owner)
-    except SearchUnavailable:  # documents are listed without it
+    except SearchUnavailable:  # the documents are listed without the number
         return None

@@ -1,4 +1,4 @@
-"""Try what an agent finds in its documents."""
+"""The route that searches an agent's documents as a turn would."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ router = APIRouter(prefix="/v1/agents", tags=["knowledge"])
 
 
 class KnowledgeRequest(Asked, extra="forbid"):
-    """A question to an agent's documents."""
+    """A search in an agent's documents."""
 
     query: str = describe(
         "Words or a question; not blank. Search operators have no meaning.", "How is the pump started?"
     )
-    limit: int = describe("Items that are returned at most.", default=5, ge=1, le=MAX_FOUND)
+    limit: int = describe("The most items to return.", default=5, ge=1, le=MAX_FOUND)
 
 
 class KnowledgeSource(WireModel):
@@ -34,10 +34,10 @@ class KnowledgeSource(WireModel):
     document_id: str = Field(examples=["doc_5d0ad1c6d1b05f6c8d0c0f4a2b1e3d4c"])
     version: int = describe("The version of the document.", 1)
     agent_id: str = Field(examples=["knowledge"])
-    library: str | None = describe("The project's library that has it; null: it is the agent's own.", None)
+    library: str | None = describe("The project's library that has the document; null for the agent's own.", None)
     title: str = Field(examples=["Pumps"])
     section: str | None = describe("The headings above the text.", "Pumps > Starting")
-    page: int | None = describe("The page of its beginning; null in formats without pages.", 3)
+    page: int | None = describe("The page on which the text begins; null in formats without pages.", 3)
     last_page: int | None = Field(examples=[4])
     url: str | None = describe("The address of the document, for readers.", "https://example.com/pumps.pdf")
 
@@ -45,9 +45,9 @@ class KnowledgeSource(WireModel):
 class KnowledgeItem(WireModel):
     """A chunk of a document."""
 
-    id: str = describe("The chunk's, as in `metadata.sources`.", "doc_5d0ad1c6d1b05f6c8d0c0f4a2b1e3d4c@1#7")
+    id: str = describe("The chunk's id, as in `metadata.sources`.", "doc_5d0ad1c6d1b05f6c8d0c0f4a2b1e3d4c@1#7")
     text: str = describe(
-        "Verbatim; rows of a table stand below its header.", "Open the valve by hand before the pump starts."
+        "The unchanged text; rows of a table follow its header.", "Open the valve by hand before the pump starts."
     )
     score: float = describe("The fused score by which items are ranked, from 0 to 1.", 0.83)
     signals: dict[str, float] = describe(
@@ -56,9 +56,7 @@ class KnowledgeItem(WireModel):
     )
     date: Timestamp = describe("The time at which this version of the document was made.", TIMESTAMP)
     included: bool = describe("Whether it is relevant enough for a prompt.")
-    reason: str | None = describe(
-        "The reason that a prompt would not get it.", "below the relevance floor: 0.130 < 0.2"
-    )
+    reason: str | None = describe("The reason why a prompt would not get it.", "below the relevance floor: 0.130 < 0.2")
     source: KnowledgeSource
 
     @classmethod
@@ -78,7 +76,7 @@ class FoundKnowledge(WireModel):
 
     items: list[KnowledgeItem] = describe("Best first.")
     next_cursor: str | None = describe("Always null: there is one page.", None)
-    note: str | None = describe("The reason that words decided alone, if they did.", None)
+    note: str | None = describe("The reason why the search has used words only, without meaning; null otherwise.", None)
 
 
 @router.post(
@@ -89,9 +87,9 @@ class FoundKnowledge(WireModel):
 async def search_knowledge(
     agent_id: KnowledgeAgentId, caller: Caller, app: UseCases, body: KnowledgeRequest
 ) -> FoundKnowledge:
-    """Return what a turn of the caller's would find in the agent's documents, without a turn.
+    """Return the passages that a turn of the caller would find in the agent's documents, without a turn.
 
-    The caller must have the agent's permissions, and gets only documents whose permission they hold.
+    The caller must have the agent's permissions, and gets only documents whose permission they have.
     """
     agent = await agent_of(caller, app, agent_id, action="knowledge.search")
     check_query(body.query)

@@ -1,1 +1,1 @@
-"""HTTP in general: middleware, problems, dependencies of routes, and the OpenAPI document."""
+"""Parts that all routes share: middleware, problem details, dependencies, shapes, and the page of the API's docs."""

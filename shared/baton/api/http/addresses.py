@@ -1,4 +1,4 @@
-"""The addresses of the API, by the modules that answer them."""
+"""The addresses of the API by module, and routes that are imported by their first request."""
 
 from __future__ import annotations
 
@@ -127,37 +127,38 @@ PROTOCOLS: Mapping[str, tuple[str, ...]] = {
     "a2a.cards": ("/.well-known/*", "/a2a", "/a2a/{}", "/a2a/{}/.well-known/*", "/agent/*"),
     "mcp.router": ("/mcp", "/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"),
 }
-"""The same for protocols, whose paths are not below ``VERSION``; ``*`` is any rest of a path."""
+"""The same for protocols, whose paths are not below ``VERSION``. ``*`` matches any rest of a path."""
 
 
 @cache
 def deferred_routes() -> Sequence[DeferredRoutes]:
-    """Return the routes of every application in this process."""
+    """Return the routes for all applications in this process."""
     nouns = [(module, tuple(VERSION + path for path in paths)) for module, paths in NOUNS.items()]
     return tuple(DeferredRoutes(f"baton.api.{module}", paths) for module, paths in [*nouns, *PROTOCOLS.items()])
 
 
 def load_routes(*modules: str) -> None:
-    """Import the routes of modules in advance."""
+    """Import the routes of ``modules`` in advance. A module is named as in ``NOUNS`` and ``PROTOCOLS``."""
     for deferred_route in deferred_routes():
         if deferred_route.module.removeprefix("baton.api.") in modules:
             deferred_route.load()
 
 
 PATTERNS = {"{}": "[^/]+", "*": ".+"}
-"""The parts of paths that stand for others, as regular expressions."""
+"""The regular expressions of placeholders in paths."""
 
 
 class DeferredRoutes(BaseRoute):
     """The routes of one module's ``router``.
 
-    FastAPI analyses endpoints and builds the validators of their parameters and answers when a module is imported. For
-    all modules together that takes longer than the rest of a function's start, and a request needs one of them: without
-    this, and with all models loaded, ``http`` took 1.81 s of CPU time to start, and 1.18 since.
+    When a module is imported, FastAPI analyses its endpoints and builds the validators of their parameters and answers.
+    For all modules together, this takes longer than the rest of a function's start, although a request needs only one
+    module. If all modules are imported and all models built, ``http`` takes 1.81 s of CPU time to start, instead of
+    1.18 s.
     """
 
     def __init__(self, module: str, paths: Sequence[str]) -> None:
-        """``paths`` are those of the routes, with ``{}`` for a parameter and ``*`` for any rest."""
+        """``paths`` are the paths of the routes, with ``{}`` for a parameter and ``*`` for any rest."""
         self.module = module
         self.paths = tuple(paths)
         parts = [re.split(r"(\{\}|\*)", path) for path in paths]
@@ -166,7 +167,7 @@ class DeferredRoutes(BaseRoute):
 
     @cached_property
     def routes(self) -> Sequence[BaseRoute]:
-        """The routes. The module is imported when they are first read."""
+        """The routes. The first access imports the module."""
         routes: Sequence[BaseRoute] = import_module(self.module).router.routes
         return routes
 
@@ -179,7 +180,7 @@ class DeferredRoutes(BaseRoute):
         return self._path.fullmatch(path) is not None
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Return the match of the first route for path and method, otherwise of the first for the path."""
+        """Return the match of the first route with this path and method, otherwise of the first with this path."""
         if scope["type"] != "http" or not self.includes(scope["path"]):
             return Match.NONE, {}
         best: tuple[Match, Scope] = (Match.NONE, {})
@@ -192,6 +193,6 @@ class DeferredRoutes(BaseRoute):
         return best
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer by the route that ``matches`` has found, which has named itself in the scope."""
+        """Answer with the route that ``matches`` has found and stored in the scope."""
         route: BaseRoute = scope["route"]
         await route.handle(scope, receive, send)

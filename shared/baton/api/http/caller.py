@@ -1,4 +1,4 @@
-"""The caller's identity."""
+"""The route of the caller's identity."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ router = APIRouter(prefix="/v1")
 
 
 class ServedIdentity(WireModel):
-    """The caller, as the server reads the token."""
+    """The caller's identity in the token."""
 
     tenant_id: str = Field(examples=["acme"])
     user_id: str = Field(examples=["alice"])
-    name: str | None = describe("The user's name, as their token gives it; null where it gives none.", "Alice")
+    name: str | None = describe("The user's name in the token; null without one.", "Alice")
     permissions: list[str] = describe("In alphabetical order.", ["context:inspect"])
     expires_at: Annotated[Timestamp, describe("The expiry of the token.", TIMESTAMP)]
 
 
 @router.get("/users/me", tags=["users"], summary="Read who the caller is")
 async def get_identity(request: Request, caller: Caller) -> ServedIdentity:
-    """Return the identity and permissions of the token, because front ends cannot read the tokens of every issuer."""
+    """Return the identity and permissions in the token, for front ends that cannot read the issuer's tokens."""
     expires_at: datetime = request.state.token_expires_at
     return ServedIdentity(
         tenant_id=caller.tenant_id,

@@ -1,4 +1,4 @@
-"""Dependencies of routes: the use cases, the caller of the token, ids in paths, and the page of a list."""
+"""Dependencies of routes: the use cases, the token's caller, ids in paths, and parameters of lists."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from baton.ports.clock import machine_time
 
 
 def query(description: str, /, *example: Any, **rules: Any) -> Any:
-    """Return a parameter of the query with a description, an example if one is given, and what else ``Query`` takes."""
+    """Return a query parameter with a description, an optional example, and further arguments of ``Query``."""
     return Query(description=description, examples=list(example) or None, **rules)
 
 
@@ -33,9 +33,9 @@ Cursor = Annotated[str | None, query("`nextCursor` of the previous page.", max_l
 
 
 async def use_cases(request: Request) -> App:
-    """Return the use cases, with settings that block no event loop.
+    """Return the use cases, with settings that are loaded, so that reading them does not block the event loop.
 
-    The first request that needs them gets them built; /health does not.
+    The first request that needs the use cases builds them.
     """
     app = cast("App", request.app.state.use_cases())
     await app.ports.settings.load()
@@ -53,11 +53,14 @@ bearer = HTTPBearer(
 )
 
 
-# Not async, so that FastAPI runs what depends on it in a thread: verification may fetch keys.
+# Not async, so that FastAPI calls it in a thread, because the verification may fetch keys.
 def caller(
     request: Request, app: UseCases, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
 ) -> Scope:
-    """Return the scope of the request. Blocks. Raises ``Unauthorized`` and ``TokenExpired``."""
+    """Verify the request's token, and return its scope. Raises ``Unauthorized`` and ``TokenExpired``.
+
+    This may block, because the verification may fetch keys.
+    """
     scope: Scope | None = getattr(request.state, "scope", None)
     if scope is not None:  # the token was verified before the body was read
         return scope
@@ -74,9 +77,9 @@ def caller(
 async def verified_caller(
     request: Request, app: UseCases, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
 ) -> Scope:
-    """Return the scope of the request, whose tenant may be removed.
+    """Return the scope of the request, even if its tenant was removed. Raises ``Unauthorized`` and ``TokenExpired``.
 
-    A token that is not verified yet is verified in a thread of the process.
+    A token that has not been verified yet is verified in a thread.
     """
     verified: Scope | None = getattr(request.state, "scope", None)
     scope = verified if verified is not None else await run_in_threadpool(caller, request, app, credentials)
@@ -88,7 +91,7 @@ VerifiedCaller = Annotated[Scope, Depends(verified_caller)]
 
 
 async def known_caller(scope: VerifiedCaller, app: UseCases) -> Scope:
-    """Return the scope of the request. Raises ``TenantRemoved``."""
+    """Return the scope of the request. Raises ``TenantRemoved`` if its tenant was removed."""
     await app.ports.removed_tenants.check(scope)
     return scope
 
@@ -97,7 +100,7 @@ Caller = Annotated[Scope, Depends(known_caller)]
 
 
 async def token_seconds(request: Request, app: UseCases, _: Caller) -> float:
-    """Return the seconds until the request's token expires. Streams end then."""
+    """Return the seconds until the request's token expires, when streams end."""
     expires_at: datetime = request.state.token_expires_at
     return (expires_at - machine_time(app.ports.clock)).total_seconds()
 
@@ -114,7 +117,7 @@ def token_ends_at(request: Request, app: App) -> float:
 
 
 class ProcedureIds(StringConvertor):
-    """The ids that procedures may have, as ``{procedure_id:procedure}`` in the address of a route."""
+    """The convertor of procedures' ids in paths: ``{procedure_id:procedure}``. It does not match reserved names."""
 
     regex = rf"(?!{RESERVED_SLUG}$)[^/]+"
 
@@ -127,14 +130,14 @@ async def thread_in_path(
         str, Path(description="The thread's UUID, or the host's own id, percent-encoded.", examples=[THREAD_ID])
     ],
 ) -> str:
-    """Return the thread id of a path."""
+    """Return the thread id in a path, decoded."""
     return unquote(thread_id)
 
 
 async def run_in_path(
     run_id: Annotated[str, Path(description="The run's id, percent-encoded.", examples=[RUN_ID])],
 ) -> str:
-    """Return the run id of a path. Clients may choose it, so it may contain a slash."""
+    """Return the run id in a path, decoded. Clients may choose run ids, so they may contain slashes."""
     return unquote(run_id)
 
 
@@ -148,7 +151,7 @@ async def message_in_path(
         ),
     ],
 ) -> str:
-    """Return the message id of a path."""
+    """Return the message id in a path, decoded."""
     return unquote(message_id)
 
 

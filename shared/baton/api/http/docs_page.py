@@ -15,20 +15,20 @@ from fastapi.responses import FileResponse, HTMLResponse
 
 SWAGGER_UI = Path(aws_lambda_powertools.__file__).parent / "event_handler" / "openapi" / "swagger_ui"
 FILES = {"swagger-ui.js": "swagger-ui-bundle.min.js", "swagger-ui.css": "swagger-ui.min.css"}
-"""The files of the page by name: Swagger UI as Powertools ships it, so that no other host is needed."""
+"""The files of the page by name. They are the copy of Swagger UI in Powertools, so that no other host is needed."""
 POLICY = (
     "default-src 'none'; script-src 'self' {script}; style-src 'self'; img-src 'self' data:;"
     " connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""The page runs Swagger UI and the one script in the page that starts it, and talks to this API only."""
+"""The page may only run Swagger UI and the script that starts it, and only call this API."""
 
 router = APIRouter(prefix="/v1/docs", include_in_schema=False)
 
 
 @router.get("")
 async def docs() -> HTMLResponse:
-    """Return the page."""
-    page, policy = _page()
+    """Return the page with the API's reference."""
+    page, policy = _make_page()
     return HTMLResponse(page, headers={"Content-Security-Policy": policy, "Referrer-Policy": "no-referrer"})
 
 
@@ -41,9 +41,9 @@ async def docs_file(name: str) -> FileResponse:
 
 
 @cache
-def _page() -> tuple[str, str]:
-    """Return the page, which is always the same, and the policy that names the digest of its script."""
-    # Addresses are relative, because a deployment serves everything below its stage, which the app does not know.
+def _make_page() -> tuple[str, str]:
+    """Return the page, and its security policy with the digest of its script."""
+    # Addresses are relative, because the application does not know the stage below which API Gateway serves it.
     page = bytes(
         get_swagger_ui_html(
             openapi_url="openapi.json",

@@ -1,4 +1,4 @@
-"""Middleware around the application: limits of requests, headers of responses, metrics, and encoded paths."""
+"""Middleware around the application: limits of requests, headers of responses, metrics, traces and encoded paths."""
 
 from __future__ import annotations
 
@@ -24,40 +24,43 @@ from baton.domain.tenants.identity import ME
 from baton.ports.tracing import Tracer
 
 MAX_BODY_BYTES = 5 * 1024 * 1024
-"""Bytes of a request body. AG-UI clients send the whole conversation, of which only the last message counts (at most
-1 MiB, checked where it is parsed). Lambda's limit is 6 MB."""
+"""Bytes of a request body. Lambda's limit is 6 MB.
+
+AG-UI clients send the whole conversation, but only the last message is used. The parser of messages limits it to 1 MiB.
+"""
 MAX_BODY_VALUES = 150_000
-"""JSON values in a body. Parsing them blocks the event loop for about 25 ms. A message with its metadata has twenty."""
+"""JSON values in a body. Parsing so many blocks the event loop for about 25 ms. A message with its metadata has twenty.
+"""
 MAX_PARAMETERS = 100
-"""Parameters of a query."""
+"""Parameters in a query."""
 MAX_HEADERS = 200
-"""Headers of a request. API Gateway and its clients send some twenty."""
+"""Headers of a request. API Gateway and its clients send about twenty."""
 
 COUNTED_AT_ONCE = 128 * 1024
 """Bytes whose values are counted at once, which takes 10 ms at most."""
 
 
 OTHER_CREDENTIALS = ("/v1/callbacks/", "/v1/hooks/")
-"""The paths whose callers have other credentials than a user's token. Their routes check them."""
+"""Paths whose callers have credentials other than a user's token, which their routes check."""
 
 
 class HttpMiddleware:
-    """Base of ASGI middleware for HTTP requests; what else a server sends, such as its start, goes to the app."""
+    """Base of ASGI middleware for HTTP requests. Other events, such as the server's start, are passed to the app."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request by ``serve``."""
+        """Answer an HTTP request by ``serve``, and pass other events to the app."""
         await (self.serve if scope["type"] == "http" else self._app)(scope, receive, send)
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, by the app for the most part."""
+        """Answer a request, usually by calling the app."""
         raise NotImplementedError
 
 
 class RequestLimits(HttpMiddleware):
-    """ASGI middleware that answers larger requests with 413 or 422, with or without a ``Content-Length``.
+    """ASGI middleware that refuses requests that are too large with 413 or 422, even without a ``Content-Length``.
 
     FastAPI reads and parses a body before it calls dependencies. So the token is verified here, before the first byte
     of a body is read.
@@ -77,7 +80,7 @@ class RequestLimits(HttpMiddleware):
 
 
 class _Body:
-    """A request's body, read for holders of a token only, and counted while it comes."""
+    """A request's body, which is only read for holders of a token, and counted while it is received."""
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self._request = Request(scope)
@@ -89,7 +92,7 @@ class _Body:
         self._values = MemberCount()
 
     async def receive(self) -> Message:
-        """Return the next message. Raises ``problems.RefusedBody``."""
+        """Return the next message of the body. Raises ``problems.RefusedBody`` for a body that is not accepted."""
         if self._needs_token:
             await self._verify_token()
             self._needs_token = False
@@ -114,10 +117,10 @@ class _Body:
         return message
 
     async def _verify_token(self) -> None:
-        """Verify the request's token, as ``dependencies.caller`` does, unless it has done so."""
+        """Verify the request's token by ``dependencies.caller``. Raises ``problems.RefusedBody``."""
         credentials = await bearer(self._request)
         try:
-            # Verification may fetch keys.
+            # In a thread, because the verification may fetch keys.
             await run_in_threadpool(caller, self._request, await use_cases(self._request), credentials)
         except BatonError as error:
             raise problems.RefusedBody(error) from None
@@ -125,17 +128,17 @@ class _Body:
 
 NO_STORE = "no-store"
 DEFAULTS: Mapping[str, str] = {
-    # Browsers take a response for what its Content-Type says, never for a script or page that it looks like.
+    # Browsers must not guess that a response is a script or page, whatever its Content-Type.
     "X-Content-Type-Options": "nosniff",
-    # Answers hold conversations. The routes of cards and keys, which may be kept, say for how long.
+    # Responses contain conversations. The routes of cards and keys set a time for which they may be cached.
     "Cache-Control": NO_STORE,
 }
 
 
 class ResponseHeaders(HttpMiddleware):
-    """ASGI middleware that adds ``DEFAULTS`` to every HTTP response that does not set them itself.
+    """ASGI middleware that adds ``DEFAULTS`` to every HTTP response that does not set these headers itself.
 
-    A response that sets ``Cache-Control`` without a time, as libraries do for streams, must not be stored either.
+    ``no-store`` is added to a ``Cache-Control`` without a time, which libraries set for streams.
     """
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -154,18 +157,18 @@ class ResponseHeaders(HttpMiddleware):
 
 
 LINES = ("text/event-stream", "application/jsonl")
-"""Types of responses whose readers take them apart into lines."""
+"""Types of responses that clients split into lines."""
 LINE_ENDS: Mapping[bytes, bytes] = {
     character.encode(): f"\\u{ord(character):04x}".encode() for character in ("\x85", "\u2028", "\u2029")
 }
-"""The characters that Unicode takes for line ends and JSON has unescaped, and their escapes."""
+"""Characters that are line ends in Unicode but need no escape in JSON, with their escapes."""
 
 
 class UnbrokenLines(HttpMiddleware):
-    """ASGI middleware that escapes line ends of Unicode within the JSON of event streams and JSON Lines.
+    """ASGI middleware that escapes Unicode's line ends within the JSON of event streams and JSON Lines.
 
-    Neither format has them for line ends, but ``str.splitlines``, and the HTTP clients that use it, do: an event would
-    be cut in two. A piece of a body never ends within a character, because pieces are made from text.
+    They are no line ends in either format. But HTTP clients that use ``str.splitlines`` would split an event at them. A
+    piece of a body never ends within a character, because pieces are encoded from text.
     """
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -185,10 +188,10 @@ class UnbrokenLines(HttpMiddleware):
 
 
 class CountedRequests(HttpMiddleware):
-    """ASGI middleware, outside of the one that turns exceptions into responses."""
+    """ASGI middleware that writes the metrics of each request. It is outside the middleware that handles exceptions."""
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # A run may outlast its request. Its later counts are written at once.
+        # A run may outlast its request. Its later counts are written at once, one by one.
         with counting(write_metrics):
             await self._app(scope, receive, send)
 
@@ -196,7 +199,8 @@ class CountedRequests(HttpMiddleware):
 class FlushedTraces(HttpMiddleware):
     """ASGI middleware that sends the spans of a turn between the last byte of a response and its end.
 
-    A Lambda function behind the Web Adapter is frozen once its response has ended. The client has the answer by then.
+    A Lambda function behind the Web Adapter is frozen once its response has ended. The client gets the whole answer
+    before the spans are sent.
     """
 
     def __init__(self, app: ASGIApp, tracer: Tracer) -> None:
@@ -218,17 +222,18 @@ class EncodedSegments(HttpMiddleware):
     """ASGI middleware that distinguishes an encoded slash within a segment from the slash between segments.
 
     Servers decode the whole path before routing, so ``/threads/a%2Fb`` would be routed as ``/threads/a/b``. This
-    decodes each segment separately and keeps ``%`` and ``/`` in it encoded. ``thread_in_path`` decodes those.
+    middleware decodes each segment separately, and keeps ``%`` and ``/`` in it encoded. Dependencies such as
+    ``thread_in_path`` decode these characters.
 
-    A word that stands for the caller stays encoded if it was, so that it is a user's id and not that word.
+    An encoded ``ME`` stays encoded, so that it is the id of a user and does not mean the caller.
     """
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._app({**scope, "path": "/".join(_segments(scope))}, receive, send)
+        await self._app({**scope, "path": "/".join(_split_path(scope))}, receive, send)
 
 
-def _segments(scope: Scope) -> list[str]:
-    """Return the segments of the path as it was sent, from the server or from the event of a REST API, for routing."""
+def _split_path(scope: Scope) -> list[str]:
+    """Return the segments, for routing, of the path in the server's request or in API Gateway's event."""
     raw: bytes | None = scope.get("raw_path")
     sent = raw.decode("latin-1") if raw is not None else (scope.get("aws.event") or {}).get("path")
     if not isinstance(sent, str):
@@ -249,14 +254,14 @@ Origins = Callable[[], Sequence[str]]
 
 
 def allow_any_origin() -> Sequence[str]:
-    """Return the list that allows every page."""
+    """Return the list that allows all origins."""
     return ("*",)
 
 
 class CurrentCors(HttpMiddleware):
-    """Starlette's middleware, with the origins that ``origins`` returns at each request of a web page.
+    """Starlette's CORS middleware, with the origins that ``origins`` returns for each request of a web page.
 
-    Programs send no ``Origin``, so that their requests do not need the settings. ``options`` are those of Starlette.
+    Programs send no ``Origin``, so their requests do not need the settings. ``options`` are those of Starlette.
     """
 
     def __init__(self, app: ASGIApp, /, origins: Origins, **options: Any) -> None:
@@ -266,11 +271,11 @@ class CurrentCors(HttpMiddleware):
         self._latest: tuple[Sequence[str], CORSMiddleware] | None = None
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a preflight, or add the headers to the app's answer."""
+        """Answer a preflight request, or add the headers to the app's response."""
         if not any(name == b"origin" for name, _ in scope["headers"]):
             await self._app(scope, receive, send)
             return
-        await use_cases(Request(scope))  # the origins are read with the other settings
+        await use_cases(Request(scope))  # loads the settings, which have the origins
         origins = self._origins()
         if self._latest is None or self._latest[0] != origins:
             self._latest = (origins, CORSMiddleware(self._app, allow_origins=list(origins), **self._options))

@@ -1,4 +1,4 @@
-"""Errors as RFC 9457 problem details, from the same table as RUN_ERROR."""
+"""Errors as RFC 9457 problem details, made from the same error classes as RUN_ERROR."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ _BY_STATUS: dict[int, type[BatonError]] = {
     413: errors.MessageTooLarge,
     429: errors.RateLimited,
 }
-"""Errors by statuses of the framework's exceptions. Others below 500 are an ``InvalidRequest``, the rest are faults."""
+"""Errors by the status of the framework's exceptions. Other statuses below 500 are an ``InvalidRequest``."""
 
 
 class ProblemField(WireModel):
     """A problem with one field."""
 
-    field: str = describe("Names from the outside in; empty: the whole.", "memory.retrieved_tokens")
+    field: str = describe("Names from the outside in; empty for the whole definition.", "memory.retrieved_tokens")
     message: str = Field(examples=["Input should be a valid integer"])
-    line: int | None = describe("The line of a text that was sent, such as YAML; from 1.", 12)
+    line: int | None = describe("The line of the sent YAML, from 1; null for JSON.", 12)
 
 
 EXAMPLE = {
@@ -72,14 +72,14 @@ class ServedProblem(WireModel, json_schema_extra={"example": EXAMPLE}):
     type: str = describe("`about:blank`: the code says what kind of problem it is.")
     title: str
     status: int
-    detail: str = describe("The remedy for the caller.")
+    detail: str = describe("What the caller can do.")
     code: str = describe("Stable and machine-readable; the same as in RUN_ERROR events.")
     retryable: bool = describe(
-        "Whether trying again may succeed: under a new `messageId` where a run had ended with this error."
+        "Whether a repeated request may succeed; after a run that ended with this error, with a new `messageId`."
     )
     request_id: str
     errors: list[ProblemField] = describe(
-        "The fields of a definition that are not valid; left out of other problems.",
+        "The invalid fields of a definition; left out of other problems.",
         default=[],
         validation_alias="problems",
         exclude_if=lambda errors: not errors,
@@ -95,26 +95,26 @@ class ServedProblem(WireModel, json_schema_extra={"example": EXAMPLE}):
         exclude_if=lambda time: time is None,
     )
     can_continue: bool = describe(
-        "True if the user may go on, by a message with `overSpending` as `detail` says; left out of other problems.",
+        "True if the user may continue by a message with `overSpending`, see `detail`; left out of other problems.",
         default=False,
         exclude_if=lambda can_continue: not can_continue,
     )
 
 
 @cache
-def _by_code() -> Mapping[str, type[BatonError]]:
+def _find_classes_by_code() -> Mapping[str, type[BatonError]]:
     classes = [value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, BatonError)]
-    # Of several with one code, the base class comes last and counts.
+    # If several classes have the same code, the base class is used, because it is the last.
     return {error.code: error for error in sorted(classes, key=lambda error: -len(error.__mro__))}
 
 
 def responses(*codes: str) -> dict[int | str, dict[str, Any]]:
-    """Return the OpenAPI entries of the errors a route may answer with, whose codes are separated by spaces.
+    """Return the OpenAPI responses for the errors of a route. ``codes`` are error codes, separated by spaces.
 
-    Raises ``KeyError`` for a code that no error has.
+    Raises ``KeyError`` for an unknown code.
     """
     entries: dict[int | str, dict[str, Any]] = {}
-    for error in (_by_code()[code] for code in " ".join(codes).split()):
+    for error in (_find_classes_by_code()[code] for code in " ".join(codes).split()):
         entry = entries.setdefault(error.status, {"description": error.title, "content": {PROBLEM: {"examples": {}}}})
         if issubclass(error, errors.RateLimited):
             entry["headers"] = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
@@ -125,7 +125,7 @@ def responses(*codes: str) -> dict[int | str, dict[str, Any]]:
 
 
 def json_content(example: Any) -> dict[str, Any]:
-    """Return the OpenAPI entry of a body that is some JSON object, such as the given one."""
+    """Return the OpenAPI entry of a body that is a JSON object without a schema, with an example."""
     return {"content": {"application/json": {"schema": {"type": "object"}, "example": example}}}
 
 
@@ -135,7 +135,7 @@ def body(error: BatonError, request_id: str) -> dict[str, Any]:
 
 
 def request_id(request: Request) -> str:
-    """Return API Gateway's id of the request, as its access log has it, or a new one."""
+    """Return the request's id: the id in API Gateway's access log, or a new id without a gateway."""
     stored = getattr(request.state, "request_id", None)
     if stored is None:
         stored = gateway_context(request).get("requestId")
@@ -146,9 +146,9 @@ def request_id(request: Request) -> str:
 
 
 def gateway_context(request: Request) -> Mapping[str, Any]:
-    """Return API Gateway's context of the request, from Mangum's event or from the header of the Lambda Web Adapter.
+    """Return API Gateway's context of the request, from Mangum's event or the Lambda Web Adapter's header.
 
-    It is empty without a gateway.
+    Return an empty mapping without a gateway.
     """
     event = request.scope.get("aws.event")
     with contextlib.suppress(KeyError, TypeError, ValueError):
@@ -159,7 +159,7 @@ def gateway_context(request: Request) -> Mapping[str, Any]:
 
 
 def response(request: Request, error: BatonError) -> JSONResponse:
-    """Return the response for an error."""
+    """Return the response for an error, and count it in the metrics."""
     if error.status >= 500:
         count(Metric.REQUESTS_FAILED)
     if isinstance(error, errors.ModelError) and error.retryable and not isinstance(error, errors.SpendingRefusal):
@@ -174,7 +174,7 @@ def response(request: Request, error: BatonError) -> JSONResponse:
 
 
 def _list_allowed_methods(request: Request) -> list[str]:
-    """Return the methods of the request's path, which are separate routes."""
+    """Return the methods that the routes of the request's path allow."""
     return [
         method
         for method in METHODS
@@ -185,7 +185,7 @@ def _list_allowed_methods(request: Request) -> list[str]:
 
 
 class RefusedBody(HTTPException):
-    """An error raised while a body is read, where FastAPI turns all other exceptions into a 400."""
+    """An error while a body is read. It is an ``HTTPException``, because FastAPI turns other exceptions into a 400."""
 
     def __init__(self, error: BatonError) -> None:
         super().__init__(error.status)
@@ -193,7 +193,7 @@ class RefusedBody(HTTPException):
 
 
 def of_http(error: HTTPException) -> BatonError:
-    """Return the error that an exception of the framework stands for."""
+    """Return the error of Baton for an exception of the framework."""
     if isinstance(error, RefusedBody):
         return error.error
     is_the_callers = 400 <= error.status_code < 500
@@ -201,13 +201,13 @@ def of_http(error: HTTPException) -> BatonError:
 
 
 def install(app: FastAPI) -> None:
-    """Turn every failure of ``app`` into problem details."""
+    """Install exception handlers that answer every failure of ``app`` with problem details."""
     for kind in (BatonError, RequestValidationError, HTTPException, ClientError, BotoCoreError, Exception):
         app.add_exception_handler(kind, _answer)
 
 
 async def _answer(request: Request, failure: Exception) -> JSONResponse:
-    """Return the response for a failure, and report one that is not the caller's."""
+    """Return the response for a failure. Audit a missing permission, and report a failure of the server."""
     match failure:
         case RequestValidationError():
             return response(request, _to_error(failure))
@@ -227,7 +227,7 @@ async def _answer(request: Request, failure: Exception) -> JSONResponse:
 
 
 async def _record_denial(request: Request, error: Forbidden) -> None:
-    """Audit a missing permission, for all routes."""
+    """Audit a missing permission."""
     scope: Scope = request.state.scope
     thread_id = None
     with contextlib.suppress(InvalidRequest):

@@ -1,6 +1,6 @@
-"""Shapes that several nouns of the HTTP API share: what is served and described is read from what is stored.
+"""Shapes of the HTTP API that several modules share.
 
-Shapes that events have too are declared in ``domain``: ``thread_state`` and the metadata in ``message``.
+Shapes that events have too are declared in ``domain``: in ``thread_state``, and in ``message`` for metadata.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from baton.domain.wire_model import TIMESTAMP, Timestamp, WireModel
 
 T = TypeVar("T")
 MAX_QUERY = 20_000
-"""Characters of a query. A search takes the first of them."""
+"""Characters of a query. A search uses only its beginning."""
 
 
-# Rules of requests that use cases check, with better sentences than a validator has: the document states them.
+# Rules that use cases check, because their messages are better than a validator's. They are only for the document.
 EXTERNAL_ID: dict[str, Any] = {"minLength": 1, "maxLength": MAX_EXTERNAL_ID}
 NOT_BLANK: dict[str, Any] = {"pattern": r"\S"}
 TIME: dict[str, Any] = {"format": "date-time"}
 
 
 def describe(description: str, /, *example: Any, absent: Any = ..., **rules: Any) -> Any:
-    """Return a field with a description, an example if one is given, and what else ``pydantic.Field`` takes.
+    """Return a field with a description, an optional example, and further arguments of ``pydantic.Field``.
 
-    ``absent`` is the default of a field that is left out while it has it.
+    ``absent`` is the default of a field that is left out of responses while it has this value.
     """
     if absent is not ...:
         rules |= {"default": absent, "exclude_if": lambda value: value == absent}
@@ -37,22 +37,22 @@ def describe(description: str, /, *example: Any, absent: Any = ..., **rules: Any
     return Field(description=description, **rules)
 
 
-AUTHOR = describe("The person of a desk who wrote it; left out of what users and agents said.", absent=None)
+AUTHOR = describe("The person of a desk who wrote it; left out of messages of users and agents.", absent=None)
 
 
 class Asked(BaseModel):
-    """Base of what callers send: nothing is converted, so that ``true`` is not a number."""
+    """Base of the shapes of requests. Values are not converted, so that ``true`` is not a number."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, strict=True)
 
     def __init_subclass__(cls, **config: Unpack[ConfigDict]) -> None:
-        """Describe ``SentOffer`` as ``Offer``: the prefix distinguishes it from a use case's class in code only."""
+        """Name ``SentOffer`` as ``Offer`` in the document, because the prefix only distinguishes classes in code."""
         super().__init_subclass__(**config)
         cls.__name__ = cls.__qualname__ = cls.__name__.removeprefix("Sent")
 
 
 def check_query(query: str) -> None:
-    """Raise ``InvalidRequest`` for a query without words, or with more characters than a search takes."""
+    """Raise ``InvalidRequest`` for a query without words, or with more than ``MAX_QUERY`` characters."""
     if not query.strip():
         raise InvalidRequest("query must hold words: it is empty or blank.")
     if len(query) > MAX_QUERY:
@@ -63,7 +63,7 @@ class Listing(WireModel, Generic[T]):
     """A page of a list."""
 
     items: list[T]
-    next_cursor: str | None = describe("Pass it as `cursor` to get the next page; null on the last.", None)
+    next_cursor: str | None = describe("The `cursor` of the next page; null on the last page.", None)
 
 
 class UploadTarget(WireModel):
@@ -71,24 +71,24 @@ class UploadTarget(WireModel):
 
     url: str = Field(examples=["https://bucket.s3.amazonaws.com/..."])
     method: str = Field(examples=["PUT"])
-    headers: dict[str, str] = describe("Send exactly these.", {"Content-Type": "application/pdf"})
+    headers: dict[str, str] = describe("Send exactly these headers.", {"Content-Type": "application/pdf"})
     expires_at: Timestamp = Field(examples=[TIMESTAMP])
 
 
 class ServedUsage(WireModel):
-    """Tokens spent."""
+    """The tokens that were used."""
 
     input_tokens: int = Field(examples=[412])
     output_tokens: int = Field(examples=[58])
     total_tokens: int = Field(examples=[470])
     cached_input_tokens: int = describe(
-        "Input tokens that the provider read from its prompt cache; left out where there are none.", 384, absent=0
+        "Input tokens that the provider read from its prompt cache; left out if there are none.", 384, absent=0
     )
 
 
 COST = describe(
-    "The cost, in the currency of the deployment's prices; null without prices, and where a model has "
-    "none or is not known.",
+    "The cost, in the currency of the deployment's prices; null without prices, and if a model has no "
+    "price or is unknown.",
     0.0021,
 )
 
@@ -102,11 +102,11 @@ class ServedAgent(WireModel, extra="allow", alias_generator=to_camel, populate_b
     avatar_url: str | None = Field(examples=[None])
     main: bool = describe("Whether a conversation may begin with it.", examples=[True])
     version: int | None = describe(
-        "The version of the tenant's own agent; null for one that ships.", None, default=None
+        "The version of the tenant's own agent; null for an agent that ships.", None, default=None
     )
     functions: list[str] | None = describe(
         "The functions of an agent in Python: `run`, which answers in place of its model, `prompt`, and "
-        "hooks with their points. Only those have it, and only holders of `agent:write` get it.",
+        "hooks with their points. Left out for other agents and for callers without `agent:write`.",
         None,
         absent=None,
     )

@@ -1,4 +1,4 @@
-"""The shapes of episodes: served, searched and imported."""
+"""The shapes of episodes, of searches in them, and of imported sessions."""
 
 from __future__ import annotations
 
@@ -25,12 +25,14 @@ class EpisodeFact(WireModel):
 
     id: str = Field(examples=[FACT_ID])
     text: str = Field(examples=["Ada lives in Bern."])
-    on: date = describe("The day that it is about, or was said on.", "2026-03-14", serialization_alias="date")
-    message_ids: tuple[str, ...] = describe("The messages that it was taken from.", ["m-1"])
+    on: date = describe(
+        "The day to which the fact refers, or on which it was said.", "2026-03-14", serialization_alias="date"
+    )
+    message_ids: tuple[str, ...] = describe("The messages from which it was taken.", ["m-1"])
     superseded_at: Timestamp | None = describe(
         "The time since which a later fact has contradicted it; null while it is valid.", None
     )
-    superseded_by: str | None = describe("The id of that fact.", None)
+    superseded_by: str | None = describe("The id of the later fact; null while it is valid.", None)
 
 
 class ServedEpisode(WireModel):
@@ -57,7 +59,7 @@ class ServedEpisode(WireModel):
 
     @classmethod
     def from_record(cls, tenant_id: str, user_id: str, ref: EpisodeRef, episode: Episode | None, **more: Any) -> Self:
-        """Return the served form of a session; ``episode`` is None until it is stored."""
+        """Return the served form of the session ``ref``. ``episode`` is None until it is stored."""
         about = _NOT_STORED
         if episode is not None:
             about = {name: getattr(episode, name) for name in _NOT_STORED if hasattr(episode, name)}
@@ -78,7 +80,7 @@ _NOT_STORED: dict[str, Any] = {
     "total_input_tokens": 0,
     "total_output_tokens": 0,
 }
-"""Values that are served of an episode until it is stored."""
+"""The values that are served until the episode is stored."""
 
 
 class ServedEpisodeMessage(WireModel):
@@ -87,7 +89,7 @@ class ServedEpisodeMessage(WireModel):
     id: str = Field(examples=["m-1"])
     ordinal: int = describe("Its position in the conversation, from 0.", 0)
     role: Literal["user", "assistant", "tool", "event"] = describe(
-        "`event`: what has begun a turn without a message of the user.", "user", validation_alias="shown_role"
+        "`event`: the cause of a turn that no message of the user has begun.", "user", validation_alias="shown_role"
     )
     content: str = Field(examples=["Write to ada@example.com."])
     timestamp: Timestamp = Field(examples=[TIMESTAMP])
@@ -104,12 +106,12 @@ class EpisodeWithMessages(ServedEpisode):
 
     messages: list[ServedEpisodeMessage] = describe("In order. Pages go back in time.")
     tool_calls: list[ServedToolCallRecord] = describe(
-        "The calls of the runs that begin with these messages; of many calls, the last ones."
+        "The calls of the runs that begin with these messages; only the last calls if there are many."
     )
-    next_cursor: str | None = describe("Pass it as `cursor` to get the messages before; null on the last page.", None)
+    next_cursor: str | None = describe("The `cursor` of the earlier messages; null on the last page.", None)
 
 
-# A misspelt "from" would otherwise widen the search without a word.
+# Unknown fields are forbidden, because a misspelt "from" would widen the search without an error.
 class SearchRequest(
     Asked,
     extra="forbid",
@@ -122,14 +124,16 @@ class SearchRequest(
         "Where do I live?",
         json_schema_extra=NOT_BLANK,
     )
-    limit: int = describe("Episodes that are returned at most.", default=10, ge=1, le=50)
+    limit: int = describe("The most episodes to return.", default=10, ge=1, le=50)
     since: str | None = describe(
-        "Only what was said, or is about a time, from then on (ISO 8601).",
+        "Only messages that were sent, and facts that refer to a day, from this time on (ISO 8601).",
         default=None,
         alias="from",
         json_schema_extra=TIME,
     )
-    until: str | None = describe("Only what was before then.", default=None, alias="to", json_schema_extra=TIME)
+    until: str | None = describe(
+        "Only messages and facts from before this time.", default=None, alias="to", json_schema_extra=TIME
+    )
 
 
 class EpisodeMatch(WireModel):
@@ -162,7 +166,7 @@ class ServedFoundEpisode(WireModel):
     started_at: Timestamp = Field(examples=[TIMESTAMP])
     ended_at: Timestamp = Field(examples=[TIMESTAMP])
     summary: str | None = describe("The summary, if it matches.", "Ada moved to Bern.")
-    facts: list[ServedMatchedFact] = describe("Those that match, best first.")
+    facts: list[ServedMatchedFact] = describe("Facts that match, best first.")
     score: float = describe("From 0 to 1.", 0.83)
     signals: dict[str, float] = describe(
         "The best raw score of each ranking.", {"turn.words": 7.1, "turn.meaning": 0.62}
@@ -191,23 +195,25 @@ class SentAuthor(Asked):
 class SentCause(Asked):
     """The cause of a turn that no message of the user has begun."""
 
-    kind: str = describe("What began it.", "schedule", json_schema_extra={"enum": [kind.value for kind in CauseKind]})
+    kind: str = describe(
+        "The kind of the cause.", "schedule", json_schema_extra={"enum": [kind.value for kind in CauseKind]}
+    )
     id: str = describe("The id of the schedule, the event or the task.", "water-the-plants")
     type: str | None = describe("The type of an event.", None, default=None)
-    late: int | None = describe("Seconds by which it was late.", None, default=None, ge=0)
+    late: int | None = describe("Seconds by which the turn began late.", None, default=None, ge=0)
 
 
 class SentImportedMessage(Asked):
     """A message from another system."""
 
     id: str | None = describe(
-        "Kept; unique in the session.",
+        "The message's id, which is kept. It must be unique in the session.",
         "m-1",
         default=None,
         json_schema_extra={"minLength": 1, "maxLength": MAX_MESSAGE_ID},
     )
     role: str = describe(
-        "`event`: what has begun a turn without a message of the user; it needs a `source`.",
+        "`event`: the cause of a turn that no message of the user has begun; it needs a `source`.",
         "user",
         json_schema_extra={"enum": ["user", "assistant", "tool", "event"]},
     )
@@ -215,11 +221,13 @@ class SentImportedMessage(Asked):
         "Text or content parts. Only the text is kept, and a message without text is left out.",
         "I moved to Bern last week.",
     )
-    timestamp: str = describe("ISO 8601 with a time zone. Kept.", "2025-06-02T09:30:00Z", json_schema_extra=TIME)
+    timestamp: str = describe(
+        "The message's time, which is kept: ISO 8601 with a time zone.", "2025-06-02T09:30:00Z", json_schema_extra=TIME
+    )
     tool_name: str | None = describe("The name of the tool, for a tool's message.", None, default=None)
     feedback: ImportedFeedback | None = describe("The feedback on an answer.", None, default=None)
-    time_zone: str | None = describe("The user's time zone then, if not that of the session.", None, default=None)
-    author: SentAuthor | None = describe("The person who wrote it, where no agent did.", None, default=None)
+    time_zone: str | None = describe("The user's time zone, if it differs from the session's.", None, default=None)
+    author: SentAuthor | None = describe("The person who wrote an answer in an agent's place.", None, default=None)
     source: SentCause | None = describe(
         "The cause of a turn that no message of the user has begun.", None, default=None
     )
@@ -247,7 +255,7 @@ class ImportRequest(Asked, extra="forbid", json_schema_extra={"examples": [SESSI
     )
     ended_at: str | None = describe("The time of the last message unless given.", default=None, json_schema_extra=TIME)
     time_zone: str | None = describe(
-        "IANA's name of the user's time zone at the time; without it, days are computed by the offsets of the times.",
+        "The IANA name of the user's time zone. By default, days are computed with the offsets of the times.",
         "Europe/Vienna",
         default=None,
     )

@@ -1,4 +1,4 @@
-"""Episodes: list, read, search and import."""
+"""Routes that list, read, search and import episodes."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def get_episode(
 ) -> EpisodeWithMessages:
     """Return one of the caller's episodes with its last messages and the tool calls of their runs.
 
-    It can be read as soon as its session has ended. Its `status` says whether it is complete.
+    An episode can be read as soon as its session has ended. Its `status` says whether it is complete.
     """
     before = decode_ordinal(cursor) if cursor else None
     ref = await app.ports.episodes.find(caller, str(episode_id))
@@ -66,7 +66,7 @@ async def get_episode(
         )
     except errors.ThreadUnavailable:
         raise errors.NotFound("There is no such episode.") from None
-    if thread.user_id != caller.user_id or thread.episode <= ref.number:  # recorded, but its end was never committed
+    if thread.user_id != caller.user_id or thread.episode <= ref.number:  # the session's end was not committed
         raise errors.NotFound("There is no such episode.")
     messages: list[EpisodeMessage] = []
     for _ in range(MAX_READS):
@@ -103,7 +103,7 @@ async def get_episode(
 async def search_episodes(caller: Caller, app: UseCases, body: SearchRequest) -> Listing[ServedFoundEpisode]:
     """Return the caller's episodes that match best, by words and by meaning, with the messages and facts that match.
 
-    Questions about a time ("last week") are answered by `from` and `to`. One page; there is no cursor.
+    Use `from` and `to` for questions about a time ("last week"). All results are on one page.
     """
     since = parse_time(body.since, "from") if body.since is not None else None
     until = parse_time(body.until, "to") if body.until is not None else None

@@ -1,4 +1,4 @@
-"""Procedures as callers send them: JSON or a SKILL.md, and which version they have read."""
+"""Procedures in requests, as JSON or as a SKILL.md, and the versions that callers have read."""
 
 from __future__ import annotations
 
@@ -34,17 +34,14 @@ IfMatch = Annotated[
 
 
 def etag(procedure: Procedure) -> str:
-    """Return the ETag of a version: its content never changes.
-
-    It never returns to a status that it had, but for a private skill whose offer is withdrawn or declined.
-    """
+    """Return the ETag of a version, which consists of its number and status, because its content never changes."""
     return f'"{procedure.version}-{procedure.status.value}"'
 
 
 def read_version(if_match: str | None, version: int | None) -> ReadVersion | None:
-    """Return what the caller has read, by ``If-Match`` and by the number in the request; None: neither names it.
+    """Return the version that the caller has read, by ``If-Match`` or the number in the request; None without both.
 
-    Raises ``InvalidRequest``.
+    Raises ``InvalidRequest`` if the header is invalid or the two differ.
     """
     if if_match is None or if_match.strip() == "*":
         return ReadVersion(version) if version is not None else None
@@ -60,7 +57,7 @@ def describe_body(model: type[BaseModel]) -> dict[str, Any]:
     """Return the OpenAPI entry of a body that is JSON or a SKILL.md."""
     schema = model.model_json_schema()
     content = {
-        "application/json": {"schema": _inline(schema, schema.pop("$defs", {}))},
+        "application/json": {"schema": _inline_definitions(schema, schema.pop("$defs", {}))},
         MARKDOWN: {"schema": {"type": "string"}, "example": EXAMPLE},
     }
     return {"requestBody": {"required": True, "content": content}}
@@ -72,7 +69,7 @@ def is_markdown(request: Request) -> bool:
 
 
 async def read_json(request: Request, model: type[Body]) -> Body:
-    """Return the JSON in the body, as FastAPI does where nothing else is accepted."""
+    """Return the JSON in the body as ``model``. Raises ``MalformedJson`` and ``RequestValidationError``."""
     try:
         value = json.loads(await request.body())
     except (ValueError, RecursionError):
@@ -94,19 +91,19 @@ async def read_markdown(request: Request) -> ProcedureDraft:
 
 
 def to_draft(fields: dict[str, Any]) -> ProcedureDraft:
-    """Return a procedure of its fields. Raises ``InvalidRequest``."""
+    """Return a procedure with these fields. Raises ``InvalidRequest``."""
     try:
         return draft_from(fields)
     except InvalidProcedure as invalid:
         raise InvalidRequest(f"{invalid}.") from None
 
 
-def _inline(schema: Any, definitions: dict[str, Any]) -> Any:
-    """Return a JSON schema with its definitions in place of the references to them."""
+def _inline_definitions(schema: Any, definitions: dict[str, Any]) -> Any:
+    """Return a JSON schema with references replaced by their definitions."""
     if isinstance(schema, list):
-        return [_inline(part, definitions) for part in schema]
+        return [_inline_definitions(part, definitions) for part in schema]
     if not isinstance(schema, dict):
         return schema
     if "$ref" in schema:
-        return _inline(definitions[schema["$ref"].rpartition("/")[2]], definitions)
-    return {name: _inline(value, definitions) for name, value in schema.items()}
+        return _inline_definitions(definitions[schema["$ref"].rpartition("/")[2]], definitions)
+    return {name: _inline_definitions(value, definitions) for name, value in schema.items()}

@@ -16,7 +16,7 @@ from baton.domain.threads.message import MessageAuthor
 from baton.domain.wire_model import RUN_ID, THREAD_ID, TIMESTAMP, Timestamp, WireModel
 
 MAX_REASON = 500
-"""Characters of a reason."""
+"""Characters of the reason for a decision."""
 
 STEP = {"text": "Ask which channel the alert goes to.", "condition": "skip if the user has named one"}
 CONTENT: dict[str, Any] = {
@@ -32,7 +32,7 @@ class ServedProcedureStep(WireModel):
     """One step."""
 
     text: str = Field(examples=[STEP["text"]])
-    condition: str | None = describe("The condition under which it is (not) taken.", STEP["condition"])
+    condition: str | None = describe("The condition under which the step is taken or skipped.", STEP["condition"])
 
 
 class ServedProcedureSource(WireModel):
@@ -47,16 +47,16 @@ class ServedProcedureSource(WireModel):
 class ServedProcedure(WireModel):
     """A version of a procedure."""
 
-    id: str = describe("The same in all versions; made of its name.", "slack-alert")
+    id: str = describe("The procedure's id, derived from its name and the same in all versions.", "slack-alert")
     agent_id: str = describe(
-        "The agent that follows it; of one for all agents, the agent that it was made for.", "assistant"
+        "The agent that follows it; for a procedure of all agents, the agent for which it was made.", "assistant"
     )
     scope: ProcedureScope = describe(
         "`tenant`: all agents of the tenant follow it. `user`: it is private to its maker."
     )
-    version: int = describe("From 1.", 2)
+    version: int = describe("The version, from 1.", 2)
     status: ProcedureStatus = describe(
-        "Turns follow `approved` versions, and those of its maker a `private` or `offered` skill."
+        "Turns follow `approved` versions. The maker's turns also follow a `private` or `offered` skill."
     )
     name: str = Field(examples=[CONTENT["name"]])
     description: str = Field(examples=[CONTENT["description"]])
@@ -72,9 +72,9 @@ class ServedProcedure(WireModel):
     created_at: Timestamp = Field(examples=[TIMESTAMP])
     decided_by: str | None = describe("The user who approved, rejected or retired it last.", "bob")
     decided_at: Timestamp | None = Field(examples=[TIMESTAMP])
-    reason: str | None = describe("The reason of its rejection or retirement.", None)
+    reason: str | None = describe("The reason for its rejection or retirement.", None)
     used: int = describe("Turns that followed this version.", 12)
-    went_well: int = describe("Those of them that went well.", 11)
+    went_well: int = describe("Turns that followed this version and went well.", 11)
 
     @classmethod
     def from_record(cls, record: Procedure, **more: Any) -> Self:
@@ -92,10 +92,10 @@ class ServedProcedure(WireModel):
 
 
 class ProcedureWithVersions(ServedProcedure):
-    """A version of a procedure, and all of them, newest first."""
+    """A version of a procedure, and all its versions, newest first."""
 
     versions: list[ServedProcedure]
-    next_cursor: str | None = describe("Pass it as `cursor` to get older versions; null on the last page.", None)
+    next_cursor: str | None = describe("The `cursor` of older versions; null on the last page.", None)
 
 
 class ProcedureSourceCall(WireModel):
@@ -107,26 +107,26 @@ class ProcedureSourceCall(WireModel):
 
 
 class ProcedureSourceMessage(WireModel):
-    """A message of the task that a version was made of."""
+    """A message of the task from which a version was made."""
 
     id: str = Field(examples=["m-1"])
     role: Literal["user", "assistant", "tool", "event"] = describe(
-        "`tool`: the result of a call; `event`: what has begun a turn without a message of the user.", "user"
+        "`tool`: the result of a call; `event`: the cause of a turn that no message of the user has begun.", "user"
     )
     run_id: str = Field(examples=[RUN_ID])
-    agent_id: str | None = describe("The agent that said it, or called.", None)
+    agent_id: str | None = describe("The agent that wrote the message or made the call.", None)
     author: MessageAuthor | None = AUTHOR
     text: str = Field(examples=["Send a Slack alert to #ops"])
     tool_calls: list[ProcedureSourceCall]
-    tool_call_id: str | None = describe("The call that it is the result of.", None)
+    tool_call_id: str | None = describe("The call whose result the message is; null for other messages.", None)
     tool_name: str | None = Field(examples=[None])
-    outcome: CallEnd | None = describe("The end of the call.", None)
-    cut: bool = describe("Whether only the beginning of a text is shown.", examples=[False])
+    outcome: CallEnd | None = describe("The outcome of the call.", None)
+    cut: bool = describe("Whether only the beginning of the text is shown.", examples=[False])
     said_at: Timestamp = Field(examples=[TIMESTAMP])
 
 
 class ProcedureSourceTurns(WireModel):
-    """The task that a version was made of."""
+    """The task from which a version was made."""
 
     version: int = Field(examples=[2])
     thread_id: str | None = describe("Null if the version was written by hand.", THREAD_ID)
@@ -160,7 +160,7 @@ class _Content(Asked, extra="forbid", json_schema_extra={"examples": [CONTENT]})
     )
 
     def fields(self) -> dict[str, Any]:
-        """Return the content by the names of ``domain.memory.procedure.draft_from``."""
+        """Return the content with the field names of ``domain.memory.procedure.draft_from``."""
         return self.model_dump(include=set(_Content.model_fields))
 
 
@@ -173,7 +173,7 @@ class ProcedureRequest(_Content):
 class ProcedureChange(_Content, json_schema_extra={"examples": [{**CONTENT, "version": 1}]}):
     """The whole content of a procedure's next version."""
 
-    version: int = describe("The version that was changed, which must be the newest.", 1, ge=1)
+    version: int = describe("The version on which the change is based, which must be the newest.", 1, ge=1)
 
 
 class Approval(Asked, extra="forbid", json_schema_extra={"examples": [{"version": 1}]}):
@@ -185,7 +185,7 @@ class Approval(Asked, extra="forbid", json_schema_extra={"examples": [{"version"
 class Rejection(
     Asked, extra="forbid", json_schema_extra={"examples": [{"version": 1, "reason": "Ask for the channel first."}]}
 ):
-    """A version to reject, and why."""
+    """A version to reject, with the reason."""
 
     version: int | None = describe("The version that the caller has read. Default: the newest.", 1, default=None, ge=1)
     reason: str = Field(min_length=1, max_length=MAX_REASON, examples=["Ask for the channel first."])
@@ -194,7 +194,7 @@ class Rejection(
 class SentOffer(Asked, extra="forbid", json_schema_extra={"examples": [{"version": 1}]}):
     """A private skill to offer."""
 
-    version: int | None = describe("Default: the newest.", 1, default=None, ge=1)
+    version: int | None = describe("The version to offer. Default: the newest.", 1, default=None, ge=1)
 
 
 class Sharing(
@@ -205,10 +205,7 @@ class Sharing(
     user_id: str | None = describe("Its maker. Default: the caller.", "alice", default=None, max_length=MAX_USER_ID)
     version: int = describe("The version that the caller has read.", 1, ge=1)
     replaces: int | None = describe(
-        "The approved version of the same name that it takes the place of; null if there is none.",
-        None,
-        default=None,
-        ge=1,
+        "The approved version of the same name that it replaces; null if there is none.", None, default=None, ge=1
     )
 
 
@@ -227,18 +224,18 @@ class Declination(
 class MatchRequest(
     Asked, extra="forbid", json_schema_extra={"examples": [{"query": "Send a Slack alert to the team", "limit": 5}]}
 ):
-    """A message to try."""
+    """A message for which procedures are searched."""
 
     query: str = describe("A message in a user's words; not blank.", "Send a Slack alert to the team")
-    limit: int = describe("Procedures that are returned at most.", default=10, ge=1, le=50)
+    limit: int = describe("The most procedures to return.", default=10, ge=1, le=50)
 
 
 class ProcedureMatches(WireModel):
     """The procedures that a turn would find for a message, best first."""
 
     items: list[ContextItem] = describe(
-        "The items of a turn's record: `included` is the one that would be followed; `signals` are "
+        "Items as in a turn's record. `included` marks the procedure that would be followed; `signals` are "
         "`trigger` (1) and `meaning` (cosine similarity)."
     )
     next_cursor: None = None
-    error: str | None = describe("The reason that meaning was not compared.", None)
+    error: str | None = describe("The reason why meaning was not compared; null if it was.", None)

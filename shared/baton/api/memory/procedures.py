@@ -1,4 +1,4 @@
-"""Procedures of agents: list, read, write, decide, try a message, and SKILL.md files."""
+"""Routes of agents' procedures: list, read, write, decide, try a message, and SKILL.md files."""
 
 from __future__ import annotations
 
@@ -57,16 +57,16 @@ UserId = Annotated[
 Version = Annotated[int | None, query("A version; the newest without it.", ge=1, le=999_999)]
 
 
-async def _agent(agent_id: AgentId, scope: Caller, app: UseCases) -> AgentDefinition:
+async def _find_agent(agent_id: AgentId, scope: Caller, app: UseCases) -> AgentDefinition:
     return await agent_of(scope, app, agent_id, action="agent.read")
 
 
-Agent = Annotated[AgentDefinition, Depends(_agent)]
+Agent = Annotated[AgentDefinition, Depends(_find_agent)]
 
 
 @dataclass(frozen=True, slots=True)
 class NamedProcedure:
-    """The procedure that the address of a request names, for the caller who may talk to its agent."""
+    """The procedure in the path of a request, whose agent the caller may use."""
 
     id: str
     agent: AgentDefinition
@@ -77,7 +77,7 @@ class NamedProcedure:
     async def decide(
         self, action: ProcedureAction, read: ReadVersion | None, reason: str | None = None
     ) -> ServedProcedure:
-        """Carry out a decision about the version that the caller has read, and answer with it."""
+        """Carry out a decision about the version that the caller has read, and return that version."""
         line = reason_line(reason) if reason is not None else None
         administration = self.app.procedures.administration
         return self.serve(
@@ -85,18 +85,18 @@ class NamedProcedure:
         )
 
     def serve(self, version: Procedure) -> ServedProcedure:
-        """Answer with a version, whose ``ETag`` the response gets."""
+        """Return the served form of a version, and set its ``ETag`` on the response."""
         self.response.headers["ETag"] = etag(version)
         return ServedProcedure.from_record(version)
 
 
-async def _named(
+async def _find_named(
     agent: Agent, procedure_id: ProcedureId, scope: Caller, app: UseCases, response: Response
 ) -> NamedProcedure:
     return NamedProcedure(procedure_id, agent, scope, app, response)
 
 
-Named = Annotated[NamedProcedure, Depends(_named)]
+Named = Annotated[NamedProcedure, Depends(_find_named)]
 
 
 @router.get(PROCEDURES, summary="List procedures", responses=responses("forbidden"))
@@ -112,9 +112,9 @@ async def list_procedures(
 ) -> Listing[ServedProcedure]:
     """Return versions of procedures, the agent's own and those of all agents, by their last decision, newest first.
 
-    Versions that are not approved need `procedure:approve`; without it and without `status`, approved ones are listed.
-    Private skills are not listed here: their makers find them with `GET /v1/skills`, and what is offered is listed by
-    `GET /v1/procedures?status=offered`.
+    Versions that are not approved need `procedure:approve`; without this permission and `status`, only approved
+    versions are listed. Private skills are not listed here: `GET /v1/skills` lists them for their makers, and
+    `GET /v1/procedures?status=offered` lists offered skills.
     """
     statuses = status or app.procedures.administration.statuses_for(scope)
     if not set(statuses) <= set(REVIEWED):
@@ -137,7 +137,7 @@ async def list_procedures(
 async def create_procedure(agent: Agent, scope: Caller, app: UseCases, request: Request) -> ServedProcedure:
     """Save a procedure as pending: JSON, or a SKILL.md as `text/markdown`, with `?scope=tenant` for all agents.
 
-    A name that is in use makes that procedure's next version. The same content again makes none. Needs
+    If a procedure of this name exists, its next version is saved. The same content again makes no version. Needs
     `procedure:approve` or `skill:create`.
     """
     if is_markdown(request):
@@ -154,7 +154,7 @@ async def create_procedure(agent: Agent, scope: Caller, app: UseCases, request: 
 
 @router.post(f"{PROCEDURES}/match", summary="Try a message")
 async def match_procedures(agent: Agent, scope: Caller, app: UseCases, body: MatchRequest) -> ProcedureMatches:
-    """Return the procedures that a turn would find for a message, and which one it would follow."""
+    """Return the procedures that a turn would find for a message, with the procedure that it would follow."""
     check_query(body.query)
     block = await app.procedures.administration.match(scope, agent, body.query)
     items = [ContextItem.from_found(item) for item in block.items[: body.limit]]
@@ -170,15 +170,16 @@ async def get_procedure(
     cursor: Cursor = None,
     user_id: UserId = None,
 ) -> ProcedureWithVersions:
-    """Return the newest version, or another, and all versions, newest first; a SKILL.md for `Accept: text/markdown`.
+    """Return the newest or a given version, and all versions, newest first; a SKILL.md for `Accept: text/markdown`.
 
-    Without `procedure:approve` there is the approved version only. `ETag` names the version and its status. A private
-    skill has its newest version only, for its maker, and while it is offered for holders of `procedure:approve`.
+    Without `procedure:approve`, only the approved version is returned. `ETag` has the version and its status. Only the
+    newest version of a private skill is returned, to its maker and, while it is offered, to holders of
+    `procedure:approve`.
     """
     before = decode_ordinal(cursor) if cursor else None
     versions = await _read(named, user_id, version=version, limit=limit, before=before)
     if MARKDOWN in request.headers.get("accept", ""):
-        return cast("ProcedureWithVersions", _file(versions.shown))
+        return cast("ProcedureWithVersions", _make_markdown_response(versions.shown))
     named.response.headers["ETag"] = etag(versions.shown)
     return ProcedureWithVersions.from_record(
         versions.shown,
@@ -194,8 +195,8 @@ async def get_procedure(
     responses={200: {"content": {MARKDOWN: {"schema": {"type": "string"}, "example": EXAMPLE}}}},
 )
 async def export_procedure(named: Named, version: Version = None, user_id: UserId = None) -> Response:
-    """Return a version as a SKILL.md, which can be imported again."""
-    return _file((await _read(named, user_id, version=version, limit=1, before=None)).shown)
+    """Return a version as a SKILL.md, which can be sent again to create or change a procedure."""
+    return _make_markdown_response((await _read(named, user_id, version=version, limit=1, before=None)).shown)
 
 
 async def _read(named: NamedProcedure, user_id: str | None, **page: Any) -> ProcedureVersions:
@@ -227,7 +228,7 @@ async def change_procedure(named: Named, request: Request, if_match: IfMatch = N
     """Save changed content as a new pending version: JSON, or a SKILL.md as `text/markdown` with `?version=`.
 
     `version` or `If-Match` must name the newest version, on which the change is based. If that version is pending, it
-    is retired, so that nobody approves a text that has changed meanwhile. Needs `procedure:approve`.
+    is retired, so that nobody approves an outdated text. Needs `procedure:approve`.
     """
     if is_markdown(request):
         number = request.query_params.get("version")
@@ -271,9 +272,9 @@ async def retire_procedure(
     ] = None,
     if_match: IfMatch = None,
 ) -> ServedProcedure:
-    """Stop following the approved version, or withdraw a pending one. It is kept. Needs `procedure:approve`.
+    """Retire the approved version, which turns then no longer follow, or a pending version. Needs `procedure:approve`.
 
-    The caller's own private skill is removed, which needs no permission.
+    The version can still be read. The caller's own private skill is removed, which needs no permission.
     """
     if is_private_id(named.id):
         skills = named.app.procedures.skills
@@ -282,13 +283,13 @@ async def retire_procedure(
 
 
 def reason_line(text: str) -> str:
-    """Return a reason as one line. Raises ``InvalidRequest``."""
+    """Return a reason as one line. Raises ``InvalidRequest`` for a text that is empty, too long or not printable."""
     line = " ".join(text.split())
     if not is_printable(line, MAX_REASON):
         raise errors.InvalidRequest("reason must be printable text.")
     return line
 
 
-def _file(procedure: Procedure) -> Response:
+def _make_markdown_response(procedure: Procedure) -> Response:
     headers = {"ETag": etag(procedure)}
     return Response(skill_markdown(procedure.draft), media_type=f"{MARKDOWN}; charset=utf-8", headers=headers)

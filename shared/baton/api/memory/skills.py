@@ -1,4 +1,4 @@
-"""Procedures of all agents: what waits for review, the skills that callers may use, and offers of private ones."""
+"""Routes of all agents' procedures: reviews, skills that callers may use, and offers of private skills."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ async def list_skills(
 ) -> Listing[ServedProcedure]:
     """Return the skills that the caller may use.
 
-    These are the approved procedures of all agents that the caller may talk to, by agent, then those of all agents, and
-    last the caller's own private skills (`scope: "user"`).
+    First come the approved procedures of each agent that the caller may use, then the approved procedures for all
+    agents, and then the caller's own private skills (`scope: "user"`).
     """
     start = _read_position(cursor)
     agents = (await app.agents.in_force(scope)).visible(scope)
@@ -50,13 +50,13 @@ async def list_skills(
 
 @router.post(f"{PROCEDURE}/offer", summary="Offer a private skill", responses=_OFFERING)
 async def offer_skill(named: Named, offer: Annotated[SentOffer | None, Body(title="Asked")] = None) -> ServedProcedure:
-    """Ask that the caller's own private skill is shared: holders of `procedure:approve` can read it from then on."""
+    """Offer the caller's own private skill for sharing, which lets holders of `procedure:approve` read it."""
     return await _change_offer(named, SkillAction.OFFER, offer.version if offer is not None else None)
 
 
 @router.delete(f"{PROCEDURE}/offer", summary="Withdraw an offer", responses=_OFFERING)
 async def withdraw_offer(named: Named) -> ServedProcedure:
-    """Take back the offer of the caller's own skill, which nobody has shared yet."""
+    """Withdraw the offer of the caller's own private skill."""
     return await _change_offer(named, SkillAction.WITHDRAW, None)
 
 
@@ -73,8 +73,9 @@ async def _change_offer(named: NamedProcedure, action: SkillAction, version: int
 async def share_skill(named: Named, sharing: Sharing) -> ServedProcedure:
     """Make an offered skill, or the caller's own, an approved procedure of the agent, for all its users.
 
-    If a procedure of its name is approved, `replaces` must name that version: 409 `procedure_name_taken` otherwise.
-    Repeated by the same user: the same answer. Needs `procedure:approve`.
+    If a procedure of its name is approved already, `replaces` must name that version; otherwise the request is refused
+    with 409 `procedure_name_taken`. A repeated request of the same user gets the same answer. Needs
+    `procedure:approve`.
     """
     skills = named.app.procedures.skills
     return named.serve(await skills.share(named.scope, named.agent.id, named.id, **sharing.model_dump()))
@@ -106,8 +107,8 @@ async def list_all_procedures(
 ) -> Listing[ServedProcedure]:
     """Return versions of all agents' procedures in one status, by their last decision, newest first.
 
-    By default, those that wait for a decision. `offered` lists the private skills that users ask to share, each under
-    its maker (`createdBy`). Agents that the caller may not talk to are left out. Needs `procedure:approve`.
+    By default, it lists the versions that wait for a decision. `offered` lists the private skills that users have
+    offered; `createdBy` is the maker. Agents that the caller may not use are left out. Needs `procedure:approve`.
     """
     scope.require(Permission.PROCEDURE_APPROVE, "procedure.read")
     agents = (await app.agents.in_force(scope)).visible(scope)
@@ -123,11 +124,11 @@ async def list_all_procedures(
     return Listing[ServedProcedure](items=list(map(ServedProcedure.from_record, procedures)), next_cursor=after)
 
 
-@router.get(f"{PROCEDURE}/source", summary="Read what a procedure was made of", responses=_REVIEWING)
+@router.get(f"{PROCEDURE}/source", summary="Read the source of a procedure", responses=_REVIEWING)
 async def get_source(named: Named, version: Version = None) -> ProcedureSourceTurns:
-    """Return the messages and calls of the task that a version was made of, and nothing else of the conversation.
+    """Return the messages and calls of the task from which a version was made, and no other part of the conversation.
 
-    Needs `procedure:approve`. Personal data of other users is replaced, unless the caller holds `pii:read`. Reading
+    Needs `procedure:approve`. Personal data of other users is replaced, unless the caller has `pii:read`. Reading
     another user's conversation is audited.
     """
     scope, procedures = named.scope, named.app.procedures

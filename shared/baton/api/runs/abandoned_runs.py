@@ -1,8 +1,8 @@
-"""Runs whose clients have left: an AG-UI client stops a run by ending its request.
+"""Runs whose clients have left. An AG-UI client stops a run by ending its request.
 
-A request also ends when a network is lost or a page is reloaded. So a run continues for a short time, and stops only
-if no client has returned by then. Other processes do not see who has come back here, and Lambda does not see
-clients leave: there, runs continue.
+A request also ends when the network fails or a page is reloaded. So a run continues for a short time, and is stopped
+only if no client has returned by then. This works within one process only. Lambda does not notice that clients leave,
+so there the runs continue.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ class _AbandonedRun:
 
 
 class AbandonedRuns:
-    """The streams of one process, by thread, and the runs that are about to be stopped."""
+    """The open streams of one process, by thread, and the runs that will be stopped soon."""
 
     def __init__(self) -> None:
         self._open_streams: Counter[Key] = Counter()
         self._abandoned: dict[Key, _AbandonedRun] = {}
 
     async def count(self, scope: Scope, thread_id: str, frames: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
-        """Yield the frames of a stream of the thread's events, which counts until it is closed."""
-        key = _key(scope, thread_id)
+        """Yield the frames of a stream of the thread's events, which counts as open until it is closed."""
+        key = _make_key(scope, thread_id)
         self._open_streams[key] += 1
         try:
             async with contextlib.aclosing(frames):
@@ -60,25 +60,25 @@ class AbandonedRuns:
                 del self._open_streams[key]
 
     def note_return(self, scope: Scope, thread_id: str) -> None:
-        """Let the thread's run continue: somebody follows it."""
-        abandoned = self._abandoned.pop(_key(scope, thread_id), None)
+        """Let the thread's run continue, because a client follows it again."""
+        abandoned = self._abandoned.pop(_make_key(scope, thread_id), None)
         if abandoned is not None:
             abandoned.timer.cancel()
 
     def note_message(self, scope: Scope, thread_id: str, message_id: str) -> None:
-        """Let the run continue if its message is sent again; stop it at once if another message is sent instead."""
-        abandoned = self._abandoned.get(_key(scope, thread_id))
+        """Let the run continue if its message is sent again. If another message is sent, stop the run at once."""
+        abandoned = self._abandoned.get(_make_key(scope, thread_id))
         if abandoned is not None and abandoned.message_id != message_id:
-            self._stop(_key(scope, thread_id))
+            self._stop(_make_key(scope, thread_id))
         else:
             self.note_return(scope, thread_id)
 
     def stop_later(self, scope: Scope, thread_id: str, message_id: str, stop: Stop, *, seconds: float) -> None:
-        """Stop the run of a message in ``seconds``, unless another stream of the thread is open or begins by then.
+        """Stop the run of a message after ``seconds``, unless another stream of the thread is open or begins by then.
 
-        Call it while the abandoned stream still counts as open.
+        It must be called while the abandoned stream still counts as open.
         """
-        key = _key(scope, thread_id)
+        key = _make_key(scope, thread_id)
         if self._open_streams[key] > 1:
             return
         self.note_return(scope, thread_id)
@@ -93,7 +93,7 @@ class AbandonedRuns:
         in_background(_stop_run(abandoned.stop), "stop of a run that was left")
 
 
-def _key(scope: Scope, thread_id: str) -> Key:
+def _make_key(scope: Scope, thread_id: str) -> Key:
     return scope.tenant_id, scope.user_id, thread_id
 
 

@@ -1,4 +1,4 @@
-"""A turn that continues when its caller leaves, and its events for as long as somebody reads them."""
+"""A turn that continues when its caller leaves, and its events."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Emit = Callable[[Event], None]
 
 
 class BackgroundTurn(Generic[T]):
-    """A turn in a separate task. However the turn ends, its reader finds an end after the last event."""
+    """A turn in a separate task. Its reader always gets an end after the last event, however the turn ends."""
 
     def __init__(self, work: Callable[[Emit], Coroutine[Any, Any, T]], request_id: str | None = None) -> None:
         """``work`` gets a function that takes the turn's events. ``request_id`` is for the log."""
@@ -24,7 +24,7 @@ class BackgroundTurn(Generic[T]):
         self._request_id = request_id
         self._results: list[T] = []
         self._failure: BatonError | None = LeaseLost()
-        """The failure of a turn that is cancelled, because its process stops: another worker takes the run over."""
+        """The failure of the turn. ``LeaseLost`` remains if the task is cancelled because the process stops."""
         self._start = asyncio.Event()
         self._task = in_background(self._run(work), "turn")
         self._task.add_done_callback(self._end)  # also of a task that is cancelled before it begins
@@ -35,27 +35,27 @@ class BackgroundTurn(Generic[T]):
         return self._task.done()
 
     async def wait_for_start(self) -> None:
-        """Wait for the first event, or for the end."""
+        """Wait for the first event or the end of the turn."""
         await self._start.wait()
 
     async def next(self, until: float | None = None) -> Event | None:
         """Return the next event, or None after the last one.
 
-        Raises the ``BatonError`` with which the turn failed, and ``TimeoutError`` at the event loop's time ``until``.
+        Raises the ``BatonError`` with which the turn failed, and ``TimeoutError`` at ``until``, in event loop time.
         """
         async with asyncio.timeout_at(until):
             event = await self._events.get()
         if event is None or isinstance(event, BatonError):
-            self._events.put_nowait(event)  # an end stays one, however often it is read
+            self._events.put_nowait(event)  # later calls get the end again
         if isinstance(event, BatonError):
             raise event
         return event
 
     async def events(self, ends_at: float, *, quiet_seconds: float, again: bool) -> AsyncGenerator[Event | None, None]:
-        """Yield the turn's events, and None where there was none for ``quiet_seconds``.
+        """Yield the turn's events, and None if there was no event for ``quiet_seconds``.
 
-        That is once, before the first event, or ``again`` each time. Raises the ``BatonError`` with which the turn
-        failed, and ``TokenExpired`` at the event loop's time ``ends_at``.
+        None is yielded at most once, as the first item, or with ``again`` each time. Raises the ``BatonError`` with
+        which the turn failed, and ``TokenExpired`` at ``ends_at``, in event loop time.
         """
         loop = asyncio.get_running_loop()
         quiet_at = loop.time() + quiet_seconds

@@ -1,4 +1,4 @@
-"""Events for front ends: calls of the front ends' own tools, and older lines of AG-UI."""
+"""Conversions of events for front ends: calls of the front ends' tools, and older versions of AG-UI."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from baton.domain.threads.interrupt import APPROVAL, CLIENT_TOOL
 from baton_documents.media_types import MediaType
 
 TOOL_RESULT = "tool_call_result"
-"""The name of the CUSTOM event that stands for a result which the client sent itself. It does not repeat the result."""
+"""The name of the CUSTOM event in place of a result that the client has sent itself. It does not repeat the result."""
 
 
 def for_front_ends(convert: Convert, answered: Collection[str] = ()) -> Convert:
     """Return a conversion that adapts events to AG-UI's clients and then applies ``convert``.
 
-    ``answered`` are the ids of calls whose results came with the request. The client has messages with them already.
+    ``answered`` are the ids of calls whose results are in the request. The client has messages with them already.
     """
 
     def to_client(event: Event) -> Event:
@@ -28,7 +28,7 @@ def for_front_ends(convert: Convert, answered: Collection[str] = ()) -> Convert:
             case {"type": "RUN_FINISHED", "outcome": {"type": "interrupt", "interrupts": list(interrupts)}}:
                 return convert(replace(event, body=_split_interrupts(body, interrupts)))
             case {"type": "RUN_FINISHED", "outcome": {"type": "delivered" as outcome}}:
-                # AG-UI has no such outcome: clients of 1.0 remove it, and those of 0.0.5x end the run with an error.
+                # AG-UI has no such outcome. Clients of 1.0 remove it, and clients of 0.0.5x end the run with an error.
                 return convert(
                     replace(event, body=body | {"metadata": {**body.get("metadata", {}), "outcome": outcome}})
                 )
@@ -43,10 +43,10 @@ def for_front_ends(convert: Convert, answered: Collection[str] = ()) -> Convert:
 
 
 def _split_interrupts(body: dict[str, Any], interrupts: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the end of a run with only the interrupts for people; the others are in its metadata.
+    """Return the end of a run with only the interrupts for people. Calls of the client's tools are in its metadata.
 
-    Without interrupts for people there is no ``outcome``: after ``success``, assistant-ui would not send the results of
-    the calls.
+    Without interrupts for people there is no ``outcome``, because after ``success`` assistant-ui would not send the
+    results of the calls.
     """
     waiting = [interrupt for interrupt in interrupts if interrupt["reason"] == CLIENT_TOOL]
     if not waiting:
@@ -88,20 +88,20 @@ KNOWN_EVENTS = frozenset(
         "REASONING_END",
     }
 )
-"""Event types of both lines. Clients of 0.0.58 abort a run if they get any other type."""
+"""Event types of both versions. Clients of 0.0.58 abort a run if they get an event of another type."""
 
 TOOL_CALL = "tool_call"
-"""The reason of an approval by which clients of that line find the call."""
+"""The reason of an interrupt by which clients of 0.0.5x recognise an approval of a call."""
 
 _VERSION = re.compile(r"(\d+)\.\d+", re.ASCII)
 _FILE_URL = re.compile(rf"{FILE_PROVIDER}:({FILE_ID.pattern})")
 
 
 def conversion_for(protocol_version: str | None) -> Convert:
-    """Return the conversion of events for a client that sends this ``protocolVersion``, or none.
+    """Return the conversion of events for a client with this ``protocolVersion``; None if it sends none.
 
-    Clients of the 1.x line send one with every run; older ones send none. An unreadable version belongs to a later
-    line (AG-UI's rules on versions).
+    Clients of 1.x send the version with every run; older clients do not. By AG-UI's rules, an unreadable version is a
+    later version.
     """
     if protocol_version is None:
         return downgrade
@@ -115,7 +115,7 @@ def keep(event: Event) -> Event:
 
 
 def downgrade(event: Event) -> Event:
-    """Return the event for the 0.0.5x line. Unknown types become CUSTOM with their name in lower case."""
+    """Return the event for clients of 0.0.5x. Types that they do not know become CUSTOM, with the type as its name."""
     body = event.body
     if event.type not in KNOWN_EVENTS:
         return replace(event, body=_to_custom(body))
@@ -132,12 +132,10 @@ def _to_custom(body: Json) -> Json:
 def _convert_run_started(body: Json) -> Json:
     if "input" not in body:
         return body
-    # That line requires all of these fields, even if they are empty.
-    whole = {"state": {}, "tools": [], "context": [], "forwardedProps": {}, **body["input"]}
-    return {
-        **body,
-        "input": {**whole, "messages": [_convert_message(message, _convert_part) for message in whole["messages"]]},
-    }
+    # 0.0.5x requires all of these fields, even if they are empty.
+    run_input = {"state": {}, "tools": [], "context": [], "forwardedProps": {}, **body["input"]}
+    messages = [_convert_message(message, _convert_part) for message in run_input["messages"]]
+    return {**body, "input": {**run_input, "messages": messages}}
 
 
 def _convert_run_finished(body: Json) -> Json:
@@ -150,7 +148,7 @@ def _convert_run_finished(body: Json) -> Json:
         case {"type": "interrupt", "interrupts": interrupts}:
             changed = [item | {"reason": TOOL_CALL} if item["reason"] == APPROVAL else item for item in interrupts]
             return {**body, "outcome": {"type": "interrupt", "interrupts": changed}}
-    # That line knows finished and interrupted runs only. Other outcomes become the run's result.
+    # 0.0.5x has only finished and interrupted runs. Other outcomes become the run's result.
     finished = {name: value for name, value in body.items() if name != "outcome"}
     return {**finished, "result": {"outcome": outcome["type"]}}
 
@@ -163,7 +161,7 @@ def _convert_message(message: Json, convert_part: Callable[[Any], Any]) -> Json:
 def _convert_part(part: Json) -> Json:
     match part:
         case {"source": {"type": "file", "value": value, **rest}}:
-            # That line has data and addresses only. ``upgrade`` reads this address back.
+            # 0.0.5x has only data and addresses. ``upgrade`` converts this address back.
             others = {name: value for name, value in rest.items() if name != "provider"}
             return {**part, "source": {"type": "url", "value": f"{FILE_PROVIDER}:{value}", **others}}
     return part
@@ -180,7 +178,7 @@ _CONVERSIONS: Mapping[str, Callable[[Json], Json]] = {
 
 
 def upgrade(message: Json) -> Json:
-    """Convert a client's message to AG-UI 1.0, including content parts that 1.0 no longer has."""
+    """Convert a client's message to AG-UI 1.0, including content parts that exist only in 0.0.5x."""
     return _convert_message(message, _upgrade_part)
 
 
@@ -194,11 +192,11 @@ def _upgrade_part(part: Any) -> Any:
 
 
 _PROVIDER = {"id": {"provider": FILE_PROVIDER}}
-"""The provider of every part with an id: uploads."""
+"""The provider of parts with an id, which are uploads."""
 
 
 def _to_media_part(part: Json, mime_type: str) -> Json:
-    """Return the part for 0.0.5x's ``binary``: an image, document, audio or video."""
+    """Convert a ``binary`` part of 0.0.5x to an image, document, audio or video."""
     kind = MediaType.parse(mime_type).kind
     named = {"filename": part["filename"]} if part.get("filename") else None
     for field, source in (("data", "data"), ("url", "url"), ("id", "file")):

@@ -1,4 +1,4 @@
-"""AG-UI run inputs: the end of the conversation that is new, and answers for an interrupted run."""
+"""Parsing of AG-UI run inputs: the new messages at the end, and answers for an interrupted run."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ from baton.domain.threads.turn_requests import ClientOffer, DecisionRequest, Mes
 from baton.threads.requests.parsing import make_decision_request, parse_interrupt_decision, parse_thread_id
 
 MAX_ENTRIES = 1_000
-"""Entries of ``tools``, of ``context`` and of ``resume``, and of a list in a message. Each is validated."""
+"""Entries of ``tools``, of ``context``, of ``resume``, and of a list in a message, because each entry is validated."""
 MAX_RESULTS = 64
-"""Results of the client's tools that are read: more than can be awaited at once."""
+"""Results of the client's tools that are read: more than the calls that can wait at once."""
 
 
-def newest_only(body: Any) -> Any:
-    """Return the input with its last user message, the client's results next to it, and its last message.
+def select_newest(body: Any) -> Any:
+    """Return the input with only its last user message, the client's results next to it, and its last message.
 
-    Validating a thousand messages would take a tenth of a second. Raises ``ValueError`` for lists that are too long.
+    The other messages are left out because validating a thousand messages takes a tenth of a second. Raises
+    ``ValueError`` for lists that are too long.
     """
     if not isinstance(body, dict):
         return body
@@ -64,20 +65,21 @@ def _is_client_result(message: object) -> bool:
 
 
 def read_results(messages: Sequence[Any]) -> list[Any]:
-    """Return the tool messages at the end that bring results of the client's tools, all of one run.
+    """Return the tool messages at the end with results of the client's tools, all of the same run.
 
-    ``messages`` are those that ``newest_only`` returns. They include results of Baton's own tools, which the client has
-    from Baton and which are skipped. A last message with the result of an unknown call is returned, to be refused.
+    ``messages`` are the messages that ``select_newest`` returns. Results of Baton's own tools among them, which the
+    client has got from Baton, are skipped. A last message with the result of an unknown call is returned, so that the
+    caller refuses it.
     """
     _, results = _split_client_results(messages)
     last = messages[-1] if messages else None
     if not results and last is not None and last.role == "tool" and not last.tool_call_id.startswith("call_"):
-        return [last]  # of a call that Baton has not carried out itself
+        return [last]  # the id is not one of Baton's own calls
     return _select_last_run(results)
 
 
-def results_before(messages: Sequence[Any]) -> list[Any]:
-    """Return the tool messages right before the last user message that bring results of the client's tools.
+def read_results_before(messages: Sequence[Any]) -> list[Any]:
+    """Return the tool messages directly before the last user message with results of the client's tools.
 
     The client had these results, but had not sent them, when the user wrote another message.
     """
@@ -98,7 +100,7 @@ def _split_client_results(messages: Sequence[Any]) -> tuple[list[Any], list[Any]
 
 
 def _select_last_run(results: list[Any]) -> list[Any]:
-    """Return the last result of each call of the run that the last one belongs to."""
+    """Return the last result of each call, for the calls of the run to which the last result belongs."""
     runs = [decision_message_id(result.tool_call_id) for result in results]
     return list(
         {result.tool_call_id: result for result, run in zip(results, runs, strict=True) if run == runs[-1]}.values()
@@ -106,9 +108,9 @@ def _select_last_run(results: list[Any]) -> list[Any]:
 
 
 MAX_RESULTS_BESIDE = 8
-"""The largest number of results with a message, which is that of calls of the client's tools that wait at once."""
+"""The most results with a message: the number of calls of the client's tools that can wait at once."""
 MAX_BYTES_BESIDE = 128 * 1024
-"""Bytes of these results together. The turn's record, which also has the client's tools, must fit into an item."""
+"""Bytes of these results together. The turn's record, which also has the client's tools, must fit into one item."""
 
 MakeMessage = Callable[[Scope, RunAgentInput, ClientOffer | None], MessageRequest]
 
@@ -121,17 +123,18 @@ async def to_request(
     offer: ClientOffer | None,
     make_message: MakeMessage,
 ) -> tuple[MessageRequest | DecisionRequest, Scope]:
-    """Return the answers to interrupts, or the message sent instead, and the scope in which the run continues.
+    """Return the request with the answers to interrupts, or with a new message, and the scope in which it runs.
 
-    ``results`` are the tool messages with results of the client's tools; ``make_message`` makes the request of the last
-    user message.
+    The message is used if all answers only cancel interrupts because of it. ``results`` are the tool messages with
+    results of the client's tools, and ``make_message`` makes the request of the last user message. Raises
+    ``BatonError``.
     """
     thread_id = parse_thread_id(scope, run_input.thread_id).id
     answers = [
         parse_interrupt_decision(entry.interrupt_id, entry.status, entry.payload, scope.user_id)
         for entry in run_input.resume or ()
     ]
-    if answers:  # earlier runs of the exchange may have called the client's tools too
+    if answers:  # results of the exchange's earlier runs are left out
         resumed_ids = {answer.interrupt_id for answer in answers}
         run_message_id = decision_message_id(answers[0].interrupt_id)
         results = [message for message in results if decision_message_id(message.tool_call_id) == run_message_id]
@@ -143,16 +146,16 @@ async def to_request(
         return make_message(scope, run_input, offer), scope
     owner = await app.approvals.find_owner(scope, thread_id, answers, is_whole=bool(run_input.resume))
     if owner.user_id != scope.user_id:
-        # The permission to approve does not include showing the agent something.
+        # A permission to approve is no permission to offer tools and context to the agent.
         request = replace(request, client=None)
     return request, owner
 
 
-def with_results(offer: ClientOffer | None, scope: Scope, results: Sequence[ToolMessage]) -> ClientOffer | None:
-    """Return the offer with results that come beside a new message.
+def add_results(offer: ClientOffer | None, scope: Scope, results: Sequence[ToolMessage]) -> ClientOffer | None:
+    """Return the offer with the results that the client has sent with a new message.
 
-    Results that cannot be read are left out, and so are older ones if all are too many or too large for the turn's
-    record.
+    Results that cannot be read are left out. If the results are too many or too large for the turn's record, the older
+    results are left out.
     """
     answers: deque[InterruptDecision] = deque()
     size = 0
@@ -167,7 +170,10 @@ def with_results(offer: ClientOffer | None, scope: Scope, results: Sequence[Tool
 
 
 def _to_decision(scope: Scope, message: ToolMessage) -> InterruptDecision:
-    """Return the answer that a tool message is. Raises ``InterruptUnavailable`` for calls that are not the client's."""
+    """Return a tool message as an answer to an interrupt.
+
+    Raises ``InterruptUnavailable`` for a call that is not one of the client's tools, and ``UnsupportedPart``.
+    """
     if not is_client_call(message.tool_call_id):
         raise InterruptUnavailable
     content = message.content
@@ -183,11 +189,11 @@ def _to_decision(scope: Scope, message: ToolMessage) -> InterruptDecision:
     )
 
 
-def waiting_events(run_input: RunAgentInput, thread: Thread) -> list[Event]:
-    """Return the events of a request whose answers are kept while others are missing. They belong to no run."""
-    nothing = StoredMessage(run_input.run_id, Role.TOOL, "", 0, run_input.run_id, thread.last_activity_at, 0)
+def make_waiting_events(run_input: RunAgentInput, thread: Thread) -> list[Event]:
+    """Return the events, which belong to no run, of a request whose answers are stored until all answers are given."""
+    placeholder = StoredMessage(run_input.run_id, Role.TOOL, "", 0, run_input.run_id, thread.last_activity_at, 0)
     events = (
-        run_started(thread.id, run_input.run_id, nothing),
+        run_started(thread.id, run_input.run_id, placeholder),
         run_finished(thread.id, run_input.run_id, usage=None, model=None, interrupts=thread.open_interrupts),
     )
     return [unsequenced(event, threadId=thread.id) for event in events]

@@ -1,4 +1,4 @@
-"""POST /v1/runs, for any AG-UI client of the lines 1.x and 0.0.5x."""
+"""The route POST /v1/runs, for AG-UI clients of the versions 1.x and 0.0.5x."""
 
 from __future__ import annotations
 
@@ -17,7 +17,14 @@ from baton.api.runs import sse
 from baton.api.runs.abandoned_runs import AbandonedRuns
 from baton.api.runs.background_turn import BackgroundTurn
 from baton.api.runs.front_ends import conversion_for, for_front_ends, upgrade
-from baton.api.runs.run_input import newest_only, read_results, results_before, to_request, waiting_events, with_results
+from baton.api.runs.run_input import (
+    add_results,
+    make_waiting_events,
+    read_results,
+    read_results_before,
+    select_newest,
+    to_request,
+)
 from baton.domain import errors
 from baton.domain.tenants.identity import Permission, Scope
 from baton.domain.threads.events import Event
@@ -29,7 +36,7 @@ from baton.threads.requests.parsing import parse_client_offer, parse_locale, par
 from baton.threads.requests.thread_access import audit_read
 
 TURN_SECONDS = 840.0
-"""Lambda's fifteen minutes, less the time to commit and to end the stream."""
+"""The time limit of a turn: Lambda's fifteen minutes, less the time to commit and to end the stream."""
 
 TURN_ERRORS = (
     "limit_reached thread_unavailable thread_led_by_parent unknown_agent agent_mismatch message_id_conflict"
@@ -62,12 +69,12 @@ STREAM_EXAMPLE = (
 
 
 class RunInput(RunAgentInput):
-    """The fields of AG-UI's run input that are read, including those of the 0.0.5x line."""
+    """The fields of AG-UI's run input that are read, including those of version 0.0.5x."""
 
     @model_validator(mode="before")
     @classmethod
     def _upgrade(cls, raw: Any) -> Any:
-        raw = newest_only(raw)
+        raw = select_newest(raw)
         if not isinstance(raw, dict) or not isinstance(raw.get("messages"), list):
             return raw
         messages = [upgrade(message) if isinstance(message, dict) else message for message in raw["messages"]]
@@ -95,16 +102,16 @@ async def run(
 
     Other messages of the input are ignored, because the store has them. The message's `id` is the idempotency key.
     `forwardedProps.agentId` selects the main agent of a new conversation. The agent's model may call the client's
-    `tools`, and its prompt holds the client's `context`, unless its definition says otherwise. A run that calls such a
-    tool ends; tool messages at the end of `messages` bring the results and continue it. The client's `state` is
-    ignored. `resume` answers the interrupts of a run and continues it; its user and holders of `tool:approve` may do
-    so. `forwardedProps.branch` answers an earlier message again, or replaces it by this one. `forwardedProps.timeZone`
-    is IANA's name of the user's time zone, `forwardedProps.locale` the user's language where the token has none.
-    `forwardedProps.whileBusy` says what becomes of a message while a run is in progress: `queue`, `steer` or
-    `interrupt`; the events are those of the run that it enters. A client that ends its request stops the run, unless it
-    comes back within seconds by `GET /v1/threads/{id}/events` or the same request; with `forwardedProps.onDisconnect:
-    "continue"` the run continues, and can be followed at any time. Without `protocolVersion`, which clients of the 1.x
-    line send, the events are valid for the 0.0.5x line too.
+    `tools`, and its prompt contains the client's `context`, unless the agent's definition forbids it. A run that calls
+    such a tool ends; tool messages at the end of `messages` contain the results and continue it. The client's `state`
+    is ignored. `resume` answers the interrupts of a run and continues it; only the run's user and holders of
+    `tool:approve` may do so. `forwardedProps.branch` answers an earlier message again, or replaces it by this message.
+    `forwardedProps.timeZone` is the IANA name of the user's time zone, `forwardedProps.locale` the user's language if
+    the token has none. `forwardedProps.whileBusy` selects the treatment of a message that is sent during a run:
+    `queue`, `steer` or `interrupt`; the response has the events of the run that the message enters. A client that ends
+    its request stops the run, unless it returns within seconds by `GET /v1/threads/{id}/events` or the same request.
+    With `forwardedProps.onDisconnect: "continue"` the run continues, and can be followed at any time. Without
+    `protocolVersion`, which clients of version 1.x send, the events are valid for version 0.0.5x too.
     """
     tools = [tool.model_dump(by_alias=True, exclude={"metadata"}) for tool in run_input.tools or ()]
     offer = parse_client_offer(tools, [item.model_dump(by_alias=True) for item in run_input.context or ()])
@@ -132,17 +139,17 @@ async def run(
     async def work(emit: Callable[[Event], None]) -> None:
         def note_and_emit(event: Event) -> None:
             if event.run_id is not None and not run_ids:
-                run_ids.append(event.run_id)  # a message that was sent before has another run than this request names
-            # A user who may approve the calls but not read the conversation gets the run's beginning and end only.
+                run_ids.append(event.run_id)  # a repeated message has another run than the request's ``runId``
+            # A user who may approve the calls but not read the conversation gets only the run's beginning and end.
             if may_read or event.type in RUN_BOUNDARIES:
                 emit(event)
 
         if await app.turns.run(owner, turn, note_and_emit, seconds=TURN_SECONDS) is None:
             thread = await app.ports.store.get_thread(owner, turn.thread.id)
-            for event in waiting_events(run_input, thread):
+            for event in make_waiting_events(run_input, thread):
                 emit(event)
 
-    answered_ids = {result.tool_call_id for result in (*results, *results_before(run_input.messages))}
+    answered_ids = {result.tool_call_id for result in (*results, *read_results_before(run_input.messages))}
     convert = for_front_ends(conversion_for(run_input.protocol_version), answered_ids)
     abandoned_runs.note_message(owner, turn.thread.id, turn.message_id)
     reader = None if sees_all(scope, owner.user_id) else ReaderEvents(app.privacy.readers, after=0)
@@ -172,7 +179,7 @@ def _is_stopped_when_left(props: Any) -> bool:
 def _make_message_request(scope: Scope, run_input: RunAgentInput, offer: ClientOffer | None) -> MessageRequest:
     branch = _read_property(run_input.forwarded_props, "branch")
     if isinstance(branch, dict) and branch.get("regenerate") is True:
-        # Nothing new is said, so the last user message is an old one: its id would be a repeat.
+        # There is no new message. The id of the last user message would be that of an earlier turn.
         message_id = branch.get("messageId")
         return parse_message_request(
             scope,
@@ -197,12 +204,12 @@ def _make_message_request(scope: Scope, run_input: RunAgentInput, offer: ClientO
         over_spending=_read_property(run_input.forwarded_props, "overSpending"),
         run_id=run_input.run_id,
         branch=branch,
-        client=with_results(offer, scope, results_before(run_input.messages)),
+        client=add_results(offer, scope, read_results_before(run_input.messages)),
     )
 
 
 def _read_property(props: Any, name: str) -> Any:
-    """Return one of Baton's own properties. assistant-ui passes its application's properties as ``runConfig``."""
+    """Return a property of ``forwardedProps`` or of its ``runConfig``, in which assistant-ui passes them; else None."""
     if not isinstance(props, dict):
         return None
     nested = props.get("runConfig")

@@ -1,4 +1,4 @@
-"""Server-sent events: AG-UI events as ``text/event-stream``."""
+"""AG-UI events as server-sent events (``text/event-stream``)."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Timing:
     """The time limits of streams, in seconds."""
 
     comment_seconds: float = 10.0
-    """The interval of comments, with or without events."""
+    """The interval of comments, which are sent even if there are events."""
     first_event_seconds: float = 5.0
-    """Seconds for which the response waits for a first event, so that a refusal becomes an HTTP status."""
+    """The time for which the response waits for a first event, so that a refusal becomes an HTTP status."""
     leaving_seconds: float = 3.0
-    """Seconds for which a run continues without its client before it is stopped, if leaving stops it."""
+    """The time for which a run continues after its client has left before it is stopped."""
     follow_seconds: float = 60.0
-    """Seconds for which a stream follows events before the client must reconnect."""
+    """The time for which a stream follows events before the client must reconnect."""
 
 
 async def timing(request: Request) -> Timing:
@@ -81,11 +81,11 @@ def token_expired(request_id: str) -> Frame:
 def respond(
     frames: AsyncIterator[Frame], timing: Timing, when_left: Callable[[Any], Awaitable[None]] | None = None
 ) -> Response:
-    """Return the response that sends ``frames``, and a comment regularly, so that no proxy ends a silent connection.
+    """Return a response that sends ``frames``, and regular comments so that no proxy ends a silent connection.
 
     ``when_left`` is called if the client ends the request before the stream has ended.
     """
-    # Only the function that serves streams loads this library: it imports uvicorn.
+    # Imported here, because it imports uvicorn, and only functions that serve streams need it.
     from sse_starlette import EventSourceResponse, ServerSentEvent
 
     response = EventSourceResponse(
@@ -96,7 +96,7 @@ def respond(
         ping_message_factory=lambda: ServerSentEvent(comment="waiting", sep="\n"),
         client_close_handler_callable=when_left,
     )
-    del response.headers["Connection"]  # the server's business, and HTTP/2 knows no such header
+    del response.headers["Connection"]  # the server sets this header, which does not exist in HTTP/2
     return response
 
 
@@ -109,12 +109,12 @@ class RunStream:
     timing: Timing
     convert: Convert
     reader: ReaderEvents | None
-    """Removes personal data from the events, for a reader of another user's conversation; None for other readers."""
+    """Removes personal data from the events; None for readers who may see it."""
 
     async def begin(self, token_seconds: float) -> AsyncGenerator[Frame, None]:
         """Wait for the first event and return the stream. Raises the ``BatonError`` that refused the request.
 
-        The stream ends with ``token_expired`` when the token expires, in ``token_seconds``; the work continues.
+        The stream ends with ``token_expired`` when the token expires, in ``token_seconds``. The turn continues.
         """
         began = asyncio.get_running_loop().time()
         first, is_over = None, False
@@ -126,7 +126,7 @@ class RunStream:
     async def _frames(self, first: Event | None, ends_at: float, *, is_over: bool) -> AsyncGenerator[Frame, None]:
         is_first = True
         if first is not None:
-            for event in await self._for_reader(first):
+            for event in await self._redact_for_reader(first):
                 yield frame(self.convert(event), is_first_in_run=is_first)
                 is_first = False
         loop = asyncio.get_running_loop()
@@ -135,7 +135,7 @@ class RunStream:
                 item = await self.turn.next(ends_at)
                 if item is None:
                     return
-                if loop.time() >= ends_at:  # ``next`` returns an event that is ready also after the time
+                if loop.time() >= ends_at:  # even after this time, ``next`` returns an event that is ready
                     raise TimeoutError
             except TimeoutError:
                 yield token_expired(self.request_id)
@@ -146,9 +146,9 @@ class RunStream:
                     report_failure(error, "request failed", request_id=self.request_id)
                 yield frame(unsequenced(run_error(error, requestId=self.request_id)))
                 return
-            for event in await self._for_reader(item):
+            for event in await self._redact_for_reader(item):
                 yield frame(self.convert(event), is_first_in_run=is_first)
                 is_first = False
 
-    async def _for_reader(self, event: Event) -> Sequence[Event]:
+    async def _redact_for_reader(self, event: Event) -> Sequence[Event]:
         return [event] if self.reader is None else await self.reader.take([event])

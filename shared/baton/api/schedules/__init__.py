@@ -1,1 +1,1 @@
-"""Schedules of the HTTP API."""
+"""Routes of schedules."""

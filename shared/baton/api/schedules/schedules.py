@@ -1,4 +1,4 @@
-"""Schedules and reminders: make, list, change and cancel them."""
+"""Routes that make, list, change and cancel schedules and reminders."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ async def _serve(app: App, caller: Scope, owned: OwnedSchedule) -> ServedSchedul
 async def create_schedule(body: ScheduleRequest, caller: Caller, app: UseCases, response: Response) -> ServedSchedule:
     """Schedule a question to an agent, once or repeatedly, in one of the caller's conversations.
 
-    The agent must allow schedules. Repeated with the same `id`: 200 and the schedule as it is. It is audited.
+    The agent must allow schedules. A repeated request with the same `id` gets 200 and the existing schedule. It is
+    audited.
     """
     values = body.model_dump(exclude={"thread_id"})
     thread = thread_ref(caller, body.thread_id) if body.thread_id is not None else None
@@ -75,9 +76,9 @@ async def list_schedules(
 ) -> Listing[ServedSchedule]:
     """Return the caller's schedules, the next slot first. Schedules without a further slot come last.
 
-    The tenant's are listed user by user, with `userId`, and are audited; a page of them may have fewer items than
-    `limit` and still have a `nextCursor`. Personal data in other users' texts is replaced, unless the caller holds
-    `pii:read`.
+    The tenant's schedules are listed user by user, with `userId`, and the read is audited. A page of them may have
+    fewer items than `limit` and still have a `nextCursor`. Personal data in other users' texts is replaced, unless the
+    caller has `pii:read`.
     """
     lists = app.schedule_lists
     list_page = lists.of_tenant if scope == "tenant" else lists.of_user
@@ -92,7 +93,7 @@ async def list_schedules(
 async def get_schedule(
     schedule_id: ScheduleId, caller: Caller, app: UseCases, user_id: OfUser = None
 ) -> ServedSchedule:
-    """Return one schedule. Reading another user's is audited."""
+    """Return one schedule. Reading another user's schedule is audited."""
     return await _serve(app, caller, await app.schedule_making.get(caller, schedule_id, owner_id=user_id))
 
 
@@ -100,9 +101,9 @@ async def get_schedule(
 async def change_schedule(
     schedule_id: ScheduleId, body: ScheduleChangeRequest, caller: Caller, app: UseCases, user_id: OfUser = None
 ) -> ServedSchedule:
-    """Change, pause or resume a schedule. With a new `at` or `rule` its slots are computed again. It is audited.
+    """Change, pause or resume a schedule. With a new `at` or `rule`, its slots are computed again. It is audited.
 
-    Another user's can only be paused and resumed.
+    Another user's schedule can only be paused and resumed.
     """
     change = schedule_making.ScheduleChange(**body.model_dump())
     changed = await app.schedule_making.change(caller, schedule_id, change, owner_id=user_id)
@@ -113,5 +114,5 @@ async def change_schedule(
     "/{schedule_id}", status_code=204, summary="Cancel a schedule", responses=responses("forbidden not_found")
 )
 async def cancel_schedule(schedule_id: ScheduleId, caller: Caller, app: UseCases, user_id: OfUser = None) -> None:
-    """Cancel a schedule; a run of it that has begun goes on. Repeated: 404. It is audited."""
+    """Cancel a schedule. A run that has begun continues. A repeated request gets 404. It is audited."""
     await app.schedule_making.remove(caller, schedule_id, owner_id=user_id)

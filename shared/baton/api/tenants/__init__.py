@@ -1,1 +1,1 @@
-"""Routes of a tenant: audit, limits, overview and personal data."""
+"""Routes of a tenant: audit, limits, usage, overview, hooks, webhooks, removal and personal data."""

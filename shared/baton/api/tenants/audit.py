@@ -1,4 +1,4 @@
-"""Audit records: of a thread for its readers, and of the tenant with `audit:read`."""
+"""Routes of audit records: a thread's records for its readers, and the tenant's for holders of `audit:read`."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ JSON_LINES = "application/jsonl"
 EXPORT_PAGE = 100
 """Records that an export reads at once."""
 MAX_EXPORTED = 10_000
-"""Records of one export. Its last line says where the next one continues."""
+"""Records of one export. Its last line has the cursor with which the next export continues."""
 MAX_EXPORT_PAGES = 200
-"""Pages that one export reads. With filters, a page may hold no record at all."""
+"""Pages that one export reads. With filters, a page may be empty."""
 
 router = APIRouter(prefix="/v1", tags=["audit"])
 
@@ -55,12 +55,12 @@ class AuditFilters:
 
     @property
     def detail(self) -> dict[str, Any]:
-        """The detail for the audit record of a read with these filters."""
+        """The detail of the audit record for a read with these filters."""
         times = {"from": self.since, "to": self.until}
         return {**self.fields, **{name: iso(time) for name, time in times.items() if time is not None}}
 
 
-async def _filters(
+async def _make_filters(
     since: Annotated[RequestTime | None, query("Only at or after this time.", TIMESTAMP, alias="from")] = None,
     until: Annotated[RequestTime | None, query("Only at or before this time.", TIMESTAMP, alias="to")] = None,
     action: Annotated[str | None, query("Only this action.", "thread.close", max_length=64)] = None,
@@ -76,7 +76,7 @@ async def _filters(
     return AuditFilters({name: value for name, value in fields.items() if value is not None}, *period(since, until))
 
 
-Filters = Annotated[AuditFilters, Depends(_filters)]
+Filters = Annotated[AuditFilters, Depends(_make_filters)]
 
 
 @router.get("/audit", summary="Read the tenant's audit records", responses=responses("forbidden"))
@@ -86,7 +86,7 @@ async def tenant_audit(
     """Return the tenant's records, newest first, all of them or those that match. Needs `audit:read`.
 
     A page may have fewer items than `limit`, or none, and still have a `nextCursor`, because records that do not match
-    are skipped. Reading is audited itself, what is read again within fifteen minutes only once.
+    are skipped. Reading is audited too, but the same read only once in fifteen minutes.
     """
     caller.require(Permission.AUDIT_READ, "audit.read")
     records, next_cursor = await _read_page(app, caller, filters, limit, cursor)
@@ -112,10 +112,10 @@ async def tenant_audit(
 async def export_audit(caller: Caller, app: UseCases, filters: Filters, cursor: Cursor = None) -> StreamingResponse:
     """Return the tenant's records, newest first, as JSON lines. Needs `audit:read`; each export is audited.
 
-    An export without its last line broke off. One with a `nextCursor` there is continued with it.
+    If the last line is missing, the export broke off. If the last line has a `nextCursor`, continue the export with it.
     """
     caller.require(Permission.AUDIT_READ, "audit.export")
-    first = await _read_page(app, caller, filters, EXPORT_PAGE, cursor)  # where an error can still become a status
+    first = await _read_page(app, caller, filters, EXPORT_PAGE, cursor)  # before the response, for an error's status
     await app.ports.audit.record(caller, "audit.export", thread_id=None, outcome="allowed", detail=filters.detail)
     headers = {"Content-Disposition": 'attachment; filename="audit-records.jsonl"'}
     lines = _write_lines(app, caller, filters, first)
@@ -142,7 +142,7 @@ async def _write_lines(
 async def _read_page(
     app: App, caller: Scope, filters: AuditFilters, limit: int, cursor: str | None
 ) -> tuple[Sequence[AuditRecord], str | None]:
-    """Return a page of records as the caller may see them."""
+    """Return a page of records, redacted for the caller, and the next page's cursor."""
     records, next_cursor = await app.ports.audit.of_tenant(
         caller, filters.fields, limit=limit, cursor=cursor, since=filters.since, until=filters.until
     )

@@ -1,4 +1,4 @@
-"""The lines of an export: one JSON object each."""
+"""The lines of an export, each of which is one JSON object."""
 
 from __future__ import annotations
 
@@ -34,19 +34,22 @@ Shapes = Mapping[ExportKind, Callable[[Any], dict[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class ExportLines:
-    """The text of an export, made piece by piece."""
+    """A writer of the text of an export, piece by piece."""
 
     make_shapes: Callable[[Describe], Shapes]
-    """Returns the served form of each kind of record."""
+    """Returns functions by kind of record that return the served form of a record."""
     find_describe: Callable[[ExportPiece], Awaitable[Describe]]
-    """Returns the definitions of the agents that a piece is about."""
+    """Returns the function that finds the definitions of agents in the conversation of a piece."""
     readers: Readers | None
     """Replaces personal data in every piece; None for readers who see all of it."""
 
     async def of(
         self, first: ExportPiece | None, pieces: AsyncIterator[ExportPiece], *, with_end: bool
     ) -> AsyncGenerator[str, None]:
-        """Yield the text of an export. A session's line is written message by message: it may be long."""
+        """Yield the text of an export. The line of a session is written message by message, because it may be long.
+
+        The last line says ``end`` if ``with_end``, or ``error`` after a failure.
+        """
         try:
             if first is not None:
                 yield await self._to_text(first)
@@ -57,7 +60,7 @@ class ExportLines:
                     else:
                         yield await self._to_text(piece)
                     is_first = piece.kind is ExportKind.SESSION_BEGIN
-        except Exception as problem:  # the status is sent: only a line can still report the error
+        except Exception as problem:  # the HTTP status is sent already, so a line reports the error
             if not isinstance(problem, BatonError):
                 logger.exception("export failed")
                 count(Metric.INTERNAL_FAULTS)
@@ -88,12 +91,12 @@ class ExportLines:
         return _make_line({"type": piece.kind.value, "threadId": piece.thread_id, **mark, **served})
 
     async def _redact(self, value: dict[str, Any]) -> dict[str, Any]:
-        """Return a piece as the reader may see it."""
+        """Return a piece, redacted for the reader."""
         return value if self.readers is None else await self.readers.redact(value)
 
 
 def record_shapes(describe: Describe, prices: Prices, tenant_id: str) -> Shapes:
-    """Return functions that serve the kinds of records, in the form of the API's other routes."""
+    """Return functions by kind of record that return its served form, which is that of the API's other routes."""
     return {
         ExportKind.THREAD: lambda thread: {
             **ServedThread.from_record(describe, prices, thread).wire(),
@@ -122,7 +125,7 @@ def record_shapes(describe: Describe, prices: Prices, tenant_id: str) -> Shapes:
 
 def _make_session_begin(session: Session) -> dict[str, Any]:
     thread = session.thread
-    # One import for each session of a thread: their ids differ, and a repeated import changes nothing.
+    # Each session of a thread is a separate import, so their ids must differ. A repeated import changes nothing.
     session_id = thread.id if session.number == 1 else f"{thread.id}#{session.number}"
     session_id += f".{session.part}" if session.part > 1 else ""
     title = {"title": thread.title} if thread.title is not None else {}
@@ -141,7 +144,7 @@ def _make_session_message(piece: ExportPiece) -> dict[str, Any]:
 
 
 def _make_time(message: StoredMessage) -> dict[str, str]:
-    """Return a message's time, with the user's time zone: the import of a session takes an offset only with a time."""
+    """Return a message's time and the user's time zone. A zone that is an offset becomes part of the time."""
     zone = message.time_zone
     if zone is not None and is_offset(zone):
         return {"timestamp": local_time(zone, message.timestamp).isoformat(timespec="milliseconds")}
@@ -153,5 +156,5 @@ def _make_line(value: dict[str, Any]) -> str:
 
 
 def _encode(value: dict[str, Any]) -> str:
-    """Return JSON in one line. ``UnbrokenLines`` escapes what readers may take for ends of lines."""
+    """Return JSON in one line. ``UnbrokenLines`` escapes characters that readers may treat as line ends."""
     return json.dumps(value, ensure_ascii=False, default=str)

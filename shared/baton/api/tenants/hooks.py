@@ -1,4 +1,4 @@
-"""Signed requests of other systems, which become events in conversations."""
+"""The route for signed requests of other systems, which become events in conversations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from baton.api.http.problems import json_content, responses
 from baton.domain.errors import MessageTooLarge
 
 MAX_HOOK_BYTES = 256 * 1024
-"""Bytes of a request's body. It is read before its sender is known."""
+"""Bytes of a request's body, which is read before the sender is known."""
 
 router = APIRouter(prefix="/v1/hooks", tags=["webhooks"])
 
@@ -33,10 +33,10 @@ async def take_hook(
     request: Request,
     app: UseCases,
 ) -> Response:
-    """Begin a run by a request that another system has signed, as the settings of the hook define.
+    """Begin a run for a request that another system has signed, as the settings of the hook define.
 
-    It takes no token. Its signature is that of Standard Webhooks, or one HMAC-SHA256 in a header. An event that comes
-    again gets the same answer, without a second run.
+    It needs no token. The signature is that of Standard Webhooks, or one HMAC-SHA256 in a header. A repeated event gets
+    the same answer, without a second run.
     """
     body = bytearray()
     async for chunk in request.stream():

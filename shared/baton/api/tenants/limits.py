@@ -1,4 +1,4 @@
-"""The limits of the caller's tenant."""
+"""Routes of the limits of the caller's tenant."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ IfMatch = Annotated[
 
 
 class LimitsRequest(LimitFields):
-    """The tenant's limits; null, or left out: the deployment's."""
+    """The tenant's limits. The deployment's limit applies to a field that is null or left out."""
 
 
 class Limits(LimitFields, WireModel, json_schema_serialization_defaults_required=True):
-    """A limit of each kind; null: none."""
+    """The limits of all kinds; null for no limit."""
 
 
 class ServedCurrentLimits(WireModel):
-    """The limits that hold for the tenant."""
+    """The current limits of the tenant."""
 
-    limits: Limits = describe("The tenant's choice; null: the deployment's.")
-    deployment: Limits = describe("The deployment's maximum; null: anything.")
-    effective: Limits = describe("The limits that hold: the lower of both.")
+    limits: Limits = describe("The tenant's choice; null for the deployment's limit.")
+    deployment: Limits = describe("The deployment's maximum; null for no limit.")
+    effective: Limits = describe("The limits in force: the lower of both.")
     changed_by: str | None = Field(examples=["alice"])
     changed_at: Timestamp | None = Field(examples=[TIMESTAMP])
 
@@ -59,10 +59,11 @@ async def get_limits(caller: Caller, app: UseCases, response: Response) -> Serve
 async def put_limits(
     body: LimitsRequest, caller: Caller, app: UseCases, response: Response, if_match: IfMatch = None
 ) -> ServedCurrentLimits:
-    """Set all limits of the tenant: they hold within a minute. Needs `tenant:manage`.
+    """Set all limits of the tenant, which are in force within a minute. Needs `tenant:manage`.
 
-    No limit may be above the deployment's, and no rate may be 0. Data that exceed a new limit are kept, but nothing can
-    be added. With `If-Match` the limits are set only if nobody has changed them since. Repeated: the same answer.
+    No limit may be above the deployment's, and no rate may be 0. Data that exceed a new limit are kept, but no more can
+    be added. With `If-Match`, the limits are set only if they have not been changed since. A repeated request gets the
+    same answer.
     """
     caller.require(Permission.TENANT_MANAGE, "limits.change")
     stored = await app.ports.tenant_limits.get(caller)
@@ -105,7 +106,7 @@ def _to_response(app: App, limits: TenantLimits, response: Response) -> ServedCu
 
 
 def _matches(if_match: str | None, revision: int) -> bool:
-    """Return True if the caller has read this revision. Raises ``InvalidRequest`` for anything but such an ETag."""
+    """Return whether ``If-Match`` allows a change of this revision. Raises ``InvalidRequest`` for an invalid header."""
     if if_match is None or if_match.strip() == "*":
         return True
     if re.fullmatch(r'"\d{1,18}"', tag := if_match.strip(), re.ASCII) is None:

@@ -1,4 +1,4 @@
-"""The overview of a tenant's conversations, for its administrators."""
+"""The route of the overview of a tenant's conversations, for its administrators."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ DEFAULT_DAYS = 7
 MAX_CURSOR = 4096
 """Characters of a cursor."""
 EPOCH = from_millis(0)
+"""The earliest time of an overview."""
 
 router = APIRouter(prefix="/v1/overview", tags=["overview"])
 
 
 class TurnCounts(WireModel):
-    """Some turns, with what they used."""
+    """Counts of turns, and their tokens and cost."""
 
     turns: int = Field(examples=[42])
     failures: int = describe("Turns that ended with an error.", 1)
@@ -55,12 +56,12 @@ class TurnCounts(WireModel):
 class AgentDay(TurnCounts):
     """The turns of an agent on a day."""
 
-    day: str = describe("In UTC.", "2026-03-14")
-    agent_id: str | None = describe("The agent that spoke last; null for turns in which none did.", "assistant")
+    day: str = describe("The day in UTC.", "2026-03-14")
+    agent_id: str | None = describe("The agent that answered last; null for turns without an answer.", "assistant")
 
 
 class ErrorCount(WireModel):
-    """The number of turns that ended with an error."""
+    """The number of turns that ended with the error `code`."""
 
     code: str = Field(examples=["model_unavailable"])
     turns: int = Field(examples=[1])
@@ -70,9 +71,9 @@ class FirstTokens(WireModel):
     """A histogram of the times from messages to the first words of their answers."""
 
     bounds_ms: list[int] = describe(
-        "Upper bounds of the counts, in milliseconds. They never change within an overview.", [50, 100, 150]
+        "Upper bounds of the counts, in milliseconds. They are the same on all pages.", [50, 100, 150]
     )
-    counts: list[int] = describe("One more than there are bounds: the last is of longer times.", [3, 12, 4, 0])
+    counts: list[int] = describe("A count for each bound, and one for longer times.", [3, 12, 4, 0])
 
 
 class ServedSlowTurn(WireModel):
@@ -85,7 +86,7 @@ class ServedSlowTurn(WireModel):
 
 
 class CostlyThread(WireModel):
-    """One of the costliest conversations, with all that it has used since it began."""
+    """One of the costliest conversations, with its cost and tokens since it began."""
 
     thread_id: str = Field(examples=[THREAD_ID])
     title: str | None = describe("The conversation's title; null while it has none.", "Invoices of March")
@@ -94,7 +95,7 @@ class CostlyThread(WireModel):
 
 
 class ServedOverview(WireModel):
-    """Counts of the turns of one page of conversations. Those of several pages can be added."""
+    """Counts of the turns of one page of conversations. The counts of several pages can be added."""
 
     period_start: Timestamp = Field(serialization_alias="from", examples=[TIMESTAMP])
     period_end: Timestamp = Field(serialization_alias="to", examples=[TIMESTAMP])
@@ -104,14 +105,12 @@ class ServedOverview(WireModel):
     first_tokens: FirstTokens
     slowest: list[ServedSlowTurn] = describe("At most ten, one of each conversation.")
     costliest: list[CostlyThread] = describe(
-        "At most ten that had turns in the period; by tokens where the cost is not known."
+        "At most ten conversations with turns in the period, ordered by tokens if the cost is unknown."
     )
     self_started: TurnCounts = describe(
-        "The turns of `days` that began by themselves: by schedules, events and results of tasks."
+        "The turns of `days` that schedules, events and results of tasks began, and not users."
     )
-    next_cursor: str | None = describe(
-        "Pass it as `cursor` to count more conversations; null when all are counted.", None
-    )
+    next_cursor: str | None = describe("The `cursor` of further conversations; null if all are counted.", None)
 
     @classmethod
     def from_record(cls, counts: Overview, counted: Period, next_cursor: str | None) -> ServedOverview:
@@ -143,10 +142,10 @@ async def get_overview(
         str | None, query("`nextCursor` of the previous page, whose period it keeps.", max_length=MAX_CURSOR)
     ] = None,
 ) -> ServedOverview:
-    """Return counts of turns, failures, tokens, costs and first words, of one page of conversations.
+    """Return counts of turns, failures, tokens, costs and times to first words, of one page of conversations.
 
-    The conversations that were active last come first. Add up as many pages as you need. Needs
-    `thread:read_all`; it is audited, once for all of its pages. Titles are redacted without `pii:read`.
+    The conversations with the latest activity come first. Add up as many pages as you need. Needs `thread:read_all`; it
+    is audited, once for all its pages. Titles are redacted without `pii:read`.
     """
     caller.require(Permission.THREAD_READ_ALL, "overview.read")
     start, end = period(start, end)

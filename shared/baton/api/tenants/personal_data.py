@@ -1,4 +1,4 @@
-"""Personal data: forget it, read the progress of that, export it, and set how long it is kept."""
+"""Routes of personal data: requests to forget and their progress, exports, and retention."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ router = APIRouter(prefix="/v1", tags=["personal data"])
 
 JSON_LINES = "application/jsonl"
 MAX_DAYS = 36_500
-"""Days for which things can be kept, other than for ever: a hundred years."""
+"""The longest retention other than for ever, in days: a hundred years."""
 REQUEST_ID = "0b9d7c52-6a6e-4b5e-8f43-5d1e7a1c2f90"
 
 
@@ -41,13 +41,13 @@ async def _user_in_path(
             description="`me` for the caller, or a user's id, percent-encoded.",
             max_length=768,
             examples=["me"],
-            json_schema_extra=EXTERNAL_ID,  # of the id before it is encoded
+            json_schema_extra=EXTERNAL_ID,  # the limits of the id before it is encoded
         ),
     ],
 ) -> str:
-    """Return the user id of a path. Only the plain word ``me`` is the caller.
+    """Return the user id in a path, decoded. The plain word ``me`` means the caller.
 
-    Raises ``InvalidRequest`` for the encoded word.
+    Raises ``InvalidRequest`` if ``me`` is encoded, because no user may have this id.
     """
     decoded = unquote(user_id)
     if decoded == ME and user_id != ME:
@@ -59,22 +59,22 @@ UserId = Annotated[str, Depends(_user_in_path)]
 
 
 class ServedForgetRequest(WireModel):
-    """A request to forget and its progress: ids and counts, never content."""
+    """A request to forget and its progress. It has ids and counts, but never content."""
 
     request_id: str = Field(validation_alias="id", examples=[REQUEST_ID])
     subject: ForgetSubject = describe("The kind of data that is forgotten.")
     user_id: str = describe("The owner of the data.", "alice")
     thread_id: str | None = Field(examples=[THREAD_ID])
     status: ForgetStatus = describe(
-        "`completed`: every store was listed and nothing is left. `failed`: send the request again."
+        "`completed`: every store was searched and nothing is left. `failed`: send the request again."
     )
     requested_by: str = Field(examples=["alice"])
     requested_at: Timestamp = Field(examples=[TIMESTAMP])
     cutoff_at: Timestamp | None = describe(
-        "Conversations that began later stay. Null until the second sweep, 16 minutes after the first.", TIMESTAMP
+        "Conversations that began later are kept. Null until the second sweep, 16 minutes after the first.", TIMESTAMP
     )
     expected_cutoff_at: Timestamp | None = describe(
-        "An estimate of `cutoffAt` until that is fixed: what is said before is forgotten, too.", None
+        "An estimate of `cutoffAt` until it is fixed. Messages from before this time are forgotten too.", None
     )
     ended_at: Timestamp | None = Field(examples=[TIMESTAMP])
     counts: dict[str, int] = describe(
@@ -84,7 +84,7 @@ class ServedForgetRequest(WireModel):
 
 
 class ServedRetention(WireModel):
-    """Days for which the tenant keeps things; null: for ever."""
+    """Days for which the tenant's data are kept; null for ever."""
 
     threads: int | None = describe("Conversations, from their last activity.", 365)
     episodes: int | None = describe("Episodes, from the end of their session.", 730)
@@ -95,7 +95,7 @@ class ServedRetention(WireModel):
     next_run_at: Timestamp | None = describe(
         "The next time from which the sweeper, which runs every minute, enforces it; null without limits.", TIMESTAMP
     )
-    last_request_id: str | None = describe("The request to forget that enforced it last, within 32 days.", REQUEST_ID)
+    last_request_id: str | None = describe("The last request to forget that enforced it, of 32 days.", REQUEST_ID)
 
 
 Days = Annotated[int | None, Field(ge=1, le=MAX_DAYS)]
@@ -106,7 +106,7 @@ class RetentionRequest(
     extra="forbid",
     json_schema_extra={"minProperties": 1, "examples": [{"threads": 365, "audit": 3650, "uploads": 90}]},
 ):
-    """The days that the tenant keeps things; null or left out: for ever. At least one must be named."""
+    """Days for which the tenant's data are kept; null or left out for ever. At least one field must be sent."""
 
     threads: Days = None
     episodes: Days = None
@@ -121,9 +121,9 @@ class RetentionRequest(
     responses=responses("forbidden store_unavailable"),
 )
 async def forget_user(user_id: UserId, caller: Caller, app: UseCases) -> ServedForgetRequest:
-    """Forget everything that the user said, in every store. Any id but `me` needs `user:manage`.
+    """Forget all data of the user in every store. Any id but `me` needs `user:manage`.
 
-    Includes what is said until `cutoffAt`. A repetition while the request is running returns the same request.
+    This includes messages until `cutoffAt`. A repeated request while the request is running returns the same request.
     """
     return _serve_request(app, await app.privacy.forget_calls.forget_user(caller, user_id))
 
@@ -149,7 +149,7 @@ async def get_forget_request(
     caller: Caller,
     app: UseCases,
 ) -> ServedForgetRequest:
-    """Return the progress of a request. Its sender, the user it is about and holders of `user:manage` may read it."""
+    """Return the progress of a request, for its sender, the user whose data it is about, and `user:manage`."""
     return _serve_request(app, await app.privacy.forget_calls.get(caller, request_id))
 
 
@@ -174,12 +174,12 @@ async def export_user(
     ] = "everything",
     cursor: Cursor = None,
 ) -> StreamingResponse:
-    """Return what is stored of the user as JSON Lines. Any id but `me` needs `user:manage`.
+    """Return the stored data of the user as JSON Lines. Any id but `me` needs `user:manage`.
 
-    Without `pii:read`, the data of others have placeholders for personal data.
+    Without `pii:read`, the data of other users have placeholders for personal data.
 
-    Lines have a `type`, except sessions, which are as they can be imported. A line of type `cursor` names where to
-    continue; a last line of type `end` says that nothing is missing.
+    Lines have a `type`, except sessions, which have the form of an import. A line of type `cursor` has the cursor with
+    which the export can be continued; a last line of type `end` says that nothing is missing.
     """
     subject = scope_of_user(caller, user_id, "user.export")
     subject = Scope(subject.tenant_id, subject.user_id)
@@ -215,14 +215,14 @@ async def _find_describe(app: App, subject: Scope, piece: ExportPiece) -> Descri
 
 @router.get("/retention", summary="Read the tenant's retention", responses=responses("forbidden"))
 async def get_retention(caller: Caller, app: UseCases) -> ServedRetention:
-    """Return how long the tenant keeps things. Needs `user:manage`."""
+    """Return for how long the tenant's data are kept. Needs `user:manage`."""
     caller.require(Permission.USER_MANAGE, "retention.read")
     return await _to_retention(app, caller, await app.ports.retentions.get(caller))
 
 
 @router.put("/retention", summary="Set the tenant's retention", responses=responses("forbidden store_unavailable"))
 async def put_retention(body: RetentionRequest, caller: Caller, app: UseCases) -> ServedRetention:
-    """Set how long the tenant keeps things. It is enforced within minutes, then once a day. Needs `user:manage`.
+    """Set for how long the tenant's data are kept. It is enforced within minutes, then daily. Needs `user:manage`.
 
     Send at least one field; an empty object is refused. `null` keeps the data for ever.
     """

@@ -1,4 +1,4 @@
-"""The removal of the caller's tenant. These routes also answer callers of a tenant that is removed."""
+"""Routes of the removal of the caller's tenant, which also answer callers of a removed tenant."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COUNTS = {"messages": 1200, "objectVersions": 31, "threads": 84}
 
 
 class ServedRemoval(WireModel):
-    """The removal of a tenant and its progress: ids and counts, never content."""
+    """The removal of a tenant and its progress. It has ids and counts, but never content."""
 
     plan_id: str = Field(validation_alias="id", examples=[PLAN_ID])
     tenant_id: str = Field(examples=["acme"])
@@ -29,12 +29,14 @@ class ServedRemoval(WireModel):
         "confirm the plan again.",
         "planned",
     )
-    audit: Literal["keep", "remove"] = describe("What the confirmation says about audit records.", "keep")
+    audit: Literal["keep", "remove"] = describe("The treatment of audit records in the confirmation.", "keep")
     requested_by: str = Field(examples=["operator"])
     requested_at: Timestamp = Field(examples=[TIMESTAMP])
-    planned_at: Timestamp | None = describe("The plan can be confirmed for a day from then.", TIMESTAMP)
+    planned_at: Timestamp | None = describe(
+        "The time at which the counts were complete. The plan can be confirmed for a day from then.", TIMESTAMP
+    )
     confirmed_by: str | None = Field(examples=["operator"])
-    confirmed_at: Timestamp | None = describe("The tenant is closed since then.", TIMESTAMP)
+    confirmed_at: Timestamp | None = describe("The time since which the tenant is closed.", TIMESTAMP)
     ended_at: Timestamp | None = Field(examples=[TIMESTAMP])
     plan: dict[str, int] = describe("The number of records before the removal, by kind.", COUNTS)
     counts: dict[str, int] = describe("The number of removed records, by kind.", COUNTS)
@@ -55,20 +57,20 @@ class ConfirmationRequest(
     """The tenant to remove: the caller's own, as a second confirmation."""
     plan_id: str = Field(max_length=64)
     audit: Literal["keep", "remove"] = "keep"
-    """The treatment of audit records: those that stay lose their content."""
+    """The treatment of audit records. Kept records lose their content."""
 
 
 @router.get("", summary="Read the progress of a removal", responses=responses("not_found"))
 async def get_removal(caller: VerifiedCaller, app: UseCases) -> ServedRemoval:
-    """Return the tenant's removal, also after its end. Needs `tenant:remove`."""
+    """Return the tenant's removal, even after its end. Needs `tenant:remove`."""
     return ServedRemoval.from_removal(await app.privacy.removal_calls.get(caller))
 
 
 @router.post("", summary="Plan the removal of the tenant", status_code=202, responses=responses("tenant_removed"))
 async def plan_removal(caller: VerifiedCaller, app: UseCases) -> ServedRemoval:
-    """Count what a removal of the caller's tenant would remove, in the background. Needs `tenant:remove`.
+    """Count the records that a removal of the caller's tenant would remove, in the background. Needs `tenant:remove`.
 
-    Nothing is removed. A repetition while it counts returns the same plan, and later a new one.
+    Nothing is removed. A repeated request during the count returns the same plan, and later a new plan.
     """
     return ServedRemoval.from_removal(await app.privacy.removal_calls.plan(caller))
 
@@ -77,7 +79,7 @@ async def plan_removal(caller: VerifiedCaller, app: UseCases) -> ServedRemoval:
 async def confirm_removal(body: ConfirmationRequest, caller: VerifiedCaller, app: UseCases) -> ServedRemoval:
     """Close the tenant for ever and remove its data from every store. It cannot be undone. Needs `tenant:remove`.
 
-    From then on, all other requests of the tenant are refused as `tenant_removed`. A repetition is harmless.
+    From then on, all other requests of the tenant are refused as `tenant_removed`. A repeated request does no harm.
     """
     keeps_audit = body.audit == "keep"
     removal = await app.privacy.removal_calls.confirm(caller, body.tenant_id, body.plan_id, keeps_audit=keeps_audit)

@@ -1,4 +1,4 @@
-"""The usage of the caller's tenant, for billing."""
+"""The route of the usage of the caller's tenant, for billing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ router = APIRouter(prefix="/v1/usage", tags=["usage"])
 class AgentUsage(TurnCounts):
     """The turns of an agent."""
 
-    agent_id: str | None = describe("The agent that spoke last; null for turns in which none did.", "assistant")
+    agent_id: str | None = describe("The agent that answered last; null for turns without an answer.", "assistant")
 
 
 class ModelTokens(WireModel):
@@ -36,26 +36,26 @@ class ModelTokens(WireModel):
 
 
 class ServedStorage(WireModel):
-    """The objects of the tenant: documents, uploads, and what is too large for the table."""
+    """The tenant's objects: documents, uploads, and texts that are too large for the table."""
 
     objects: int = Field(examples=[412])
     bytes: int = Field(examples=[73_400_320])
 
 
 class ServedTenantUsage(TurnCounts):
-    """A part of the tenant's usage in a month. Those of all pages add up."""
+    """A part of the tenant's usage in a month. The parts of all pages add up."""
 
-    month: str = describe("In UTC.", "2026-03")
+    month: str = describe("The month in UTC.", "2026-03")
     threads: int = describe("Conversations of this page that were active in the month or since.", 20)
     agents: list[AgentUsage]
     models: list[ModelTokens]
-    storage: ServedStorage = describe("What is stored now, of this page.")
+    storage: ServedStorage = describe("The objects of this page that are stored now.")
     metered_cost: float | None = describe(
-        "The cost of all calls of models in the month, also of titles, memory and deleted conversations. It is counted "
-        "for tenants with a limit of spending, and on the first page only; null otherwise.",
+        "The cost of all model calls in the month, including titles, memory and deleted conversations. It is counted "
+        "for tenants with a spending limit, and is only on the first page; null otherwise.",
         12.5,
     )
-    next_cursor: str | None = describe("Pass it as `cursor` to count more; null when all is counted.", None)
+    next_cursor: str | None = describe("The `cursor` of the next page; null on the last page.", None)
 
     @classmethod
     def from_page(cls, page: UsagePage) -> ServedTenantUsage:
@@ -97,8 +97,8 @@ async def get_usage(
 ) -> ServedTenantUsage:
     """Return turns, failures, tokens, cost and storage, of one page of conversations and objects.
 
-    Add up the pages; a bill needs all of them. Needs `tenant:manage`; it is audited, once for all pages. It has sums
-    only, and no content.
+    Add up all pages for a bill. Needs `tenant:manage`; it is audited, once for all pages. The answer has sums, and no
+    content.
     """
     caller.require(Permission.TENANT_MANAGE, "usage.read")
     now = app.ports.clock.now()

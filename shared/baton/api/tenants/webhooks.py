@@ -1,4 +1,4 @@
-"""Deliveries of events to webhooks that were given up."""
+"""Routes of deliveries to webhooks that were given up."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ DELIVERY_ID = f"{THREAD_ID}.9f86d081884c7d659a2feaa0c55ad015"
 
 
 class ServedWebhookDelivery(WireModel):
-    """An event for one webhook. Its content is read from the conversation when it is sent."""
+    """An event for one webhook. When it is sent, its content is read from the conversation."""
 
     id: str = Field(examples=[DELIVERY_ID])
-    status: Literal["dead", "waiting"] = describe("`waiting`: it is about to be sent again.", "dead")
+    status: Literal["dead", "waiting"] = describe("`dead`: it was given up; `waiting`: it will be sent again.", "dead")
     webhook_id: str = describe("The webhook of the settings.", "crm")
     event: WebhookEvent = Field(examples=["message.created"])
     event_id: str = describe("The `webhook-id` of every attempt.", "evt_9b1deb4d3b7d4bad9bdd2b0d7b3dcb6d")
@@ -32,7 +32,7 @@ class ServedWebhookDelivery(WireModel):
     user_id: str = describe("The conversation's user.", "alice")
     happened_at: Timestamp = Field(examples=[TIMESTAMP])
     died_at: Timestamp | None = describe("The time at which it was given up; null while it waits.", TIMESTAMP)
-    reason: str | None = describe("Why the last attempt failed; null while it waits.", "status 500")
+    reason: str | None = describe("The reason why the last attempt failed; null while it waits.", "status 500")
 
     @classmethod
     def from_waiting(cls, delivery: WebhookDelivery) -> ServedWebhookDelivery:
@@ -55,8 +55,8 @@ async def list_deliveries(
 ) -> Listing[ServedWebhookDelivery]:
     """Return the tenant's dead deliveries, the newest first. Needs `tenant:manage`.
 
-    They are kept for 30 days, and no longer than their conversation. A page may have fewer items than `limit` and still
-    have a `nextCursor`.
+    Deliveries are kept for 30 days, but not longer than their conversation. A page may have fewer items than `limit`
+    and still have a `nextCursor`.
     """
     caller.require(Permission.TENANT_MANAGE, "webhook.list")
     deliveries, next_cursor = await app.ports.dead_deliveries.page(caller, limit=limit, cursor=cursor)
@@ -75,8 +75,8 @@ async def redeliver(
 ) -> ServedWebhookDelivery:
     """Queue a dead delivery again, with attempts for another day. Needs `tenant:manage`; it is audited.
 
-    The event keeps its id. It is sent after later events of its conversation that were taken meanwhile. Repeated: 404,
-    unless it has died again.
+    The event keeps its id. It is sent after later events of its conversation that were delivered meanwhile. A repeated
+    request gets 404, unless the delivery was given up again.
     """
     caller.require(Permission.TENANT_MANAGE, "webhook.redeliver")
     return ServedWebhookDelivery.from_waiting(await app.webhook_deliveries.redeliver(caller, delivery_id))

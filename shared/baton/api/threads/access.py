@@ -1,4 +1,4 @@
-"""Access to the thread or agent of a path, with the audit of refusals."""
+"""Access to the thread or agent in a path, with the audit of refusals."""
 
 from __future__ import annotations
 
@@ -23,49 +23,52 @@ from baton.threads.outbox.follow import WhenDead
 from baton.threads.requests.thread_access import read_audited
 
 REPEATED_WITHIN = timedelta(minutes=15)
-"""The time in which repeated reads of the same thing, as clients do to follow it, are audited once."""
+"""The time in which repeated reads of the same data, for example by clients that follow it, are audited once."""
 
 
 async def readable_thread(app: App, scope: Scope, name: str, *, is_repeated: bool = False) -> Thread:
-    """Return the thread ``name``, a UUID or a host's own id.
+    """Return the thread ``name``, which is a UUID or an id of the host application.
 
-    Refusals and reads of other users' threads are audited; reads that clients repeat, only once in fifteen minutes.
-    Raises ``ThreadUnavailable``.
+    Refusals and reads of other users' threads are audited. With ``is_repeated``, for reads that clients repeat, this is
+    done only once in fifteen minutes. Raises ``ThreadUnavailable``.
     """
     thread_id = thread_ref(scope, name).id
-    once = _once(app, scope, thread_id) if is_repeated else None
+    once = _make_once(app, scope, thread_id) if is_repeated else None
     return await read_audited(app.ports.store, app.ports.audit, scope, thread_id, "thread.read", once=once)
 
 
 async def thread_for_people(app: App, scope: Scope, name: str, *, is_repeated: bool = False) -> Thread:
-    """Return the thread ``name`` as ``readable_thread`` does, also for people of the desk at which it is.
+    """Return the thread ``name`` like ``readable_thread``, but also for people of the desk that has the conversation.
 
-    People of the desk see its session at the desk, and no earlier session.
+    People of the desk see only the session at the desk, and no earlier session.
     """
     thread_id = thread_ref(scope, name).id
     if scope.has(Permission.DESK_ANSWER) and not scope.has(Permission.THREAD_READ_ALL):
-        thread = await app.desk_access.read(scope, thread_id, once=_once(app, scope, thread_id))
+        thread = await app.desk_access.read(scope, thread_id, once=_make_once(app, scope, thread_id))
         if thread is not None and thread.user_id != scope.user_id:
             return thread
     return await readable_thread(app, scope, name, is_repeated=is_repeated)
 
 
-def _once(app: App, scope: Scope, thread_id: str) -> Once:
+def _make_once(app: App, scope: Scope, thread_id: str) -> Once:
     return once_for_reads(scope, thread_id, app.ports.clock.now())
 
 
 async def serve_thread(app: App, scope: Scope, thread: Thread, last_seq: int | None = None) -> ServedThread:
-    """Return the served form of ``thread``; ``last_seq`` is that of a run in progress. Raises ``StoreUnavailable``."""
+    """Return the served form of ``thread``. Raises ``StoreUnavailable``.
+
+    ``last_seq`` is the sequence number of the last event of a run in progress; None for the thread's.
+    """
     agents = await app.agents.in_session(scope, thread)
     return ServedThread.from_record(agents.describe, app.ports.prices, thread, last_seq)
 
 
 async def agents_of_workflow(app: App, scope: Scope, workflow: Workflow) -> RegisteredAgents:
-    """Return the agents as the conversation of a workflow of the caller uses them. Raises ``StoreUnavailable``."""
+    """Return the agents in the versions of the workflow's conversation. Raises ``StoreUnavailable``."""
     agents = await app.agents.in_force(scope)
     agent = agents.describe(workflow.agent_id)
     if agent is None or agent.version is None:
-        return agents  # an agent that ships has no versions
+        return agents  # shipped agents have no versions
     try:
         thread = await app.ports.store.get_thread(scope, workflow.thread_id)
     except ThreadUnavailable:
@@ -74,21 +77,21 @@ async def agents_of_workflow(app: App, scope: Scope, workflow: Workflow) -> Regi
 
 
 def once_for_reads(scope: Scope, what: str, now: datetime) -> Once:
-    """Return the key of a record that is written once for all reads of the same thing within ``REPEATED_WITHIN``."""
+    """Return the key of an audit record that is written once for all reads of ``what`` within ``REPEATED_WITHIN``."""
     start = now - (now - datetime.min.replace(tzinfo=now.tzinfo)) % REPEATED_WITHIN
     return Once(str(uuid5(NAMESPACE_OID, f"{scope.tenant_id} {scope.user_id} {what}")), start)
 
 
 async def revive(app: App, scope: Scope, thread: Thread, request_id: str) -> WhenDead:
-    """Have another worker take over the thread's run if its worker is dead.
+    """Queue a takeover of the thread's run if its worker may be dead.
 
-    Return a function that does the same when a worker dies later.
+    Return a function that does the same for a worker that dies later.
     """
     await app.controls.revive(scope, thread, request_id=request_id)
 
     async def revive_again(dead: Thread, lease: LeaseMark) -> bool:
         if lease != thread.lease or not thread.is_interrupted:  # otherwise the call above has done it
-            # One id for each lease, so that the queue drops a second takeover.
+            # The id is the same for each lease, so that the queue drops a second takeover.
             await app.controls.revive(scope, dead, request_id=f"{request_id}.{lease.fence}", presumed_dead=lease)
         return True
 
@@ -99,7 +102,7 @@ KnowledgeAgentId = Annotated[str, Path(description="The agent's id.", max_length
 
 
 async def check_managed_agent(app: App, scope: Scope, agent_id: str, action: str) -> str:
-    """Check that the caller may see an agent and change its documents. Returns its id.
+    """Check that the caller may use an agent and change its documents, and return the agent's id.
 
     Refusals are audited as ``action``. Raises ``Forbidden`` and ``UnknownAgent``.
     """
@@ -108,14 +111,14 @@ async def check_managed_agent(app: App, scope: Scope, agent_id: str, action: str
 
 
 async def agent_of(scope: Scope, app: App, agent_id: str, *, action: str) -> AgentDefinition:
-    """Return an agent that the caller may talk to. Refusals are audited as ``action``. Raises ``UnknownAgent``."""
+    """Return an agent that the caller may use. Refusals are audited as ``action``. Raises ``UnknownAgent``."""
     async with audited_denials(app, scope, agent_id, action):
         return await app.agents.get(scope, agent_id)
 
 
 @asynccontextmanager
 async def audited_denials(app: App, scope: Scope, agent_id: str, action: str) -> AsyncIterator[None]:
-    """Audit that there is no such agent for the caller: a permission is missing, or nobody has such an agent."""
+    """Audit an ``UnknownAgent`` that the block raises, because a permission is missing or no such agent exists."""
     try:
         yield
     except UnknownAgent as error:

@@ -1,4 +1,4 @@
-"""Tasks in the background of a conversation, and the reports of tools on theirs."""
+"""Routes of a conversation's background tasks, and of reports by tools and remote agents on such tasks."""
 
 from __future__ import annotations
 
@@ -31,17 +31,16 @@ class ServedBackgroundTask(WireModel):
 
     task_id: str = Field(validation_alias="id", examples=[THREAD_ID])
     kind: BackgroundKind = describe(
-        "Of an `agent`, the task's id is that of the thread in which it works. A `remote_agent` works elsewhere.",
-        "agent",
+        "For an `agent`, the task's id is also the id of the thread in which the agent works.", "agent"
     )
     name: str = describe("The id of the agent, or the name of the tool.", "researcher")
     status: BackgroundStatus = Field(examples=["working"])
     started_at: Timestamp = Field(examples=[TIMESTAMP])
     progress: str | None = describe(
-        "The progress that the tool or the remote agent has reported; null if it has reported none.", "3 of 10"
+        "The progress that the tool or the remote agent has reported; null without a report.", "3 of 10"
     )
-    expires_at: Timestamp = describe("The time at which it is given up.", TIMESTAMP)
-    result_run_id: str | None = describe("The run that its result has begun; null before that.", RUN_ID)
+    expires_at: Timestamp = describe("The time at which the task is given up.", TIMESTAMP)
+    result_run_id: str | None = describe("The run that the result has begun; null before it.", RUN_ID)
 
 
 class BackgroundTaskList(WireModel):
@@ -56,7 +55,7 @@ class SentTaskReport(Asked):
     status: Literal["working", "completed", "failed"]
     result: Any = describe("The result of a completed task: text, or any JSON value.", "42 pages", default=None)
     error: str | None = describe("The reason of a failure, for the agent.", default=None)
-    progress: str | None = describe("How far a task that works is: one line.", "3 of 10", default=None)
+    progress: str | None = describe("The progress of a working task, in one line.", "3 of 10", default=None)
 
     def read(self) -> TaskReport:
         """Return the report. Raises ``InvalidRequest``."""
@@ -87,7 +86,7 @@ async def list_background_tasks(thread_id: ThreadId, caller: Caller, app: UseCas
 async def cancel_background_task(
     thread_id: ThreadId, task_id: TaskId, caller: Caller, app: UseCases
 ) -> ServedBackgroundTask:
-    """Cancel a task of the caller's own conversation: its result no longer enters. An ended one stays as it is."""
+    """Cancel a task of the caller's own conversation, which then gets no result. An ended task is not changed."""
     task = await app.background_work.cancel(caller, thread_ref(caller, thread_id).id, task_id)
     return ServedBackgroundTask.of(task)
 
@@ -104,9 +103,9 @@ async def take_callback(
     app: UseCases,
     credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
 ) -> None:
-    """Take a tool's report. Its bearer token is the one that came with the call, in `Baton-Callback-Token`.
+    """Take a tool's report. The bearer token is the value of `Baton-Callback-Token` in the call.
 
-    A repetition changes nothing.
+    A repeated report changes nothing.
     """
     if credentials is None:
         raise Unauthorized
@@ -126,10 +125,10 @@ async def take_notification(
     credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
     token: Annotated[str | None, Header(alias="X-A2A-Notification-Token")] = None,
 ) -> None:
-    """Take a push notification of A2A: the task is read at its agent, whatever the notification says.
+    """Take a push notification of A2A. The task is read from its agent, and the notification's content is not used.
 
-    The token is that of the task's push notification configuration, in the header or as the bearer token. Pieces of
-    artifacts are ignored: another notification follows when the task has changed.
+    The token of the task's push notification configuration is sent in the header or as the bearer token. Pieces of
+    artifacts are ignored, because another notification follows when the task has changed.
     """
     secret = token or (credentials.credentials if credentials is not None else None)
     if secret is None:
@@ -140,7 +139,7 @@ async def take_notification(
 
 
 def _is_piece(body: bytes) -> bool:
-    """Return whether a notification brings only a piece of an artifact, of which an answer may have hundreds."""
+    """Return whether a notification has only a piece of an artifact. An answer may have hundreds of pieces."""
     try:
         notification = json.loads(body)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Branches of a thread, and its forks and sandboxes, which are separate conversations."""
+"""Routes of a thread's branches, and of its forks and sandboxes, which are separate conversations."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ BranchId = Annotated[str, Path(max_length=32, description="The branch's id.", ex
 async def list_branches(
     thread_id: ThreadId, caller: Caller, app: UseCases, limit: Limit = 50, cursor: Cursor = None
 ) -> Listing[ServedBranch]:
-    """Return the user's messages that have alternatives, in the order in which they were said.
+    """Return the user's messages that have alternatives, in the order in which they were sent.
 
-    A conversation without regenerated answers and edited messages has none.
+    A conversation without regenerated answers and edited messages has no alternatives.
     """
     first = decode_ordinal(cursor) if cursor else 0
     thread = await readable_thread(app, caller, thread_id)
@@ -93,10 +93,10 @@ def _serve_branch(thread: Thread, alternative: Alternative, message: StoredMessa
     ),
 )
 async def select_branch(thread_id: ThreadId, branch_id: BranchId, scope: Caller, app: UseCases) -> SelectedBranch:
-    """Continue the conversation with another branch, from its last message on.
+    """Continue the conversation with another branch, after its last message.
 
-    Every tab is notified by `branch_selected`. Refused while the conversation is answering, or waits for an approval. A
-    branch that is selected already stays so.
+    Every tab is notified by `branch_selected`. The request is refused during a run, and while the conversation waits
+    for an approval. Selecting the selected branch changes nothing.
     """
     canonical = thread_ref(scope, thread_id).id
     return SelectedBranch.of(await app.branch_selection.select(scope, canonical, branch_id))
@@ -109,10 +109,10 @@ async def select_branch(thread_id: ThreadId, branch_id: BranchId, scope: Caller,
     responses=responses("unknown_agent thread_busy store_unavailable"),
 )
 async def fork(thread_id: ThreadId, scope: Caller, app: UseCases, body: ForkRequest) -> ServedThread:
-    """Create a conversation with another agent that begins with the last messages of this one.
+    """Create a conversation with another agent that begins with the last messages of this conversation.
 
-    Its messages never reach this one by themselves. It is listed under `GET /v1/threads?parentThreadId=` only. Every
-    request creates another fork.
+    Its messages are not added to this conversation unless they are merged. It is listed only under
+    `GET /v1/threads?parentThreadId=`. Every request creates another fork.
     """
     child = await app.forks.fork(
         scope,
@@ -130,11 +130,11 @@ async def fork(thread_id: ThreadId, scope: Caller, app: UseCases, body: ForkRequ
     responses=responses("not_found unknown_agent thread_busy store_unavailable"),
 )
 async def make_sandbox(thread_id: ThreadId, scope: Caller, app: UseCases, body: SandboxRequest) -> ServedThread:
-    """Create a conversation of the caller's own that begins as this one did up to one of its turns.
+    """Create a conversation of the caller that is a copy of this conversation up to one of its turns.
 
-    Every reader of a conversation may copy it and continues in the copy as in any fork: it makes no episode, and
-    nothing of it reaches this conversation. Without `pii:read`, personal data in it is replaced. It has the newest 200
-    messages at most. The agent that answered the turn continues, without its workflow and handoff.
+    Every reader of a conversation may copy it, and continue the copy like any fork: it makes no episode, and this
+    conversation does not change. Without `pii:read`, personal data in the copy is replaced. It has at most the newest
+    200 messages. The agent that answered the turn continues, without its workflow and handoff.
     """
     source = await readable_thread(app, scope, thread_id)
     child = await app.sandboxes.make(scope, source, body.message_id, is_answered=body.include_turn)
@@ -153,10 +153,10 @@ async def make_sandbox(thread_id: ThreadId, scope: Caller, app: UseCases, body: 
 async def merge(
     thread_id: ThreadId, scope: Caller, app: UseCases, body: Annotated[MergeRequest | None, Body(title="Asked")] = None
 ) -> MessageAnswer:
-    """Add this fork's last answer to the conversation it was branched from, and return the message of that turn.
+    """Add this fork's last answer to the conversation from which it was forked, and return the added message.
 
-    It is a turn of the parent's that asks no model, with the fork's agent as its speaker and `source` `specialist`.
-    Repeated, the answer is the same, until the fork has answered something else. The body may be left out.
+    The answer becomes a turn of the parent that calls no model, with the fork's agent as its speaker and `source`
+    `specialist`. A repeated request gets the same answer until the fork has a new answer. The body may be left out.
     """
     canonical = thread_ref(scope, thread_id).id
     return await wait_for_answer(app, scope, app.merges.merge(scope, canonical, seconds=TURN_SECONDS))

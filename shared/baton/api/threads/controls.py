@@ -1,4 +1,4 @@
-"""Requests of users besides messages, over HTTP: cancel, exit, continue, close, and rate an answer."""
+"""Routes of users' requests that are not messages: cancel, exit, continue, close, and rate an answer."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def cancel(
     responses=responses("not_in_handoff thread_busy store_unavailable"),
 )
 async def exit_specialist(request: Request, thread_id: ThreadId, scope: Caller, app: UseCases) -> MessageAnswer:
-    """Return to the main agent at once, in a separate turn that calls no model. The answer has its messages.
+    """Return to the main agent at once, in a turn that calls no model, and return the turn's messages.
 
     The specialist's answer in progress is stopped. Its workflow can be continued later.
     """
@@ -59,9 +59,9 @@ async def exit_specialist(request: Request, thread_id: ThreadId, scope: Caller, 
     ),
 )
 async def continue_workflow(thread_id: ThreadId, scope: Caller, app: UseCases, body: ContinueRequest) -> MessageAnswer:
-    """Continue one of the caller's unfinished workflows in this conversation. The answer has the turn's messages.
+    """Continue one of the caller's unfinished workflows in this conversation, and return the turn's messages.
 
-    The workflow may come from any conversation. A new conversation begins with the default agent.
+    The workflow may have begun in any conversation. A new conversation begins with the default agent.
     """
     request = await app.controls.request_continue(scope, thread_ref(scope, thread_id), body.workflow_id)
     return await run_and_answer(app, scope, request)
@@ -72,7 +72,7 @@ async def close(request: Request, thread_id: ThreadId, scope: Caller, app: UseCa
     """Close the conversation after its running and queued turns, and start the closing of its episode.
 
     A repeated request gets the same answer. `episodeId` is null if the session has no messages. A closed conversation
-    can be read; a message reopens it. The person of a desk who has taken it can close it too.
+    can be read; a message reopens it. The person of a desk who has taken the conversation can close it too.
     """
     canonical = thread_ref(scope, thread_id).id
     taken, closed_by = await app.desk_access.find_taken(scope, canonical), None
@@ -92,9 +92,9 @@ async def close(request: Request, thread_id: ThreadId, scope: Caller, app: UseCa
 async def rate_answer(
     thread_id: ThreadId, message_id: MessageId, caller: Caller, app: UseCases, body: FeedbackRequest
 ) -> RatedMessage:
-    """Keep the caller's thumbs up or down on an answer of one of the caller's own conversations, with a comment.
+    """Store the caller's rating of an answer in one of the caller's own conversations, with a comment.
 
-    It replaces earlier feedback on the same answer, and is in the list of messages. `none` withdraws it.
+    It replaces earlier feedback on the same answer, and is in the list of messages. `none` withdraws the feedback.
     """
     rating = Rating(body.rating) if body.rating != "none" else None
     comment = parse_comment(body.comment)

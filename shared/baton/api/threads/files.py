@@ -1,4 +1,4 @@
-"""POST /v1/threads/{id}/files: where to upload a file, and how to refer to it in a message."""
+"""The route POST /v1/threads/{id}/files, which prepares the upload of a file for a message."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ router = APIRouter(prefix="/v1/threads", tags=["files"])
 
 
 class UploadRequest(Asked):
-    """A file that is to be uploaded."""
+    """A file to upload."""
 
     name: str = Field(examples=["invoice.pdf"])
-    content_type: str = describe("Its media type, perhaps with a charset; empty if it is unknown.", "application/pdf")
+    content_type: str = describe("Its media type, with a charset if it has one; empty if unknown.", "application/pdf")
     size: int = describe("Bytes.", 48213)
 
 
@@ -51,7 +51,7 @@ class UploadAnswer(WireModel):
 async def prepare_upload(thread_id: ThreadId, scope: Caller, app: UseCases, file: UploadRequest) -> UploadAnswer:
     """Return an address that accepts the file for 15 minutes, and the part for a message of this conversation.
 
-    The conversation need not exist yet. A person of a desk uploads into one that they have taken.
+    The conversation need not exist yet. A person of a desk can upload files into a conversation that they have taken.
     """
     thread = thread_ref(scope, thread_id)
     canonical = thread.id
@@ -62,7 +62,7 @@ async def prepare_upload(thread_id: ThreadId, scope: Caller, app: UseCases, file
         scope = taken.owner  # the file is forgotten with the user
     upload = await app.ports.files.presign_upload(scope, canonical, file.name, file.content_type, file.size)
     media_type = MediaType.parse(file.content_type)
-    # Before the client knows the address: an upload without a conversation is found by this note only.
+    # Written before the client gets the address, because an upload without a conversation is found only by this note.
     await app.ports.erasure.note_upload(scope, canonical)
     return UploadAnswer.of(
         upload,
@@ -76,12 +76,15 @@ async def prepare_upload(thread_id: ThreadId, scope: Caller, app: UseCases, file
 
 
 async def _check_own(app: App, scope: Scope, thread: ThreadRef) -> None:
-    """Check that the conversation is the caller's, or may become it. Raises ``ThreadUnavailable`` (audited)."""
+    """Check that the conversation is the caller's or may be created by the caller.
+
+    Raises ``ThreadUnavailable``, which is audited.
+    """
     canonical = thread.id
     try:
         if thread.may_create:
             await app.ports.store.check_writable(scope, canonical)
-        else:  # otherwise the answer would show whether another user's mapped id is in use
+        else:  # ``check_writable`` would reveal whether another user's mapped id is in use
             await get_own_thread(app.ports.store, scope, canonical)
     except ThreadUnavailable:
         await app.ports.audit.record(scope, "file.upload", thread_id=canonical, outcome="denied", detail={})

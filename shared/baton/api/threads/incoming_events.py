@@ -1,4 +1,4 @@
-"""Events of other systems, which begin runs in conversations."""
+"""The route for events of other systems, which begin runs in conversations."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ router = APIRouter(prefix="/v1/threads/{thread_id}/events", tags=["threads"])
 
 
 class SentEventRequest(Asked):
-    """An event that is to begin a run."""
+    """An event to begin a run."""
 
-    event_id: str = describe("The sender's id of the event. The same id again is the same event.", "order-4711-shipped")
-    type: str = describe("A type that the conversation's main agent takes.", "order.shipped")
+    event_id: str = describe("The sender's id of the event, which identifies repeated events.", "order-4711-shipped")
+    type: str = describe("A type of events that the conversation's main agent accepts.", "order.shipped")
     data: Any = describe(
-        "The event's data, at most 16 KB of JSON. Its agent gets it as information, never as an instruction.",
+        "The event's data, at most 16 KB of JSON. The agent gets it as information, never as an instruction.",
         {"order": "4711", "carrier": "DHL"},
         default=None,
     )
-    user_id: str | None = describe("The user of the conversation. Absent: the caller.", "alice", default=None)
+    user_id: str | None = describe("The user of the conversation. Default: the caller.", "alice", default=None)
     agent_id: str | None = describe(
-        "The main agent of a new conversation. Absent: the default one.", "assistant", default=None, max_length=64
+        "The main agent of a new conversation. Default: the default agent.", "assistant", default=None, max_length=64
     )
 
 
@@ -52,9 +52,9 @@ class QueuedEvent(WireModel):
 async def send_event(thread_id: ThreadId, caller: Caller, app: UseCases, body: SentEventRequest) -> QueuedEvent:
     """Begin a run of the conversation's agent by an event of your system. Needs `event:send`.
 
-    The conversation may be new, and is that of the user `userId`, in whose name your own id of it counts. The run of
-    another user than the caller has no permissions. It waits while the conversation waits for people. A repeated
-    `eventId` gets the same answer, without a second run. Runs for other users are audited.
+    The conversation may be new. It belongs to the user `userId`, and an id of your system is mapped for this user. A
+    run for another user than the caller has no permissions. The run waits while the conversation waits for people. A
+    repeated `eventId` gets the same answer, without a second run. Runs for other users are audited.
     """
     caller.require(Permission.EVENT_SEND, "event.send")
     owner = caller if body.user_id in (None, caller.user_id) else Scope(caller.tenant_id, body.user_id)

@@ -1,4 +1,4 @@
-"""Shapes of messages, of answers to them, and of feedback."""
+"""Shapes of messages, answers and feedback."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ class Message(WireModel, extra="allow"):
 
     id: str = Field(examples=["m-1"])
     role: Literal["user", "assistant", "tool", "event"] = describe(
-        "`event`: what has begun a run without a message of the user, such as a reminder; `metadata.source` names it."
+        "`event`: the cause of a run that no message of the user has begun, such as a reminder, see `metadata.source`."
     )
     content: str | list[dict[str, Any]] | None = describe(
-        "Left out where an agent said nothing and only called tools.", "Hello!", default=None
+        "The text or content parts; left out if an agent has only called tools.", "Hello!", default=None
     )
     metadata: MessageMetadata
     feedback: ServedFeedback | None = describe(
-        "The user's feedback on an answer; left out where there is none.", absent=None
+        "The user's feedback on an answer; left out if there is none.", absent=None
     )
 
     @classmethod
     def from_record(cls, message: StoredMessage, feedback: Feedback | None = None) -> Message:
-        """Return the served form of ``message`` with the ``feedback`` on it."""
+        """Return the served form of ``message`` with its ``feedback``, if it has any."""
         served = message.as_ag_ui(with_metadata=False).model_dump(by_alias=True, mode="json")
         if message.begun_by is not None:
             served = {"id": message.id, "role": EVENT, "content": message.text}
@@ -52,8 +52,8 @@ class MessageListing(Listing[Message]):
     """A page of a conversation's messages."""
 
     last_seq: int = describe(
-        "Sequence number of the last event that the messages include. Resume after the first page's: what"
-        " follows is in no message yet, such as the question and answer of a run in progress.",
+        "Sequence number of the last event that the messages include. Resume after the first page's number: later"
+        " events are in no message yet, such as the question and answer of a run in progress.",
         12,
     )
 
@@ -62,13 +62,13 @@ class Outcome(WireModel, extra="allow"):
     """The end of a run."""
 
     type: Literal["success", "cancelled", "interrupt", "delivered"] = describe(
-        "`interrupt` comes with `interrupts`: what a person has to answer, as AG-UI has it. `delivered`: people of a"
-        " desk will answer."
+        "`interrupt` has `interrupts`, which are AG-UI's questions to a person. `delivered`: people of a desk will"
+        " answer."
     )
 
 
 PART: dict[str, Any] = {"required": ["type"], "properties": {"type": {"enum": ["text", "image", "document"]}}}
-"""A content part of AG-UI, as far as all kinds have it."""
+"""The fields that all kinds of AG-UI's content parts have."""
 
 
 PICTURE = [
@@ -82,26 +82,26 @@ MESSAGES = [
 
 
 class SentMessageRequest(Asked, json_schema_extra={"examples": MESSAGES}):
-    """A message that asks for an answer."""
+    """A message to answer."""
 
     session_id: str | None = describe(
-        "A UUID, or any stable id of the host application's; omitted, a new conversation begins.",
+        "The conversation: a UUID, or any stable id of the host application. Default: a new conversation.",
         default=None,
         json_schema_extra=EXTERNAL_ID,
     )
     message: str | Annotated[list[dict[str, Any]], Field(fail_fast=True)] | None = describe(
-        "Text, or AG-UI content parts; left out where `branch` regenerates.",
+        "Text, or AG-UI content parts; left out if `branch` regenerates.",
         default=None,
         json_schema_extra=NOT_BLANK | {"minItems": 1, "items": PART},
     )
     message_id: str | None = describe(
-        "The idempotency key: the same id again gets the same answer.",
+        "The idempotency key: a repeated request with the same id gets the same answer.",
         default=None,
         json_schema_extra={"minLength": 1, "maxLength": MAX_MESSAGE_ID},
     )
-    agent_id: str | None = describe("The main agent; matters on the first message only.", default=None)
+    agent_id: str | None = describe("The main agent of a new conversation.", default=None)
     branch: dict[str, Any] | None = describe(
-        "`{from, regenerate?}`: answer the user's message `from` again, or replace it by this one.",
+        "`{from, regenerate?}`: answer the user's message `from` again, or replace it by this message.",
         default=None,
         json_schema_extra={
             "required": ["from"],
@@ -110,23 +110,23 @@ class SentMessageRequest(Asked, json_schema_extra={"examples": MESSAGES}):
         },
     )
     time_zone: str | None = describe(
-        "IANA's name of the user's time zone, whose days count; without it, the last one that is known.",
+        "The IANA name of the user's time zone, whose days are used. Default: the user's last known time zone.",
         "Europe/Vienna",
         default=None,
     )
     locale: str | None = describe(
-        "The user's language, for sentences of desks; it counts where the token has no claim `locale`.",
+        "The user's language, for sentences of desks, which is used if the token has no claim `locale`.",
         "de-AT",
         default=None,
     )
     while_busy: str | None = describe(
-        "What becomes of the message while a run is in progress: `queue` (it waits), `steer` (it enters the run) or "
-        "`interrupt` (the run stops); without it, what the agent's definition says.",
+        "The treatment of the message during a run: `queue` (it waits), `steer` (it enters the run) or "
+        "`interrupt` (the run stops). Default: the treatment in the agent's definition.",
         "steer",
         default=None,
     )
     over_spending: bool | None = describe(
-        "True to be answered although a spending limit is reached, where the limit asks.", default=None
+        "True to continue although a spending limit is reached, if the limit asks users.", default=None
     )
 
 
@@ -137,7 +137,7 @@ class MessageAnswer(WireModel):
     run_id: str = Field(examples=[RUN_ID])
     messages: list[Message]
     result: Any = describe(
-        "The value of a structured answer: an object that fits its agent's `answerSchema`. Left out where "
+        "The value of a structured answer: an object that fits its agent's `answerSchema`. Left out if "
         "the answer is text.",
         None,
         absent=None,
@@ -150,7 +150,7 @@ class MessageAnswer(WireModel):
 class FeedbackRequest(Asked, extra="forbid"):
     """The user's feedback on an answer. It replaces earlier feedback."""
 
-    rating: Literal["up", "down", "none"] = describe("`none` withdraws it.", "up")
+    rating: Literal["up", "down", "none"] = describe("`none` withdraws the feedback.", "up")
     comment: str | None = describe("At most 2,000 characters.", "Just what I needed.", default=None)
 
 
@@ -160,4 +160,4 @@ class RatedMessage(WireModel):
     thread_id: str = Field(examples=[THREAD_ID])
     message_id: str = Field(examples=["5d0ad1c6-d1b0-5f6c-8d0c-0f4a2b1e3d4c"])
     run_id: str = Field(examples=[RUN_ID])
-    feedback: ServedFeedback | None = describe("null once it is withdrawn.")
+    feedback: ServedFeedback | None = describe("The feedback; null after it was withdrawn.")

@@ -1,4 +1,4 @@
-"""POST /v1/messages, and turns whose answer is one response body."""
+"""The route POST /v1/messages, and turns whose messages are returned as one response."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ router = APIRouter(prefix="/v1", tags=["messages"])
 async def send_message(scope: Caller, app: UseCases, message: SentMessageRequest) -> MessageAnswer:
     """Answer one message and return the turn's messages.
 
-    `branch` answers an earlier message again, or replaces it by this one. A message that enters the run in progress
+    `branch` answers an earlier message again, or replaces it by this message. A message that enters the run in progress
     (`whileBusy`) gets the messages of that run. A repeated `messageId` gets the same answer, without a second turn. A
-    model failure is a 502 problem.
+    failure of the model is a 502 problem.
     """
     scope = scope.in_language(parse_locale(message.locale))
     request = parse_message_request(
@@ -54,14 +54,17 @@ async def send_message(scope: Caller, app: UseCases, message: SentMessageRequest
 
 
 async def run_and_answer(app: App, scope: Scope, turn: TurnRequest) -> MessageAnswer:
-    """Run the turn and return its messages. Raises the error that refuses it or with which it ends."""
+    """Run the turn and return its messages. Raises the error that refuses the turn or with which it ends."""
     return await wait_for_answer(app, scope, app.turns.run(scope, turn, lambda event: None, seconds=TURN_SECONDS))
 
 
 async def wait_for_answer(app: App, scope: Scope, turn: Coroutine[Any, Any, FinishedRun | None]) -> MessageAnswer:
-    """Wait for the turn and return its messages. The turn continues if the caller hangs up."""
+    """Wait for the turn and return its messages. The turn continues if the caller closes the connection.
+
+    Raises the error that refuses the turn or with which it ends.
+    """
     finished = await BackgroundTurn(lambda _: turn).result()
-    assert finished is not None  # noqa: S101 - only answers to interrupts wait for others
+    assert finished is not None  # noqa: S101 - only answers to interrupts may end without a run
     last, thread = finished.messages[-1], finished.thread
     end = last.end
     if end is not None and end.outcome is OutcomeType.ERROR:
@@ -78,7 +81,7 @@ async def wait_for_answer(app: App, scope: Scope, turn: Coroutine[Any, Any, Fini
 
 
 def _serve_outcome(end: RunEnd | None) -> dict[str, Any]:
-    """Return the run's outcome as in RUN_FINISHED."""
+    """Return the run's outcome in the form of RUN_FINISHED."""
     if end is None or end.outcome is not OutcomeType.INTERRUPT:
         return {"type": end.outcome.value if end else OutcomeType.SUCCESS.value}
     interrupts = [

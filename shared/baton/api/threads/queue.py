@@ -1,4 +1,4 @@
-"""The messages that wait while a run is in progress: their list, and withdrawing one."""
+"""Routes that list the messages that wait during a run, and withdraw a waiting message."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class QueuedMessage(WireModel):
 
     message_id: str = Field(examples=["m-2"])
     busy: Literal["queued", "steered", "interrupts"] = describe(
-        "What becomes of it: it waits for its turn, enters the run in progress, or has stopped it.", "queued"
+        "The message waits for its turn, enters the run in progress, or has stopped that run.", "queued"
     )
     content: Content | None = describe(
         "The message's content; null if it is longer than 32 KB.", "And one for Monday, please."
@@ -49,7 +49,7 @@ class MessageQueue(WireModel):
 
 @router.get("", summary="List waiting messages")
 async def list_queue(thread_id: ThreadId, caller: Caller, app: UseCases) -> MessageQueue:
-    """Return the messages that were sent while a run was in progress and wait, in the order in which they were sent.
+    """Return the waiting messages, which were sent during a run, in the order in which they were sent.
 
     There are at most ten.
     """
@@ -65,7 +65,7 @@ async def list_queue(thread_id: ThreadId, caller: Caller, app: UseCases) -> Mess
     responses=responses("not_found already_running store_unavailable"),
 )
 async def withdraw_message(thread_id: ThreadId, message_id: MessageId, caller: Caller, app: UseCases) -> None:
-    """Withdraw a message of the caller's own conversation that waits. It is never answered; a repetition is 204 too."""
+    """Withdraw a waiting message of the caller's own conversation, so that it is never answered. Repeated: 204."""
     canonical = thread_ref(caller, thread_id).id
     async with refusals_audited(app.ports.audit, caller, canonical, "message.withdraw"):
         await get_own_thread(app.ports.store, caller, canonical)

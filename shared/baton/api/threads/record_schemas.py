@@ -1,4 +1,4 @@
-"""The shapes of what is on record of a conversation: calls, sub-tasks, handoffs, audit."""
+"""The shapes of a conversation's records: tool calls, sub-tasks, handoffs and audit records."""
 
 from __future__ import annotations
 
@@ -22,29 +22,27 @@ class ServedToolCallRecord(WireModel):
     id: str = Field(examples=[CALL_ID])
     run_id: str = Field(examples=[RUN_ID])
     task_id: str | None = describe(
-        "The sub-task it was made in, or the one it made; null: by the run's own agent.", None
+        "The sub-task in which the call was made, or which it has begun; null for other calls.", None
     )
-    agent_id: str = describe("The agent that called.", "assistant")
+    agent_id: str = describe("The agent that made the call.", "assistant")
     tool_name: str = Field(examples=["get_weather"])
-    label: str | None = describe("The tool's name for people; null where it has none.", "Weather")
-    input: dict[str, Any] | str = describe(
-        "The arguments; text where the model wrote no JSON object.", {"city": "Bern"}
-    )
-    output: str | None = describe("Whole, whatever the model was shown of it.", "Sunny, 21 °C")
+    label: str | None = describe("The tool's name for people; null without one.", "Weather")
+    input: dict[str, Any] | str = describe("The arguments; a text if the model wrote no JSON object.", {"city": "Bern"})
+    output: str | None = describe("The whole result, even if the model got only a part of it.", "Sunny, 21 °C")
     succeeded: bool
     error_message: str | None = Field(examples=[None])
     refused_to: str | None = describe(
-        "The state of the workflow that the tool sends back instead of completing it; null: it names none.", None
+        "The state to which the tool sends back the workflow that it refuses to complete; null if it names none.", None
     )
     called_at: Timestamp = Field(examples=[TIMESTAMP])
     duration_ms: Milliseconds = Field(validation_alias="duration", examples=[412])
 
 
 class ServedTask(WireModel):
-    """A task that one agent gave to another, with its result."""
+    """A question of one agent to another, with its result."""
 
     task_id: str = Field(validation_alias="id", examples=[TASK_ID])
-    parent_task_id: str = describe("The run.", RUN_ID)
+    parent_task_id: str = describe("The run's id.", RUN_ID)
     run_id: str = Field(examples=[RUN_ID])
     tool_call_id: str = Field(examples=[CALL_ID])
     agent_id: str = describe("The agent that was asked.", "librarian")
@@ -59,7 +57,7 @@ class ServedTask(WireModel):
 
 
 class ServedTaskMessage(WireModel):
-    """A message of a sub-task: the asking agent's, the asked agent's or a tool's."""
+    """A message of the asking agent, the asked agent or a tool in a sub-task."""
 
     role: Literal["user", "assistant", "tool"]
     content: str = Field(examples=["Which edition is the oldest?"])
@@ -72,27 +70,27 @@ class TaskWithMessages(ServedTask):
 
     messages: list[ServedTaskMessage]
     sources: list[dict[str, Any]] = describe(
-        "The passages and files of the result, with the numbers that it cites.", [], default_factory=list
+        "The passages and files of the result, with the numbers by which it cites them.", [], default_factory=list
     )
     consulted: list[dict[str, Any]] = describe(
-        "Documents that the agent was given, if the result cites none of them.", [], default_factory=list
+        "Documents that the agent got, if the result cites none of them.", [], default_factory=list
     )
 
 
 class Handoff(WireModel):
-    """A handoff of the conversation from one agent to another, or a refused one."""
+    """A handoff, or a refused handoff, of the conversation from one agent to another."""
 
     id: str = Field(examples=[HANDOFF_ID])
     source_agent_id: str = Field(examples=["assistant"])
     target_agent_id: str = Field(examples=["skill-creation-agent"])
     context_mode: ContextMode = describe("The part of the conversation that the target got.")
     context_summary: str = Field(examples=["User wants to create a skill that sends Slack alerts."])
-    conversation_history_count: int = describe("Messages it was given besides the summary.", 0)
+    conversation_history_count: int = describe("The number of messages that the target got besides the summary.", 0)
     handoff_reason: str = Field(examples=["trigger: create skill"])
     preserve_state: bool = describe("Whether its workflow is kept when the user leaves.")
     return_expected: bool
-    outcome: HandoffOutcome | None = describe("The end of the handoff; null while it lasts.", "returned")
-    child_thread_id: str | None = describe("The conversation that the target works in, if it has a separate one.", None)
+    outcome: HandoffOutcome | None = describe("The outcome of the handoff; null until it has ended.", "returned")
+    child_thread_id: str | None = describe("The target's separate conversation; null without one.", None)
     started_at: Timestamp = Field(examples=[TIMESTAMP])
     ended_at: Timestamp | None = Field(examples=[TIMESTAMP])
 

@@ -1,4 +1,4 @@
-"""Filters of lists of conversations, and periods, as callers give them."""
+"""Parsing of the filters of lists of conversations, and of periods."""
 
 from __future__ import annotations
 
@@ -26,14 +26,17 @@ To = Annotated[RequestTime | None, query("Last activity at or before this time."
 
 @dataclass(frozen=True, slots=True)
 class ThreadFilters:
-    """A selection of a list of conversations."""
+    """The filters of a list of conversations."""
 
     user_id: str | None
     without_words: ThreadQuery
-    """The conditions except the words of a search."""
+    """All conditions except the words of a search."""
 
     def query(self, words: str | None, prices: Prices, *, in_titles: bool) -> ThreadQuery | None:
-        """Return all conditions; None if there are none. Raises ``InvalidRequest``."""
+        """Return all conditions, with the words of a search; None without any. Raises ``InvalidRequest``.
+
+        ``in_titles`` says that the words are searched in titles too.
+        """
         if self.without_words.min_cost and not prices:
             raise InvalidRequest(
                 "minCost: this deployment has no prices (modelPrices of the settings), so no cost is known."
@@ -80,12 +83,12 @@ async def thread_filters(
         ),
     ] = None,
     min_tokens: Annotated[
-        int, query("Only those that used at least this many.", alias="minTokens", ge=0, le=MAX_TOKENS)
+        int, query("Only those that used at least this many tokens.", alias="minTokens", ge=0, le=MAX_TOKENS)
     ] = 0,
     min_cost: Annotated[
         float,
         query(
-            "Only those that cost at least this much, in the currency of the setting `modelPrices`, which it needs.",
+            "Only those that cost at least this much, in the currency of the setting `modelPrices`, which is required.",
             alias="minCost",
             ge=0,
             le=MAX_COST,
@@ -111,14 +114,14 @@ async def thread_filters(
 
 
 def period(start: datetime | None, end: datetime | None) -> tuple[datetime | None, datetime | None]:
-    """Return the ends of a period in UTC. Raises ``InvalidRequest`` if it is empty."""
-    start, end = _in_utc("from", start), _in_utc("to", end)
+    """Return the start and end of a period in UTC. Raises ``InvalidRequest`` if the period is empty or before 1970."""
+    start, end = _to_utc("from", start), _to_utc("to", end)
     if start is not None and end is not None and start > end:
         raise InvalidRequest("from must not be after to.")
     return start, end
 
 
-def _in_utc(name: str, moment: datetime | None) -> datetime | None:
+def _to_utc(name: str, moment: datetime | None) -> datetime | None:
     try:
         at = moment.astimezone(UTC) if moment is not None else None
     except OverflowError:

@@ -15,7 +15,7 @@ from baton.domain.wire_model import RUN_ID, THREAD_ID, TIMESTAMP, WORKFLOW_ID, T
 
 
 class ServedRun(WireModel):
-    """The run a thread is in the middle of."""
+    """The run in progress of a thread."""
 
     run_id: str = Field(examples=[RUN_ID])
     message_id: str = Field(examples=["m-1"])
@@ -28,7 +28,7 @@ class ServedThread(WireModel):
 
     id: str = Field(examples=[THREAD_ID])
     title: str | None = describe(
-        "Made after the first answer, unless the user gave one; null before.", "Weekend in Lisbon"
+        "The title, which is made after the first answer unless the user has set it; null before.", "Weekend in Lisbon"
     )
     user_id: str = Field(examples=["alice"])
     agent_id: str = Field(examples=["assistant"])
@@ -40,10 +40,10 @@ class ServedThread(WireModel):
     cost: float | None = COST
     run: ServedRun | None
     interrupts: list[dict[str, Any]] = describe(
-        "Open interrupts as AG-UI has them: approvals, and results of the client's tools.", []
+        "Open interrupts of AG-UI: approvals, and calls of the client's tools.", []
     )
-    last_error: str | None = describe("The code of the last error that a turn has ended with; null if none has.", None)
-    last_seq: int = describe("Sequence number of the thread's last event, those of a run in progress included.", 17)
+    last_error: str | None = describe("The code of the last error with which a turn ended; null without one.", None)
+    last_seq: int = describe("Sequence number of the thread's last event, including those of a run in progress.", 17)
     unread: int = describe("Answers that the user has not read.", 0)
     created_at: Timestamp = Field(examples=[TIMESTAMP])
     last_activity_at: Timestamp = Field(examples=[TIMESTAMP])
@@ -52,7 +52,10 @@ class ServedThread(WireModel):
     def from_record(
         cls, describe: Describe, prices: Prices, thread: Thread, last_seq: int | None = None
     ) -> ServedThread:
-        """Return the served form of ``thread``; ``last_seq`` is that of a run in progress."""
+        """Return the served form of ``thread``.
+
+        ``last_seq`` is the sequence number of the last event of a run in progress; None for the thread's.
+        """
         return cls.of(
             thread,
             state=thread_state(describe, thread),
@@ -72,14 +75,14 @@ class ReadRequest(Asked, extra="forbid"):
     """The place up to which the user has read a conversation."""
 
     ordinal: int = describe(
-        "The `metadata.ordinal` of the last message that the user has read; one beyond the end means all.", 3, ge=0
+        "The `metadata.ordinal` of the last message that the user has read; a larger number means all.", 3, ge=0
     )
 
 
 class CancelRequest(Asked):
     """A run to stop."""
 
-    run_id: str | None = describe("Absent: the run in progress.", RUN_ID, default=None)
+    run_id: str | None = describe("Default: the run in progress.", RUN_ID, default=None)
 
 
 class CancelAnswer(WireModel):
@@ -96,11 +99,11 @@ class ContinueRequest(Asked):
 
 
 class ForkRequest(Asked):
-    """The fork to make of a conversation."""
+    """The fork of a conversation to make."""
 
     agent_id: str = describe("The main agent of the new conversation.", "research", min_length=1, max_length=64)
     include_history_messages: int = describe(
-        "The number of last messages that it begins with.", default=5, ge=0, le=200
+        "The number of last messages with which the fork begins.", default=5, ge=0, le=200
     )
 
 
@@ -109,24 +112,24 @@ class SandboxRequest(Asked):
 
     message_id: str = describe("The user's message that began the turn.", "m-1", min_length=1, max_length=128)
     include_turn: bool = describe(
-        "Whether the copy ends with this turn, or before its message, to ask it again.", default=True
+        "Whether the copy ends with this turn. Otherwise it ends before the turn's message.", default=True
     )
 
 
 class ServedBranch(WireModel):
-    """One of several messages of the user that continue from the same message, with the messages that followed it."""
+    """One of several messages of the user after the same message, with the messages that follow it."""
 
     branch_id: str = Field(examples=["b4"])
     message_id: str = describe("The user's message, which a regenerated branch repeats.", "m-2")
-    after: str | None = describe("The last message before it. Branches with the same one are alternatives.", "m-1")
+    after: str | None = describe("The message before it. Branches with the same `after` are alternatives.", "m-1")
     regenerate: bool = describe("Whether it answers the message of another branch again.", examples=[True])
-    selected: bool = describe("Whether the conversation goes on with it.", examples=[True])
+    selected: bool = describe("Whether the conversation continues with it.", examples=[True])
     started_at: Timestamp = Field(examples=[TIMESTAMP])
     text: str = describe("The beginning of the message.", "What can you do?")
 
 
 class SelectedBranch(WireModel):
-    """The branch that the conversation continues with."""
+    """The branch with which the conversation continues."""
 
     thread_id: str = Field(examples=[THREAD_ID])
     branch_id: str = Field(examples=["b4"])
@@ -134,7 +137,7 @@ class SelectedBranch(WireModel):
 
 
 class MergeRequest(Asked):
-    """An empty object: there is nothing to choose."""
+    """An empty object, because a merge has no options."""
 
 
 class CloseAnswer(WireModel):

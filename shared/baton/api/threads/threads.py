@@ -1,4 +1,4 @@
-"""Threads: list, read, their messages and their events."""
+"""Routes that list, read and rename threads, and read their messages and events."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ from baton.threads.outbox.replay import Replay
 MAX_SEQ = 10**12
 """The largest sequence number that clients may send."""
 PAGE_CHARACTERS = 1024 * 1024
-"""Characters after which a page of messages ends, whatever its limit."""
+"""Characters after which a page of messages ends, even if its limit allows more messages."""
 MAX_READS = 10
-"""Reads of the store for one page, each of at most a page of messages."""
+"""Reads of the store for one page. Each reads at most a page of messages."""
 
 router = APIRouter(prefix="/v1/threads", tags=["threads"])
 
@@ -61,16 +61,17 @@ async def list_threads(
     limit: Limit = 20,
     cursor: Cursor = None,
     scope: Annotated[
-        Literal["user", "tenant"], query("`tenant` lists everybody's; it needs `thread:read_all`.")
+        Literal["user", "tenant"], query("`tenant` lists those of all users; it needs `thread:read_all`.")
     ] = "user",
     parent: ParentThreadId = None,
     q: Search = None,
 ) -> Listing[ServedThread]:
     """Return the caller's conversations, or the tenant's, latest activity first.
 
-    The order of the tenant's is coarse: by the hour. Forks are listed only with their `parentThreadId`. With `q` or
-    other filters, only conversations that match are returned; a page may then have fewer items than `limit`, or none,
-    and still have a `nextCursor`. In other users' conversations `q` finds titles only for holders of `pii:read`.
+    The tenant's conversations are ordered only by the hour of their last activity. Forks are listed only with their
+    `parentThreadId`. With `q` or other filters, only conversations that match are returned; a page may then have fewer
+    items than `limit`, or none, and still have a `nextCursor`. In other users' conversations, `q` finds titles only for
+    holders of `pii:read`.
     """
     if scope == "tenant":
         if parent is not None:
@@ -79,7 +80,7 @@ async def list_threads(
     elif filters.user_id is not None:
         raise errors.InvalidRequest("userId: it needs scope=tenant. Without it, your own conversations are listed.")
     parent_thread = await readable_thread(app, caller, parent) if parent is not None else None
-    # Words that find a title would reveal it to a reader.
+    # A search in titles would reveal their words to a reader who may not see them.
     owner = None if scope == "tenant" else parent_thread.user_id if parent_thread is not None else caller.user_id
     sees_titles = caller.has(Permission.PII_READ) or owner == caller.user_id
     conditions = filters.query(q, app.ports.prices, in_titles=sees_titles)
@@ -113,7 +114,7 @@ async def get_thread(thread_id: ThreadId, caller: Caller, app: UseCases) -> Serv
 
 @router.patch("/{thread_id}", summary="Rename a thread", responses=responses("store_unavailable"))
 async def rename_thread(thread_id: ThreadId, caller: Caller, app: UseCases, body: RenameRequest) -> ServedThread:
-    """Give one of the caller's own conversations a title, and notify its open connections by `thread_title`."""
+    """Set the title of one of the caller's own conversations, and notify its open connections by `thread_title`."""
     title = parse_title(body.title)
     thread = await app.sessions.titles.rename(caller, thread_ref(caller, thread_id).id, title)
     return await serve_thread(app, caller, thread)
@@ -127,7 +128,7 @@ async def rename_thread(thread_id: ThreadId, caller: Caller, app: UseCases, body
     responses=responses("store_unavailable"),
 )
 async def mark_read(thread_id: ThreadId, caller: Caller, app: UseCases, body: ReadRequest) -> Response:
-    """Note how far the caller has read a conversation that belongs to them.
+    """Store the place up to which the caller has read one of the caller's own conversations.
 
     This lowers `unread` of the thread, and never raises it. The caller's open connections are notified by
     `thread_updated`.
@@ -182,17 +183,17 @@ async def list_messages(
         feedback = {rating.message_id: rating for rating in ratings}
     if len(messages) > len(stored_messages):
         before = stored_messages[0].ordinal
-    items = [await _with_downloads(app, caller, thread, message, feedback) for message in stored_messages]
+    items = [await _add_downloads(app, caller, thread, message, feedback) for message in stored_messages]
     return MessageListing(
         items=await app.privacy.readers.redact_for(caller, thread.user_id, items),
         next_cursor=encode_ordinal(before) if before is not None else None,
-        # From the same read as the pointer, so that later events are in no message yet.
+        # From the read of the thread that limits the messages, so that later events are in no message yet.
         last_seq=thread.last_seq,
     )
 
 
 def _is_wanted(message: StoredMessage, roles: Collection[Role]) -> bool:
-    """Return whether the message has a wanted role. A message with calls only counts as a tool's."""
+    """Return whether the message is shown and has a wanted role. A message with only calls counts as a tool's."""
     if message.role is Role.ASSISTANT and not message.is_said:
         return Role.TOOL in roles and message.is_shown
     return message.role in roles and message.is_shown
@@ -218,13 +219,13 @@ async def follow_events(
     timing: sse.Timings,
     token_seconds: TokenSeconds,
     after: Annotated[int | None, query("The last sequence number seen.", ge=0, le=MAX_SEQ)] = None,
-    last_event_id: Annotated[str | None, Header(description="The same, as browsers send it.")] = None,
+    last_event_id: Annotated[str | None, Header(description="The same as `after`, sent by browsers.")] = None,
     protocol_version: ProtocolVersion = None,
 ) -> Response:
-    """Return the events after `after`, then live ones until the run in progress ends or a minute has passed.
+    """Return the events after `after`, then live events until the run in progress ends or a minute has passed.
 
-    If the log no longer has the events after `after`, the newest messages come first, as a snapshot. Without
-    `protocolVersion` the events are valid for AG-UI's 0.0.5x line too.
+    If the log no longer has the events after `after`, a snapshot of the newest messages is sent first. Without
+    `protocolVersion`, the events are valid for AG-UI's version 0.0.5x too.
     """
     seen = after if after is not None else _read_sequence(last_event_id)
     name, seconds = request_id(request), timing.follow_seconds
@@ -236,7 +237,7 @@ async def follow_events(
         seen = await app.desk_access.find_first_readable(caller, thread, seen)
         reader = None if sees_all(caller, thread.user_id) else ReaderEvents(app.privacy.readers, seen)
         begin = seen if reader is None else find_beginning(thread, seen)
-        if thread.first_readable is not None:  # nobody streams words at a desk: each message is one short run
+        if thread.first_readable is not None:  # at a desk, messages are not streamed, so one replay is enough
             following = _replay_once(app, caller, thread, begin)
         else:
             following = app.follower.follow(caller, thread.id, after=begin, seconds=seconds, when_dead=when_dead)
@@ -262,7 +263,7 @@ async def _until(
     frames: AsyncGenerator[sse.Frame | None, None],
     request_id: str,
 ) -> AsyncGenerator[sse.Frame, None]:
-    """Yield ``frames`` until the request's token expires, then give back what is resources for them."""
+    """Yield ``frames`` until ``ends_at``, when the request's token expires, and then release ``resources``."""
     loop = asyncio.get_running_loop()
     async with resources, contextlib.aclosing(frames):
         async for frame in frames:
@@ -281,7 +282,7 @@ async def _frames(
     *,
     is_running: bool,
 ) -> AsyncGenerator[sse.Frame | None, None]:
-    """Yield the events, and None each time that there is nothing new. A ``reader`` gets them without personal data."""
+    """Yield the frames of the events, and None if a replay has no events. A ``reader`` removes personal data."""
     async with contextlib.aclosing(following):
         replay: Replay | None = first
         is_first_in_run = is_running
@@ -317,34 +318,37 @@ def _parse_roles(roles: str) -> set[Role]:
     return wanted_roles
 
 
-async def _with_downloads(
+async def _add_downloads(
     app: App, scope: Scope, thread: Thread, message: StoredMessage, feedback: Mapping[str, Feedback]
 ) -> Message:
-    """Return the message with the feedback on it, and a download address in every part that refers to an upload."""
+    """Return the message with its feedback, and with a download address in every part that refers to an upload."""
     served = Message.from_record(message, feedback.get(message.id))
     if isinstance(served.content, list):  # absent if there are only tool calls
-        served.content = await _with_addresses(app, scope, thread, served.content)
+        served.content = await _add_addresses(app, scope, thread, served.content)
     if served.metadata.attachments:
-        served.metadata.attachments = await _with_addresses(app, scope, thread, served.metadata.attachments)
+        served.metadata.attachments = await _add_addresses(app, scope, thread, served.metadata.attachments)
     for source in served.metadata.sources:
         if source.get("kind") == FILE_SOURCE and source.get("isKept"):
-            source["url"] = await _download_url(app, scope, thread, str(source.get("id")))
+            source["url"] = await _find_download_url(app, scope, thread, str(source.get("id")))
     return served
 
 
-async def _with_addresses(
+async def _add_addresses(
     app: App, scope: Scope, thread: Thread, parts: Sequence[dict[str, Any]]
 ) -> list[dict[str, Any]]:
     served_parts = [without_download_url(part) for part in parts]
     for part in served_parts:
         if part["type"] != "text" and part["source"]["type"] == "file":
-            url = await _download_url(app, scope, thread, part["source"]["value"])
+            url = await _find_download_url(app, scope, thread, part["source"]["value"])
             part["metadata"] = {**(part.get("metadata") or {}), DOWNLOAD_URL: url}
     return served_parts
 
 
-async def _download_url(app: App, scope: Scope, thread: Thread, file_id: str) -> str | None:
-    """Return where a file can be downloaded; None if it was never uploaded, or the caller may not see what is in it."""
+async def _find_download_url(app: App, scope: Scope, thread: Thread, file_id: str) -> str | None:
+    """Return the address at which a file can be downloaded.
+
+    Return None if the file was never uploaded, or if the caller may not see its content.
+    """
     if not sees_all(scope, thread.user_id):
         return None
     try:

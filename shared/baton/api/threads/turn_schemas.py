@@ -18,7 +18,7 @@ from baton.memory.recalled import BlockKind
 from baton.threads.sessions.turn_listing import TurnSummary
 
 MAX_WITHOUT = 200
-"""Items that a dry run leaves out."""
+"""The most items that a dry run can leave out."""
 Name = Annotated[str, StringConstraints(min_length=1, max_length=256)]
 
 
@@ -35,42 +35,40 @@ class Turn(WireModel):
     message_id: str = describe("The message that it answers.", "m-1")
     attempt: int = Field(examples=[1])
     status: Literal["running", "interrupted", "success", "cancelled", "error", "interrupt", "delivered"] = describe(
-        "`running`, or `interrupted` where its worker has died, while it is in progress; then its outcome. "
-        "`delivered`: the message went to the people of a desk.",
+        "While it is in progress, `running`, or `interrupted` if its worker has died; then its outcome. "
+        "`delivered`: the message was delivered to the people of a desk.",
         "success",
     )
-    agent_id: str | None = describe("The agent that spoke last.", "assistant")
-    started_at: Timestamp | None = describe("null while it is in progress.", TIMESTAMP)
-    ended_at: Timestamp | None = describe("null while it is in progress.", TIMESTAMP)
+    agent_id: str | None = describe("The agent that answered last; null without an answer.", "assistant")
+    started_at: Timestamp | None = describe("The time of its message; null while it is in progress.", TIMESTAMP)
+    ended_at: Timestamp | None = describe("The time of its end; null while it is in progress.", TIMESTAMP)
     usage: ServedUsage
-    model: str | None = describe("The model of the agent that spoke last; null where none did.", "gpt-6-sol")
+    model: str | None = describe("The model of the agent that answered last; null without an answer.", "gpt-6-sol")
     first_token_ms: int | None = describe(
-        "Milliseconds from the message to the first word of the answer; null where there is none, and for "
-        "turns from before it was measured.",
+        "Milliseconds from the message to the first word of the answer; null without an answer, and for "
+        "older turns, for which it was not measured.",
         640,
     )
     cost: float | None = COST
-    error_code: str | None = describe("The code of the error that it ended with.", None)
+    error_code: str | None = describe("The code of the error with which it ended; null without one.", None)
     trace_id: str | None = describe(
         "The id of its OpenTelemetry trace; left out without one, and while it is in progress.",
         "4bf92f3577b34da6a3ce929d0e0e4736",
         absent=None,
     )
     author: MessageAuthor | None = describe(
-        "The person of a desk whose message or note it is; left out of other turns.", absent=None
+        "The person of a desk who wrote the turn's message or note; left out of other turns.", absent=None
     )
     opened_by: CauseKind | None = describe(
-        "What has begun it, if it began by itself; left out of other turns, and while it is in progress.",
+        "The cause of a turn that no user began; left out of other turns, and while it is in progress.",
         "schedule",
         absent=None,
     )
-    feedback: list[TurnFeedback] = describe(
-        "The user's feedback on its answers; left out where there is none.", absent=[]
-    )
+    feedback: list[TurnFeedback] = describe("The user's feedback on its answers; left out if there is none.", absent=[])
 
     @classmethod
     def from_record(cls, prices: Prices, turn: TurnSummary) -> Turn:
-        """Return the served form of ``turn``. What it cost is known once it has ended."""
+        """Return the served form of ``turn``. It has a cost only after its end."""
         is_over = turn.ended_at is not None
         return cls.of(turn, cost=prices.cost(turn.spent, turn.usage) if is_over else None)
 
@@ -83,45 +81,43 @@ class ContextBlock(RecordedModel):
     task_id: str | None = describe("The sub-task, for an agent that was consulted.", None)
     tokens: int = Field(examples=[64])
     budget: int | None = describe(
-        "Tokens that it may take: of knowledge and episodes together, of a procedure, and what is left "
-        "for the history; null where it has no limit, and in older records.",
+        "The tokens that it may take. Knowledge and episodes share a budget, and the history gets the rest. "
+        "Null for a block without a limit, and in older records.",
         1500,
         default=None,
     )
     duration_ms: int | None = describe("The duration of its retrieval, if there was one.", 38)
-    error: str | None = describe("The reason that it found nothing, or only by words.", None)
+    error: str | None = describe("The reason why its retrieval failed, or used only words; null otherwise.", None)
     items: list[ContextItem]
 
 
 class ContextCall(RecordedModel):
-    """One call of a model, in the order in which they began."""
+    """One call of a model."""
 
     agent_id: str = Field(examples=["assistant"])
     task_id: str | None = Field(examples=[None])
     model: str | None = Field(examples=["gpt-6-sol"])
     began_at: str = Field(examples=[TIMESTAMP])
     messages: list[dict[str, Any]] = describe(
-        "The messages that were sent: role, content, toolCalls, toolCallId, and providerParts, the origin "
-        "and tokens of opaque parts that only the model can read. Files stand as references.",
+        "The messages that were sent: role, content, toolCalls, toolCallId, and providerParts, which are the "
+        "origin and tokens of opaque parts that only the model can read. Files are references.",
         [{"role": "system", "content": "You are Assistant."}, {"role": "user", "content": "Hello"}],
     )
-    tools: list[str] = describe("Names of the tools that it might call.", ["ask_knowledge"])
+    tools: list[str] = describe("Names of the tools that the model could call.", ["ask_knowledge"])
     estimated_tokens: int = Field(examples=[418])
     input_tokens: int | None = describe("The provider's count; null if it gave none.", 412)
     output_tokens: int | None = Field(examples=[58])
     cached_input_tokens: int | None = describe(
-        "Those of the input tokens that the provider read from its prompt cache; null in older records.",
-        384,
-        default=None,
+        "Input tokens that the provider read from its prompt cache; null in older records.", 384, default=None
     )
     cache_write_tokens: int = describe(
-        "Those of the input tokens that the provider wrote to its prompt cache; left out without any.", 256, absent=0
+        "Input tokens that the provider wrote to its prompt cache; left out if there are none.", 256, absent=0
     )
     reasoning_tokens: int = describe(
-        "Those of the output tokens that the model spent on thinking; left out where it reported none.", 32, absent=0
+        "Output tokens that the model used for thinking; left out if none were reported.", 32, absent=0
     )
     dropped: list[str] = describe(
-        "Settings of the agent that were not sent, because the model does not take them; left out if none.",
+        "Settings of the agent that were not sent, because the model does not take them; left out if there are none.",
         ["temperature"],
         absent=[],
     )
@@ -132,18 +128,18 @@ class ContextCall(RecordedModel):
 
 
 class RecordedFeedback(RecordedModel):
-    """The user's feedback on an answer of the turn, as it is now."""
+    """The user's present feedback on an answer of the turn."""
 
     message_id: str = Field(examples=["5d0ad1c6-d1b0-5f6c-8d0c-0f4a2b1e3d4c"])
     rating: Rating = Field(examples=["down"])
-    comment: str | None = describe("Without personal data in a redacted record.", "Out of date.")
+    comment: str | None = describe("The comment; without personal data in a redacted record.", "Out of date.")
     updated_at: str = Field(examples=[TIMESTAMP])
 
 
 class StateText(RecordedModel):
-    """The state at one moment."""
+    """The state at one time."""
 
-    text: str = describe("JSON.", '{"cart": ["A-7"]}')
+    text: str = describe("The state as JSON.", '{"cart": ["A-7"]}')
 
 
 class ToolState(RecordedModel):
@@ -162,25 +158,25 @@ class RecordedJudgement(RecordedModel):
     name: str = Field(examples=["no_prices"])
     verdict: Literal["allow", "replace", "refuse"]
     duration_ms: int = Field(examples=[3])
-    failure: str | None = describe("The kind of its failure; null if it has judged.", None)
+    failure: str | None = describe("The kind of its failure; null without a failure.", None)
 
 
 class ServedContextRecord(RecordedModel):
-    """The prompts of a turn's models, and the reasons for their content."""
+    """The prompts in a turn, and the reasons for their content."""
 
     run_id: str = Field(examples=[RUN_ID])
     thread_id: str | None = Field(default=None, examples=[THREAD_ID])
     recorded_at: str | None = describe(
         "The time at which the record was made, after the end of the run.", TIMESTAMP, default=None
     )
-    budget: int | None = describe("Tokens for the whole prompt of the agent that began; null if none did.", 16000)
+    budget: int | None = describe("Tokens for the whole prompt of the turn's first agent; null without one.", 16000)
     redacted: bool = describe("Whether personal data was removed from the texts.")
     cut: list[str] = describe("The parts that were cut to keep the record within 2 MiB.", [])
     blocks: list[ContextBlock] = describe(
-        "In the order of the prompt: system, procedure, knowledge, episodes, history, current; for each "
-        "agent that spoke or was consulted."
+        "The blocks of each agent that answered or was consulted, in the order of the prompt: system, procedure, "
+        "knowledge, episodes, history, current."
     )
-    calls: list[ContextCall]
+    calls: list[ContextCall] = describe("The model calls, in the order in which they began.")
     calls_left_out: int = Field(examples=[0])
     tool_state: ToolState | None = describe(
         "The state that tools keep in the conversation; left out if there is none.", default=None
@@ -196,37 +192,33 @@ class RerunRequest(Asked):
     """Changes to apply to the rerun."""
 
     model: Name | None = describe(
-        "The model of the agents that answer: one of the settings, or one that an agent's file names.",
-        "gpt-6-sol",
-        default=None,
+        "The model of the agents that answer: a model of the settings or of an agent's file.", "gpt-6-sol", default=None
     )
     agent_version: Annotated[int, Field(ge=1)] | None = describe(
-        "A version of the agent that was active, of those that a tenant has made.", 3, default=None
+        "A version of the tenant's own agent that was active in the turn.", 3, default=None
     )
     without: Annotated[list[Name], Field(max_length=MAX_WITHOUT)] = describe(
-        "Ids of items that are left out: of facts, messages, summaries, chunks and procedures. Of the "
-        "history, the item's whole turn.",
+        "Ids of items to leave out: facts, messages, summaries, chunks and procedures. For an item of the "
+        "history, its whole turn is left out.",
         ["fact_5d0ad1c6d1b05f6c8d0c0f4a2b1e3d4c"],
         default=[],
     )
     message_id: Name | None = describe(
-        "The turn's message, as the list of turns has it. It spares a search through a long conversation.",
+        "The `messageId` of the turn in the list of turns. It avoids a search through a long conversation.",
         "m-1",
         default=None,
     )
 
 
 class ServedDryCall(WireModel):
-    """A call that a model of a dry run has made."""
+    """A tool call of a model in a dry run."""
 
-    agent_id: str = describe("The agent that called.", "assistant")
+    agent_id: str = describe("The agent that made the call.", "assistant")
     tool_name: str = Field(examples=["get_weather"])
-    input: dict[str, Any] | str = describe(
-        "The arguments; text where the model wrote no JSON object.", {"city": "Bern"}
-    )
-    is_recorded: bool = describe("Whether the turn's own result answered it.")
+    input: dict[str, Any] | str = describe("The arguments; a text if the model wrote no JSON object.", {"city": "Bern"})
+    is_recorded: bool = describe("Whether the call got the result of the same call in the turn.")
     outcome: Literal["recorded", "not_executed", "wanted", "waiting"] = describe(
-        "`wanted`: a handoff or another move of the conversation, which was not stored; `waiting`: a "
+        "`wanted`: a handoff or another change of the conversation, which was not stored; `waiting`: a "
         "person or the user's application would have to act.",
         "recorded",
     )
@@ -240,11 +232,11 @@ class Rerun(WireModel):
     outcome: Literal["success", "cancelled", "interrupt"] = describe(
         "`interrupt`: it would wait for a person or for the user's application.", "success"
     )
-    agent_id: str | None = describe("The agent that spoke last.", "assistant")
+    agent_id: str | None = describe("The agent that answered last.", "assistant")
     agent_version: int | None = describe(
-        "The version of the agent that was active; null for one that ships with the deployment.", None
+        "The version of the agent that was active; null for an agent that ships with the deployment.", None
     )
-    model: str | None = describe("The last agent's model.", "gpt-6-sol")
+    model: str | None = describe("The model of the agent that answered last.", "gpt-6-sol")
     context: ServedContextRecord
     tool_calls: list[ServedDryCall]
     usage: ServedUsage

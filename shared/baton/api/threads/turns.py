@@ -1,4 +1,4 @@
-"""Turns of a thread, and the records of their runs: contexts, tool calls, sub-tasks and handoffs."""
+"""Routes of a thread's turns, and of the records of their runs: contexts, tool calls, sub-tasks and handoffs."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ ABSENT = {
     InspectorMode.SAMPLE: "only a sample is recorded (BATON_INSPECTOR is sample).",
     InspectorMode.OFF: "none are recorded at present (BATON_INSPECTOR is off).",
 }
-"""Possible reasons that there is no record, by the setting."""
+"""Explanations of a missing record, by the setting."""
 
 MAX_AUDITED = 256
 """Characters of a run's id in the audit."""
 MAX_AUDITED_ITEMS = 20
-"""Items without which a dry run was made, in the audit."""
+"""Items left out of a dry run that its audit record names."""
 
 router = APIRouter(prefix="/v1/threads/{thread_id}", tags=["threads"])
 
@@ -41,7 +41,7 @@ router = APIRouter(prefix="/v1/threads/{thread_id}", tags=["threads"])
 async def list_turns(
     thread_id: ThreadId, caller: Caller, app: UseCases, limit: Limit = 50, cursor: Cursor = None
 ) -> Listing[Turn]:
-    """Return the turns of this conversation, newest first, including the one in progress.
+    """Return the turns of this conversation, newest first, including the turn in progress.
 
     A page may have fewer items than `limit`, or none, and still have a `nextCursor`.
     """
@@ -57,9 +57,9 @@ async def list_turns(
 
 @router.get("/turns/{run_id}/context", summary="Inspect a turn's context", responses=responses("forbidden not_found"))
 async def get_context(thread_id: ThreadId, run_id: RunId, caller: Caller, app: UseCases) -> ServedContextRecord:
-    """Return what each memory contributed to a turn, and the exact messages that its models were sent.
+    """Return the contribution of each memory to a turn, and the exact messages that its models got.
 
-    Needs `context:inspect`, for other users' conversations `thread:read_all` as well. Each reading is audited.
+    Needs `context:inspect`, for other users' conversations `thread:read_all` as well. Each read is audited.
     """
     caller.require(Permission.CONTEXT_INSPECT, "context.read")
     thread = await readable_thread(app, caller, thread_id)
@@ -85,9 +85,9 @@ async def get_context(thread_id: ThreadId, run_id: RunId, caller: Caller, app: U
     ),
 )
 async def rerun_turn(thread_id: ThreadId, run_id: RunId, caller: Caller, app: UseCases, body: RerunRequest) -> Rerun:
-    """Answer a turn's message again as a dry run: with the history of then, and with what is remembered today.
+    """Answer a turn's message again as a dry run, with the history at that time and the present memory.
 
-    Nothing is stored or sent, and no tool is called: a call that the turn made as well gets the turn's own result.
+    Nothing is stored or sent, and no tool is called: a call that the turn also made gets the result from the turn.
     Needs `context:inspect`, for other users' conversations `thread:read_all` as well. Each dry run is audited.
     """
     caller.require(Permission.CONTEXT_INSPECT, "context.rerun")

@@ -1,4 +1,4 @@
-"""Unfinished workflows of the caller, and completed ones with the data that they have collected."""
+"""Routes of the caller's unfinished workflows, and of completed workflows with their collected data."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class CompletedWorkflow(WireModel):
     """A guided workflow that has reached its end."""
 
     id: str = Field(examples=[WORKFLOW_ID])
-    agent_id: str = describe("The specialist that led through it.", "returns")
+    agent_id: str = describe("The specialist whose workflow it was.", "returns")
     user_id: str = Field(examples=["alice"])
     thread_id: str = describe("The conversation in which it ended.", THREAD_ID)
-    name: str = describe("The name by which the user knows it.", "the return of order 123456")
+    name: str = describe("The name that the user has seen.", "the return of order 123456")
     state: str = describe("The final state.", "DONE")
     data: dict[str, dict[str, Any]] = describe("The collected data by state.", {"ORDER": {"number": "123456"}})
     result: str | None = describe("The answer of the tool that completed it; null without one.", "Return 7.")
@@ -67,20 +67,26 @@ async def list_completed_workflows(
     limit: Limit = 50,
     cursor: Cursor = None,
     scope: Annotated[
-        Literal["user", "tenant"], query("`tenant` lists everybody's; it needs `thread:read_all`.")
+        Literal["user", "tenant"], query("`tenant` lists those of all users; it needs `thread:read_all`.")
     ] = "user",
     user_id: Annotated[
-        str | None, query("With `scope=tenant`: only of this user.", "alice", alias="userId", max_length=256)
+        str | None, query("With `scope=tenant`: only those of this user.", "alice", alias="userId", max_length=256)
     ] = None,
-    agent_id: Annotated[str | None, query("Only of this agent.", "returns", alias="agentId", max_length=64)] = None,
+    agent_id: Annotated[
+        str | None, query("Only those of this agent.", "returns", alias="agentId", max_length=64)
+    ] = None,
     state: Annotated[str | None, query("Only those that ended in this state.", "DONE", max_length=64)] = None,
-    since: Annotated[RequestTime | None, query("Only at or after this time.", TIMESTAMP, alias="from")] = None,
-    until: Annotated[RequestTime | None, query("Only at or before this time.", TIMESTAMP, alias="to")] = None,
+    since: Annotated[
+        RequestTime | None, query("Only those completed at or after this time.", TIMESTAMP, alias="from")
+    ] = None,
+    until: Annotated[
+        RequestTime | None, query("Only those completed at or before this time.", TIMESTAMP, alias="to")
+    ] = None,
 ) -> Listing[CompletedWorkflow]:
     """Return the caller's completed workflows, or the tenant's, with their data, the newest first.
 
-    A page may have fewer items than `limit`, or none, and still have a `nextCursor`, because others are skipped. They
-    are kept as long as their conversation.
+    A page may have fewer items than `limit`, or none, and still have a `nextCursor`, because other workflows are
+    skipped. Workflows are kept as long as their conversation.
     """
     if scope == "tenant":
         caller.require(Permission.THREAD_READ_ALL, "workflow.list")
