@@ -152,7 +152,9 @@ class AgentWork:
 
     def enter_again(self, texts: Mapping[str, str]) -> None:
         """Add messages that entered an earlier attempt. ``texts`` are their judged texts by message id."""
-        self._add([self._with_text(message, texts[message.id]) for message in self.context.incoming.enter_again(texts)])
+        self._add(
+            [self._replace_text(message, texts[message.id]) for message in self.context.incoming.enter_again(texts)]
+        )
 
     def _add(self, messages: Sequence[StoredMessage]) -> Sequence[StoredMessage]:
         added = [self.transcript.add_steered(message) for message in messages]
@@ -171,9 +173,9 @@ class AgentWork:
             text = await unless_stopped(self.context, judge_question(self.hooks, self.context, message.content))
         except (HookRefusal, RunStopped):
             return None
-        return self._with_text(message, text)
+        return self._replace_text(message, text)
 
-    def _with_text(self, message: StoredMessage, text: str) -> StoredMessage:
+    def _replace_text(self, message: StoredMessage, text: str) -> StoredMessage:
         if text == message.text:
             return message
         content = with_text(message.content, text)

@@ -120,7 +120,7 @@ def select_answer_sources(
     # Excerpts are useful only beside a citation.
     brief = ({name: value for name, value in source.items() if name != "excerpt"} for source in sources)
     return tuple(
-        _as_consulted(source)
+        _mark_consulted(source)
         if _may_be_cited(source) and (is_wrong or source.get("agentId") == (caller or ""))
         else source
         for source in brief
@@ -148,7 +148,7 @@ def select_consulted_sources(
         return ()
     cited = select_cited_sources(answer, documents)
     may_use_all = not cited and not has_found_nothing(answer, documents)
-    consulted = [_as_consulted(document) for document in documents if may_use_all or document.get(CONSULTED)]
+    consulted = [_mark_consulted(document) for document in documents if may_use_all or document.get(CONSULTED)]
     asked_agent = {"kind": AGENT_SOURCE, "id": agent.id, "title": agent.name, "agentId": agent.id, "score": None}
     return (asked_agent, *cited, *consulted, *files)
 
@@ -207,7 +207,7 @@ def _find_places(text: str, sources: Sequence[Source]) -> tuple[dict[int, list[d
 
 def _describes(footnote: str, source: Source) -> bool:
     """Return whether a footnote describes the passage: it has the passage's title or address, or is empty."""
-    names = [name for name in (_title(source), str(source.get("url") or "")) if name]
+    names = [name for name in (_get_title(source), str(source.get("url") or "")) if name]
     return not footnote.strip() or any(name.casefold() in footnote.casefold() for name in names)
 
 
@@ -215,7 +215,7 @@ def _may_be_cited(source: Source) -> bool:
     return source.get("kind") == DOCUMENT_SOURCE and not source.get(CONSULTED)
 
 
-def _as_consulted(source: Source) -> Source:
+def _mark_consulted(source: Source) -> Source:
     return {**drop_citation(source), CONSULTED: True}
 
 
@@ -244,7 +244,7 @@ def _find_citations(text: str, source: Source) -> Iterator[str]:
 
     A title of one word is a citation only in brackets or quotation marks: elsewhere it may be an ordinary word.
     """
-    title, url = _title(source), str(source.get("url") or "")
+    title, url = _get_title(source), str(source.get("url") or "")
     if url and url in text:
         yield ""
     if not title:
@@ -257,7 +257,7 @@ def _find_citations(text: str, source: Source) -> Iterator[str]:
 
 
 def _is_in_brackets(text: str, source: Source) -> bool:
-    title = _title(source)
+    title = _get_title(source)
     return bool(title) and any(
         _is_open(text, match.start()) for match in re.finditer(re.escape(title), text[:MAX_READ], re.IGNORECASE)
     )
@@ -275,7 +275,7 @@ def _is_open(text: str, at: int) -> bool:
     return last_opening > max(preceding_text.rfind(bracket) for bracket in ")]\uff09\u3011")
 
 
-def _title(source: Source) -> str:
+def _get_title(source: Source) -> str:
     return str(source.get("title") or "").strip()
 
 

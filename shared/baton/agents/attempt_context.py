@@ -163,7 +163,7 @@ class Attempt:
     today: Today
     """The day on which the run began, for all its agents. It does not change at midnight."""
     history: ReadHistory
-    """The messages before the question that the active agent's prompt may hold."""
+    """The messages before the question that are available for the active agent's prompt."""
     search: MemorySearch
     """The memory search for the message, on behalf of the agent that is active when the run begins."""
     tracker: ConversationTracker

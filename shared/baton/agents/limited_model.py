@@ -1,4 +1,4 @@
-"""A chat model whose calls are counted and limited by what they cost."""
+"""A chat model whose calls are counted, and limited by their cost."""
 
 from __future__ import annotations
 

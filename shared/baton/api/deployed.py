@@ -30,7 +30,7 @@ Both functions load the other routes, such as those of A2A and MCP, with the fir
 
 def short_app() -> CountedRequests:
     """Return the API for the function ``http``."""
-    app = _deployed_app(SHORT_ROUTES, SHORT)
+    app = _build_app(SHORT_ROUTES, SHORT)
     composition.exempt_start_from_collection()
     return app
 
@@ -38,10 +38,10 @@ def short_app() -> CountedRequests:
 def streams_app() -> CountedRequests:
     """Return the API for the function ``streams``."""
     preload("sse_starlette")
-    return _deployed_app(STREAM_ROUTES, STREAMED)
+    return _build_app(STREAM_ROUTES, STREAMED)
 
 
-def _deployed_app(routes: Sequence[str], early: Sequence[str]) -> CountedRequests:
+def _build_app(routes: Sequence[str], early: Sequence[str]) -> CountedRequests:
     """Return the API, with ``routes`` loaded, and the use cases and ports named by ``early`` built.
 
     Lambda gives a function more CPU while it starts than later, and no user waits for the start.

@@ -64,8 +64,8 @@ class Agent(HookDecorators):
             ``{"expires_hours": 24, "after_closing": "reopens"}``.
         handoffs: Agents that it may hand the conversation over to: ``Handoff(...)``, agents or ids.
         workflow: Its guided workflow.
-        guardrails: Endpoints that judge what users and the agent say. For functions, use ``@agent.input_guardrail`` and
-            ``@agent.output_guardrail``.
+        guardrails: Endpoints that judge texts of users and of the agent. For functions, use
+            ``@agent.input_guardrail`` and ``@agent.output_guardrail``.
         output_type: The type of its answers, if they are JSON and not text: a pydantic model, a dataclass, a
             ``TypedDict``, or a JSON Schema of type object. Validators of a model check the answers, too.
         model: Its model, by name or as ``Model(...)``. Default: the deployment's.
@@ -83,10 +83,10 @@ class Agent(HookDecorators):
         mcp: Whether it is a tool at ``/mcp``, for assistants of others.
         ends_conversations: Whether it may close the conversation.
         client_tools: Whether its model may call tools that the user's application offers.
-        client_context: Whether its prompt holds the context that the user's application sends.
+        client_context: Whether its prompt contains the context that the user's application sends.
         schedules: Whether its users may have schedules and reminders, and how many.
         events: The types of events that begin a run of it: ``{"type": "order.shipped", "instructions": "..."}``.
-        while_busy: The treatment of messages that come while it works: ``queue``, ``steer`` or ``interrupt``.
+        while_busy: The treatment of messages that are sent while it works: ``queue``, ``steer`` or ``interrupt``.
         while_busy_allowed: The treatments that a message may choose. Default: all of them.
         remote: The endpoint of a remote agent, which has its own model and prompt.
 
@@ -296,12 +296,12 @@ def _to_fields(arguments: Mapping[str, Any], problems: list[Problem]) -> dict[st
                     problems.append(Problem(("answer_schema",), str(problem)))
             case "tools":
                 values[name] = [
-                    _to_tool_definition(item, index, problems) for index, item in enumerate(_as_sequence(value))
+                    _to_tool_definition(item, index, problems) for index, item in enumerate(_to_sequence(value))
                 ]
             case "sub_agents" | "background_agents":
-                values[name] = [id_of(item) for item in _as_sequence(value)]
+                values[name] = [id_of(item) for item in _to_sequence(value)]
             case "handoffs":
-                values[name] = [item.id if isinstance(item, Agent) else item for item in _as_sequence(value)]
+                values[name] = [item.id if isinstance(item, Agent) else item for item in _to_sequence(value)]
             case "model":
                 values[name] = {"name": value} if isinstance(value, str) else value
             case "name" | "description":
@@ -317,7 +317,7 @@ def _to_fields(arguments: Mapping[str, Any], problems: list[Problem]) -> dict[st
     return values
 
 
-def _as_sequence(value: Any) -> Any:
+def _to_sequence(value: Any) -> Any:
     """Return a sequence unchanged. Put any other value into a list, so that the check can refuse it."""
     return value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
 

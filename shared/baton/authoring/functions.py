@@ -87,7 +87,8 @@ class Functions:
         # The search for resources in all modules takes a millisecond, so it is skipped if no parameter is left.
         resources = self._resources.known() if others else {}
         return Filled(
-            contexts, {name: resource for name in others if (resource := resources.get(_key(hints[name]))) is not None}
+            contexts,
+            {name: resource for name in others if (resource := resources.get(_make_key(hints[name]))) is not None},
         )
 
     def check(self, function: Callable[..., Any], arguments: Sequence[str] = ()) -> None:
@@ -175,7 +176,7 @@ async def _call(function: Callable[..., Any], arguments: Mapping[str, Any]) -> A
     return await answer if inspect.isawaitable(answer) else answer
 
 
-def _key(hint: Any) -> Any:
+def _make_key(hint: Any) -> Any:
     """Return the annotation as a key; None if it is unhashable, because then it belongs to no resource."""
     try:
         hash(hint)

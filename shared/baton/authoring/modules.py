@@ -25,7 +25,7 @@ def module_files(folder: Path) -> list[Path]:
 @contextmanager
 def kept_on_failure() -> Iterator[None]:
     """Restore the previous modules of agents if the block raises."""
-    previous = _loaded_modules()
+    previous = _find_loaded()
     try:
         yield
     except BaseException:
@@ -64,10 +64,10 @@ def _find_agents(variables: Mapping[str, Any]) -> list[Agent]:
 
 
 def _replace_modules(modules: Mapping[str, ModuleType]) -> None:
-    for name in _loaded_modules():
+    for name in _find_loaded():
         del sys.modules[name]
     sys.modules.update(modules)
 
 
-def _loaded_modules() -> dict[str, ModuleType]:
+def _find_loaded() -> dict[str, ModuleType]:
     return {name: module for name, module in sys.modules.copy().items() if is_of(name, [AGENTS_PACKAGE])}

@@ -136,7 +136,7 @@ def State(  # noqa: N802
         final: Whether reaching it completes the workflow.
         can_exit: Whether clients offer the user to leave in this state.
     """
-    state = _make_definition(WorkflowState, locals(), collects=_data_schema(collects))
+    state = _make_definition(WorkflowState, locals(), collects=_make_data_schema(collects))
     return state.of_type(make_type_check(collects))
 
 
@@ -212,7 +212,7 @@ def Guardrail(  # noqa: N802
     timeout_seconds: float = 5,
     on_failure: Literal["closed", "open"] = "closed",
 ) -> GuardrailDefinition:
-    """An endpoint that judges what users and the agent say, and what the agent does.
+    """An endpoint that judges texts of users and of the agent, and actions of the agent.
 
     Args:
         name: Its name in metadata, in records and in stubs of tests.
@@ -285,7 +285,7 @@ def McpServer(  # noqa: N802
     return _make_definition(tools.McpServer, locals(), type="mcp")
 
 
-def _data_schema(kind: Mapping[str, Any] | type | None) -> dict[str, Any] | None:
+def _make_data_schema(kind: Mapping[str, Any] | type | None) -> dict[str, Any] | None:
     if kind is None:
         return None
     try:

@@ -181,11 +181,11 @@ class OpenResources:
         current = set(self._list_declared())
         self._replaced.update(resource for resource in self._opened if resource not in current)
         for old in [resource for resource in self._opened if resource in self._replaced]:
-            await self._on_its_loop(self._close_unused(old))
+            await self._run_on_loop(self._close_unused(old))
 
     async def aclose(self) -> None:
         """Close all resources on the event loop on which they were opened, in the reverse order of their opening."""
-        await self._on_its_loop(self._close_all())
+        await self._run_on_loop(self._close_all())
         self._loop = None
 
     async def _close_all(self) -> None:
@@ -207,7 +207,7 @@ class OpenResources:
             count(Metric.TOOL_FAILURES)
             logger.warning("resource not closed", exc_info=True, resource=resource.function.__qualname__)
 
-    async def _on_its_loop(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _run_on_loop(self, work: Coroutine[Any, Any, None]) -> None:
         """Await ``work`` on the event loop of the resources. If there is no such loop, do nothing."""
         loop = self._loop
         if loop is None or loop.is_closed():

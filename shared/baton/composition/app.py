@@ -73,16 +73,16 @@ class App:
     @cached_property
     def queued_turns(self) -> parts.QueuedTurns:
         """The use case that runs turns from the queue."""
-        return self._queued_turns(self.turns, self.ports.queue_records)
+        return self._build_queued_turns(self.turns, self.ports.queue_records)
 
     @cached_property
     def dead_turns(self) -> parts.QueuedTurns:
         """The use case that ends turns of the dead-letter queue, whose records no other worker receives."""
         # This use case makes no titles. The next turn requests them.
         services = replace(self.turn_services, makes_titles=False)
-        return self._queued_turns(parts.Turns(services, self.replays, self.follower), None)
+        return self._build_queued_turns(parts.Turns(services, self.replays, self.follower), None)
 
-    def _queued_turns(self, turns: parts.Turns, records: parts.QueueRecords | None) -> parts.QueuedTurns:
+    def _build_queued_turns(self, turns: parts.Turns, records: parts.QueueRecords | None) -> parts.QueuedTurns:
         ports = self.ports
         return parts.QueuedTurns(
             turns=turns,

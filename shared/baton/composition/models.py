@@ -49,7 +49,7 @@ def openai_model(provider: parts.Provider, secrets: parts.SecretsManager, profil
         base_url=provider.base_url,
         sends_metadata=provider.metadata,
         cache_hints=parts.read_hints(provider.cache_hints),
-        profiles=_with_api(provider.api, profiles),
+        profiles=_add_api(provider.api, profiles),
         reader=document_reader(),
         signing=_make_signing(provider),
     )
@@ -83,7 +83,7 @@ def document_reader() -> parts.DocumentReader:
     return parts.ChildProcessReader()
 
 
-def _with_api(api: str, profiles: Profiles) -> Profiles:
+def _add_api(api: str, profiles: Profiles) -> Profiles:
     """Return the profiles of a provider with ``api`` as the default API of all models; unchanged if it is "auto"."""
     if api == "auto":
         return profiles

@@ -83,7 +83,7 @@ class SessionUseCases:
 
     @cached_property
     def unread_answers(self) -> parts.UnreadAnswers:
-        """The use case that marks what users have read, and notifies their connections."""
+        """The use case that marks answers as read, and notifies the user's connections."""
         ports = self.ports
         return parts.UnreadAnswers(ports.store, ports.live, ports.connections, ports.audit, ports.clock)
 

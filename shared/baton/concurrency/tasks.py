@@ -91,7 +91,7 @@ async def gather_all(*steps: Awaitable[Any]) -> list[Any]:
     write has taken effect. If the caller is cancelled, the steps are cancelled too, and awaited.
     """
     tasks = [asyncio.ensure_future(step) for step in steps]
-    await _until_ended(tasks)
+    await _await_end(tasks)
     _notice_failures(tasks)
     return [step.result() for step in tasks]
 
@@ -125,7 +125,7 @@ async def stop_all(*steps: asyncio.Future[Any]) -> None:
     """Cancel the steps and wait until all have ended. Failures of steps are not raised."""
     for step in steps:
         step.cancel()
-    await _until_ended(steps)
+    await _await_end(steps)
     _notice_failures(steps)
 
 
@@ -157,11 +157,11 @@ async def each_until(
         await stop_all(*working)
         raise
     finally:
-        await _until_ended(working)
+        await _await_end(working)
     return True
 
 
-async def _until_ended(steps: Iterable[asyncio.Future[Any]]) -> None:
+async def _await_end(steps: Iterable[asyncio.Future[Any]]) -> None:
     """Wait until all steps have ended. If the caller is cancelled, cancel the steps and raise once they have ended."""
     futures = set(steps)
     cancelled: asyncio.CancelledError | None = None

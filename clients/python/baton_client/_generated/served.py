@@ -21,7 +21,7 @@ class AbilityCheck(Model):
     ability: str
     works: bool | None = None
     """
-    null: not tried, because an earlier trial failed.
+    Whether the trial succeeded; null if it was not made, because an earlier trial failed.
     """
     remark: str | None = None
     """
@@ -29,19 +29,19 @@ class AbilityCheck(Model):
     """
     error: str | None = None
     """
-    The code of the error that ended the trial.
+    The code of the error that ended the trial; null without one.
     """
     reason: str | None = None
     """
-    The text of the model's endpoint.
+    The error's text from the model's endpoint.
     """
     advice: str | None = None
     """
-    A change to make.
+    Advice about a change to make.
     """
     dropped: list[str]
     """
-    Parts that the model did not get because it does not take them: settings, `images`, `documents`, or `answer_schema` where that stood in the prompt only.
+    Parts that were not sent because the model does not take them: settings, `images`, `documents`, or `answer_schema` if the schema was only in the prompt.
     """
 
 
@@ -282,15 +282,15 @@ class ConfiguredModel(Model):
     kind: str
     uses: list[str]
     """
-    `chat`: agents that name no model ask it; `light`: titles and summaries; `embedding`: search.
+    `chat`: agents that name no model use it; `light`: titles and summaries; `embedding`: search.
     """
     agents: list[str]
     """
-    The agents that ask it.
+    The agents that use it.
     """
     fallback_of: list[str] = Field(..., alias="fallbackOf")
     """
-    The agents that ask it when their own model is not available.
+    The agents that use it if their own model is not available.
     """
 
 
@@ -561,7 +561,7 @@ class EvaluationMetric(Model):
     """
     mean: float | None = None
     """
-    null: nothing was judged.
+    The mean; null if nothing was judged.
     """
     low: float | None = None
     high: float | None = None
@@ -594,7 +594,7 @@ class FieldChange(Model):
     field: str
     before: Any
     """
-    Null: there was no such agent, or the field was empty.
+    The earlier value; null for a new agent, and for an empty field.
     """
     after: Any
 
@@ -837,7 +837,7 @@ class MessageSource(Model):
 
 class ModelReport(Model):
     """
-    A model's abilities, and changes to make.
+    A model's abilities, and advice.
     """
 
     model: ConfiguredModel
@@ -848,11 +848,11 @@ class ModelReport(Model):
     checks: list[AbilityCheck]
     learned: dict[str, Any]
     """
-    The profile that its refusals have taught this server, for `modelProfiles` of the settings.
+    The profile that this server has learned from the model's refusals, for `modelProfiles` of the settings.
     """
     advice: list[str]
     """
-    Changes with which nothing is dropped or has to be learned again.
+    Changes after which nothing is dropped or learned again.
     """
 
 
@@ -887,7 +887,7 @@ class Note(Model):
 
 class OfferedDesk(Model):
     """
-    A desk of a main agent, for users who may ask for a person there.
+    A desk of a main agent at which the user may ask for a person.
     """
 
     id: str
@@ -900,7 +900,7 @@ class OfferedDesk(Model):
     """
     opens_at: str | None = Field(None, alias="opensAt")
     """
-    When it opens next; null while it is open, and if it stays closed for more than a year.
+    The time at which it opens; null while it is open, and if it stays closed for more than a year.
     """
 
 
@@ -1055,7 +1055,7 @@ class PublishedEvaluation(Model):
     id: str
     label: str
     """
-    The version that was evaluated.
+    A label of the evaluated version.
     """
     model: str
     judge: str | None = None
@@ -1067,13 +1067,13 @@ class PublishedEvaluation(Model):
     published_at: AwareDatetime = Field(..., alias="publishedAt")
     expires_at: AwareDatetime = Field(..., alias="expiresAt")
     """
-    The time from which on it is no longer served.
+    The time after which the evaluation is no longer served.
     """
     cases: int
     runs: int
     passed: float | None = None
     """
-    The share of runs that passed; null: none was judged.
+    The share of judged runs that passed; null if no run was judged.
     """
     low: float | None = None
     """
@@ -1082,7 +1082,7 @@ class PublishedEvaluation(Model):
     high: float | None = None
     agent_id: str | None = Field(None, alias="agentId")
     """
-    The agent of the tenant whose version was evaluated.
+    The tenant's own agent that was evaluated.
     """
     agent_version: int | None = Field(None, alias="agentVersion")
 
@@ -1269,7 +1269,7 @@ class Retention(Model):
     """
     last_request_id: str | None = Field(None, alias="lastRequestId")
     """
-    The last request to forget that enforced it, of 32 days.
+    The last request that enforced it, of the last 32 days.
     """
 
 
@@ -1284,11 +1284,11 @@ class Rollout(Model):
     """
     candidate: int | None = None
     """
-    The version that the rest of them uses.
+    The version of the candidate; null without one.
     """
     share: int | None = None
     """
-    The percentage of new sessions that use the candidate.
+    The percentage of new sessions that use the candidate; null without one.
     """
 
 
@@ -1659,13 +1659,13 @@ class VersionEvaluation(Model):
     runs: int
     passed: float | None = None
     """
-    The share of runs that passed; null: none was judged.
+    The share of judged runs that passed; null if no run was judged.
     """
 
 
 class VersionFigures(Model):
     """
-    The turns in which a version of an agent spoke last.
+    Counts of the turns in which a version of an agent answered last.
     """
 
     turns: int
@@ -1739,11 +1739,11 @@ class WholeAgentVersion(Model):
     version: int
     is_deletion: bool = Field(..., alias="isDeletion")
     """
-    Whether the agent was deleted by it.
+    Whether this version deleted the agent.
     """
     restores: int | None = None
     """
-    The older version that it repeats.
+    The older version that it restores; null for other versions.
     """
     comment: str | None = None
     created_by: str = Field(..., alias="createdBy")
@@ -1751,12 +1751,12 @@ class WholeAgentVersion(Model):
     state: str
     share: int | None = None
     """
-    The percentage of new sessions that use it, of a candidate.
+    The percentage of new sessions that use it; null unless it is a candidate.
     """
     evaluation: VersionEvaluation | None = None
     agent: dict[str, Any] | None = None
     """
-    The definition that `GET /v1/agents/{id}` serves, or the stored one if today's rules do not allow it; null for a deletion.
+    The definition in the form of `GET /v1/agents/{id}`, or as stored if today's rules do not allow it; null for a deletion.
     """
 
 
@@ -1823,7 +1823,7 @@ class WorkflowInProgress(Model):
 
 class AgentChange(Model):
     """
-    A change of an agent, or what it would be.
+    A change of an agent that was made, or checked in a dry run.
     """
 
     agent: Agent
@@ -1841,7 +1841,7 @@ class AgentChange(Model):
     """
     is_stored: bool = Field(..., alias="isStored")
     """
-    Whether a version was made. False for a dry run, and for a definition that the agent has already.
+    Whether a version was made. False for a dry run, and for the definition that the agent already has.
     """
     changes: list[FieldChange]
     warnings: list[str]
@@ -1859,11 +1859,11 @@ class AgentVersion(Model):
     version: int
     is_deletion: bool = Field(..., alias="isDeletion")
     """
-    Whether the agent was deleted by it.
+    Whether this version deleted the agent.
     """
     restores: int | None = None
     """
-    The older version that it repeats.
+    The older version that it restores; null for other versions.
     """
     comment: str | None = None
     created_by: str = Field(..., alias="createdBy")
@@ -1871,7 +1871,7 @@ class AgentVersion(Model):
     state: str
     share: int | None = None
     """
-    The percentage of new sessions that use it, of a candidate.
+    The percentage of new sessions that use it; null unless it is a candidate.
     """
     evaluation: VersionEvaluation | None = None
 
@@ -2439,11 +2439,11 @@ class ListedAgent(Model):
     """
     is_default: bool = Field(..., alias="isDefault")
     """
-    Whether conversations begin with it that name no agent.
+    Whether conversations without a named agent begin with it.
     """
     desks: list[OfferedDesk]
     """
-    The desks that it hands conversations over to, and that the caller may ask for.
+    The desks to which it hands conversations over, if the caller may ask for them.
     """
 
 
@@ -2984,7 +2984,7 @@ class WholeEvaluation(Model):
     id: str
     label: str
     """
-    The version that was evaluated.
+    A label of the evaluated version.
     """
     model: str
     judge: str | None = None
@@ -2996,13 +2996,13 @@ class WholeEvaluation(Model):
     published_at: AwareDatetime = Field(..., alias="publishedAt")
     expires_at: AwareDatetime = Field(..., alias="expiresAt")
     """
-    The time from which on it is no longer served.
+    The time after which the evaluation is no longer served.
     """
     cases: int
     runs: int
     passed: float | None = None
     """
-    The share of runs that passed; null: none was judged.
+    The share of judged runs that passed; null if no run was judged.
     """
     low: float | None = None
     """
@@ -3011,7 +3011,7 @@ class WholeEvaluation(Model):
     high: float | None = None
     agent_id: str | None = Field(None, alias="agentId")
     """
-    The agent of the tenant whose version was evaluated.
+    The tenant's own agent that was evaluated.
     """
     agent_version: int | None = Field(None, alias="agentVersion")
     details: EvaluationDetails
@@ -3104,7 +3104,7 @@ class CurrentLimits(Model):
 
 class DeskCase(Model):
     """
-    A conversation at a desk, with what its people need to answer.
+    A conversation at a desk, with the details that its people need for an answer.
     """
 
     item: DeskItem

@@ -120,7 +120,7 @@ class HookedCalls:
                 if isinstance(arguments, CallOutcome):
                     return self._settle(call, arguments)
                 self._judged[call.id] = AdmittedCall(admitted.offer, arguments, is_judged=True)
-                return call if arguments == admitted.arguments else _with_arguments(call, arguments)
+                return call if arguments == admitted.arguments else _replace_arguments(call, arguments)
         except (LeaseLost, StoreUnavailable, Unauthorized) as error:
             self.fatal = error
             return self._settle(call, CallOutcome.failed(STOPPED))
@@ -133,7 +133,7 @@ class HookedCalls:
 
     def _settle(self, call: ToolCall, outcome: CallOutcome, arguments: Any = None) -> ToolCall:
         self._judged[call.id] = outcome
-        return _with_arguments(call, arguments if isinstance(arguments, Mapping) else {})
+        return _replace_arguments(call, arguments if isinstance(arguments, Mapping) else {})
 
 
 async def _judge_result(hooks: Hooks, call: ToolCall, admitted: AdmittedCall, outcome: CallOutcome) -> CallOutcome:
@@ -170,12 +170,12 @@ async def _judge_arguments(hooks: Hooks, call: ToolCall, admitted: AdmittedCall)
         judged: Mapping[str, Any] = await hooks.judge(HookPoint.BEFORE_TOOL, fields, "arguments")
         if judged == admitted.arguments:
             return admitted.arguments
-        return admitted.offer.arguments(_with_arguments(call, judged))
+        return admitted.offer.arguments(_replace_arguments(call, judged))
     except HookRefusal as refusal:
         return CallOutcome.refused(f"Error: {refusal.sentence}")
     except BadCall as bad:
         return CallOutcome.refused(NOT_CHANGED.format(f"do not fit now: {bad}"))
 
 
-def _with_arguments(call: ToolCall, arguments: Mapping[str, Any]) -> ToolCall:
+def _replace_arguments(call: ToolCall, arguments: Mapping[str, Any]) -> ToolCall:
     return replace(call, arguments=replace_surrogates(json.dumps(arguments, ensure_ascii=False)))

@@ -151,7 +151,7 @@ class ToolCalls:
         self._advances = any(call.name == ADVANCE for call in calls)
         # The lease may have ended while the thread was read. Without it, no call and no event is allowed.
         await self._context.ensure_lease()
-        async with self._indicator(calls, activity_id):
+        async with self._make_indicator(calls, activity_id):
             jobs = [
                 asyncio.ensure_future(self._carry_out_one(call, result_ids[call.id], is_approved=call.id in approved))
                 for call in calls
@@ -182,7 +182,9 @@ class ToolCalls:
         needs_approval = offer.tool is not None and offer.tool.requires_approval
         return offer.is_client or (needs_approval and call.id not in approved)
 
-    def _indicator(self, calls: Sequence[ToolCall], activity_id: str) -> contextlib.AbstractAsyncContextManager[object]:
+    def _make_indicator(
+        self, calls: Sequence[ToolCall], activity_id: str
+    ) -> contextlib.AbstractAsyncContextManager[object]:
         offers = [self._tools.offers.get(call.name) for call in calls]
         definitions = [offer.agent for offer in offers if offer is not None and offer.agent is not None]
         if not definitions:

@@ -1,1 +1,1 @@
-"""Checks of a deployment's models: what they can do, and advice about them."""
+"""Checks of the abilities of a deployment's models, and advice about the models."""

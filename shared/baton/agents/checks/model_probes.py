@@ -37,10 +37,15 @@ def draw_plain_png(red: int, green: int, blue: int) -> bytes:
     """Return a square PNG of one colour. The parts of the colour are from 0 to 255."""
     header = struct.pack(">IIBBBBB", SIDE, SIDE, 8, 2, 0, 0, 0)  # 8 bits of red, green and blue each
     rows = (b"\0" + bytes((red, green, blue)) * SIDE) * SIDE
-    return _SIGNATURE + _chunk(b"IHDR", header) + _chunk(b"IDAT", zlib.compress(rows)) + _chunk(b"IEND", b"")
+    return (
+        _SIGNATURE
+        + _make_chunk(b"IHDR", header)
+        + _make_chunk(b"IDAT", zlib.compress(rows))
+        + _make_chunk(b"IEND", b"")
+    )
 
 
-def _chunk(kind: bytes, data: bytes) -> bytes:
+def _make_chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 

@@ -83,14 +83,14 @@ class CoroutineSteps:
 
     def ask(self, agent_id: str, message: str) -> Awaitable[str]:
         name, arguments = tool_name(ASK, agent_id), {"message": message}
-        return self._step("ask", self._take_outside, StepKind.ASK, name, arguments, str)
+        return self._make_awaited_step("ask", self._take_outside, StepKind.ASK, name, arguments, str)
 
     def begin_task(self, agent_id: str, message: str) -> Awaitable[str]:
         name, arguments = tool_name(ASK, agent_id), {"message": message}
-        return self._step("begin", self._take_outside, StepKind.BEGIN, name, arguments, str)
+        return self._make_awaited_step("begin", self._take_outside, StepKind.BEGIN, name, arguments, str)
 
     def call(self, name: str, arguments: Mapping[str, Any], convert: Convert) -> Awaitable[Any]:
-        return self._step("call", self._take_outside, StepKind.CALL, name, arguments, convert)
+        return self._make_awaited_step("call", self._take_outside, StepKind.CALL, name, arguments, convert)
 
     def model(self, instruction: str, kind: AnswerType | None, convert: Convert, *, history: bool) -> Awaitable[Any]:
         async def work(step: RunStep) -> RunStep:
@@ -99,7 +99,7 @@ class CoroutineSteps:
             return run_step
 
         parameters = [instruction, kind and kind.schema, history]
-        return self._step("model", self._take_value, StepKind.MODEL, parameters, work, convert)
+        return self._make_awaited_step("model", self._take_value, StepKind.MODEL, parameters, work, convert)
 
     def answer(self, instruction: str | None) -> Awaitable[None]:
         async def work(step: RunStep) -> RunStep:
@@ -107,12 +107,14 @@ class CoroutineSteps:
             self._answer.note(run_step)
             return run_step
 
-        return self._step("answer", self._take_value, StepKind.ANSWER, instruction, work)
+        return self._make_awaited_step("answer", self._take_value, StepKind.ANSWER, instruction, work)
 
     def say(self, text: str) -> Awaitable[None]:
         if not isinstance(text, str):
             raise TypeError(f"say takes text, and not {type(text).__name__}")
-        return self._step("say", self._take_value, StepKind.SAY, text, partial(self._answer.say, text=text))
+        return self._make_awaited_step(
+            "say", self._take_value, StepKind.SAY, text, partial(self._answer.say, text=text)
+        )
 
     def incoming(self) -> Awaitable[list[str]]:
         async def work(step: RunStep) -> RunStep:
@@ -121,18 +123,18 @@ class CoroutineSteps:
             ended_at = self._context.services.clock.now()
             return replace(step, value=json.dumps(texts, ensure_ascii=False), ended_at=ended_at)
 
-        return self._step("incoming", self._take_value, StepKind.INCOMING, None, work, _read_texts)
+        return self._make_awaited_step("incoming", self._take_value, StepKind.INCOMING, None, work, _read_texts)
 
     def hand_over(self, agent_id: str, reason: str, summary: str) -> Awaitable[None]:
         arguments = {"reason": reason, "context_summary": summary}
-        return self._step("hand_over", self._take_control, tool_name(TRANSFER, agent_id), arguments)
+        return self._make_awaited_step("hand_over", self._take_control, tool_name(TRANSFER, agent_id), arguments)
 
     def return_to_main(self, summary: str, outcome: str) -> Awaitable[None]:
         arguments = {"summary": summary, "outcome": outcome}
-        return self._step("return_to_main", self._take_control, RETURN, arguments)
+        return self._make_awaited_step("return_to_main", self._take_control, RETURN, arguments)
 
     def branch_out(self, branches: tuple[Awaitable[Any], ...]) -> Awaitable[list[Any]]:
-        return self._step("gather", self._take_gather, branches, current_owner())
+        return self._make_awaited_step("gather", self._take_gather, branches, current_owner())
 
     def now(self) -> datetime:
         return self._places.branch.now
@@ -144,7 +146,9 @@ class CoroutineSteps:
     def uuid(self) -> UUID:
         return self._places.new_id()
 
-    def _step(self, name: str, work: Callable[..., Coroutine[Any, Any, Any]], *about: object) -> Awaitable[Any]:
+    def _make_awaited_step(
+        self, name: str, work: Callable[..., Coroutine[Any, Any, Any]], *about: object
+    ) -> Awaitable[Any]:
         """Return an awaitable that carries out ``work`` at the caller's next place. ``name`` is for its error."""
         return AwaitedStep(partial(work, self._places.next(), *about), name, self._not_awaited)
 
@@ -182,12 +186,12 @@ class CoroutineSteps:
 
     def find_input(self) -> str | None:
         """Return the recorded input of the coroutine, which is step 0; None if it is not recorded."""
-        step = self._journal.find(self._id("0"), StepKind.INPUT, step_digest(StepKind.INPUT, None), "0")
+        step = self._journal.find(self._derive_id("0"), StepKind.INPUT, step_digest(StepKind.INPUT, None), "0")
         return step.value if step is not None else None
 
     async def keep_input(self, value: str) -> None:
         """Record the input of the coroutine as step 0. Raises ``LeaseLost`` and ``StoreUnavailable``."""
-        await self._keep(replace(self._new_step("0", StepKind.INPUT, None), value=value))
+        await self._keep(replace(self._make_step("0", StepKind.INPUT, None), value=value))
 
     async def _take_outside(
         self, position: StepPosition | None, kind: StepKind, name: str, fields: Mapping[str, Any], convert: Convert
@@ -316,7 +320,7 @@ class CoroutineSteps:
         A step that waits for an approval never returns.
         """
         await self._continue_or_wait()
-        record = self._journal.find(self._id(path), kind, step_digest(kind, about), path)
+        record = self._journal.find(self._derive_id(path), kind, step_digest(kind, about), path)
         if record is not None and not record.waits:
             self._repeat(record)
             return record
@@ -331,7 +335,7 @@ class CoroutineSteps:
                 await self.never()
             self._active += 1
             try:
-                step = _limit_size(await work(self._new_step(path, kind, about)))
+                step = _limit_size(await work(self._make_step(path, kind, about)))
                 if self._context.stop.is_set():
                     await self.never()
                 await self._keep(step)
@@ -355,9 +359,9 @@ class CoroutineSteps:
     async def _keep(self, step: RunStep) -> None:
         await self._journal.keep(self._context.services.records, self._context.lease(), step)
 
-    def _new_step(self, path: str, kind: StepKind, about: object) -> RunStep:
+    def _make_step(self, path: str, kind: StepKind, about: object) -> RunStep:
         return RunStep(
-            id=self._id(path),
+            id=self._derive_id(path),
             message_id=self._journal.message_id,
             run_id=self._context.run.run_id,
             place=path,
@@ -366,7 +370,7 @@ class CoroutineSteps:
             ended_at=self._context.services.clock.now(),
         )
 
-    def _id(self, path: str) -> str:
+    def _derive_id(self, path: str) -> str:
         return step_id(self._context.thread_id, self._journal.message_id, self._work.caller, path)
 
 

@@ -155,7 +155,7 @@ class Consultations:
             loop = CoroutineAgent(agent_work, assemble, content=task.message)
         else:
             loop = AgentLoop(agent_work)
-            await loop.begin(await self._prompt(agent, task.message, tools, context.numbers, task.id))
+            await loop.begin(await self._assemble_prompt(agent, task.message, tools, context.numbers, task.id))
         try:
             await loop.answer()
         finally:
@@ -181,9 +181,11 @@ class Consultations:
         It has the message ``alone``, or if that is None the task after its judgement by guardrails.
         """
         message = task.message if context.screened.text is None else context.screened.text
-        return await self._prompt(agent, message if alone is None else alone, ToolSet({}), context.numbers, task.id)
+        return await self._assemble_prompt(
+            agent, message if alone is None else alone, ToolSet({}), context.numbers, task.id
+        )
 
-    async def _prompt(
+    async def _assemble_prompt(
         self, agent: AgentDefinition, message: str, tools: ToolSet, numbers: PassageNumbers, task_id: str
     ) -> AssembledContext:
         """Return a consulted agent's prompt, with its own knowledge but without the user's conversations."""

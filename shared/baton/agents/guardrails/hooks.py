@@ -198,7 +198,7 @@ class Hooks:
             verdict, failure = await self._ask(check, point, arguments)
             if verdict is not None or failure is not None:
                 duration_ms = to_millis(clock.now()) - to_millis(began_at)
-                kind = _kind_of(verdict)
+                kind = _name_kind(verdict)
                 self._context.inspection.add_judgement(
                     Judgement(self._agent.id, self._task_id, point.value, check.name, kind, duration_ms, failure)
                 )
@@ -254,7 +254,7 @@ class Hooks:
         if point not in self._checks_by_point:
             checks = [self._make_function_check(hook) for hook in self._agent.code.at(point)]
             guardrails = [
-                guardrail for guardrail in self._agent.guardrails if _guardrail_point(point) in guardrail.checks
+                guardrail for guardrail in self._agent.guardrails if _to_guardrail_point(point) in guardrail.checks
             ]
             checks += [self._make_endpoint_check(guardrail, point) for guardrail in guardrails]
             self._checks_by_point[point] = checks
@@ -283,7 +283,7 @@ class Hooks:
             call_context = context.make_context(CallContext, self._agent, call_id=key, idempotency_key=key)
             body = {
                 "guardrail": guardrail.name,
-                "check": _guardrail_point(point).value,
+                "check": _to_guardrail_point(point).value,
                 "tenantId": context.scope.tenant_id,
                 "userId": context.scope.user_id,
                 "threadId": context.thread_id,
@@ -303,12 +303,12 @@ _GRACE_SECONDS = 1.0
 """Additional time for a check, so that the request's own time limit ends it first."""
 
 
-def _guardrail_point(point: HookPoint) -> GuardrailPoint:
+def _to_guardrail_point(point: HookPoint) -> GuardrailPoint:
     """Return the point as it is named in agents' files and in requests to endpoints."""
     return GuardrailPoint(point.value.removesuffix("_guardrail"))
 
 
-def _kind_of(verdict: Verdict) -> str:
+def _name_kind(verdict: Verdict) -> str:
     """Return the name of a verdict in records and in the responses of endpoints."""
     if isinstance(verdict, HandOver):
         return "hand_over"

@@ -1,4 +1,4 @@
-"""Screening of a model's answer by an agent's hooks and guardrails, before anything of it is shown."""
+"""Screening of a model's answer by an agent's hooks and guardrails before the answer is shown."""
 
 from __future__ import annotations
 

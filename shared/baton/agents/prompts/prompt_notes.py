@@ -128,8 +128,9 @@ def _list_handoff_items(handoff: IncomingHandoff) -> list[ContextItem]:
 
 
 def _fit_lines(items: Sequence[ContextItem], room: int, counter: TokenCounter) -> Iterator[str]:
-    """Yield a line for each item that fits ``room`` tokens. The first item that does not fit is cut, and later ones are
-    left out.
+    """Yield a line for each item, for at most ``room`` tokens. The first item that does not fit is cut.
+
+    Later items are left out, and a last line has their number.
     """
     for number, item in enumerate(items):
         line = _write_line(item, item.value)

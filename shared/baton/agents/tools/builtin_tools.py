@@ -51,7 +51,7 @@ Complete = Callable[[WorkflowDefinition, Workflow], Awaitable[CallOutcome]]
 """Makes the call that completes a workflow. The given workflow has the state and data after the call."""
 
 
-def _text_schema(description: str, longest: int) -> dict[str, Any]:
+def _make_text_schema(description: str, longest: int) -> dict[str, Any]:
     """Return the schema of a text of at most ``longest`` characters."""
     return {"type": "string", "maxLength": longest, "description": description}
 
@@ -82,8 +82,8 @@ RETURN_TO_MAIN = ToolSpec(
     ),
     parameters=closed_object(
         {
-            "summary": _text_schema("What was done and decided, for the main agent.", MAX_SUMMARY),
-            "outcome": _text_schema("How it ended, in a word or two, such as completed or cancelled.", 200),
+            "summary": _make_text_schema("What was done and decided, for the main agent.", MAX_SUMMARY),
+            "outcome": _make_text_schema("How it ended, in a word or two, such as completed or cancelled.", 200),
         }
     ),
 )
@@ -262,8 +262,8 @@ def _make_transfer_spec(conversation: RunningConversation, target_id: str, reaso
     target = conversation.describe(target_id)
     about = f"{target.name}: {target.description}" if target is not None else target_id
     properties: dict[str, Any] = {
-        "reason": _text_schema("Why you hand over, in a few words.", MAX_REASON),
-        "context_summary": _text_schema(
+        "reason": _make_text_schema("Why you hand over, in a few words.", MAX_REASON),
+        "context_summary": _make_text_schema(
             "What the user wants and has said about it so far: all that the other agent is told.", MAX_SUMMARY
         ),
     }

@@ -171,9 +171,11 @@ class _Writer:
 
     def fields(self, values: Mapping[str, Any]) -> Iterator[CardField]:
         """Yield the fields of a call's arguments."""
-        yield from self._inner(self.schema.root, values, "", 0)
+        yield from self._yield_inner(self.schema.root, values, "", 0)
 
-    def _inner(self, part: object, values: Mapping[str, Any] | list[Any], path: str, depth: int) -> Iterator[CardField]:
+    def _yield_inner(
+        self, part: object, values: Mapping[str, Any] | list[Any], path: str, depth: int
+    ) -> Iterator[CardField]:
         described = self.schema.describe(part, values)
         if isinstance(values, list):
             items = described.get("items", {})
@@ -199,7 +201,7 @@ class _Writer:
         text = self.text(part, value, around)
         if text is None and depth < MAX_DEPTH:
             yield CardField(name, label, "", depth)
-            yield from self._inner(part, value, f"{path}.", depth + 1)
+            yield from self._yield_inner(part, value, f"{path}.", depth + 1)
         else:
             yield CardField(name, label, cut(text if text is not None else MORE, MAX_VALUE), depth)
 

@@ -46,7 +46,7 @@ async def send_message(caller: A2ACaller, params: types.SendMessageRequest) -> t
     else:
         async for _ in await sender.run(sending):
             pass
-    return await _with_message(caller, sending, await _read(sender, sending), history)
+    return await _add_message(caller, sending, await _read(sender, sending), history)
 
 
 async def stream_message(caller: A2ACaller, params: types.SendMessageRequest) -> AsyncGenerator[A2AEvent, None]:
@@ -166,10 +166,10 @@ async def _make_started_task(caller: A2ACaller, sending: Sending, state: TaskSta
     before, now = sending.task, caller.app.ports.clock.now()
     thread, messages = (before.thread, before.messages) if before is not None else (None, ())
     task = A2ATask(sending.task_id, caller.scope.user_id, thread, None, messages, state, now)
-    return await _with_message(caller, sending, task, history)
+    return await _add_message(caller, sending, task, history)
 
 
-async def _with_message(caller: A2ACaller, sending: Sending, task: A2ATask, history: int | None) -> types.Task:
+async def _add_message(caller: A2ACaller, sending: Sending, task: A2ATask, history: int | None) -> types.Task:
     """Return the task with the message that was just sent, even if it is still in the queue."""
     request = sending.request
     if isinstance(request, MessageRequest) and not task.has_message(sending.message_id):

@@ -1,1 +1,1 @@
-"""Routes of agents, models and evaluations."""
+"""Routes of agents and their versions, models and evaluations."""

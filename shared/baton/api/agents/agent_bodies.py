@@ -1,4 +1,4 @@
-"""Agents in bodies: definitions as callers send them, in JSON or YAML, and the shapes of changes and versions."""
+"""Agents in requests and responses: definitions in JSON or YAML, and the shapes of changes and versions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from baton.tenants.registry.agent_editing import AgentChange, ExpectedState
 from baton.tenants.registry.agent_rollouts import Rollout
 
 MAX_BODY = 256 * 1024
-"""Bytes of a request. A definition has at most a quarter of them as JSON; indentation and YAML may need more."""
+"""Bytes of a request. A definition has at most a quarter of this as JSON, but YAML and indentation may need more."""
 YAML = "application/yaml"
 AS_YAML: dict[int | str, dict[str, Any]] = {
     200: {"content": {YAML: {"schema": {"type": "string"}, "example": "id: tutor\nname: Tutor\n"}}}
@@ -45,15 +45,15 @@ class SentAgent:
 
     values: Mapping[str, Any]
     as_served: bool
-    """Whether fields may have the names that the API serves."""
+    """True if fields may have the names in the API's responses."""
     version: int | None
-    """The version that the caller has read, if the body says so."""
+    """The version in the body, which the caller has read; None without one."""
     root: yaml.Node | None = None
-    """The parsed YAML, for the lines that problems name; None for JSON."""
+    """The parsed YAML, for the line numbers of problems; None for JSON."""
 
     @contextmanager
     def locating(self) -> Iterator[None]:
-        """Add the line of each problem to the ``InvalidAgent`` that is raised in this context."""
+        """Add the line of each problem to an ``InvalidAgent`` that the block raises."""
         try:
             yield
         except InvalidAgent as error:
@@ -63,7 +63,7 @@ class SentAgent:
 
 
 async def read_agent(request: Request) -> SentAgent:
-    """Read the body of a request. Raises ``MalformedJson``, ``InvalidAgent`` and ``MessageTooLarge``."""
+    """Return the definition in the body. Raises ``MalformedJson``, ``InvalidAgent`` and ``MessageTooLarge``."""
     body = await request.body()
     if len(body) > MAX_BODY:
         raise MessageTooLarge(f"The definition of an agent is sent in at most {MAX_BODY // 1024} KB.")
@@ -81,15 +81,15 @@ async def read_agent(request: Request) -> SentAgent:
 
 
 def wants_yaml(request: Request) -> bool:
-    """Return whether the caller asks for YAML: one of its types is in ``Accept``."""
+    """Return whether the header ``Accept`` names a media type of YAML."""
     accepted = request.headers.get("accept", "").split(",")
     return any(media_type.partition(";")[0].strip().lower() in YAML_TYPES for media_type in accepted)
 
 
 def read_expected(request: Request, version: int | None) -> ExpectedState:
-    """Return the state that the caller expects: by ``If-Match``, ``If-None-Match: *`` or the body's ``version``.
+    """Return the state that the caller expects by ``If-Match``, ``If-None-Match: *`` or the body's ``version``.
 
-    Raises ``InvalidRequest``.
+    Raises ``InvalidRequest`` for an invalid header.
     """
     match, none_match = request.headers.get("if-match"), request.headers.get("if-none-match")
     if none_match is not None:
@@ -132,7 +132,7 @@ def _refuse(name: str) -> object:
 
 
 def _remove_served_fields(values: dict[str, Any]) -> SentAgent:
-    """Return the fields without those that are served but never stored."""
+    """Return the fields without those that are only in responses."""
     fields, version = dict(values), values.get("version")
     if "version" in fields and (version is None or (isinstance(version, int) and not isinstance(version, bool))):
         del fields["version"]
@@ -143,7 +143,7 @@ def _remove_served_fields(values: dict[str, Any]) -> SentAgent:
 
 
 class OfferedDesk(WireModel):
-    """A desk of a main agent, for users who may ask for a person there."""
+    """A desk of a main agent at which the user may ask for a person."""
 
     id: str = Field(examples=["support"])
     name: str = Field(examples=["Support team"])
@@ -151,12 +151,12 @@ class OfferedDesk(WireModel):
     avatar_url: str | None = Field(examples=[None])
     is_open: bool = describe("Whether its people answer now.", examples=[True])
     opens_at: Timestamp | None = describe(
-        "When it opens next; null while it is open, and if it stays closed for more than a year.", None
+        "The time at which it opens; null while it is open, and if it stays closed for more than a year.", None
     )
 
     @classmethod
     def from_agent(cls, agent: AgentDefinition, desk: DeskDefinition, now: datetime) -> OfferedDesk:
-        """Return the served form of the agent of ``desk``."""
+        """Return the served form of ``agent``, whose desk is ``desk``, at the time ``now``."""
         is_open = desk.is_open(now)
         return cls.of(agent, is_open=is_open, opens_at=None if is_open else desk.next_opening(now))
 
@@ -164,9 +164,9 @@ class OfferedDesk(WireModel):
 class ListedAgent(ServedAgent):
     """An agent of the list."""
 
-    is_default: bool = describe("Whether conversations begin with it that name no agent.", examples=[True])
+    is_default: bool = describe("Whether conversations without a named agent begin with it.", examples=[True])
     desks: list[OfferedDesk] = describe(
-        "The desks that it hands conversations over to, and that the caller may ask for.", examples=[[]]
+        "The desks to which it hands conversations over, if the caller may ask for them.", examples=[[]]
     )
 
 
@@ -174,19 +174,19 @@ class ServedFieldChange(WireModel):
     """One field of an agent that differs."""
 
     field: str = Field(examples=["systemPrompt"])
-    before: Any = describe("Null: there was no such agent, or the field was empty.", "You help.")
+    before: Any = describe("The earlier value; null for a new agent, and for an empty field.", "You help.")
     after: Any = Field(examples=["You help with homework."])
 
 
 class ServedAgentChange(WireModel):
-    """A change of an agent, or what it would be."""
+    """A change of an agent that was made, or checked in a dry run."""
 
     agent: ServedAgent
     version: int = describe("The version with this definition.", 3)
     share: int | None = describe("The percentage of new sessions that use it, if it is a candidate.", None)
     is_new: bool = describe("Whether there was no such agent before.", examples=[False])
     is_stored: bool = describe(
-        "Whether a version was made. False for a dry run, and for a definition that the agent has already.",
+        "Whether a version was made. False for a dry run, and for the definition that the agent already has.",
         examples=[True],
     )
     changes: list[ServedFieldChange]
@@ -199,7 +199,7 @@ class VersionState(StrEnum):
     IN_FORCE = "in_force"
     CANDIDATE = "candidate"
     FORMER = "former"
-    """Only running sessions that have begun with it use it."""
+    """Only running sessions that began with it use it."""
     WITHDRAWN = "withdrawn"
     """No session uses it."""
 
@@ -219,7 +219,7 @@ class VersionEvaluation(WireModel):
     id: str = Field(examples=["001773480413589-5d0ad1c6d1b0"])
     began_at: Timestamp = Field(examples=[TIMESTAMP])
     runs: int = Field(examples=[30])
-    passed: float | None = describe("The share of runs that passed; null: none was judged.", 0.9)
+    passed: float | None = describe("The share of judged runs that passed; null if no run was judged.", 0.9)
 
 
 class ServedAgentVersion(WireModel):
@@ -227,13 +227,13 @@ class ServedAgentVersion(WireModel):
 
     agent_id: str = Field(examples=["tutor"])
     version: int = Field(validation_alias="number", examples=[3])
-    is_deletion: bool = describe("Whether the agent was deleted by it.", examples=[False])
-    restores: int | None = describe("The older version that it repeats.", None)
+    is_deletion: bool = describe("Whether this version deleted the agent.", examples=[False])
+    restores: int | None = describe("The older version that it restores; null for other versions.", None)
     comment: str | None = Field(examples=["Asks one question at a time"])
     created_by: str = Field(examples=["alice"])
     created_at: Timestamp = Field(examples=[TIMESTAMP])
     state: VersionState = Field(examples=["in_force"])
-    share: int | None = describe("The percentage of new sessions that use it, of a candidate.", None)
+    share: int | None = describe("The percentage of new sessions that use it; null unless it is a candidate.", None)
     evaluation: VersionEvaluation | None = Field(examples=[None])
 
     @classmethod
@@ -252,14 +252,14 @@ class WholeAgentVersion(ServedAgentVersion):
     """One version of a tenant's agent, with its definition."""
 
     agent: dict[str, Any] | None = describe(
-        "The definition that `GET /v1/agents/{id}` serves, or the stored one if today's rules do not allow"
-        " it; null for a deletion.",
+        "The definition in the form of `GET /v1/agents/{id}`, or as stored if today's rules do not allow it;"
+        " null for a deletion.",
         {"id": "tutor", "name": "Tutor", "systemPrompt": "You help with homework."},
     )
 
 
 class RollbackRequest(Asked):
-    """A version to make the newest again."""
+    """A version to put in force again."""
 
     version: int = Field(ge=1, le=999_999_999, examples=[1])
     comment: str | None = Field(default=None, max_length=MAX_COMMENT, examples=["Version 3 asked too much"])
@@ -271,7 +271,7 @@ class RollbackRequest(Asked):
 class ShareRequest(Asked):
     """The share of a candidate."""
 
-    version: int = describe("The candidate.", 5, ge=1, le=999_999_999)
+    version: int = describe("The version of the candidate.", 5, ge=1, le=999_999_999)
     share: int = describe("The percentage of new sessions that use it.", 50, ge=0, le=100)
     override: str | None = describe(
         "The reason for which it needs no evaluation, if the deployment asks for one.", None, default=None
@@ -281,7 +281,7 @@ class ShareRequest(Asked):
 class PromotionRequest(Asked):
     """The candidate to put in force."""
 
-    version: int = describe("The candidate.", 5, ge=1, le=999_999_999)
+    version: int = describe("The version of the candidate.", 5, ge=1, le=999_999_999)
     override: str | None = describe(
         "The reason for which it needs no evaluation, if the deployment asks for one.", None, default=None
     )
@@ -291,12 +291,12 @@ class ServedRollout(WireModel):
     """The versions of an agent that new sessions use."""
 
     version: int = describe("The version in force.", 4)
-    candidate: int | None = describe("The version that the rest of them uses.", 5)
-    share: int | None = describe("The percentage of new sessions that use the candidate.", 10)
+    candidate: int | None = describe("The version of the candidate; null without one.", 5)
+    share: int | None = describe("The percentage of new sessions that use the candidate; null without one.", 10)
 
     @classmethod
     def from_record(cls, rollout: Rollout) -> ServedRollout:
-        """Return the served form."""
+        """Return the served form of a rollout."""
         candidate = rollout.candidate
         return cls(
             version=rollout.in_force,
@@ -306,7 +306,7 @@ class ServedRollout(WireModel):
 
 
 def to_change(response: Response, change: AgentChange) -> ServedAgentChange:
-    """Return the served form of a change. The response gets the ``ETag`` of the version in force."""
+    """Return the served form of a change, and set the ``ETag`` of the version in force on the response."""
     response.headers["ETag"] = make_etag(change.in_force)
     agent = ServedAgent.model_validate({**change.agent.model_dump(by_alias=True), "version": change.version})
     return ServedAgentChange.of(change, agent=agent)
@@ -315,7 +315,10 @@ def to_change(response: Response, change: AgentChange) -> ServedAgentChange:
 async def make_yaml_response(
     agent_id: str, values: Mapping[str, Any], version: int | None, *, functions: Sequence[str] = ()
 ) -> Response:
-    """Return a definition as its file. Its ``functions`` in Python stand in a comment: a copy would lack them."""
+    """Return a definition as a YAML file.
+
+    A comment names its ``functions`` in Python, because a copy of the definition would not have them.
+    """
     text = await off_loop(LARGE, agent_yaml, agent_id, values)
     if functions:
         text = f"# In Python: {', '.join(functions)}. A copy of this definition has none of these functions.\n{text}"
@@ -330,7 +333,7 @@ def check_comment(comment: str | None) -> None:
 
 
 def check_override(reason: str | None) -> str | None:
-    """Return the reason of an override. Raises ``InvalidRequest`` unless it is one line of text."""
+    """Return the reason for an override, None without one. Raises ``InvalidRequest`` unless it is one line of text."""
     if reason is not None and not is_printable(reason, MAX_COMMENT):
         raise InvalidRequest("override must be the reason: one line of printable text.")
     return reason

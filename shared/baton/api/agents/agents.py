@@ -1,4 +1,4 @@
-"""Agents that the caller may talk to, and changes of those that the tenant has made."""
+"""Routes of agents that the caller may use, and of changes of the tenant's own agents."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ _SENT: dict[str, Any] = {
             "schema": {"type": "string", "pattern": rf"^\s*({pattern})\s*$"},
         }
         for name, described, pattern in (
-            ("If-Match", 'The version that is to be replaced, as `ETag` tells it (`"3"`).', rf"\*|{TAG.pattern}"),
-            ("If-None-Match", "`*`: only if there is no such agent.", r"\*"),
+            ("If-Match", 'The `ETag` of the version to replace (`"3"`).', rf"\*|{TAG.pattern}"),
+            ("If-None-Match", "`*` to store the agent only if it does not exist.", r"\*"),
         )
     ],
 }
@@ -78,7 +78,7 @@ _SENT: dict[str, Any] = {
 
 @router.get("", summary="List agents")
 async def list_agents(scope: Caller, app: UseCases) -> Listing[ListedAgent]:
-    """Return the agents that the caller has the permissions for, ordered by id: those that ship and the tenant's."""
+    """Return the shipped agents and the tenant's agents that the caller may use, ordered by id."""
     agents = await app.agents.current(scope)
     now = app.ports.clock.now()
     items = [
@@ -104,7 +104,7 @@ async def get_agent(
 ) -> ServedAgent:
     """Return one agent. Holders of `agent:write` get its whole definition, and its version as `ETag`.
 
-    For `Accept: application/yaml` they get it as its file would have it, which `PUT` takes back.
+    With `Accept: application/yaml` they get the definition as a YAML file, which `PUT` accepts.
     """
     as_yaml = wants_yaml(request)
     if as_yaml:
@@ -147,10 +147,10 @@ async def put_agent(
 ) -> ServedAgentChange:
     """Store a definition as a new version of an agent of the tenant. New sessions use it within a minute.
 
-    With `share` it is a candidate, which that percentage of new sessions uses until it is promoted or rolled back.
-    Needs `agent:write`. The rules are those of agents' files, and a tenant's agents have some more: see the page about
-    agents. A definition that is the newest already makes no version. JSON may hold `version`, which then must be the
-    newest one, like `If-Match`.
+    With `share`, the version is a candidate, which that percentage of new sessions uses until it is promoted or rolled
+    back. Needs `agent:write`. The rules are those of agents' files, with some more for tenants' agents: see the page
+    about agents. The same definition again makes no version. JSON may contain `version`, which must be the newest
+    version, like `If-Match`.
     """
     scope.require(Permission.AGENT_WRITE, WRITE)
     check_comment(comment)
@@ -180,10 +180,10 @@ async def put_agent(
     responses=responses("forbidden agent_id_taken agent_in_use agent_version_mismatch"),
 )
 async def delete_agent(agent_id: AgentId, scope: Caller, app: UseCases, request: Request) -> None:
-    """Delete an agent of the tenant. Needs `agent:write`. Its versions are kept, so that it can be rolled back to one.
+    """Delete an agent of the tenant. Needs `agent:write`. Its versions are kept, and can be put in force again.
 
-    Its sources and documents have to be deleted first, and its procedures retired or rejected.
-    Conversations that began with it are refused as `unknown_agent`; if it was a specialist, the main agent continues.
+    Its sources and documents must be deleted first, and its procedures retired or rejected. Messages to conversations
+    that began with it are refused as `unknown_agent`; if it was a specialist, the main agent continues.
     """
     scope.require(Permission.AGENT_WRITE, WRITE)
     async with audited_denials(app, scope, agent_id, WRITE):
@@ -191,7 +191,7 @@ async def delete_agent(agent_id: AgentId, scope: Caller, app: UseCases, request:
 
 
 def _to_agent(scope: Scope, agent: AgentDefinition) -> ServedAgent:
-    """Return what everybody may know, or everything: prompts and settings are for users who may change them."""
+    """Return the public fields of an agent, or its whole definition if the caller may change agents."""
     if scope.has(Permission.AGENT_WRITE):
         # In Python's types: JSON mode would write a default of 60 seconds as 60.0.
         added = {"version": agent.version, "functions": agent.code.names or None}

@@ -1,4 +1,4 @@
-"""Evaluations: results that developers publish for the people of their tenant who write agents."""
+"""Routes of evaluations, whose results developers publish for people of the tenant who write agents."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class EvaluationMetricRequest(Asked):
     """The mean of a metric, with its 95% interval."""
 
     name: Label = describe("`passed` is the metric of whole runs.", "passed")
-    mean: Share | None = describe("null: nothing was judged.", 0.9)
-    low: Share | None = describe("null with a single value.", 0.74)
+    mean: Share | None = describe("The mean; null if nothing was judged.", 0.9)
+    low: Share | None = describe("The lower end of the interval; null with a single value.", 0.74)
     high: Share | None = Field(examples=[0.97])
     runs: Count = describe("Runs with a value.", 30)
     not_judged: Count = Field(default=0, examples=[0])
@@ -76,24 +76,26 @@ class EvaluationRequest(Asked):
     name: Annotated[str, StringConstraints(pattern=f"^{NAME.pattern}$")] = describe(
         "12 to 32 random hexadecimal digits. With `beganAt` they identify a repeated request.", "5d0ad1c6d1b0"
     )
-    label: Label = describe("The version that was evaluated.", "my-shop")
+    label: Label = describe("A label of the evaluated version.", "my-shop")
     model: Label = Field(examples=["gpt-6-luna"])
     judge: Label | None = Field(default=None, examples=["gpt-6-sol, prompt 1"])
     began_at: RequestTime = Field(examples=[TIMESTAMP])
     seconds: Annotated[float, Field(ge=0, le=10**7, allow_inf_nan=False)] = Field(examples=[41.5])
     tokens: Count = Field(default=0, examples=[120_400])
     usd: Annotated[float, Field(ge=0, le=10**9, allow_inf_nan=False)] | None = describe(
-        "null: not known.", 0.31, default=None
+        "The cost; null if it is unknown.", 0.31, default=None
     )
     not_run: Count = describe("Runs that did not take place.", 0, default=0)
     metrics: list[EvaluationMetricRequest] = Field(min_length=1, max_length=MAX_METRICS)
     cases: list[EvaluationCaseRequest] = describe(
-        "If there are too many cases, those that did not pass come first.", min_length=1, max_length=MAX_CASES
+        "The results by case. If there are too many cases, send those that did not pass first.",
+        min_length=1,
+        max_length=MAX_CASES,
     )
     cases_left_out: Count = describe("Cases that are not in `cases`.", 0, default=0)
-    agent_id: Label | None = describe("The agent of the tenant whose version was evaluated.", "tutor", default=None)
+    agent_id: Label | None = describe("The tenant's own agent that was evaluated.", "tutor", default=None)
     agent_version: Annotated[int, Field(ge=1, le=999_999_999)] | None = describe(
-        "That version; together with `agentId`.", 5, default=None
+        "The evaluated version of that agent. Send it together with `agentId`.", 5, default=None
     )
 
     @model_validator(mode="after")
@@ -103,7 +105,7 @@ class EvaluationRequest(Asked):
         return self
 
     def read(self, published_by: str) -> tuple[EvaluationEntry, dict[str, Any]]:
-        """Return the entry and the details. Raises ``InvalidRequest`` for details that are too large."""
+        """Return the entry and the details to store. Raises ``InvalidRequest`` if the details are too large."""
         if self.began_at < from_millis(0):
             raise InvalidRequest("beganAt must be a time since 1970.")
         details = self.model_dump(mode="json", include=_DETAILS)
@@ -131,19 +133,19 @@ class PublishedEvaluation(WireModel):
     """An evaluation in a list."""
 
     id: str = Field(examples=[EVALUATION_ID])
-    label: str = describe("The version that was evaluated.", "my-shop")
+    label: str = describe("A label of the evaluated version.", "my-shop")
     model: str = Field(examples=["gpt-6-luna"])
     judge: str | None = describe("The model that judged, with the version of its prompt.", "gpt-6-sol, prompt 1")
     began_at: Timestamp = Field(examples=[TIMESTAMP])
     published_by: str = Field(examples=["alice"])
     published_at: Timestamp = Field(examples=[TIMESTAMP])
-    expires_at: Timestamp = describe("The time from which on it is no longer served.", TIMESTAMP)
+    expires_at: Timestamp = describe("The time after which the evaluation is no longer served.", TIMESTAMP)
     cases: int = Field(examples=[10])
     runs: int = Field(examples=[30])
-    passed: float | None = describe("The share of runs that passed; null: none was judged.", 0.9)
+    passed: float | None = describe("The share of judged runs that passed; null if no run was judged.", 0.9)
     low: float | None = describe("The lower end of its 95% interval.", 0.74)
     high: float | None = Field(examples=[0.97])
-    agent_id: str | None = describe("The agent of the tenant whose version was evaluated.", None)
+    agent_id: str | None = describe("The tenant's own agent that was evaluated.", None)
     agent_version: int | None = Field(examples=[None])
 
 
@@ -151,7 +153,7 @@ class EvaluationMetric(WireModel):
     """The mean of a metric, with its 95% interval."""
 
     name: str = describe("`passed` is the metric of whole runs.", "passed")
-    mean: float | None = describe("null: nothing was judged.", 0.9)
+    mean: float | None = describe("The mean; null if nothing was judged.", 0.9)
     low: float | None = Field(examples=[0.74])
     high: float | None = Field(examples=[0.97])
     runs: int = describe("Runs with a value.", 30)
@@ -205,17 +207,17 @@ EvaluationId = Annotated[str, Path(description="The evaluation's id.", max_lengt
     status_code=201,
     summary="Publish an evaluation",
     responses={
-        200: {"model": WholeEvaluation, "description": "The stored evaluation, if this one was published before."},
+        200: {"model": WholeEvaluation, "description": "The stored evaluation, after a repeated request."},
         **responses("forbidden not_found unknown_agent unknown_agent_version store_unavailable"),
     },
 )
 async def publish_evaluation(
     body: EvaluationRequest, caller: Caller, app: UseCases, response: Response
 ) -> WholeEvaluation:
-    """Keep the results of an evaluation for 180 days. Needs `agent:write`, is audited.
+    """Store the results of an evaluation for 180 days. Needs `agent:write`, and is audited.
 
-    Repeated: 200 and the stored evaluation. A tenant has at most 200. To make room, the oldest
-    evaluation of the publisher with the most evaluations is deleted.
+    A repeated request gets 200 and the stored evaluation. A tenant has at most 200 evaluations. To make room, the
+    oldest evaluation of the publisher with the most evaluations is deleted.
     """
     caller.require(Permission.AGENT_WRITE, "evaluation.publish")
     entry, details = body.read(caller.user_id)
@@ -231,7 +233,7 @@ async def publish_evaluation(
 async def list_evaluations(
     caller: Caller, app: UseCases, limit: Limit = 50, cursor: Cursor = None
 ) -> Listing[PublishedEvaluation]:
-    """Return the tenant's evaluations, the one that began last first, without metrics and cases."""
+    """Return the tenant's evaluations without metrics and cases, the latest beginning first. Needs `agent:write`."""
     caller.require(Permission.AGENT_WRITE, "evaluation.read")
     entries, next_cursor = await app.ports.evaluations.page(caller, limit=limit, cursor=cursor)
     return Listing[PublishedEvaluation](items=list(map(PublishedEvaluation.of, entries)), next_cursor=next_cursor)
@@ -253,6 +255,6 @@ async def get_evaluation(evaluation_id: EvaluationId, caller: Caller, app: UseCa
     responses=responses("forbidden not_found store_unavailable"),
 )
 async def delete_evaluation(evaluation_id: EvaluationId, caller: Caller, app: UseCases) -> None:
-    """Delete an evaluation. Repeated: the same answer. Needs `agent:write`, is audited."""
+    """Delete an evaluation. A repeated request gets the same answer. Needs `agent:write`, and is audited."""
     caller.require(Permission.AGENT_WRITE, "evaluation.delete")
     await app.evaluations.remove(caller, evaluation_id)

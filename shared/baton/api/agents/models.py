@@ -1,4 +1,4 @@
-"""The models of the deployment, and trials of what they can do."""
+"""Routes of the deployment's models, and of checks of their abilities."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MODEL = "gpt-6-luna"
 class ModelCheckRequest(Asked):
     """The model to check."""
 
-    model: str = describe("Its name, as `GET /v1/models` has it.", MODEL, min_length=1, max_length=2_048)
+    model: str = describe("The model's name in `GET /v1/models`.", MODEL, min_length=1, max_length=2_048)
 
 
 class ServedConfiguredModel(WireModel):
@@ -31,45 +31,47 @@ class ServedConfiguredModel(WireModel):
     name: str = Field(examples=[MODEL])
     kind: ModelKind
     uses: list[ModelUse] = describe(
-        "`chat`: agents that name no model ask it; `light`: titles and summaries; `embedding`: search.",
+        "`chat`: agents that name no model use it; `light`: titles and summaries; `embedding`: search.",
         ["chat", "light"],
     )
-    agents: list[str] = describe("The agents that ask it.", ["assistant"])
-    fallback_of: list[str] = describe("The agents that ask it when their own model is not available.", [])
+    agents: list[str] = describe("The agents that use it.", ["assistant"])
+    fallback_of: list[str] = describe("The agents that use it if their own model is not available.", [])
 
 
 class ServedAbilityCheck(WireModel):
     """The outcome of one trial."""
 
     ability: Ability
-    works: bool | None = describe("null: not tried, because an earlier trial failed.", examples=[True])
+    works: bool | None = describe(
+        "Whether the trial succeeded; null if it was not made, because an earlier trial failed.", examples=[True]
+    )
     remark: str | None = describe("A remark, even if the ability works.", None)
-    error: str | None = describe("The code of the error that ended the trial.", None)
-    reason: str | None = describe("The text of the model's endpoint.", None)
-    advice: str | None = describe("A change to make.", None)
+    error: str | None = describe("The code of the error that ended the trial; null without one.", None)
+    reason: str | None = describe("The error's text from the model's endpoint.", None)
+    advice: str | None = describe("Advice about a change to make.", None)
     dropped: list[str] = describe(
-        "Parts that the model did not get because it does not take them: settings, `images`, `documents`, "
-        "or `answer_schema` where that stood in the prompt only.",
+        "Parts that were not sent because the model does not take them: settings, `images`, `documents`, or "
+        "`answer_schema` if the schema was only in the prompt.",
         ["temperature"],
     )
 
 
 class ServedModelReport(WireModel):
-    """A model's abilities, and changes to make."""
+    """A model's abilities, and advice."""
 
     model: ServedConfiguredModel
     works: bool = describe("Whether agents can work with it: with text and tool calls.", examples=[True])
     checks: list[ServedAbilityCheck]
     learned: dict[str, Any] = describe(
-        "The profile that its refusals have taught this server, for `modelProfiles` of the settings.",
+        "The profile that this server has learned from the model's refusals, for `modelProfiles` of the settings.",
         {"dropped": ["temperature"]},
     )
-    advice: list[str] = describe("Changes with which nothing is dropped or has to be learned again.", [])
+    advice: list[str] = describe("Changes after which nothing is dropped or learned again.", [])
 
 
 @router.get("", summary="List the deployment's models")
 async def list_models(caller: Caller, app: UseCases) -> Listing[ServedConfiguredModel]:
-    """Return the models that the deployment and its own agents use, with who uses them. Needs `tenant:manage`."""
+    """Return the models that the deployment and its own agents use, with these agents. Needs `tenant:manage`."""
     caller.require(Permission.TENANT_MANAGE, "model.list")
     models = [ServedConfiguredModel.of(model) for model in app.model_checks.models()]
     return Listing[ServedConfiguredModel](items=models, next_cursor=None)
@@ -77,9 +79,10 @@ async def list_models(caller: Caller, app: UseCases) -> Listing[ServedConfigured
 
 @router.post("/check", summary="Check a model", responses=responses("not_found rate_limited"))
 async def check_model(body: ModelCheckRequest, caller: Caller, app: UseCases) -> ServedModelReport:
-    """Try what one of these models can do, with a few short requests to it. Needs `tenant:manage`, and is audited.
+    """Check the abilities of one of these models with a few short requests. Needs `tenant:manage`, and is audited.
 
-    It takes up to 40 seconds. Another check while one is running: 429. It counts in the caller's rates as a message.
+    This takes up to 40 seconds. While a check is running, others are refused with 429. A check counts as a message in
+    the caller's rates.
     """
     caller.require(Permission.TENANT_MANAGE, "model.check")
     await app.run_limits.admit(caller)

@@ -1,4 +1,4 @@
-"""Versions of a tenant's agent: their list, their share of new sessions, promotion and rollback."""
+"""Routes of a tenant's agent's versions: lists, figures, the share of new sessions, promotion and rollback."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ READ_VERSIONS = "agent.versions"
 
 
 class ServedVersionFigures(TurnCounts):
-    """The turns in which a version of an agent spoke last."""
+    """Counts of the turns in which a version of an agent answered last."""
 
     version: int = Field(examples=[5])
     ups: int = describe("Answers that users rated up.", 3)
@@ -63,7 +63,7 @@ async def list_versions(
 ) -> Listing[ServedAgentVersion]:
     """Return the versions of an agent of the tenant, the newest first, without definitions. Needs `agent:write`.
 
-    Each has its state, and its last evaluation.
+    Each version has its state and its last evaluation.
     """
     scope.require(Permission.AGENT_WRITE, READ_VERSIONS)
     start = decode_text(cursor) if cursor is not None else None
@@ -91,7 +91,7 @@ async def get_version(
 ) -> WholeAgentVersion:
     """Return one version with its definition. Needs `agent:write`, and the permissions that the version requires.
 
-    `Accept: application/yaml` gets the definition alone, as YAML.
+    With `Accept: application/yaml`, only the definition is returned, as YAML.
     """
     scope.require(Permission.AGENT_WRITE, READ_VERSIONS)
     async with audited_denials(app, scope, agent_id, READ_VERSIONS):
@@ -116,8 +116,8 @@ async def get_figures(
 ) -> Listing[ServedVersionFigures]:
     """Return turns, failures, tokens, cost and ratings by version, of one page of conversations. Add up the pages.
 
-    A turn counts for the version of the agent that spoke last; if none spoke, for those of all its agents. Needs
-    `agent:write`. It has sums only, and no content.
+    A turn counts for the version of the agent that answered last; without an answer, for the versions of all its
+    agents. Needs `agent:write`. The answer has sums, and no content.
     """
     scope.require(Permission.AGENT_WRITE, READ_VERSIONS)
     async with audited_denials(app, scope, agent_id, READ_VERSIONS):
@@ -148,9 +148,9 @@ async def get_figures(
 async def roll_back(
     agent_id: AgentId, body: RollbackRequest, scope: Caller, app: UseCases, request: Request, response: Response
 ) -> ServedAgentChange:
-    """Put an older version in force again, of a deleted agent too. Needs `agent:write`. Today's rules apply.
+    """Put an older version in force again, even of a deleted agent. Needs `agent:write`. Today's rules apply.
 
-    The versions after it are withdrawn: running sessions leave them with their next turn.
+    The versions after it are withdrawn, and running sessions stop using them with their next turn.
     """
     scope.require(Permission.AGENT_WRITE, WRITE)
     check_comment(body.comment)
@@ -174,7 +174,7 @@ async def roll_back(
 async def set_share(agent_id: AgentId, body: ShareRequest, scope: Caller, app: UseCases) -> ServedRollout:
     """Set the percentage of new sessions that use the candidate. Running sessions keep their versions.
 
-    Needs `agent:write`, is audited.
+    Needs `agent:write`, and is audited.
     """
     scope.require(Permission.AGENT_WRITE, WRITE)
     async with audited_denials(app, scope, agent_id, WRITE):
@@ -190,9 +190,9 @@ async def set_share(agent_id: AgentId, body: ShareRequest, scope: Caller, app: U
     responses=responses("forbidden agent_id_taken agent_version_mismatch evaluation_required invalid_agent"),
 )
 async def promote(agent_id: AgentId, body: PromotionRequest, scope: Caller, app: UseCases) -> ServedRollout:
-    """Put the candidate in force: all new sessions use it. Running sessions keep their versions.
+    """Put the candidate in force, so that all new sessions use it. Running sessions keep their versions.
 
-    Needs `agent:write`, is audited. A repetition changes nothing.
+    Needs `agent:write`, and is audited. A repeated request changes nothing.
     """
     scope.require(Permission.AGENT_WRITE, WRITE)
     async with audited_denials(app, scope, agent_id, WRITE):
@@ -204,9 +204,9 @@ async def promote(agent_id: AgentId, body: PromotionRequest, scope: Caller, app:
 
 @router.delete("/{agent_id}/candidate", summary="Withdraw a candidate", responses=responses("forbidden agent_id_taken"))
 async def withdraw(agent_id: AgentId, scope: Caller, app: UseCases) -> ServedRollout:
-    """End the candidate. Running sessions leave it with their next turn, for the version in force.
+    """Withdraw the candidate. With their next turn, running sessions change to the version in force.
 
-    Needs `agent:write`, is audited. A repetition changes nothing.
+    Needs `agent:write`, and is audited. A repeated request changes nothing.
     """
     scope.require(Permission.AGENT_WRITE, WRITE)
     async with audited_denials(app, scope, agent_id, WRITE):

@@ -106,7 +106,7 @@ class ServedNote(WireModel):
 
 
 class DeskCase(WireModel):
-    """A conversation at a desk, with what its people need to answer."""
+    """A conversation at a desk, with the details that its people need for an answer."""
 
     item: DeskItem
     reason: str = describe("The reason for the handoff.", "talk to a human")

@@ -53,14 +53,14 @@ IDLE_RETRY_MS = 3_000
 """The same after the end of a run: browsers' own default."""
 
 Frame: TypeAlias = dict[str, str] | bytes
-"""One server-sent event: its fields by their names in the stream, or as it is sent."""
+"""One server-sent event: its fields by name, or the bytes to send."""
 
 
 def frame(event: Event, *, is_first_in_run: bool = False) -> Frame:
-    """Return an AG-UI event as it is sent. ``id`` is its sequence number: browsers resume by ``Last-Event-ID``.
+    """Return an AG-UI event as a frame. ``id`` is its sequence number, which browsers send as ``Last-Event-ID``.
 
-    The first event that a stream sends of a run in progress sets a short pause before a client reconnects, and the end
-    of the run sets the usual one.
+    The first event of a run in progress in a stream (``is_first_in_run``) sets a short pause before a client
+    reconnects. The end of the run sets the usual pause again.
     """
     lines = []
     if event.type in RUN_ENDS:
@@ -69,7 +69,7 @@ def frame(event: Event, *, is_first_in_run: bool = False) -> Frame:
         lines.append(f"retry: {RETRY_MS}")
     if event.seq is not None:
         lines.append(f"id: {event.seq}")
-    # Simple clients take everything after ``data: `` for the event, so its line is the last one.
+    # Simple clients treat all text after ``data: `` as the event, so its line must be the last.
     return "\n".join([*lines, f"data: {event.json()}", "", ""]).encode()
 
 
@@ -121,9 +121,9 @@ class RunStream:
         with contextlib.suppress(TimeoutError):
             first = await self.turn.next(began + self.timing.first_event_seconds)
             is_over = first is None
-        return self._frames(first, began + token_seconds, is_over=is_over)
+        return self._make_frames(first, began + token_seconds, is_over=is_over)
 
-    async def _frames(self, first: Event | None, ends_at: float, *, is_over: bool) -> AsyncGenerator[Frame, None]:
+    async def _make_frames(self, first: Event | None, ends_at: float, *, is_over: bool) -> AsyncGenerator[Frame, None]:
         is_first = True
         if first is not None:
             for event in await self._redact_for_reader(first):

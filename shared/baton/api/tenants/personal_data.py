@@ -95,7 +95,7 @@ class ServedRetention(WireModel):
     next_run_at: Timestamp | None = describe(
         "The next time from which the sweeper, which runs every minute, enforces it; null without limits.", TIMESTAMP
     )
-    last_request_id: str | None = describe("The last request to forget that enforced it, of 32 days.", REQUEST_ID)
+    last_request_id: str | None = describe("The last request that enforced it, of the last 32 days.", REQUEST_ID)
 
 
 Days = Annotated[int | None, Field(ge=1, le=MAX_DAYS)]

@@ -246,7 +246,7 @@ async def follow_events(
         abandoned_runs.note_return(caller, thread.id)
         convert = for_front_ends(conversion_for(protocol_version))
         is_running = thread.run is not None
-        frames = _frames(first, following, convert, reader, is_running=is_running)
+        frames = _make_frames(first, following, convert, reader, is_running=is_running)
         frames = abandoned_runs.count(caller, thread.id, frames)
         resources = stack.pop_all()
     ends_at = asyncio.get_running_loop().time() + token_seconds
@@ -274,7 +274,7 @@ async def _until(
                 yield frame
 
 
-async def _frames(
+async def _make_frames(
     first: Replay,
     following: AsyncGenerator[Replay, None],
     convert: Convert,

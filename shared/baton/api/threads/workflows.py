@@ -49,7 +49,7 @@ class CompletedWorkflow(WireModel):
 async def list_workflows(caller: Caller, app: UseCases) -> Listing[Workflow]:
     """Return the caller's active and resumable workflows of all conversations, latest change first, on one page.
 
-    `POST /v1/threads/{id}/continue` continues one.
+    `POST /v1/threads/{id}/continue` continues a workflow.
     """
     unfinished = await app.ports.workflows.unfinished(caller)
     agents = await gather_all(*(agents_of_workflow(app, caller, workflow) for workflow, _ in unfinished))

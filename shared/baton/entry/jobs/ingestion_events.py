@@ -37,13 +37,13 @@ class IngestionEvents:
 
     async def step(self, event: Event) -> dict[str, Any]:
         """Carry out a step of the state machine. Raises ``ValueError`` for an unknown step."""
-        answer = await self._step(event)
+        answer = await self._carry_out(event)
         # The step that remains after a wait only removes files, so another run may begin already.
         if event["step"] in ("check", "clean") and answer["next"] in ("done", "wait"):
             await self.admission.note_end(Pipeline.INGESTION, event["document"]["subject"])
         return answer
 
-    async def _step(self, event: Event) -> dict[str, Any]:
+    async def _carry_out(self, event: Event) -> dict[str, Any]:
         ref = document_of(event)
         work_for(ref.tenant_id)
         match event["step"]:
