@@ -193,7 +193,9 @@ async def test_what_a_model_says_neither_runs_nor_calls_home(widget: Widget, mod
     await expect(answer.locator("a[data-image]")).to_have_text(["cat", "https://evil.test/dog.png"])
 
 
-@pytest.mark.parametrize(("button", "made"), [("Approve", True), ("Refuse", False)])
+@pytest.mark.parametrize(
+    ("button", "made"), [("Approve", True), pytest.param("Refuse", False, marks=pytest.mark.nightly)]
+)
 async def test_a_call_waits_for_an_answer_also_after_a_reload(
     page: Page, site: HostApplication, cloud: RunningCloud, model: FaultModel, button: str, made: bool
 ) -> None:

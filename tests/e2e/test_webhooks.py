@@ -124,6 +124,7 @@ async def test_a_killed_sender_repeats_the_event_with_its_id(running: Hooked, te
     assert reply["data"]["message"]["role"] == "assistant"
 
 
+@pytest.mark.nightly
 async def test_an_event_that_was_refused_for_good_is_listed_and_sent_again(running: Hooked, tenant: str) -> None:
     running.crm.answers = [410]
     manager = running.user(tenant, "tenant:manage")

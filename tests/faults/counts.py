@@ -22,8 +22,9 @@ SERVICES = {
     "embedder": "the embedder",
 }
 USUAL = 27
-GENERATED = int(os.environ.get("BATON_FAULT_CASES", USUAL))
-"""The numbers of cases and schedules that a session generates in memory."""
+"""The number of generated cases to which the numbers of other cases are in proportion."""
+GENERATED = int(os.environ.get("BATON_FAULT_CASES", 18))
+"""The number of cases and of schedules that a session generates in memory."""
 EVENTS = {
     "kill -9": "kills",
     "freeze": "freezes",

@@ -97,6 +97,7 @@ async def test_of_two_people_who_take_one_wins_and_the_other_learns_who(playing:
     assert "*Anna* has taken it" in shown(root)
 
 
+@pytest.mark.nightly
 async def test_a_guest_of_the_workspace_takes_nothing(playing: Playing) -> None:
     _, root = await waiting(playing, f"cleo-{uuid.uuid4()}")
     playing.slack.whispers.clear()
@@ -152,6 +153,7 @@ def slack_file(playing: Playing, name: str, data: bytes) -> Json:
     return {"id": f"F-{name}", **about}
 
 
+@pytest.mark.nightly
 async def test_files_of_the_person_who_has_taken_it_reach_the_user_and_those_of_others_do_not(playing: Playing) -> None:
     user = f"gina-{uuid.uuid4()}"
     thread_id, root = await waiting(playing, user)

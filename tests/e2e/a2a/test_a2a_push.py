@@ -40,7 +40,9 @@ async def heard(receiver: Receiver, line: str, number: int) -> list[str]:
     return [task_in(await receiver.next(), line)[0] for _ in range(number)]
 
 
-@pytest.mark.parametrize("streaming", [True, False], ids=["streaming", "blocking"])
+@pytest.mark.parametrize(
+    "streaming", [True, pytest.param(False, marks=pytest.mark.nightly)], ids=["streaming", "blocking"]
+)
 async def test_a_client_hears_of_every_state(
     client: A2AClient,
     alice: User,
@@ -73,6 +75,7 @@ async def test_a_queued_message_is_announced_by_the_tab_that_takes_it_from_the_q
     assert await heard(receiver, "0.3", 2) == ["working", "completed"]
 
 
+@pytest.mark.nightly
 async def test_a_configuration_is_set_and_removed(
     client: A2AClient, alice: User, model: FaultModel, receiver: Receiver
 ) -> None:
@@ -98,7 +101,7 @@ async def test_what_fails_is_sent_again(
     assert await heard(receiver, "1.x", 3) == ["working", "working", "completed"]
 
 
-@pytest.mark.parametrize("answer", [301, FLOOD], ids=str)
+@pytest.mark.parametrize("answer", [301, pytest.param(FLOOD, marks=pytest.mark.nightly)], ids=str)
 async def test_redirects_are_not_followed_and_bodies_not_read(
     running_clients: dict[str, A2AClient], alice: User, receiver: Receiver, answer: int | str
 ) -> None:

@@ -45,6 +45,7 @@ async def test_an_mcp_server_and_a_remote_agent_take_part_in_one_turn(
     assert calls["ask_echo"]["taskId"] == task["taskId"]
 
 
+@pytest.mark.nightly
 async def test_the_same_over_http(alice: User, model: FaultModel) -> None:
     model.script(
         calls_tools(("files_search", {"query": "rain"}), ("ask_echo", {"message": "say Dry."})), answers("Dry.")

@@ -203,8 +203,15 @@ HOSTILE = {
 }
 
 
+SLOW = ("elements", "selectors of all elements", "one rule of many selectors", "a long class")
+"""Style sheets that take seconds of processor time; others reach the same bounds."""
+
+
 @pytest.mark.follows_processes
-@pytest.mark.parametrize(("page", "expected"), HOSTILE.values(), ids=HOSTILE.keys())
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [pytest.param(*case, id=name, marks=pytest.mark.nightly if name in SLOW else ()) for name, case in HOSTILE.items()],
+)
 def test_a_style_sheet_is_applied_within_bounds_or_not_at_all(page: str, expected: str) -> None:
     assert outcome(page.encode(), "text/html") == expected
 

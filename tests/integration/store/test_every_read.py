@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.integration.store.conftest import Engine
 from tests.unit.api.every_read import AT_ONCE
 from tests.unit.api.recorded import RecordedHarness
@@ -12,6 +14,7 @@ FOLLOWED_ONE_IN = 12
 """One in so many lists of a route is followed to its end here. In memory all are."""
 
 
+@pytest.mark.nightly
 async def test_every_route_answers_as_described_over_dynamodb(on_dynamodb_local: Engine) -> None:
     harness = RecordedHarness(on_dynamodb_local.stores())
     await harness.everything()
