@@ -29,7 +29,7 @@ CUT_COSTS: Mapping[Border, float] = {
 }
 """The cost of a cut at each border, in addition to the costs of the sizes of chunks."""
 TOO_SHORT_COST = 4.0
-"""The cost of an empty chunk. Of one shorter than ``MIN_CHUNK`` it is the share that the chunk lacks."""
+"""The additional cost of an empty chunk, which falls to 0 at ``MIN_CHUNK`` characters."""
 
 
 def divide_into_chunks(blocks: Iterable[TextBlock]) -> list[Chunk]:

@@ -27,7 +27,7 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
     (b"\x84\x31\x95\x33", "gb18030"),
 )
-"""Byte order marks. UTF-32 precedes UTF-16, whose mark is the beginning of its mark."""
+"""Byte order marks. UTF-32 is checked first, because its mark begins with the mark of UTF-16."""
 _PRESCAN = 8 * 1024
 """The first bytes of a file that may declare its encoding. Browsers examine 1,024, but later ones are common."""
 _WRONG = 3

@@ -16,7 +16,7 @@ from baton_documents.html.visibility import SheetStyle
 MAX_HIDING_RULES = 500
 """The most rules of one page that may hide elements. Further ones are not applied."""
 MAX_STEPS = 20_000_000
-"""The approximate number of comparisons of elements with selectors. A page that needs more has no style sheets."""
+"""The approximate number of comparisons of elements with selectors. If a page needs more, its sheets are ignored."""
 _STEPS_OF_A_MATCH = 10
 """The cost of an element that matches, which takes more time than one that does not."""
 _STEPS_OF_A_WALK = 5

@@ -15,7 +15,7 @@ from baton_documents.text.plain_text import table_text
 from baton_documents.text.symbol_fonts import symbols
 
 MAX_POINTS = 10_000
-"""The most points of a series of a chart, and their highest index, which the file gives."""
+"""The most points of a series of a chart. Their indexes in the file must be smaller."""
 MAX_SERIES = 255
 """The most series of a chart (a limit of Excel)."""
 MAX_LABEL = 1_000
