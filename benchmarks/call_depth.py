@@ -1,11 +1,11 @@
-"""Counts the frames, generators, tasks and buffers of a turn: ``python -m benchmarks.call_depth``.
+"""Count the frames, generators, tasks and buffers of a turn: ``python -m benchmarks.call_depth``.
 
-Prints Baton's own frames from the worker's handler to the model's HTTP request, and the asynchronous generators that a
-piece of the answer passes from the HTTP stream to the outbox. A task's frames count after those that created it. The
-handler, the use cases and the model's adapter are the deployed ones; the stores are fakes, the endpoint is in memory.
-
-Between the model's socket and the user's, it also counts the tasks that pass the piece on, and the buffers in which the
-piece waits for another step of the event loop. A copy for the log, which stays after the frame was sent, is no buffer.
+The report shows Baton's own frames from the worker's handler to the model's HTTP request, and the asynchronous
+generators through which a piece of the answer passes from the HTTP stream to the outbox. A task's frames follow the
+frames that created it. The handler, the use cases and the model's adapter are those of a deployment; the stores are
+fakes, and the model's endpoint is in memory.
+Between the model's socket and the user's, the report also counts the tasks that pass the piece on, and the buffers in
+which the piece waits for another step of the event loop. A copy for the log, which outlives the frame, is not a buffer.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ MARK = "answers"
 WORDS = ("It ", f"{MARK}.")
 ROOMS = ("baton.adapters.models", "baton.agents", "baton.threads", "baton.turns")
 MOST = 1_000
-"""Items of a list that is looked through."""
+"""The items from which a list is too long to be searched for the piece."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Step:
 
 @dataclass(slots=True)
 class CallDepth:
-    """The calls of a turn, from the handler on."""
+    """The calls of a turn, beginning with the handler."""
 
     to_request: list[Step] = field(default_factory=list)
     """The frames from the handler to the model's HTTP request."""
@@ -93,7 +93,7 @@ class CallDepth:
 
 
 class _Callers:
-    """The calls that led to the current one, through the tasks that were created on the way."""
+    """The calls that led to the current one, including those in the tasks that created its task."""
 
     def __init__(self) -> None:
         self._creators: WeakKeyDictionary[asyncio.Future[Any], list[Step]] = WeakKeyDictionary()
@@ -102,7 +102,7 @@ class _Callers:
     def create(
         self, loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, Any], **options: Any
     ) -> asyncio.Task[Any]:
-        """Create a task, as the event loop's task factory, and remember who did."""
+        """Create a task, as the event loop's task factory, and remember the calls that created it."""
         steps = self.current(sys._getframe(1))
         task = asyncio.Task(coroutine, loop=loop, **options)
         self._creators[task] = steps
@@ -116,7 +116,7 @@ class _Callers:
 
 
 COPIES = frozenset({"Delivery._recent", "EventLog._unlogged"})
-"""Copies for connections that come later and for the log. The piece does not wait there."""
+"""Copies for later connections and for the log, in which the piece does not wait."""
 
 
 class _Passage:
@@ -129,7 +129,7 @@ class _Passage:
         """The objects that held the piece between two steps, by their identity and attribute."""
 
     def begin(self) -> None:
-        """Begin, where the piece is read from the model's socket."""
+        """Begin the passage, when the piece is read from the model's socket."""
         self._is_under_way = True
         self.note_task()
 
@@ -140,12 +140,12 @@ class _Passage:
             self._tasks.setdefault(task, getattr(task.get_coro(), "__qualname__", "?"))
 
     def end(self) -> None:
-        """End, where the piece is written to the connection's socket."""
+        """End the passage, when the piece is written to the connection's socket."""
         self.note_task()
         self._is_under_way = False
 
     def look(self) -> None:
-        """Note where the piece waits, after a step of the event loop."""
+        """Note the objects that hold the piece, after a step of the event loop."""
         if self._is_under_way:
             for owner, name in _holders(gc.get_objects()):
                 self._held[id(owner), name] = owner
@@ -164,7 +164,7 @@ class _Passage:
 
 
 def _holders(objects: Iterable[object]) -> Iterator[tuple[object, str]]:
-    """Yield the objects of Baton, or queues, that hold the piece in an attribute, with its name."""
+    """Yield the objects of Baton and the queues that hold the piece, each with the name of the attribute."""
     for owner in objects:
         kind = type(owner)
         if not (str(kind.__module__).startswith(ROOMS) or kind is asyncio.Queue):
@@ -178,7 +178,7 @@ def _holders(objects: Iterable[object]) -> Iterator[tuple[object, str]]:
 
 
 class _Endpoint(httpx.AsyncBaseTransport):
-    """A model's endpoint, which takes down the calls that led to it."""
+    """A model's endpoint, which records the calls that led to it."""
 
     def __init__(self, callers: _Callers, passage: _Passage) -> None:
         self._callers = callers
@@ -192,7 +192,7 @@ class _Endpoint(httpx.AsyncBaseTransport):
     async def _lines(self) -> AsyncIterator[bytes]:
         for word in WORDS:
             if MARK in word:
-                await asyncio.sleep(0.1)  # the first words are on their way by then
+                await asyncio.sleep(0.1)  # by then, the first words are being sent
                 self._passage.begin()
             yield _line({"index": 0, "delta": {"role": "assistant", "content": word}})
         self.depth.from_stream = self._callers.current(sys._getframe())
@@ -212,7 +212,7 @@ class _Stream(httpx.AsyncByteStream):
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """Lambda's context."""
+    """The context that Lambda passes to a handler."""
 
     function_name: str = "turns"
     memory_limit_in_mb: int = 1024
@@ -224,7 +224,10 @@ class _Context:
 
 
 def measure() -> CallDepth:
-    """Run one turn of a new thread through the worker's handler, and return its calls."""
+    """Run one turn of a new thread through the worker's handler, and return its calls.
+
+    Raises ``RuntimeError`` if the turn fails.
+    """
     callers, passage = _Callers(), _Passage()
     endpoint = _Endpoint(callers, passage)
     model = OpenAIChatModel(api_key="none", base_url=MODEL, transport=endpoint)
@@ -239,7 +242,7 @@ def measure() -> CallDepth:
     )
     # The handler's loop: the factory is set in the loop's own thread, before the first task of the turn.
     event_loop.run(_set_task_factory(callers))
-    gc.freeze()  # what exists already is not looked through after each step: a process of tests has millions of objects
+    gc.freeze()  # only new objects are searched after each step: a test process has millions of objects
     try:
         with _handler(build(ports)) as handler, _followed(passage):
             response = handler(_record(), _Context())
@@ -255,7 +258,7 @@ def measure() -> CallDepth:
 
 @contextlib.contextmanager
 def _followed(passage: _Passage) -> Iterator[None]:
-    """Follow the piece through the outbox, to the connection, and between all steps of the event loop."""
+    """Follow the piece through the outbox to the connection, and between all steps of the event loop."""
     run_step, post, send = asyncio.Handle._run, FakeConnections.post, Outbox.send
 
     def step(handle: asyncio.Handle) -> None:
@@ -282,7 +285,7 @@ def _followed(passage: _Passage) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _handler(app: App) -> Iterator[Any]:
-    """Load the worker's handler over ``app``."""
+    """Load the worker's handler with ``app`` as the deployed application."""
     with patch.object(composition, "deployed", lambda: app), patch.object(composition, "prepare_turns", lambda: None):
         yield runpy.run_path(str(ROOT / HANDLER))["handler"]
 
@@ -293,7 +296,7 @@ async def _set_task_factory(callers: _Callers | None) -> None:
 
 
 def _record() -> dict[str, Any]:
-    """Return the event of a queued message."""
+    """Return the event with which Lambda passes a queued message."""
     event: dict[str, Any] = json.loads((ROOT / "events/sqs_turns.json").read_text())
     [record] = event["Records"]
     now = datetime.now(UTC).timestamp()
@@ -324,7 +327,7 @@ def _line(choice: dict[str, Any]) -> bytes:
 
 
 def main() -> None:
-    """Print the calls and all numbers."""
+    """Measure, and print the calls and all numbers."""
     depth = measure()
     for number, step in enumerate(depth.to_request, 1):
         print(f"{number:3} {step.location.removeprefix('shared/baton/'):40} {step.name}{' *' * step.is_generator}")

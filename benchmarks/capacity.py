@@ -1,4 +1,4 @@
-"""Counting what DynamoDB charges for: each request of a client, with the capacity units that it consumed."""
+"""Counts of the requests for which DynamoDB charges, with the capacity units that they consume."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Request:
     index_units: float = 0.0
     """The part of ``units`` that secondary indexes consumed."""
     item_bytes: int = 0
-    """Bytes of the item after a write, by DynamoDB's rules; 0 if the size is not known."""
+    """The size of the item after a write, in bytes by DynamoDB's rules; 0 if it is unknown."""
     attempts: int = 1
     refused: bool = False
     """Whether the condition of a write did not hold. Such a write is charged too."""
@@ -52,8 +52,8 @@ class CapacityMeter:
     Single operations are counted with ReturnConsumedCapacity=INDEXES. Three cases are counted by formula:
 
     - A refused conditional write costs the larger of the old and the new item. Its response has no units.
-    - TransactWriteItems costs twice the new item, without index entries. DynamoDB Local counts it wrongly.
-    - A read that finds nothing costs one unit if consistent, otherwise half a unit. Only in DynamoDB Local it is free.
+    - TransactWriteItems costs twice the new item, without index entries. DynamoDB Local counts it incorrectly.
+    - A read that finds nothing costs one unit if it is consistent, otherwise half a unit. DynamoDB Local counts none.
     """
 
     def __init__(self) -> None:
@@ -62,16 +62,16 @@ class CapacityMeter:
     def attach(self, client: Any) -> None:
         """Start to count the calls of ``client``."""
         events = client.meta.events
-        events.register("provide-client-params.dynamodb", self._ask_for_capacity)
+        events.register("provide-client-params.dynamodb", self._request_capacity)
         events.register("before-parameter-build.dynamodb", self._note)
         events.register("after-call.dynamodb", self._count)
 
     def take(self) -> tuple[Request, ...]:
-        """Return the requests since the last call of ``take``, in the order of their responses, and forget them."""
+        """Return the requests since the previous call of ``take``, in the order of their responses."""
         taken, self._requests = self._requests, []
         return tuple(taken)
 
-    def _ask_for_capacity(self, params: dict[str, Any], model: Any, **_: Any) -> dict[str, Any]:
+    def _request_capacity(self, params: dict[str, Any], model: Any, **_: Any) -> dict[str, Any]:
         if "ReturnConsumedCapacity" not in model.input_shape.members:
             return params
         return {**params, "ReturnConsumedCapacity": "INDEXES"}
@@ -90,7 +90,7 @@ def requests_of(
 ) -> list[Request]:
     """Return the charged requests of one call: one for each item of a transaction, otherwise one."""
     if operation == "TransactWriteItems":
-        return _transaction(params)
+        return _requests_of_transaction(params)
     written = params.get("Item") or answer.get("Attributes") or {}
     target = target_of(params)
     if answer.get("Error", {}).get("Code") == "ConditionalCheckFailedException":
@@ -111,7 +111,10 @@ def requests_of(
 
 
 def target_of(params: Mapping[str, Any]) -> str:
-    """Return the kind of item of a request (``THREAD``, ``MSG``, ``~CONN``, ...), or the index that it reads."""
+    """Return the kind of item of a request (``THREAD``, ``MSG``, ``~CONN`` and so on), or the index that it reads.
+
+    It is ``other`` for a table of another project, and ``several`` for a request without one key.
+    """
     if "IndexName" in params:
         return f"index {params['IndexName']}"
     values = params.get("ExpressionAttributeValues", {})
@@ -129,7 +132,7 @@ def target_of(params: Mapping[str, Any]) -> str:
 
 
 def item_size(item: Mapping[str, Any]) -> int:
-    """Return the bytes of an item in DynamoDB's JSON, with names (developer guide, "Item sizes and formats")."""
+    """Return the size in bytes of an item in DynamoDB's JSON (developer guide, "Item sizes and formats")."""
     return sum(len(name.encode()) + _value_size(value) for name, value in item.items())
 
 
@@ -154,7 +157,7 @@ def _value_size(value: Mapping[str, Any]) -> int:
             return sum(_value_size({kind[0]: element}) for element in content)
 
 
-def _transaction(params: Mapping[str, Any]) -> list[Request]:
+def _requests_of_transaction(params: Mapping[str, Any]) -> list[Request]:
     requests = []
     for action in params["TransactItems"]:
         [(kind, of)] = action.items()

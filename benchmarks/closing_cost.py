@@ -1,7 +1,7 @@
 """The cost of closing a session in DynamoDB, S3 and calls of models: ``python -m benchmarks.closing_cost``.
 
-A session of plain turns is ended and closed in one invocation, and another one step by step, as after a failure. The
-user's file of the embedded index gets them, with vectors of the default embedding model's length.
+One session of plain turns is closed in one invocation, and another one step by step, as after a failure. Both are
+written into the user's file of the embedded index, with vectors of the default embedding model's length.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from benchmarks.turn_cost import SCOPE, MeteredPorts, started
 from benchmarks.workload import QUESTION
 
 DIMENSIONS = 1536
-"""Of ``text-embedding-3-small``, the default of deployments."""
+"""The length of vectors of ``text-embedding-3-small``, the default of deployments."""
 DIGEST = '{"summary": "Two plants lose leaves after a move.", "facts": [], "pairs": []}'
 
 
@@ -55,7 +55,7 @@ class LightModel:
 
 @dataclass
 class NotedExecutions:
-    """``Executions`` of which none is started."""
+    """``Executions`` that records executions and starts none."""
 
     runs: list[PipelineRun] = field(default_factory=list)
 
@@ -75,7 +75,7 @@ class ClosingCost:
     s3_reads: int
     s3_writes: int
     index_bytes: int
-    """By which the user's file of the embedded index has grown."""
+    """The bytes by which the user's file of the embedded index has grown."""
 
     @property
     def row(self) -> tuple[object, ...]:

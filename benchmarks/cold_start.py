@@ -1,11 +1,11 @@
 """CPU time of cold starts and first requests: ``python -m benchmarks.cold_start [--runs 5] [--only http,turns]``.
 
-Each run starts a new process with what a function has in Lambda: its folder, the layers as their makefiles build them
-(for this machine's processor), and the template's variables. AWS is a local cloud. The process loads the handler and
-answers a first request, where there is a usual one. Results are CPU times of the whole process, user and system,
-including the interpreter's start: what is moved from the start to the first request appears there. The smallest
-results of the runs are shown, because load on the machine can only add time. Modules are those loaded, which do not
-depend on the machine. A second table has the sizes of the layers.
+Each run starts a new process with the environment of a function in Lambda: its folder, the layers as their makefiles
+build them (for this machine's processor), and the template's variables. A local cloud replaces AWS. The process loads
+the handler and answers a first request, if the function has a usual one. Results are the user and system CPU times of
+the whole process, including the interpreter's start, so that work that moves to the first request is counted there. The
+smallest result of the runs is shown, because load on the machine can only add time. The numbers of loaded modules do
+not depend on the machine. A second table shows the sizes of the layers.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _report_starts(python: str, version: str, layers: Mapping[str, Path], runs: 
 
 @contextmanager
 def _cloud() -> Iterator[LocalCloud]:
-    """Run the services that functions call. This process runs no turns."""
+    """Run the services that functions call, without workers for turns."""
     cloud = LocalCloud(port=0, workers=0, sweep_seconds=0, documentation=False, traces=False, reload=False)
     cloud.start()
     try:
@@ -90,7 +90,7 @@ def _cloud() -> Iterator[LocalCloud]:
 
 
 def _environment(cloud: LocalCloud, function: FunctionDefinition, path: list[Path]) -> dict[str, str]:
-    """Return the template's variables of a function, with this machine's addresses, and its path."""
+    """Return a function's variables from the template, with this machine's addresses, and its Python path."""
     here = cloud.environment
     own = {name: here.get(name, value) for name, value in function.variables.items()}
     aws = {name: value for name, value in here.items() if name.startswith(("AWS_", "OPENAI_"))}
@@ -98,7 +98,7 @@ def _environment(cloud: LocalCloud, function: FunctionDefinition, path: list[Pat
         **own,
         **aws,
         "BATON_AGENTS_DIR": str(ROOT / "agents"),
-        # The local cloud's vectors belong to it, and are in no layer.
+        # No layer contains the local cloud's embedding model.
         "BATON_EMBEDDING_MODEL": "",
         "BATON_TRACES_ENDPOINT": "",
         "BATON_TOOL_PACKAGES": "",
@@ -111,7 +111,7 @@ def _environment(cloud: LocalCloud, function: FunctionDefinition, path: list[Pat
 
 
 def _request(cloud: LocalCloud, name: str) -> Any:
-    """Return the usual first request of a function; None if there is none."""
+    """Return the usual first request of a function; None if it has no usual one."""
     token = cloud.token(TENANT, USER)
     thread_id = str(uuid.uuid4())
     match name:

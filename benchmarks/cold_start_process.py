@@ -1,8 +1,8 @@
 """A cold start and a first request of one function, for ``benchmarks.cold_start``: ``python -P cold_start_process.py``.
 
-The process is what a function has in Lambda: its environment, and a path with its folder and layers only. Arguments are
-the module to load and the request as JSON, which may be null. Standard output gets the CPU seconds of both, user and
-system of the whole process, and the number of modules that were loaded after each.
+The process has the environment of a function in Lambda, and a path with only its folder and layers. The arguments are
+the module to load and the request as JSON, which may be null. The process prints the CPU seconds (user and system) of
+the start and of the first request, and the number of modules that each has loaded.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ async def _call(app: Any, request: dict[str, Any]) -> int:
     async def receive() -> dict[str, Any]:
         if bodies:
             return bodies.pop()
-        await asyncio.Event().wait()  # the client stays until it has its answer
+        await asyncio.Event().wait()  # the client stays connected until it has the answer
         raise AssertionError
 
     async def send(message: dict[str, Any]) -> None:

@@ -1,8 +1,8 @@
-"""People at a desk: how soon both sides see each other, and what their messages cost: ``python -m benchmarks.desks``.
+"""The delays and the cost of messages between a user and a person at a desk: ``python -m benchmarks.desks``.
 
-The local cloud runs in a separate process. Ada asks for a person over a WebSocket, Anna takes the conversation over
-HTTP, they write to each other, and Anna hands it back, again and again. Times are from the beginning of a request to
-the event at the other side. Write units are those of Baton's adapters on DynamoDB Local, without a process in between.
+The local cloud runs in a separate process. In each round, a user asks for a person over a WebSocket, Anna takes the
+conversation over HTTP, they write to each other, and Anna returns it. Times are from the beginning of a request to the
+event on the other side. Write units are those of Baton's adapters on DynamoDB Local, in this process.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from benchmarks.workload import QUESTION, PacedModel
 
 ROUNDS = 200
 CONVERSATIONS = 20
-"""Users, so that none has more messages in a minute than one may have."""
+"""The number of users, so that none exceeds the rate of messages for a user."""
 WARM_UP = 1
-"""Rounds of each conversation before the measured ones."""
+"""The rounds of each conversation before the measured ones."""
 PATIENCE_SECONDS = 30
 TENANT, ANNA = "benchmark", "anna"
 TRIGGER = "talk to a human"
@@ -62,18 +62,21 @@ Sign = Callable[[Json], bool]
 
 @dataclass
 class Received:
-    """The events that one side has received, each with the time at which it came."""
+    """The events that one side has received, each with the time of its arrival."""
 
     events: list[tuple[float, Json]] = field(default_factory=list)
     _arrival: asyncio.Event = field(default_factory=asyncio.Event)
 
     def take(self, event: Json) -> None:
-        """Note an event that comes now."""
+        """Note an event that arrives now."""
         self.events.append((time.perf_counter(), event))
         self._arrival.set()
 
     async def find(self, is_wanted: Sign) -> float:
-        """Return the time of the first event that is wanted, and forget it with those before. Waits for it."""
+        """Wait for the first event for which ``is_wanted`` is true, and return its time. Earlier events are dropped.
+
+        Raises ``TimeoutError`` after ``PATIENCE_SECONDS``.
+        """
         async with asyncio.timeout(PATIENCE_SECONDS):
             while True:
                 for number, (at, event) in enumerate(self.events):
@@ -96,7 +99,7 @@ class Conversation:
     rounds: int = 0
 
     async def run(self) -> dict[str, float]:
-        """Go through one stay at the desk. Return the seconds until the other side has seen each act."""
+        """Run one stay at the desk. Return, for each act, the seconds until the other side receives it."""
         self.rounds += 1
         await self.say(f"{TRIGGER} {self.rounds}")
         await self.user.find(lambda event: event["type"] == "RUN_FINISHED")
@@ -104,12 +107,14 @@ class Conversation:
         reply, message = f"Reply {self.rounds}", f"Message {self.thread_id} {self.rounds}"
         body = {"messageId": str(uuid.uuid4()), "content": reply}
         seconds = {
-            TAKE: await self._timed(self._post(f"{path}/take", {}), self.user, _is_taken),
-            TYPING: await self._timed(self._post(f"{path}/typing", {}), self.user, _is_typing),
-            REPLY: await self._timed(
+            TAKE: await self._measure_delay(self._post(f"{path}/take", {}), self.user, _is_taken),
+            TYPING: await self._measure_delay(self._post(f"{path}/typing", {}), self.user, _is_typing),
+            REPLY: await self._measure_delay(
                 self._post(f"{path}/messages", body), self.user, lambda event: event.get("delta") == reply
             ),
-            MESSAGE: await self._timed(self.say(message), self.person, lambda event: message in json.dumps(event)),
+            MESSAGE: await self._measure_delay(
+                self.say(message), self.person, lambda event: message in json.dumps(event)
+            ),
         }
         await self._post(f"{path}/return", {})
         await self.user.find(lambda event: "talking to Shop" in event.get("delta", ""))
@@ -125,7 +130,7 @@ class Conversation:
         (await self.anna.post(path, json=body)).raise_for_status()
 
     @staticmethod
-    async def _timed(act: Awaitable[None], other: Received, sign: Sign) -> float:
+    async def _measure_delay(act: Awaitable[None], other: Received, sign: Sign) -> float:
         began = time.perf_counter()
         seen, _ = await asyncio.gather(other.find(sign), act)
         return seen - began
@@ -166,7 +171,7 @@ async def _follow(anna: httpx.AsyncClient, received: Received) -> None:
 
 @asynccontextmanager
 async def _conversations(count: int) -> AsyncIterator[list[Conversation]]:
-    """Start the processes, connect the users and the person, and yield their conversations."""
+    """Start the processes, connect ``count`` users and the person, and yield the conversations."""
     async with AsyncExitStack() as stack:
         agents = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         for agent in (MAIN, DESK):
@@ -192,7 +197,7 @@ async def _conversations(count: int) -> AsyncIterator[list[Conversation]]:
 
 
 async def measure_times(rounds: int, conversations: int = CONVERSATIONS) -> dict[str, list[float]]:
-    """Run ``rounds`` stays at the desk, one after the other. Return the seconds of each act."""
+    """Run ``rounds`` stays at the desk, one after the other. Return the delays of each act in seconds."""
     async with _conversations(conversations) as all_conversations:
         times: dict[str, list[float]] = {act: [] for act in SEEN_BY}
         for number in range(WARM_UP * conversations + rounds):
@@ -205,7 +210,7 @@ async def measure_times(rounds: int, conversations: int = CONVERSATIONS) -> dict
 
 @dataclass
 class Bench:
-    """A conversation whose writes are counted."""
+    """A conversation at a desk whose writes are counted."""
 
     baton: Baton
     thread_id: str
@@ -215,17 +220,17 @@ class Bench:
         baton, anna = self.baton, Person(ANNA, "Anna")
         self._store = baton.make_ports().store
         self._turns = baton.turns_with(PacedModel(), *(AgentDefinition.model_validate(agent) for agent in (MAIN, DESK)))
-        await self._units(self._message(QUESTION))
-        units = {"plain turn": await self._units(self._message(QUESTION))}
-        units["arrival, by a trigger"] = await self._units(self._message(TRIGGER))
+        await self._count_units(self._message(QUESTION))
+        units = {"plain turn": await self._count_units(self._message(QUESTION))}
+        units["arrival, by a trigger"] = await self._count_units(self._message(TRIGGER))
         thread, session = await self._state()
-        units[TAKE] = await self._units(take_request(thread, session, anna))
-        units[MESSAGE] = await self._units(self._message(QUESTION))
+        units[TAKE] = await self._count_units(take_request(thread, session, anna))
+        units[MESSAGE] = await self._count_units(self._message(QUESTION))
         thread, session = await self._state()
-        units[REPLY] = await self._units(reply_request(thread, anna, baton.clock.new_id(), QUESTION))
-        units["note"] = await self._units(note_request(thread, anna, baton.clock.new_id(), QUESTION))
+        units[REPLY] = await self._count_units(reply_request(thread, anna, baton.clock.new_id(), QUESTION))
+        units["note"] = await self._count_units(note_request(thread, anna, baton.clock.new_id(), QUESTION))
         thread, session = await self._state()
-        units["return"] = await self._units(return_request(thread, session, anna, ""))
+        units["return"] = await self._count_units(return_request(thread, session, anna, ""))
         return units
 
     def _message(self, text: str) -> TurnRequest:
@@ -240,7 +245,7 @@ class Bench:
             raise RuntimeError("the conversation is at no desk")
         return thread, session
 
-    async def _units(self, turn_request: TurnRequest) -> float:
+    async def _count_units(self, turn_request: TurnRequest) -> float:
         self.baton.meter.take()
         await self._turns.run(SCOPE, turn_request, lambda event: None, seconds=60)
         return sum(request.write_units for request in self.baton.meter.take())

@@ -1,13 +1,13 @@
-"""Work that begins by itself, under kills, at its time and at its cost: ``python -m benchmarks.due``.
+"""The reliability, delays and cost of work that begins at its due time: ``python -m benchmarks.due``.
 
 1. Baton's use cases over DynamoDB Local start items that are all due at once, as after an outage, with a scripted model
-   and queues in memory. Their processes are killed in front of or after calls of ports, and replaced by deployments.
-   Leases are a tenth as long as usual. Every item must have begun one run.
-2. The local cloud, a separate process, starts reminders that are spread over some minutes, in real time. A delay is
-   from the time of a reminder to the beginning of its run, by the clock of the same machine. The local cloud's queue
-   stands in for SQS.
-3. Requests and units of single items, on DynamoDB Local. Those of the run that an item begins are not among them: it is
-   a plain turn.
+   and queues in memory. Their processes are killed before or after calls of ports, and replaced by deployments. Leases
+   are a tenth as long as usual. Every item must begin exactly one run.
+2. The local cloud, in a separate process, starts reminders that are spread over some minutes, in real time. A delay is
+   the time from the due time of a reminder to the beginning of its run, by the clock of the same machine. The local
+   cloud's queue replaces SQS.
+3. The requests and units of single items are counted on DynamoDB Local, without those of the run that an item begins,
+   which is a plain turn.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ from benchmarks.turn_latency import Figures, local_cloud, model_endpoint
 
 ITEMS, KILLS, REMINDERS = 10_000, 1_000, 200
 SPREAD_SECONDS = 150
-"""Seconds over which the measured reminders are spread."""
+"""The seconds over which the measured reminders are spread."""
 TENANT = "benchmark"
 SCOPE = Scope(TENANT, "ada@example.com", frozenset({"docs:read"}), name="Ada")
 
 Json = dict[str, Any]
 Units = dict[str, tuple[int, float, float, float]]
-"""Requests, write units, those of the item itself, and read units, by what they are for."""
+"""Requests, write units, write units of the item itself, and read units, by step."""
 OF_ITEMS = ("SCHEDULE", "BACKGROUND")
-"""The kinds of the items that are due."""
+"""The kinds of due items."""
 
 
 @asynccontextmanager
@@ -63,7 +63,7 @@ async def _user(url: str, user: str) -> AsyncIterator[httpx.AsyncClient]:
 
 
 async def _delays_of(url: str, user: str, count: int) -> list[float]:
-    """Make reminders of a user at random times to come. Return the seconds from each to the beginning of its run."""
+    """Create reminders of a user at random future times. Return the delays of their runs in seconds."""
     choice, first = random.Random(user), datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=15)  # noqa: S311
     async with _user(url, user) as client:
         times: dict[str, datetime] = {}
@@ -77,14 +77,14 @@ async def _delays_of(url: str, user: str, count: int) -> list[float]:
 
 
 async def _begun_at(client: httpx.AsyncClient, thread_id: str) -> datetime:
-    """Return the time of the first message of a conversation, at which its run has begun."""
+    """Return the time of the first message of a conversation, which is the beginning of its run."""
     answer = await client.get(f"/v1/threads/{thread_id}/messages")
     timestamp: str = answer.raise_for_status().json()["items"][0]["metadata"]["timestamp"]
     return datetime.fromisoformat(timestamp)
 
 
 async def measure_delays(reminders: int) -> list[float]:
-    """Return the seconds from the time of each reminder to the beginning of its run."""
+    """Return the delays in seconds from the due times of reminders to the beginnings of their runs."""
     with ExitStack() as stack:
         agents = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         (agents / "assistant.yaml").write_text(json.dumps(AGENT))  # JSON is YAML
@@ -95,7 +95,7 @@ async def measure_delays(reminders: int) -> list[float]:
 
 
 class Bench:
-    """One user, whose items are made and started one by one."""
+    """A user whose items are created and started one by one."""
 
     def __init__(self, deployment: Deployment, meter: CapacityMeter) -> None:
         self._deployment = deployment
@@ -114,7 +114,7 @@ class Bench:
             await self._count(f"{name}: creating it", self._create(name, at=self._in_an_hour(), rule=rule))
             schedule = await self._ports.schedules.get(SCOPE, name)
             assert schedule is not None  # noqa: S101 - made above
-            # As if its time had come: what is stored has the same size.
+            # A schedule whose time is past has the same stored size.
             past = schedule.plan(datetime.now(UTC))
             entry = self._ports.schedules.entry(SCOPE, past)
             assert entry is not None  # noqa: S101 - it has a slot
@@ -123,7 +123,7 @@ class Bench:
         return self._units
 
     async def _begin_conversation(self) -> None:
-        """Begin the conversation by a reminder."""
+        """Begin the conversation with a reminder."""
         schedule = await self._ports.schedules.get(SCOPE, "warm-up")
         entry = self._ports.schedules.entry(SCOPE, schedule) if schedule is not None else None
         assert entry is not None  # noqa: S101 - made before
@@ -145,7 +145,7 @@ class Bench:
         await self._app.schedule_making.create(SCOPE, request)
 
     async def _start(self, entry: DueEntry) -> None:
-        """Start an item at its time."""
+        """Start an item as at its due time."""
         clock: Any = self._ports.clock
         clock.ahead = entry.at - datetime.now(UTC)
         try:
@@ -173,13 +173,13 @@ class Bench:
 
 
 async def measure_units() -> Units:
-    """Return the requests and units of single items."""
+    """Return the requests and units of single items, by step."""
     async with started() as baton:
         return await Bench(Deployment(baton, 0, 1), baton.meter).measure()
 
 
 def kills_table(figures: KillFigures) -> str:
-    """Return a table of what has become of the items."""
+    """Return a table of the outcomes of the items."""
     rows = [
         ("items", figures.items),
         ("kills", figures.happened["kills"]),
@@ -209,7 +209,7 @@ def main() -> None:
     parser.add_argument("--reminders", type=int, default=REMINDERS, help="in real time (default: %(default)s)")
     parser.add_argument("--only", choices=["kills", "delays", "units"], help="measure only this")
     arguments = parser.parse_args()
-    logging.disable(logging.CRITICAL)  # the words of the product about kills are no result
+    logging.disable(logging.CRITICAL)  # the product's log lines about kills are not part of the report
     print(f"Measured on {machine()}; load average before it {os.getloadavg()[0]:.1f}.")
     if arguments.only in (None, "units"):
         units = asyncio.run(measure_units())

@@ -1,4 +1,4 @@
-"""Due items over DynamoDB Local, whose processes are killed and replaced."""
+"""A deployment over DynamoDB Local that starts due items while its processes are killed and replaced."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ from benchmarks.turn_cost import Baton, HourClock, MeteredPorts, started
 ITEMS_OF_A_CONVERSATION = 10
 WORKERS, SWEEPERS = 12, 2
 CALLS_OF_AN_ITEM = 14
-"""Calls of ports for one item and its run, about: the lives of processes are chosen by it."""
+"""The approximate number of calls of ports for one item and its run, from which the lengths of lives are computed."""
 KILLS_BEFORE_A_DEPLOYMENT = 50
 AGAIN_SECONDS = 1.0
-"""Seconds until a record whose worker has died is delivered again."""
+"""The seconds until a record is delivered again after its worker was killed."""
 SHORT_LEASES = LeaseTimes(lease=3.0, renew=1.0, refresh=0.2, quiet=0.15, answered=1.0, answer=0.6)
 PORTS = ("store", "schedules", "due_items", "background_tasks", "records", "live", "log", "audit")
 MAX_SCHEDULES = 20
@@ -56,15 +56,15 @@ HELPER = AgentDefinition(id="helper", name="Helper", description="Helps.", syste
 
 
 class MovableClock(HourClock):
-    """The system clock, which may be set ahead."""
+    """The system clock, which can be set ahead."""
 
     def now(self) -> datetime:
-        """Return the time that it shows."""
+        """Return the current time plus ``ahead``."""
         return datetime.now(UTC) + self.ahead
 
 
 class Brief:
-    """A model that answers at once."""
+    """A model that answers without delay."""
 
     async def stream(self, settings: ModelSettings, *_: Any, **__: Any) -> AsyncGenerator[ModelChunk, None]:
         """Stream one short answer."""
@@ -74,14 +74,14 @@ class Brief:
 
 @dataclass
 class Life:
-    """The life of a process: a number of calls of ports. The last one is carried out, or it is not."""
+    """The life of a process, which ends with a number of calls of ports. The last call may be carried out or not."""
 
     calls: int
     is_carried_out: bool = False
     is_over: bool = False
 
     async def pass_on(self, call: Callable[[], Awaitable[Any]]) -> Any:
-        """Make a call, if the process lives."""
+        """Make a call. Raises ``StoreUnavailable`` if the life is over, or ends with this call."""
         self.calls -= 1
         if self.is_over or (self.calls == 0 and not self.is_carried_out):
             self.is_over = True
@@ -94,7 +94,7 @@ class Life:
 
 
 class Mortal:
-    """A port of a process whose life ends."""
+    """A port of a process with a limited life."""
 
     def __init__(self, port: Any, life: Life) -> None:
         self._port, self._life = port, life
@@ -112,20 +112,20 @@ class Mortal:
 
 @dataclass
 class Records:
-    """``TurnQueue`` of several workers: in order within a group, at least once, one of each name."""
+    """A ``TurnQueue`` of several workers. It delivers at least once, in order within a group, and drops duplicates."""
 
     waiting: dict[str, list[tuple[float, Queued]]] = field(default_factory=dict)
     held: set[str] = field(default_factory=set)
     names: set[str] = field(default_factory=set)
 
     async def send(self, scope: Scope, message: Queued) -> None:
-        """Keep a record, unless there is one with its name."""
+        """Store a record, unless its request id was sent before."""
         if message.request_id not in self.names:
             self.names.add(message.request_id)
             self.waiting.setdefault(message.group, []).append((0.0, message))
 
     def take(self) -> Queued | None:
-        """Take the first record of a group that nobody works on."""
+        """Return the first record of a group that no worker holds, and hold the group; None without one."""
         now = time.monotonic()
         for group, records in self.waiting.items():
             if group not in self.held and records[0][0] <= now:
@@ -134,7 +134,7 @@ class Records:
         return None
 
     def end(self, record: Queued, *, is_done: bool) -> None:
-        """Remove a record that is done, or deliver it again later."""
+        """Release a record's group. Remove the record if it is done, otherwise deliver it again later."""
         records = self.waiting[record.group]
         if is_done:
             del records[0]
@@ -146,7 +146,7 @@ class Records:
 
 
 class NoDelays:
-    """``DelayQueue`` that nothing needs, because everything is due."""
+    """A ``DelayQueue`` that is not needed, because everything is due."""
 
     async def send(self, entry: DueEntry, *, seconds: int) -> None:
         """Do nothing."""
@@ -154,13 +154,13 @@ class NoDelays:
 
 @dataclass
 class Deployment:
-    """Processes over the same stores and queues, which are killed and replaced."""
+    """Processes over the same stores and queues that are killed and replaced."""
 
     baton: Baton
     kills: int
-    """The number of kills to come."""
+    """The number of remaining kills."""
     calls_of_a_life: int
-    """The average number of calls of ports that a process lives for."""
+    """The average number of calls of ports in a process's life."""
     records: Records = field(default_factory=Records)
     happened: Counter[str] = field(default_factory=Counter)
     release: int = 1
@@ -170,7 +170,7 @@ class Deployment:
         self.choice = random.Random(1)  # noqa: S311 - the same in every run
 
     def ports(self, life: Life | None = None) -> MeteredPorts:
-        """Return the ports of a process."""
+        """Return the ports of a process, with a limited life if ``life`` is given."""
         ports = self.baton.make_ports()
         ports.model, ports.clock = Brief(), MovableClock()
         ports.shipped_agents = AgentsInMemory(ASSISTANT, HELPER)
@@ -189,7 +189,7 @@ class Deployment:
         return build(self.ports(life)), life, self.release
 
     async def live(self, step: Callable[[App], Awaitable[bool]]) -> None:
-        """Take steps in processes, one after the other, until everything is over."""
+        """Repeat ``step`` in one process after the other, until the deployment is over."""
         while not self.is_over:
             app, life, release = self.process()
             while not (self.is_over or life.is_over or release != self.release):
@@ -203,7 +203,7 @@ class Deployment:
                     self.happened["deployments"] += 1
 
     async def work(self, app: App) -> bool:
-        """Work on a record. Return whether there was one."""
+        """Work on the next record. Return whether one was available."""
         record = self.records.take()
         if record is None:
             return False
@@ -216,7 +216,7 @@ class Deployment:
         return True
 
     async def sweep(self, app: App) -> bool:
-        """Sweep once. The deployment is over when nothing is due and nothing waits."""
+        """Sweep once. Return whether items were started. Without due items and records, the deployment is over."""
         started_items = 0
         with suppress(BatonError):
             started_items = await app.due_starts.sweep(seconds=20)
@@ -231,7 +231,7 @@ async def _due(ports: MeteredPorts) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A conversation, and the ids of the messages of the runs that its due items begin."""
+    """A conversation, with the ids of the messages of the runs that its due items must begin."""
 
     scope: Scope
     thread_id: str
@@ -239,7 +239,7 @@ class Expected:
 
 
 async def fill(deployment: Deployment, items: int) -> list[Expected]:
-    """Write due items: reminders, messages that were put off, and tasks that are over."""
+    """Write due items: reminders, postponed messages, and completed tasks. Return the expected messages."""
     ports = deployment.ports()
     now = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=1)
     limit = asyncio.Semaphore(16)
@@ -257,7 +257,7 @@ async def fill(deployment: Deployment, items: int) -> list[Expected]:
 
 
 async def _add(ports: MeteredPorts, scope: Scope, thread_id: str, index: int, now: datetime) -> str:
-    """Add one due item. Return the id of the message of its run."""
+    """Add one due item. Return the id of the message that its run begins with."""
     if index % 5 == 3:
         message_id = str(uuid.uuid4())
         run_id = derive_run_id(thread_id, message_id)
@@ -294,19 +294,19 @@ async def _add(ports: MeteredPorts, scope: Scope, thread_id: str, index: int, no
 
 @dataclass(frozen=True, slots=True)
 class KillFigures:
-    """The fate of due items."""
+    """The outcomes of due items under kills."""
 
     items: int
     lost: int
     twice: int
     strange: int
-    """Messages that nothing has asked for."""
+    """The number of messages without a due item."""
     seconds: float
     happened: Mapping[str, int]
 
 
 async def measure_kills(items: int, kills: int) -> KillFigures:
-    """Start ``items`` under ``kills``, and count what came of them."""
+    """Start ``items`` due items under ``kills`` kills, and count the outcomes."""
     async with started() as baton:
         calls = max(1, int(0.8 * CALLS_OF_AN_ITEM * items / max(1, kills)))
         deployment = Deployment(baton, kills, calls)

@@ -1,8 +1,8 @@
-"""Searches of the embedded index: ``OPENBLAS_NUM_THREADS=1 python -m benchmarks.embedded_search``.
+"""The speed of searches of the embedded index: ``OPENBLAS_NUM_THREADS=1 python -m benchmarks.embedded_search``.
 
-Baton's adapter runs over S3 in another process on the same machine: bytes and requests are what AWS would bill, and
-times are without the network. Chunks have made-up words and made-up vectors of the default embedding model's length.
-Each number of chunks is measured in a separate process. Its memory is that which searches add to it.
+Baton's adapter uses an S3 in another process on the same machine. Bytes and requests are as AWS would bill them, but
+times do not include a network. Chunks have random words and random vectors of the default embedding model's length.
+Each number of chunks is measured in a separate process. The reported memory is the amount that searches add.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from benchmarks.recall import VOCABULARY
 
 SIZES = (100, 1_000, 10_000)
 DIMENSIONS = 1536
-"""Of ``text-embedding-3-small``, the default of deployments."""
+"""The length of vectors of ``text-embedding-3-small``, the default of deployments."""
 FIRST_SEARCHES = 10
 LATER_SEARCHES = 60
 CHUNKS_OF_A_DOCUMENT = 1_000
 WORDS_OF_A_SENTENCE = 14
 CHARACTERS = 1_250
-"""Of a chunk, as the division makes them of Baton's own pages."""
+"""The characters of a chunk, as in the division of Baton's own pages."""
 BUCKET = "search"
 SCOPE = Scope("benchmark", "ada")
 AGENT = "assistant"
@@ -56,27 +56,27 @@ AT = datetime(2026, 3, 14, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The searches and writes of an index of one agent."""
+    """The measurements of searches and writes of one agent's index."""
 
     chunks: int
     file_bytes: int
     first: tuple[float, float]
     """Milliseconds of the first search of a process, at the median and the 95th percentile."""
     first_bytes: int
-    """Bytes that it reads from S3."""
+    """The bytes that the first search reads from S3."""
     later: tuple[float, float]
-    """Milliseconds of searches of a process that has the file."""
+    """Milliseconds of searches of a process that has the file, at the same percentiles."""
     later_cpu: tuple[float, float]
-    """The CPU milliseconds of these."""
+    """CPU milliseconds of these searches."""
     later_bytes: int
     write: tuple[float, float]
-    """Milliseconds of writing one more document of as many chunks as a small page has."""
+    """Milliseconds to write one more document of five chunks."""
     write_requests: int
     memory_mb: float
 
 
 class _Meter:
-    """A counter of the requests of a client, and of the bytes of the answers."""
+    """A counter of a client's requests and of the bytes of the answers."""
 
     def __init__(self, s3: Any) -> None:
         self.requests = self.bytes = 0
@@ -93,7 +93,7 @@ class _Meter:
 
 
 async def measure(endpoint: str, chunks: int) -> Measured:
-    """Store so many chunks of an agent and measure searches of them."""
+    """Store a number of chunks of one agent, and measure searches and writes."""
     chance = np.random.default_rng(chunks)
     s3 = client("s3", endpoint)
     meter = _Meter(s3)
@@ -108,11 +108,11 @@ async def measure(endpoint: str, chunks: int) -> Measured:
     firsts, later, cpu = list[float](), list[float](), list[float]()
     for _ in range(FIRST_SEARCHES):
         reader = _new_process(s3)
-        firsts.append(await _timed(reader, chance))
+        firsts.append(await _measure_search(reader, chance))
     _, first_bytes = meter.take()
     for _ in range(LATER_SEARCHES):
         cpu_began = time.process_time()
-        later.append(await _timed(reader, chance))
+        later.append(await _measure_search(reader, chance))
         cpu.append(1_000 * (time.process_time() - cpu_began))
     _, later_bytes = meter.take()
     memory_mb = _resident_mb() - before
@@ -139,17 +139,17 @@ async def measure(endpoint: str, chunks: int) -> Measured:
 
 
 def _resident_mb() -> float:
-    """Return the memory of this process, with the parts of files that it has mapped (Linux)."""
+    """Return the resident memory of this process in MB, including mapped parts of files (Linux only)."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize() / 1e6
 
 
 def _new_process(s3: Any) -> SqliteIndex:
-    """Return the index as a process has it that has read nothing yet."""
+    """Return the index as in a new process, which has read nothing yet."""
     return SqliteIndex(OwnerFiles(IndexObjects(s3, BUCKET)), DIMENSIONS)
 
 
-async def _timed(index: SqliteIndex, chance: np.random.Generator) -> float:
+async def _measure_search(index: SqliteIndex, chance: np.random.Generator) -> float:
     clauses = (WORDS, MEANING, *PASSAGE_MEANINGS)
     text, vector = _sentence(chance), _vectors(chance, 1)[0]
     query = SearchQuery(text, vector, clauses, SearchFilter(agent_id=AGENT), CANDIDATES, _best)
@@ -166,7 +166,7 @@ def _best(candidates: Any) -> list[str]:
 
 
 def made_up(chance: np.random.Generator, number: int, chunks: int) -> list[IndexDocument]:
-    """Return the chunks of a document."""
+    """Return the random chunks of one document."""
     version = DocumentVersion(1, VersionStatus.READY, f"{number}.md", "text/markdown", 1, "ada", AT)
     document = Document(f"doc_{number:032x}", AGENT, f"Page {number}", AT, AT, active=version)
     divided = [Chunk(ordinal, _text(chance), headings=("A section",)) for ordinal in range(chunks)]

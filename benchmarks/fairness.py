@@ -1,10 +1,10 @@
-"""A user floods the local cloud while another tenant or a colleague talks: ``python -m benchmarks.fairness``.
+"""The delay of a user's turns while another user floods the local cloud: ``python -m benchmarks.fairness``.
 
-The other's turns, over SSE and WebSocket in turn, are measured alone and during each kind of flood: messages over
-WebSocket and SSE, imports, documents, exports, cancels, offers of tools, sockets that only stay open, and requests with
-thousands of query parameters. With ``--colleague`` the other is a user of the same tenant. The flood comes from a
-separate process, and goes on until the measured turns are over. Printed are the medians and 95th percentiles of the
-first token, their ratios, and how the flood's requests ended.
+The first user's turns, alternately over SSE and WebSocket, are measured alone and during each kind of flood: messages
+over WebSocket and SSE, imports, documents, exports, cancels, offers of tools, idle sockets, and requests with thousands
+of query parameters. The users belong to different tenants, or to the same one with ``--colleague``. A separate process
+sends the flood until the measured turns are over. The report shows the medians and 95th percentiles of the time to
+the first token, their ratios, and the outcomes of the flood's requests.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ PARAMETERS = 5_000
 SUBSCHEMAS = 200
 PATIENCE_SECONDS = 120.0
 WARM_UP_SECONDS = 5.0
-"""The time of a flood before the first measured turn."""
+"""The seconds of a flood before the first measured turn."""
 PERMISSIONS = ["document:write"]
 FLOODED, FLOODER = "flood", "ada"
 
@@ -69,7 +69,7 @@ class Client:
             yield cls(url, token, http)
 
     def socket(self) -> websocket.connect:
-        """Return a connection to be opened."""
+        """Return a connection that is not yet opened."""
         return websocket.connect(
             self.url.replace("http", "ws", 1) + "/ws",
             subprotocols=[Subprotocol("baton.v1"), Subprotocol(self.token)],
@@ -81,7 +81,7 @@ class Client:
 
 
 async def run_over_sse(client: Client, tools: Sequence[dict[str, object]] = ()) -> tuple[float, str]:
-    """Run a turn with tools of the page. Return the seconds to its first token, and how it ended."""
+    """Run a turn with client tools. Return the seconds to the first token (0 without one), and the outcome."""
     thread_id, run_id = str(uuid.uuid4()), str(uuid.uuid4())
     message = {"id": str(uuid.uuid4()), "role": "user", "content": QUESTION}
     body = {"threadId": thread_id, "runId": run_id, "messages": [message], "tools": tools, "context": [], "state": {}}
@@ -100,7 +100,7 @@ async def run_over_sse(client: Client, tools: Sequence[dict[str, object]] = ()) 
 
 
 async def run_over_socket(client: Client) -> tuple[float, str]:
-    """Run a turn over a new connection. Return the seconds from its message to its first token, and how it ended."""
+    """Run a turn over a new connection. Return the seconds from the message to the first token, and the outcome."""
     async with client.socket() as socket:
         frame = {"threadId": str(uuid.uuid4()), "messageId": str(uuid.uuid4()), "content": QUESTION}
         began, first = time.perf_counter(), 0.0
@@ -157,7 +157,7 @@ async def _exports(client: Client) -> str:
 
 
 async def _sockets(client: Client) -> str:
-    """Hold a connection open."""
+    """Open a connection, and wait until it is closed."""
     async with client.socket() as socket:
         await asyncio.wait_for(socket.wait_closed(), None)
     return "closed"
@@ -190,7 +190,7 @@ FLOODS: dict[str, tuple[Act, int]] = {
     f"{SOCKETS} sockets": (_sockets, SOCKETS),
     f"{PARAMETERS:,} query parameters": (_parameters, AT_ONCE),
 }
-"""The request that is repeated, and how many are made at once."""
+"""The request that is repeated, and the number of concurrent requests, by kind of flood."""
 
 
 async def _flood(url: str, name: str, pipe: Connection) -> None:
@@ -222,7 +222,10 @@ def _flood_process(url: str, name: str, pipe: Connection) -> None:
 
 
 async def measure(url: str, turns: int, tenant: str) -> list[float]:
-    """Return the seconds to the first token of each turn of a tenant's user, over SSE and WebSocket in turn."""
+    """Return the seconds to the first token of a user's turns, alternately over SSE and WebSocket.
+
+    Raises ``RuntimeError`` if a turn fails.
+    """
     seconds: list[float] = []
     async with Client.of(url, tenant, "bob") as client:
         for number in range(turns):
@@ -235,7 +238,7 @@ async def measure(url: str, turns: int, tenant: str) -> list[float]:
 
 
 def _row(context: SpawnContext, url: str, name: str, turns: int, tenant: str) -> list[str]:
-    asyncio.run(measure(url, 4, tenant))  # loads what the first turns load
+    asyncio.run(measure(url, 4, tenant))  # the first turns load code
     alone = asyncio.run(measure(url, turns, tenant))
     ours, theirs = context.Pipe()
     process = context.Process(target=_flood_process, args=(url, name, theirs))
@@ -272,7 +275,7 @@ def main() -> None:
     tenant = FLOODED if arguments.colleague else "quiet"
     rows: list[list[str]] = []
     for name in arguments.only or FLOODS:
-        with model_endpoint() as model, local_cloud(model) as url:  # nothing is left of the flood before
+        with model_endpoint() as model, local_cloud(model) as url:  # a new cloud is not affected by the previous flood
             rows.append(_row(context, url, name, arguments.turns, tenant))
         print(" ".join(map(str, rows[-1])), flush=True)
     print(f"\nMeasured on {machine()}.\n")

@@ -1,9 +1,9 @@
 """The cost of a handoff, in time and in DynamoDB: ``python -m benchmarks.handoff``.
 
 The benchmark runs whole turns through Baton's adapters on DynamoDB Local, with the shipped agents. The models are
-scripted and answer without delay. It answers two questions: how long after the decision is the specialist's first token
-sent, and how many write units does a turn with a handoff cost beyond one without? Every figure is a median. The kinds
-of turns alternate, each in its own conversation after one plain turn.
+scripted and answer without delay. The report shows the time from the decision to the specialist's first token, and the
+write units of a turn with a handoff beyond those of a plain turn. Figures are medians unless the table says otherwise.
+The kinds of turns alternate. Each turn is the second one of a new conversation.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ANSWER = "Which channel shall the alerts go to, and what shall set them off?"
 
 
 class Kind(StrEnum):
-    """The kinds of turns that are compared. All messages have the same length."""
+    """The kinds of turns that are compared. Their messages have nearly the same length."""
 
     PLAIN = "plain turn"
     BY_MODEL = "handoff, decided by the model"
@@ -55,7 +55,7 @@ class Cast:
 
     transferring: bool = False
     decided_at: float = 0.0
-    """Event loop time at which the last model before the specialist had finished its answer."""
+    """The event loop's time at which the last model call before the specialist ended."""
 
     async def stream(
         self,
@@ -93,7 +93,7 @@ class Took:
 
 @dataclass
 class Bench:
-    """A bench for turns of every kind."""
+    """Baton with a scripted model, on which turns of every kind are measured."""
 
     baton: Baton
     turns: Turns
@@ -132,7 +132,7 @@ class Bench:
 
 
 async def measure(rounds: int) -> tuple[str, str]:
-    """Return the report, and the writes of one turn of each kind."""
+    """Return the table of the report, and the tables of writes of one turn of each kind."""
     async with started() as baton:
         model = Cast()
         bench = Bench(baton, baton.turns_with(model), model)

@@ -1,8 +1,8 @@
-"""Measures the duration of ingestion without the embedder, and its memory: ``python -m benchmarks.ingest``.
+"""Measure the time of ingestion outside the embedder, and its memory: ``python -m benchmarks.ingest``.
 
-Each document goes through the steps of ``ingest_document``, one after the other, with Baton's own adapters: records in
-DynamoDB Local, files in moto's S3, chunks in the embedded index. The embedder is the local cloud's MiniLM, in this
-process. Extraction and chunking of all documents come first, so their peak of memory is measured without the model's.
+The steps of ``ingest_document`` are run for each document, with Baton's own adapters: records in DynamoDB Local, files
+in moto's S3, and chunks in the embedded index. The embedder is the local cloud's MiniLM, in this process. All documents
+are extracted and chunked before any is embedded, so that the peak of memory does not include the model.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ SCOPE = Scope("benchmark", "ada")
 AGENT = "knowledge"
 BUCKET = "documents"
 WANTED_SHARE = 20
-"""Percent of the time that may be spent outside the embedder."""
+"""The largest share of the time outside the embedder, in per cent."""
 
 
 class TimedEmbedder:
-    """A ``ports.embedder.Embedder`` that measures the time of another one. It is loaded when first used."""
+    """An ``Embedder`` that measures the time of the local one, which it loads at the first use."""
 
     def __init__(self) -> None:
         self.seconds = self.cpu_seconds = 0.0
@@ -76,14 +76,14 @@ class TimedEmbedder:
 
 
 class NoStarts:
-    """``ports.documents.documents.Ingestions`` that start nothing: the benchmark carries out the steps itself."""
+    """``ports.documents.documents.Ingestions`` that starts nothing, because the benchmark runs the steps itself."""
 
     async def start(self, ref: DocumentRef, *, attempt: int) -> None:
         return
 
 
 class _Ports(Ports):
-    """A deployment's ports, but for those that are given."""
+    """A deployment's ports, with the given ones replaced."""
 
     def __init__(self, **ports: Any) -> None:
         for name, port in ports.items():
@@ -97,13 +97,13 @@ class Ingested:
     document: Made
     ref: DocumentRef
     seconds: dict[str, float] = field(default_factory=dict)
-    """By step."""
+    """The seconds of each step."""
     cpu_seconds: float = 0.0
-    """The CPU time of all steps, in this process."""
+    """The CPU time of this process in all steps."""
     embedding: float = 0.0
     """Seconds in the embedder."""
     embedded: int = 0
-    """Texts."""
+    """The number of embedded texts."""
     pages: int | None = None
     chunks: int = 0
     batches: int = 0
@@ -114,8 +114,8 @@ class Ingested:
         return sum(self.seconds.values()) - self.embedding
 
 
-async def measured(app: App, ports: Any, source: Made) -> Ingested:
-    """Upload a document and carry out the steps up to its chunks."""
+async def extract_and_chunk(app: App, ports: Any, source: Made) -> Ingested:
+    """Upload a document, and run the steps up to its division into chunks."""
     now = ports.clock.now()
     first = DocumentVersion(1, VersionStatus.WAITING, source.name, source.content_type, len(source.body), "ada", now)
     document_id = f"doc_{uuid.uuid4().hex}"
@@ -132,8 +132,8 @@ async def measured(app: App, ports: Any, source: Made) -> Ingested:
     return done
 
 
-async def indexed(app: App, ports: Any, done: Ingested, embedder: TimedEmbedder) -> None:
-    """Carry out the other steps."""
+async def index_chunks(app: App, ports: Any, done: Ingested, embedder: TimedEmbedder) -> None:
+    """Run the remaining steps. Raises ``RuntimeError`` if the document does not become active."""
     before, texts = embedder.seconds, embedder.texts
     for batch in range(done.batches):
         await _step(app, done, "index", batch=batch, count=done.batches)
@@ -155,7 +155,7 @@ async def _step(app: App, done: Ingested, step: str, **details: Any) -> dict[str
 
 
 def _peak() -> int:
-    """Return the most memory that this process had so far, in MiB."""
+    """Return the peak of this process's memory so far, in MiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
@@ -163,12 +163,12 @@ async def measure(ports: Any, embedder: TimedEmbedder, chosen: Sequence[Made]) -
     """Ingest the documents and print the tables."""
     app = build(ports)
     warm = Made("warm.pdf", DocumentFormat.PDF, pdf(10, tables=True))
-    await measured(app, ports, warm)  # loads the libraries, which a worker does once
+    await extract_and_chunk(app, ports, warm)  # load the libraries, as a worker does only once
     peak_before = _peak()
-    done = [await measured(app, ports, document) for document in chosen]
+    done = [await extract_and_chunk(app, ports, document) for document in chosen]
     read = _peak()
     for result in done:
-        await indexed(app, ports, result, embedder)
+        await index_chunks(app, ports, result, embedder)
     head = ["document", "KiB", "pages", "chunks", "extract s", "chunk s", "index s", "- of it embedder s", "other %"]
     rows = [
         [

@@ -1,9 +1,9 @@
-"""Measures the quality of the search in documents: ``OPENBLAS_NUM_THREADS=1 python -m benchmarks.knowledge``.
+"""Measure the quality of the search in documents: ``OPENBLAS_NUM_THREADS=1 python -m benchmarks.knowledge``.
 
-Baton's documentation is divided, embedded and indexed as the pipeline does it, with the sentence encoder of the local
-cloud. Then it is asked the questions of ``knowledge_questions.yaml``. R@5 is the share of the characters of a
-question's reference passage that the first five items have, on the average of all questions. A second table shows what
-a turn would be given, for several shares of the best item's score that an item must have.
+Baton's documentation is divided, embedded and indexed as by the pipeline, with the local cloud's sentence encoder, and
+searched for the questions of ``knowledge_questions.yaml``. R@5 is the share of the characters of a question's reference
+passage that the first five items contain, averaged over all questions. A second table shows the items that a turn would
+receive, for several minimum shares of the best item's score.
 """
 
 from __future__ import annotations
@@ -54,22 +54,22 @@ SHARES = (0.0, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6)
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question, and the passage of a document that answers it."""
+    """A question, with the passage of a document that answers it."""
 
     text: str
     file: str
     start: int
     end: int
-    """The bounds in ``plain`` of the document's text."""
+    """The end of the passage. Both bounds are offsets in the ``plain`` text of the document."""
 
 
 def plain(text: str) -> str:
-    """Return the letters and digits of a text: what is left when spaces and marks are written otherwise."""
+    """Return the letters and digits of a text in lower case, so that texts with other spaces and marks are equal."""
     return re.sub(r"[\W_]", "", re.sub(r"\]\([^)]*\)", "]", text)).casefold()
 
 
 def questions(texts: Mapping[str, str]) -> Iterator[Question]:
-    """Yield the questions whose passage is in the text of its document as it is now; say which others there are."""
+    """Yield the questions whose passages the documents contain, and print the others."""
     for entry in yaml.safe_load(QUESTIONS.read_text()):
         text = texts[entry["file"]]
         for wording, first, last in entry["questions"]:
@@ -115,7 +115,7 @@ class Library:
         self._search = build(ports).knowledge.search
         self._counter = TiktokenCounter(TOKENIZER)
         self.texts: dict[str, str] = {}
-        """``plain`` texts by file."""
+        """The ``plain`` texts by file."""
         self._files: dict[str, str] = {}
         self.chunks: list[str] = []
 
@@ -138,11 +138,11 @@ class Library:
         self.chunks += [chunk.text for chunk in chunks]
 
     async def search(self, question: str, *, limit: int = MAX_FOUND) -> Sequence[FoundItem]:
-        """Return what a turn would find."""
+        """Return the items that a turn would find."""
         return (await self._search.search(self._scope, AGENT, question, limit=limit)).chunks
 
     async def covered(self, question: Question) -> tuple[list[float], float | None]:
-        """Return the share of the reference that the first items have, for ``ITEMS``, and the best item's cosine."""
+        """Return, for each of ``ITEMS``, the per cent of the reference in the first items, and the best cosine."""
         items = await self.search(question.text, limit=max(ITEMS))
         covered, shares = set[int](), []
         for number, chunk in enumerate(items, start=1):
@@ -152,7 +152,7 @@ class Library:
         return shares, max((chunk.cosine or 0.0 for chunk in items), default=None)
 
     async def injected(self, question: Question) -> list[tuple[float, int, int]]:
-        """Return the share of the reference that a turn is given, its items and their tokens, for ``SHARES``."""
+        """Return, for each of ``SHARES``, the per cent of the reference that a turn receives, its items and tokens."""
         items = await self.search(question.text)
         retrieval = Retrieval(tuple(items), is_asked=True)
         results = []
@@ -168,7 +168,7 @@ class Library:
         return results
 
     def _answering(self, question: Question, document_id: str | None, chunk: str) -> set[int]:
-        """Return the characters of the reference that a chunk has."""
+        """Return the offsets of the reference's characters that a chunk contains."""
         text = self.texts[question.file]
         start = text.find(plain(chunk)) if self._files.get(document_id or "") == question.file else -1
         if start < 0:

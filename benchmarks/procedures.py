@@ -1,9 +1,8 @@
-"""Measures the speed of matching procedures with messages: ``python -m benchmarks.procedures``.
+"""Measure the speed of matching procedures with messages: ``python -m benchmarks.procedures``.
 
-The procedures are made up: phrases, patterns of several kinds, and vectors of a model's dimensions. What is measured is
-a worker that knows them: matching by triggers, and where none matches by meaning, without the embedder. Times are those
-of the processor, so that other work on the machine does not count. The index, made once per worker and change, is shown
-apart.
+The procedures are generated: phrases, patterns of several kinds, and random vectors. The benchmark measures a worker
+that has loaded them: matching by triggers, and by meaning without the embedder. Times are CPU times, so that other work
+on the machine does not count. The time of the index, which is built once per worker and change, is shown separately.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ from benchmarks.instruments.report import machine, table
 MESSAGES = 100
 WORDS = 1_500
 MODELS = (384, 1_536)
-"""Dimensions of the local cloud's encoder, and of the deployed default."""
+"""The dimensions of the local cloud's encoder, and of the default of deployments."""
 LENGTHS = (20, 2_500)
-"""Words of a usual message, and of one with pasted text."""
+"""The words of a usual message, and of one with pasted text."""
 
 
 class RandomEmbedder:
-    """A ``ports.documents.search.Embedder`` whose vectors point anywhere, but for each text always the same way."""
+    """An ``Embedder`` with random vectors, which are the same for equal texts."""
 
     def __init__(self, dimensions: int) -> None:
         self.name = f"random-{dimensions}"
@@ -53,7 +52,7 @@ class RandomEmbedder:
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Milliseconds."""
+    """The percentiles and the maximum of times, in milliseconds."""
 
     p50: float
     p95: float
@@ -92,7 +91,8 @@ def procedures(count: int, words: Sequence[str], chance: random.Random) -> list[
 
 
 async def measure(count: int, dimensions: int, length: int) -> tuple[float, Latency, Latency, float]:
-    """Return the time of the first index, and of matching by triggers and by meaning; and the share triggered."""
+    """Return the seconds of building the index, the times of matching by triggers and by meaning, and the share of
+    messages that a trigger matches."""
     chance = random.Random(1)  # noqa: S311 - the same in every run
     words = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randint(4, 9))) for _ in range(WORDS)]
     versions = procedures(count, words, chance)

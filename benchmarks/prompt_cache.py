@@ -1,8 +1,8 @@
-"""Measures the savings of prompt caches: ``python -m benchmarks.prompt_cache``.
+"""Measure the savings of prompt caches: ``python -m benchmarks.prompt_cache``.
 
-A conversation of 200 turns with recall, tool calls and a handoff is played through the product's assembly of prompts.
-The input of every model call is recorded and charged by the published rules of three providers (``cache_rules``). It is
-compared with a history that slides by a turn whenever it is full, as it did before it had a window.
+A conversation of 200 turns with recall, tool calls and a handoff is simulated with the product's assembly of prompts.
+The input of every model call is charged by the published rules of three providers (``cache_rules``). It is compared
+with Baton's earlier history without a window, which drops one turn whenever it is full.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from benchmarks.instruments.cache_rules import PROVIDERS, Call, PromptCache, rep
 from benchmarks.instruments.report import table
 
 COUNTED = range(2, 101)
-"""The turns of the goals; all 200 are reported too."""
+"""The turns to which the goals apply. All 200 are reported too."""
 SETTINGS: dict[str, dict[str, Any]] = {
     "before_history": {"retrieved": "before_history"},
     "before_message": {"retrieved": "before_message"},
@@ -34,19 +34,19 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One way to assemble prompts, measured over some turns."""
+    """The measurements of one way to assemble prompts, over some turns."""
 
     name: str
     tokens: int
     """Input tokens of the agents' calls."""
     repeated_share: float
     costs: dict[str, float] = field(default_factory=dict)
-    """Input cost by provider, in uncached tokens."""
+    """The input cost by provider, in uncached tokens."""
     strides: int = 0
 
 
 def measured(name: str, calls: Sequence[Call], turns: range, strides: Sequence[int] = ()) -> Measured:
-    """Charge the calls to every provider. All calls fill the caches, those of ``turns`` are counted."""
+    """Return the costs of calls with each provider. All calls fill the caches, but only ``turns`` are counted."""
     answers = [call for call in calls if call.price == 1.0]
     shares = [share for call, share in zip(answers, repeated(answers), strict=True) if call.turn in turns]
     costs = {}
@@ -59,7 +59,7 @@ def measured(name: str, calls: Sequence[Call], turns: range, strides: Sequence[i
 
 
 def measure(turns: range, played: Sequence[Turn] | None = None) -> list[Measured]:
-    """Play the conversation with the sliding history, which comes first, and with each setting."""
+    """Simulate the conversation with the sliding history and then with each setting. Return the measurements."""
     played = played or conversation()
     shipped_agents = AgentFiles.load(ROOT / "agents")
     counter = TiktokenCounter(TOKENIZER)

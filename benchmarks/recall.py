@@ -1,7 +1,7 @@
-"""Measures the quality and speed of recall: ``OPENBLAS_NUM_THREADS=1 python -m benchmarks.recall``.
+"""Measure the quality and speed of recall: ``OPENBLAS_NUM_THREADS=1 python -m benchmarks.recall``.
 
-Quality is measured on histories that ``chat_histories`` makes, with the sentence encoder of the local cloud. Latency is
-measured on made-up messages with made-up vectors of three views each, without the embedder.
+Quality is measured on the histories of ``chat_histories``, with the local cloud's sentence encoder. Latency is measured
+on random messages with random vectors of three views each, without the embedder.
 """
 
 from __future__ import annotations
@@ -52,21 +52,21 @@ SESSIONS = 30
 QUESTIONS = 40
 SEARCHES = 400
 STORED_AT_ONCE = 4
-"""Tenants whose documents are stored at the same time: OpenSearch lets each wait for the next refresh."""
+"""The tenants whose documents are stored at the same time, because OpenSearch makes each wait for its next refresh."""
 PUTS = 20
-"""Attempts at storing a batch. An engine that builds its graphs with all cores keeps writers waiting for too long."""
+"""The most attempts to store a batch. An engine that builds its graphs may make writers wait for too long."""
 MESSAGES_OF_A_SESSION = 20
 MESSAGES_OF_A_LONG_HISTORY = 12_000
 
 
 def local_embedder() -> SentenceEmbedder:
-    """Return an embedder by the local cloud's encoder, without HTTP."""
+    """Return an embedder with the local cloud's encoder in this process."""
     return SentenceEmbedder(SentenceEncoder())
 
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """The share of questions whose answer was among the first five and ten, in per cent."""
+    """The share of questions whose session and message were among the first five and ten, in per cent."""
 
     session_5: float
     session_10: float
@@ -75,7 +75,7 @@ class Hits:
 
 
 async def quality(index: SearchIndex, *, users: int, facts: bool) -> dict[str, Hits]:
-    """Return the hits of each signal alone, of all together, and of the search as users have it."""
+    """Return the hits of each signal alone, of all signals together, and of the product's search."""
     embedder = local_embedder()
     ranks: dict[str, list[tuple[int, int]]] = {}
     tenant = f"quality-{uuid.uuid4().hex[:8]}"
@@ -109,14 +109,14 @@ class _Ports(Ports):
 
 
 def _search(index: SearchIndex, embedder: Embedder) -> EpisodeSearch:
-    """Return the search of episodes as a deployment has it."""
+    """Return a deployment's search of episodes."""
     return build(_Ports(index, embedder)).memory.episode_search
 
 
 async def _rankings(
     index: SearchIndex, scope: Scope, text: str, vector: Vector, search: EpisodeSearch
 ) -> dict[str, tuple[list[str], list[str]]]:
-    """Return sessions and messages, best first, by the name of what ranks them."""
+    """Return the ids of sessions and messages, best first, by the name of the ranking."""
     every = clause_weights(USUAL_WEIGHTS.messages)
     result = await index.search(
         scope, IndexName.EPISODES, SearchQuery(text, vector, tuple(every), SearchFilter(kinds=(MESSAGE,)))
@@ -155,19 +155,19 @@ def _hits(ranks: Sequence[tuple[int, int]]) -> Hits:
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Milliseconds of searches, and documents stored a second."""
+    """Milliseconds of searches, and the number of documents stored in a second."""
 
     p50: float
     p95: float
     cpu: float
-    """The 95th percentile of this process's CPU time: what an idle machine would take at most, without the engine's."""
+    """The 95th percentile of this process's CPU milliseconds, without those of a separate engine."""
     first: float
-    """The slowest search of a user whose vectors are not in memory yet."""
+    """The slowest search of a user whose vectors were not in memory."""
     stored: float
 
 
 async def latency(index: SearchIndex, *, documents: int, tenants: int, rounds: int = 1) -> list[Latency]:
-    """Measure searches of random users, each of another tenant, so many times over the same documents."""
+    """Measure searches of random users, one in each tenant. Repeat it ``rounds`` times over the same documents."""
     chance = np.random.default_rng(documents)
     mark = uuid.uuid4().hex[:8]
     scopes = [Scope(f"latency-{mark}-{number}", "user") for number in range(tenants)]
@@ -228,7 +228,7 @@ def _percentile(values: Sequence[float], per_cent: int) -> float:
 
 
 def made_up(chance: np.random.Generator, number: int, name: str) -> Iterator[IndexDocument]:
-    """Yield the documents of messages, in sessions of twenty."""
+    """Yield the documents of random messages, in sessions of ``MESSAGES_OF_A_SESSION``."""
     template = history(0, sessions=1, questions=0).sessions[0][0]
     for session in range(0, number, MESSAGES_OF_A_SESSION):
         size = min(MESSAGES_OF_A_SESSION, number - session)
@@ -250,9 +250,9 @@ def made_up(chance: np.random.Generator, number: int, name: str) -> Iterator[Ind
 
 _SYLLABLES = ("ka", "lo", "mi", "ne", "pu", "ra", "so", "ti")
 VOCABULARY = ["".join(parts) for parts in itertools.product(_SYLLABLES, repeat=5)][:20_000]
-"""Used with the frequencies of natural text (Zipf): the first words are in nearly every message."""
+"""Words with the frequencies of natural text (Zipf): the first ones occur in nearly every message."""
 STOP_WORDS = 100
-"""The most frequent words, which make up half of a text. An index leaves them out of a question."""
+"""The number of most frequent words, which make up half of a text and which an index ignores in a question."""
 _FREQUENCY = 1 / np.arange(3, len(VOCABULARY) + 3)
 _FREQUENCY /= _FREQUENCY.sum()
 

@@ -1,8 +1,8 @@
-"""Measures a restore of lost conversations by copying: ``python -m benchmarks.restore``.
+"""Measure a restore of lost conversations by copying: ``python -m benchmarks.restore``.
 
-Two tables of DynamoDB Local stand for the restored table and the live one. The restored one has conversations that
-Baton's adapters have written, each a question of 0.4 KB and an answer of 1.8 KB a turn; the live one lost all of them.
-Without files: each conversation would add a request that lists its objects.
+Two tables of DynamoDB Local serve as the restored table and the live one. The restored one has conversations that
+Baton's adapters have written, with a question of 0.4 KB and an answer of 1.8 KB in each turn. The live one has none of
+them. Files are not restored: each conversation would need one more request, to list its objects.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Pass:
 
     seconds: float
     cpu_seconds: float
-    """CPU time of the program that restores, without DynamoDB's."""
+    """The CPU time of this process, without DynamoDB's."""
     counts: Counts
     write_units: float
 
@@ -69,7 +69,7 @@ class Pass:
 class _ListedRestoration(Restoration):
     """A restoration that reads the names of conversations from an index.
 
-    DynamoDB Local takes seconds for a page of a scan, the longer the further it is from the beginning.
+    DynamoDB Local takes seconds for a page of a scan, and more for later pages.
     """
 
     async def _partitions(self, after: Position | None) -> AsyncGenerator[tuple[Sequence[str], Position | None]]:
@@ -80,7 +80,7 @@ class _ListedRestoration(Restoration):
 
 
 class Bench:
-    """Two tables, and a conversation that is copied many times."""
+    """The two tables, and a conversation that is copied many times."""
 
     def __init__(self, endpoint: str, live: str) -> None:
         stack = read_stack(ROOT / "template.yaml", {"Stage": "local"}, Endpoints("", "", "", ""))
@@ -99,7 +99,7 @@ class Bench:
         await gather_each(range(conversations), lambda _: self._write(_copies(original, str(uuid4()))), at_once=8)
 
     async def run(self, choice: Choice, *, writes: bool, verifies: bool = False) -> Pass:
-        """Plan, restore or verify."""
+        """Run one pass: a plan, a restore (``writes``) or a verification (``verifies``)."""
         forgotten = ForgottenSince(self.source, self.live, datetime.now(UTC), self.clock)
         stores = Stores(self.source, self.live, None, forgotten, self.clock)
         check = ConversationCheck(self.live, None) if verifies else None
@@ -115,7 +115,7 @@ class Bench:
             await self.requests.call("BatchWriteItem", {"RequestItems": {self.source.name: puts}}, seconds=120)
 
     async def _original(self, turns: int) -> list[Item]:
-        """Write a conversation by Baton's adapters, and return its items."""
+        """Write a conversation with Baton's adapters, remove it again, and return its items."""
         thread_id = str(uuid4())
         store = DynamoThreadStore(self.source, cast("Any", None), self.clock)
         for number in range(turns):
@@ -142,7 +142,7 @@ class Bench:
 
 
 def _copies(original: Sequence[Item], thread_id: str) -> Iterator[Item]:
-    """Yield the items of a conversation under another id, as DynamoDB takes them."""
+    """Yield the items of a conversation with another id, in DynamoDB's JSON."""
     for item in original:
         if item["SK"] == {"S": "OWNER"}:
             listed_at = f"{item['listed_at']['S'].partition('#')[0]}#{thread_id}"
@@ -156,7 +156,7 @@ async def _ignore(counts: Counts, position: Position | None) -> None:
 
 
 async def measure(conversations: int, turns: int, rate: float) -> list[tuple[str, Pass]]:
-    """Return the measurements of a plan, a restore and its verification."""
+    """Return the measurements of a plan, a restore and its verification. Raises ``RuntimeError`` if it failed."""
     with local_table() as (endpoint, live):
         bench = Bench(endpoint, live)
         await bench.fill(conversations, turns)

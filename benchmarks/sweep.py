@@ -1,7 +1,7 @@
-"""Measures the threads that a sweeper checks per minute, and the cost of a check: ``python -m benchmarks.sweep``.
+"""Measure the threads that a sweeper checks per minute, and the cost of a check: ``python -m benchmarks.sweep``.
 
 Baton's sweeper runs against DynamoDB Local, with the table of ``template.yaml``. Every thread is due and was active
-after its check time was set. That is the most frequent case: the sweeper moves the check time forward. Half of the runs
+after its check time was set, so that the sweeper postpones the check, which is the most frequent case. Half of the runs
 use threads with an earlier session, for which the sweeper also checks that the episode exists.
 """
 
@@ -69,7 +69,7 @@ class _Ports(Ports):
 
 
 class Bench:
-    """A table with threads that are due, and a sweeper."""
+    """A table with due threads, and a sweeper."""
 
     def __init__(self, endpoint: str, name: str) -> None:
         self.clock = SystemClock()
@@ -82,7 +82,7 @@ class Bench:
         self.episodes = DynamoEpisodes(self.table, cast("Any", None))
 
     async def fill(self, count: int, *, with_session: bool) -> None:
-        """Write ``count`` threads that are due, each like a thread that was active a moment ago."""
+        """Write ``count`` due threads, each like a thread that was active a moment ago."""
         originals = await self._original(with_session=with_session)
         items: list[Item] = []
         for _ in range(count):
@@ -96,9 +96,9 @@ class Bench:
             await asyncio.to_thread(self._filler.batch_write_item, RequestItems={self.table.name: puts})
 
     async def sweep(self, count: int, *, metered: bool = False) -> Swept:
-        """Sweep all threads once. The meter itself uses CPU time, so requests and time need two separate sweeps.
+        """Sweep all threads once. The meter uses CPU time, so requests and times are measured by separate sweeps.
 
-        ``count`` is how many threads are due. Raises ``RuntimeError`` if the sweep does not postpone exactly these.
+        ``count`` is the number of due threads. Raises ``RuntimeError`` unless the sweep postpones exactly these.
         """
         on = Table.of(self._metered, self.table.name, seconds=60) if metered else self.table
         sweeper = build(_Ports(on, self.store)).sweeper
@@ -141,7 +141,7 @@ class Bench:
 
 
 def _limits() -> dict[str, Any]:
-    """Return the client settings that Baton uses."""
+    """Return the client settings of a deployment."""
     return {"max_pool_connections": aws.MAX_CONNECTIONS, "parameter_validation": False}
 
 

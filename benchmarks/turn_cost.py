@@ -78,7 +78,7 @@ CONNECTION_ID = "L0SM9cOFvHcCIhw="
 
 
 class HourClock(SystemClock):
-    """The system clock, set back to the full hour, so that no run crosses into another hour unless ``ahead`` is set."""
+    """The system clock, set back to the full hour, so that the hour only changes if ``ahead`` is set."""
 
     def __init__(self) -> None:
         now = datetime.now(UTC)
@@ -93,7 +93,7 @@ class Conversation:
     """Turns of one thread on a metered Baton, with or without a connection."""
 
     def __init__(self, baton: Baton, thread_id: str, *, connected: bool, moves: bool = False) -> None:
-        """``moves``: another worker runs each turn, so that none knows the history."""
+        """Prepare turns. If ``moves``, another worker runs each turn, so that none has the history in memory."""
         self._moves = moves
         self._baton = baton
         self._thread_id = thread_id
@@ -102,12 +102,12 @@ class Conversation:
         self._requests: list[Request] = []
         self._s3_requests = 0
         self.summaries: list[tuple[Request, ...]] = []
-        """The requests of each summary of what has left the history."""
+        """The requests of each summary of messages that have left the history."""
         self.titles: list[tuple[Request, ...]] = []
         """The requests of each title."""
 
     async def go_on(self, turns: int, *, seconds: float = 0.0) -> None:
-        """Run turns whose answers stream for ``seconds``, and count them only in ``whole``."""
+        """Run turns whose answers are streamed for ``seconds``. They count only in ``whole``."""
         for _ in range(turns):
             self._baton.meter.take()
             self._baton.s3_requests = 0
@@ -116,13 +116,13 @@ class Conversation:
             await self._summarise()
 
     async def measured(self) -> TurnCost:
-        """Run the plain turn exactly as specified, and return its cost."""
+        """Run a plain turn, and return its cost."""
         baton = self._baton
         baton.meter.take()
         baton.s3_requests = 0
         baton.client.frames.clear()
         loop = asyncio.get_running_loop()
-        gc.collect()  # or a full collection falls into one turn or another and triples its CPU time
+        gc.collect()  # a full collection during a turn would triple its CPU time
         began, cpu_before = loop.time(), time.process_time()
         await self._run(STREAM_SECONDS, baton.silence)
         seconds, cpu_seconds = loop.time() - began, time.process_time() - cpu_before
@@ -143,7 +143,7 @@ class Conversation:
         self._s3_requests += s3_requests
 
     async def _summarise(self) -> None:
-        """Write the title or summary that the last turn has asked for, as another worker would. They count apart."""
+        """Write the title or summary that the last turn has requested, as another worker would. Count it separately."""
         baton = self._baton
         for scope, message in baton.queue.take():
             baton.model.seconds = baton.model.silence = 0.0
@@ -203,7 +203,7 @@ Configure = Callable[[MeteredPorts], None]
 
 
 class Baton:
-    """Baton as ``composition.app`` builds it, over ``MeteredPorts``."""
+    """Baton, built by ``composition.app`` over ``MeteredPorts``."""
 
     def __init__(
         self, table: Table, s3: Any, bucket: str, meter: CapacityMeter, silence: float, configure: Configure | None
@@ -232,12 +232,12 @@ class Baton:
         ports.model = model
         if agents:
             ports.shipped_agents = AgentsInMemory(*agents)
-        ports.tiktoken.load()  # load the vocabulary now, not in the first turn
-        shapes.load()  # likewise the shapes of stored bodies
+        ports.tiktoken.load()  # the first turn would load the vocabulary
+        shapes.load()  # and the shapes of stored bodies
         return build(ports).turns
 
     def make_ports(self) -> MeteredPorts:
-        """Return ports on the engines of this Baton, for another model."""
+        """Return new ports on the same engines, so that another model can be used."""
         ports = self._make_ports()
         self._ports.append(ports)
         if self._configure is not None:
@@ -245,7 +245,7 @@ class Baton:
         return ports
 
     def forget_histories(self) -> None:
-        """Forget the histories of all threads."""
+        """Forget the cached histories of all threads."""
         for ports in self._ports:
             ports.store.forget_histories()
 
@@ -285,15 +285,15 @@ class Results:
     """The cost of the first turn in a new hour, which changes the thread's entry in the listing."""
     sse: tuple[TurnCost, ...]
     summaries: tuple[tuple[Request, ...], ...]
-    """The requests of each summary of what has left the history, in the conversation over a WebSocket."""
+    """The requests of each summary in the conversation over a WebSocket."""
     titles: tuple[tuple[Request, ...], ...]
-    """The requests of its title."""
+    """The requests of each title in that conversation."""
     whole: ConversationCost
-    """The cost of the conversation over a WebSocket up to the last of the measured turns."""
+    """The cost of that conversation up to the last measured turn."""
 
 
 def limit_everything(ports: MeteredPorts) -> None:
-    """Set a high limit of everything that turns count."""
+    """Set high limits for everything that turns count."""
     ports.deployment_limits = DeploymentLimits(
         runs_at_once=1_000,
         user_runs_at_once=10,
@@ -314,7 +314,7 @@ async def measure(
 ) -> Results:
     """Run the conversation, measure the given turns, and return the results.
 
-    The answers of the turns in between stream for ``seconds_between``. ``moves``: another worker runs each turn.
+    The answers of other turns are streamed for ``seconds_between``. If ``moves``, another worker runs each turn.
     """
     async with started(silence, limit_everything if with_limits else None) as baton:
         conversation = Conversation(baton, THREAD_ID, connected=True, moves=moves)

@@ -1,8 +1,8 @@
 """The CPU time of a plain turn, compared with another source tree's: ``python -m benchmarks.turn_cpu --against TREE``.
 
-Both trees run the turns of ``benchmarks.turn_cost`` in a separate process with their own libraries, in turn about:
-CPU times of two machines, or of two hours on a busy one, cannot be compared. The other tree is a checkout in which
-``make setup`` was run.
+Both trees run the turns of ``benchmarks.turn_cost`` in separate processes with their own libraries. They alternate,
+because CPU times of two machines, or of two hours on a busy machine, cannot be compared. The other tree is a checkout
+in which ``make setup`` was run.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Tree:
     process: subprocess.Popen[str]
     turns: list[float] = field(default_factory=list)
     model: list[float] = field(default_factory=list)
-    """Those of reading the scripted model's stream alone, which wakes up once per token."""
+    """CPU times of reading the scripted model's stream alone, which wakes up once per token."""
 
     @property
     def own(self) -> list[float]:
@@ -48,7 +48,7 @@ class Tree:
 
 
 def measure(trees: Sequence[Tree], rounds: int) -> None:
-    """Measure turns of all trees in turn, each round in the opposite order of the previous one."""
+    """Measure turns of all trees alternately, each round in the opposite order of the previous one."""
     for number in range(rounds):
         order = trees if number % 2 else trees[::-1]
         for tree in order:
@@ -92,7 +92,7 @@ def _running(name: str, root: Path, memory: str) -> Iterator[Tree]:
             yield Tree(name, process)
         finally:
             if process.stdin is not None:
-                process.stdin.close()  # the process ends then
+                process.stdin.close()  # makes the process end
 
 
 def main() -> None:

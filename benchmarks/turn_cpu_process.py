@@ -1,8 +1,8 @@
 """Plain turns of one source tree on request, each with its CPU time; ``benchmarks.turn_cpu`` starts it.
 
-A line of standard input asks for one measurement, of a turn (``turn``) or of the scripted model alone (``model``).
-Standard output gets its CPU time in milliseconds. The modules are those of the tree that is measured, which may be
-older than this file: what they may lack is imported only if it is asked for.
+Each line of standard input requests one measurement, of a turn (``turn``) or of the scripted model alone (``model``).
+The process prints its CPU time in milliseconds. The modules belong to the measured tree, which may be older than this
+file: names that an older tree may lack are imported only if they are needed.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from benchmarks.turn_cost import SCOPE, THREAD_ID, Baton, Conversation, started
 from benchmarks.workload import STREAM_SECONDS, PacedModel
 
 TURNS_BEFORE = 75
-"""Enough for the history to fill the prompt's budget."""
+"""The turns before the measurements, so that the history fills the prompt's budget."""
 REMEMBERED = 200
-"""Messages of earlier conversations of the user."""
+"""The number of messages in the user's earlier conversations."""
 
 
 async def serve(memory: str) -> None:
-    """Measure what standard input asks for, until it ends. ``memory`` is empty for the tree's own configuration."""
-    # Counting requests, and asking for the capacity that they consume, take CPU time.
+    """Carry out the requests of standard input until it ends. ``memory`` is empty for the tree's own configuration."""
+    # Counting requests and their capacity takes CPU time.
     CapacityMeter.attach = lambda self, client: None  # type: ignore[method-assign]
     with ExitStack() as opened:
         options: dict[str, Any] = {"configure": await _configuration(memory, opened)} if memory else {}
         async with started(**options) as baton:
             conversation = Conversation(baton, THREAD_ID, connected=True)
             await conversation.go_on(TURNS_BEFORE)
-            await _turn(baton, conversation)  # the first one with pauses takes longer
+            await _turn(baton, conversation)  # the first turn with pauses takes longer
             sys.stdout.write("ready\n")
             sys.stdout.flush()
             while command := (await asyncio.to_thread(sys.stdin.readline)).strip():
@@ -45,11 +45,11 @@ async def serve(memory: str) -> None:
 
 async def _turn(baton: Baton, conversation: Conversation) -> float:
     async def run() -> None:
-        # Older trees measure a turn's requests only; this method of theirs is the turn alone.
+        # All trees have this method, which runs a turn without measuring it.
         await conversation._run(STREAM_SECONDS, 0.0)
 
     taken = await _milliseconds(run)
-    await conversation.go_on(1)  # with the summary that is due
+    await conversation.go_on(1)  # includes a summary that is due
     return taken
 
 
@@ -64,15 +64,15 @@ async def _read_model() -> None:
 
 
 async def _milliseconds(work: Callable[[], Awaitable[None]]) -> float:
-    """Return the CPU time of this process with all its threads."""
-    gc.collect()  # or a full collection falls into one measurement or another
+    """Return the CPU milliseconds of ``work``, in all threads of this process."""
+    gc.collect()  # a full collection must not occur during a measurement
     before = time.process_time()
     await work()
     return 1_000 * (time.process_time() - before)
 
 
 async def _configuration(memory: str, opened: ExitStack) -> Callable[[Any], None]:
-    """Return what changes the ports of this tree so that ``memory`` is off, or recalls from an embedded index."""
+    """Return the function that changes the ports so that memory is off, or recalls from an embedded index."""
     if memory == "off":
         from baton.domain.memory.found_item import InspectionPolicy, InspectorMode
 
@@ -94,7 +94,7 @@ async def _configuration(memory: str, opened: ExitStack) -> Callable[[Any], None
     vector = made_up_vector(chance, DIMENSIONS)
 
     class OneVector:
-        """An ``Embedder`` without a model, whose CPU time is another process's."""
+        """An ``Embedder`` without a model, which would run in another process."""
 
         name, dimensions = NAME, DIMENSIONS
 

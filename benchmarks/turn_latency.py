@@ -1,7 +1,7 @@
 """Baton's own time in a turn: ``python -m benchmarks.turn_latency``.
 
-The local cloud and a model endpoint that answers without delay run in their own processes. Turns over WebSocket, turns
-over SSE and direct calls of the same endpoint with the same client alternate.
+The local cloud and a model endpoint that answers without delay run in separate processes. Turns over WebSocket, turns
+over SSE and direct calls of the endpoint alternate.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from benchmarks.workload import ANSWER, QUESTION
 TURNS = 200
 THREADS = 10
 WARM_UP = 2
-"""Turns on each thread before the measured ones."""
+"""The number of turns on each thread before the measured ones."""
 MODEL = "benchmark"
 KEY = "no-key"
 TENANT, USER = "benchmark", "ada"
@@ -59,7 +59,7 @@ class Way(Protocol):
 
 
 class Direct:
-    """A conversation in memory with the model's endpoint, as a program without Baton would have it."""
+    """Direct calls of the model's endpoint, with conversations in memory, as in a program without Baton."""
 
     def __init__(self, client: AsyncOpenAI, system_prompt: str, threads: int) -> None:
         self._client = client
@@ -88,7 +88,7 @@ class Direct:
 
 
 class OverSse:
-    """A client that calls POST /v1/runs."""
+    """A client that calls ``POST /v1/runs``."""
 
     def __init__(self, client: httpx.AsyncClient, threads: int) -> None:
         self._client = client
@@ -114,7 +114,7 @@ class OverSse:
 
 
 class OverWebSocket:
-    """A client that sends the message action."""
+    """A client that sends the action ``message`` over a WebSocket."""
 
     def __init__(self, connection: websocket.ClientConnection, threads: int) -> None:
         self._connection = connection
@@ -136,7 +136,7 @@ class OverWebSocket:
 
 
 class _EventClock:
-    """The times at which the first event of each type in a turn came."""
+    """The arrival times of the first event of each type in a turn."""
 
     def __init__(self) -> None:
         self._began = time.perf_counter()
@@ -194,7 +194,7 @@ def local_cloud(model_url: str, **variables: object) -> Iterator[str]:
             "OPENAI_BASE_URL": model_url,
             "OPENAI_API_KEY": KEY,
             "BATON_CHAT_MODEL": MODEL,
-            "BATON_LOCAL_DOCS": 0,  # reading Baton's own documentation slows turns down for minutes
+            "BATON_LOCAL_DOCS": 0,  # indexing Baton's documentation would slow turns down for minutes
             **variables,
         }
         return ["env", *(f"{name}={value}" for name, value in settings.items()), sys.executable, "-m", "baton_local"]
@@ -209,7 +209,7 @@ def local_cloud(model_url: str, **variables: object) -> Iterator[str]:
 
 
 def answers(url: str) -> bool:
-    """Return whether something answers at ``url``, whatever it says."""
+    """Return whether a server answers at ``url``, with any status."""
     try:
         httpx.get(url, trust_env=False)
     except httpx.HTTPError:
@@ -245,7 +245,7 @@ async def _baton_ways(url: str, threads: int) -> AsyncIterator[dict[str, Way]]:
 
 
 async def measure(turns: int, threads: int = THREADS, warm_up: int = WARM_UP) -> dict[str, list[Timing]]:
-    """Run ``turns`` turns each way, alternating, after the warm-up. Return the timings by the way's name.
+    """Run ``turns`` turns in each way alternately, after the warm-up. Return the timings by the way's name.
 
     ``warm_up`` is the number of turns on each thread before the measured ones.
     """
@@ -253,7 +253,7 @@ async def measure(turns: int, threads: int = THREADS, warm_up: int = WARM_UP) ->
         timings: dict[str, list[Timing]] = {name: [] for name in ways}
         names = list(ways)
         for number in range(warm_up * threads + turns):
-            # Rotate the order, so that each way comes first equally often.
+            # Rotate the order, so that each way is first equally often.
             for name in (*names[number % len(names) :], *names[: number % len(names)]):
                 timing = await ways[name].turn(number % threads)
                 if number >= warm_up * threads:
@@ -263,7 +263,7 @@ async def measure(turns: int, threads: int = THREADS, warm_up: int = WARM_UP) ->
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The percentiles of one measure of one way, in seconds."""
+    """The percentiles of one time of one way, in seconds."""
 
     p50: float
     p95: float

@@ -74,7 +74,7 @@ class PacedModel:
 
 
 async def model_cpu_seconds(files: ThreadFiles) -> float:
-    """Return the CPU seconds of the fake model alone, which wakes up once per token, hundreds of times per turn."""
+    """Return the CPU seconds of the fake model alone, which wakes up once per token."""
     before = time.process_time()
     async for _ in PacedModel(STREAM_SECONDS).stream(ModelSettings("scripted"), (), thread_files=files):
         pass  # the stream is only read
@@ -82,5 +82,5 @@ async def model_cpu_seconds(files: ThreadFiles) -> float:
 
 
 def pieces(text: str) -> list[str]:
-    """Return the text split about as a model streams it: into words with the space before them, and marks."""
+    """Return the text in pieces of about a token: words with the space before them, and marks."""
     return re.findall(r"\s*\w+|\s*[^\w\s]", text)

@@ -1,1 +1,1 @@
-"""The bill of a deployment, computed from its template, from counted requests, from prices and from an assumed use."""
+"""The bill of a deployment, computed from its template, counted requests, prices and an assumed use."""

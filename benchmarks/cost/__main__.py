@@ -1,7 +1,7 @@
 """The bill of a deployment and the limits that bind first: ``python -m benchmarks.cost``.
 
-Without options, for the template's defaults, the prices of us-east-1 and the use of ``profile.yaml``. ``--write``
-updates ``docs/explanation/cost.md`` with these.
+Without options, the bill is computed for the template's defaults, the prices of us-east-1 and the use of
+``profile.yaml``. ``--write`` updates ``docs/explanation/cost.md`` with it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ MAX_USERS = 10**9
 def main(arguments: list[str] | None = None) -> None:
     """Print the tables, or write them into the page."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.cost", description=__doc__)
-    parser.add_argument("--users", type=_users, default=USERS, help="numbers of users, such as 25000 or 1000,50000")
+    parser.add_argument(
+        "--users", type=_parse_users, default=USERS, help="numbers of users, such as 25000 or 1000,50000"
+    )
     parser.add_argument("--profile", type=Path, help="a YAML file with lines of profile.yaml that are different")
     parser.add_argument("--prices", type=Path, default=PRICES, help="a file such as prices.yaml, of another region")
     parser.add_argument("--template", type=Path, default=TEMPLATE, help="another template")
@@ -61,7 +63,7 @@ def _parse_parameter(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _users(text: str) -> list[int]:
+def _parse_users(text: str) -> list[int]:
     numbers = [int(part) for part in text.split(",")]
     if not all(0 < number <= MAX_USERS for number in numbers):
         raise argparse.ArgumentTypeError(f"each number must be between 1 and {MAX_USERS:,}")

@@ -1,7 +1,7 @@
-"""The activities of a deployment, such as turns and closings, and the units that one of each takes.
+"""The activities of a deployment, such as turns and closings, with the units that one occurrence of each uses.
 
-Counts of DynamoDB, frames, calls of models and S3 come from ``measured.yaml``, memory sizes from the template, times of
-models from the profile. The constants are estimates: no benchmark can count them on one machine.
+Counts of DynamoDB, frames, calls of models and S3 are from ``measured.yaml``, memory sizes from the template, and times
+of models from the profile. The constants are estimates, because benchmarks on one machine cannot measure them.
 """
 
 from __future__ import annotations
@@ -14,38 +14,39 @@ from benchmarks.cost.measured import Measured, Units
 from benchmarks.cost.profile import Profile
 
 OWN_SECONDS = 0.2
-"""Seconds of a turn's worker without the model: ``benchmarks.turn_latency`` has half of it, on a faster processor."""
+"""Seconds of a turn's worker without the model. ``benchmarks.turn_latency`` shows half, on a faster processor."""
 FRAME_SECONDS, REQUEST_SECONDS, CHECK_SECONDS = 0.025, 0.05, 0.01
-"""Seconds of a function for a frame, for a short HTTP request and for a token of a new connection."""
+"""Seconds of a function for a frame, for a short HTTP request, and for checking the token of a new connection."""
 SEARCH_SECONDS, WRITE_SECONDS = 0.15, 0.5
-"""Seconds by which searches of index files make a turn longer, if half of the turns fetch a file first; seconds of a
-closing without the light model."""
+"""Seconds that searches of index files add to a turn, if half of the turns must fetch a file, and seconds of a closing
+without the light model."""
 SQS_OF_TURN, SQS_OF_TITLE = 5, 4
-"""SQS requests: send, receive, delete and, once or twice, hide for longer."""
+"""SQS requests of a turn and of a title: send, receive, delete, and one or two extensions of the visibility timeout."""
 OPENING_REQUESTS = 3
-"""HTTP requests of a panel that is opened: the list of conversations, the conversation and its messages."""
+"""HTTP requests when a panel is opened: the list of conversations, the conversation and its messages."""
 ATTACH_WRITES, DETACH_WRITES = 3, 3
 """Write units when a connection is attached to a conversation, and when it ends."""
 INDEX_READS_OF_TURN = 2
-"""Files that a turn asks S3 for: the user's conversations and the agent's documents."""
+"""The index files that a turn requests from S3: the user's conversations and the agent's documents."""
 INVOCATION_KB, METRICS_KB, ACCESS_KB, EXECUTION_KB = 0.75, 0.6, 0.4, 2.65
-"""KB of log lines: Lambda's of an invocation, a line of metrics, an access log's entry, and a state machine's."""
+"""KB of log lines: Lambda's lines of an invocation, a line of metrics, an access log entry, and a state machine's
+lines."""
 FRAME_BYTES, RESPONSE_BYTES = 400, 4_000
-"""Bytes to the client: a frame with a part of an answer, and an HTTP response."""
+"""Bytes that are sent to the client: a frame with a part of an answer, and an HTTP response."""
 QUERY_TOKENS, CONVERSATION_TOKENS, CHUNK_TOKENS = 100, 2_200, 600
-"""Embedded tokens: of a question; of three turns, each in three views; of a chunk with its passages."""
+"""Embedded tokens of a question, of three turns in three views each, and of a chunk with its passages."""
 DOCUMENT_TRANSITIONS, CHUNKS_OF_BATCH = 14, 20
-"""Transitions of a document's ingestion without its batches, and chunks that one batch embeds and writes."""
+"""State transitions of a document's ingestion without its batches, and chunks that one batch embeds and writes."""
 DOCUMENT_SECONDS, BATCH_SECONDS = 3.0, 1.0
-"""Seconds of the function for a document of some pages, and for each batch with the call of the embedding model."""
+"""Seconds of the function for a document of some pages, and for each batch including the embedding model."""
 CHECKS_OF_CONVERSATION = 2
-"""Checks of the sweeper: one finds that the user was active since, one ends the session."""
+"""Checks by the sweeper: one finds that the user was active again, and one ends the session."""
 DESK_POLL_SECONDS, DESK_POLL_READS = 0.7, 1.0
-"""An open list of a desk reads the table this often, and takes this many read units with some conversations."""
+"""The interval at which an open list of a desk reads the table, and the read units of one read."""
 TASK_CHECKS = 2
-"""Checks of a task in the background before it ends."""
+"""Checks of a background task before it ends."""
 SUMMARY_FROM, TURNS_OF_SUMMARY = 28, 9
-"""Turns after which the first summary is written, and after which each further one (``benchmarks.turn_cost``)."""
+"""Turns before the first summary, and between further ones (``benchmarks.turn_cost``)."""
 START_SECONDS: Mapping[str, float] = {
     "Authorizer": 0.37,
     "Closing": 0.72,
@@ -56,7 +57,7 @@ START_SECONDS: Mapping[str, float] = {
     "Sweeper": 0.62,
     "Turns": 1.18,
 }
-"""Seconds of a cold start (INIT, which is billed since August 2025), by ``benchmarks.cold_start``."""
+"""Seconds of a cold start by function (INIT, which is billed since August 2025), from ``benchmarks.cold_start``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,19 +67,19 @@ class Calls:
     function: str
     count: float
     seconds: float
-    """Of each."""
+    """The duration of one invocation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """One kind of occurrence, with what is billed for one."""
+    """A kind of activity, with the units that are billed for one occurrence."""
 
     name: str
     calls: tuple[Calls, ...] = ()
     units: Mapping[str, float] = field(default_factory=dict)
-    """By unit of the price list, without those of Lambda."""
+    """Amounts by unit of the price list, without Lambda's units."""
     frames_in: float = 0.0
-    """Of ``socket_message``, those from clients."""
+    """The part of ``socket_message`` that clients send."""
 
     def seconds(self, function: str | None = None) -> float:
         """Return the seconds that one function is busy, or all functions together."""
@@ -86,7 +87,7 @@ class Activity:
 
 
 def bill_units(activity: Activity, deployment: Deployment, cold_starts: float) -> dict[str, float]:
-    """Return all units of one occurrence, with those of Lambda. ``cold_starts``: the share of invocations."""
+    """Return all units of one occurrence, including Lambda's. ``cold_starts`` is their share of invocations."""
     units = dict(activity.units)
     for call in activity.calls:
         start = cold_starts * START_SECONDS[call.function]
@@ -99,7 +100,7 @@ def bill_units(activity: Activity, deployment: Deployment, cold_starts: float) -
 
 
 def make_activities(measured: Measured, profile: Profile, deployment: Deployment) -> dict[str, Activity]:
-    """Return the activities by a short name."""
+    """Return the activities by short names."""
     searches = 1.0 if deployment.uses_embedded_search else 0.0
     worker_seconds = OWN_SECONDS + profile.first_token_seconds + profile.answer_seconds
     light = profile.light_model_seconds

@@ -1,4 +1,4 @@
-"""The bill of a month."""
+"""The bill of a deployment for a month."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from benchmarks.cost.profile import Profile
 from benchmarks.instruments.prices import PriceList
 
 METRICS = 21
-"""Metrics of Baton that are written while nothing fails."""
+"""The metrics that Baton writes if nothing fails."""
 IDLE_SECONDS = 0.1
-"""Seconds of a scheduled invocation that finds nothing to do."""
+"""Seconds of a scheduled invocation without work."""
 POLLS_A_MINUTE = 15
-"""Requests of the pollers of an empty queue: five, each of up to 20 seconds."""
+"""Requests of Lambda's five pollers of an empty queue, each of up to 20 seconds."""
 TURN_BYTES = 5_000
-"""Of a turn in the table: question, answer, and the records of the run and of the inspector."""
+"""Bytes of a turn in the table: question, answer, and the records of the run and of the inspector."""
 CHUNK_BYTES = 16_000
-"""Of a chunk of documents in an index file, ``benchmarks.embedded_search``."""
+"""Bytes of a document's chunk in an index file (``benchmarks.embedded_search``)."""
 TURNS_OF_INDEXED = 3
-"""Turns of the conversation whose growth of the index file was measured."""
+"""Turns of the conversation for which the growth of the index file was measured."""
 LOG_COMPRESSION = 0.2
-"""Bytes stored for a byte of log lines, which CloudWatch compresses."""
+"""The bytes that CloudWatch stores for a byte of log lines, which it compresses."""
 SECRET_READS_OF_START = 3
 """Secrets that an execution environment reads at its start."""
 HOURS = 730
-"""Of a month, by which AWS bills nodes."""
+"""The hours of a month, for which AWS bills nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,24 +47,24 @@ class Line:
     amount: str
     """The amount in words."""
     units: Mapping[str, float]
-    """Of the whole month, by unit of the price list."""
+    """The amounts in the whole month, by unit of the price list."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """The costs of a number of users in a month."""
+    """The costs of a deployment in a month, with a number of users."""
 
     users: int
     lines: Sequence[Line]
     prices: PriceList
 
     def usd(self, line: Line) -> float:
-        """Return what a line costs."""
+        """Return the cost of a line."""
         return self.prices.sum(line.units)
 
     @property
     def by_service(self) -> dict[str, float]:
-        """The sums of each service."""
+        """The costs in USD by service."""
         sums = dict.fromkeys(self.prices.services, 0.0)
         for line in self.lines:
             for service, usd in self.prices.sum_by_service(line.units).items():
@@ -87,19 +87,21 @@ class Calculator:
         self.activities = make_activities(measured, profile, deployment)
 
     def units(self, activity: Activity) -> dict[str, float]:
-        """Return what one occurrence takes, Lambda and cold starts included."""
+        """Return the units of one occurrence, including Lambda and cold starts."""
         return bill_units(activity, self.deployment, self.profile.cold_starts)
 
     def usd(self, activity: Activity) -> float:
-        """Return the price of one occurrence."""
+        """Return the price of one occurrence in USD."""
         return self.prices.sum(self.units(activity))
 
     def monthly_counts(self) -> dict[str, float]:
-        """Return how often each activity occurs for one user in a month, by its short name."""
+        """Return the number of occurrences for one user in a month, by the short name of the activity."""
         profile = self.profile
         conversations = profile.conversations
         questions = conversations * profile.turns
-        own = profile.reminders + 2 * profile.background_tasks  # a task's turn, and the one that reports its result
+        own = (
+            profile.reminders + 2 * profile.background_tasks
+        )  # for each task, its own turn and the one that reports its result
         summaries = max(0.0, profile.turns - SUMMARY_FROM) / TURNS_OF_SUMMARY
         stays = conversations * profile.share_at_desks
         return {
@@ -170,7 +172,7 @@ class Calculator:
             starts += count * sum(call.count for call in activity.calls) * self.profile.cold_starts
             rest_requests += units.get("rest_request", 0.0)
             totals["log_gb"] = totals.get("log_gb", 0.0) + units.get("log_gb", 0.0)
-        lines += self._storage(users, totals["log_gb"])
+        lines += self._storage_lines(users, totals["log_gb"])
         secrets = {"secret_request": starts * SECRET_READS_OF_START}
         lines.append(Line("reads of secrets by new environments", f"{secrets['secret_request']:,.0f}", secrets))
         if self.deployment.web_acl_rules:
@@ -178,7 +180,7 @@ class Calculator:
             lines.append(Line("requests that the firewall judges", f"{rest_requests:,.0f}", units))
         return Bill(users, lines, self.prices)
 
-    def _storage(self, users: int, log_gb: float) -> list[Line]:
+    def _storage_lines(self, users: int, log_gb: float) -> list[Line]:
         profile, deployment = self.profile, self.deployment
         turns = users * profile.conversations * profile.turns * profile.months_stored
         chunks = users * profile.documents * profile.document_chunks * profile.months_stored
@@ -195,6 +197,6 @@ class Calculator:
 
 
 def _plural(name: str) -> str:
-    """Return a name of one occurrence as that of many: its first noun in the plural."""
+    """Return the plural of an activity's name, whose first word is the noun."""
     noun, _, rest = name.partition(" ")
     return f"{noun}s {rest}".strip()

@@ -1,4 +1,4 @@
-"""The billed resources that a template deploys, and the limits that it sets."""
+"""The billed resources and the limits that a template declares."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MINUTES = {"minute": 1, "hour": 60, "day": 1440}
 
 
 class UnpricedTemplate(Exception):
-    """A template declares something that this program cannot price."""
+    """This program cannot price a resource or parameter of a template."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,37 +28,37 @@ class SearchDomain:
     node_type: str
     nodes: int
     gigabytes: int
-    """Of all nodes together."""
+    """The storage of all nodes together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """The billed resources of a stack. Functions have the names of their logical ids without ``Function``."""
+    """The billed resources of a stack. Functions are named by their logical ids without ``Function``."""
 
     memory: Mapping[str, float]
-    """GB of each function."""
+    """The memory of each function in GB."""
     architecture: str
     schedules: Mapping[str, float]
-    """Invocations of functions by schedules in a month of 30 days."""
+    """The scheduled invocations of each function in a month of 30 days."""
     fifo_queues: int
-    """FIFO queues that feed functions."""
+    """The number of FIFO queues from which functions receive messages."""
     standard_queues: int
     alarm_metrics: int
-    """Metrics that the alarms look at."""
+    """The number of metrics that alarms watch."""
     secrets: int
     dashboards: int
     log_days: int
-    """Days for which log lines are stored."""
+    """The days for which log lines are stored."""
     has_backups: bool
     web_acl_rules: tuple[int, ...]
     """The number of rules of each web ACL."""
     search_domain: SearchDomain | None
     closing_transitions: int
-    """Transitions of a closing that succeeds at once."""
+    """The state transitions of a closing that succeeds at the first attempt."""
     parameters: Mapping[str, str]
 
     def limit(self, parameter: str) -> float:
-        """Return the value of a parameter that is a number."""
+        """Return the value of a parameter as a number."""
         return float(self.parameters[parameter])
 
     @property
@@ -72,14 +72,14 @@ class Deployment:
 
     @property
     def writes_facts(self) -> bool:
-        """Whether closings ask the light model."""
+        """Whether closings call the light model."""
         return self.parameters["EpisodeFacts"] == "true"
 
 
 def read_deployment(parameters: Mapping[str, str] | None = None, path: Path = TEMPLATE) -> Deployment:
     """Read the template at ``path`` with ``parameters`` in place of defaults.
 
-    Raises ``UnpricedTemplate`` if it declares something that has another price model, or lacks a parameter.
+    Raises ``UnpricedTemplate`` if a resource has another price model, or if the template lacks one of the parameters.
     """
     template = DeployedTemplate.read(path, parameters or {}, "baton", "us-east-1")
     if unknown := sorted(set(parameters or {}) - set(template.declared)):
@@ -122,7 +122,7 @@ def read_deployment(parameters: Mapping[str, str] | None = None, path: Path = TE
 
 
 class _Resources:
-    """The resources of a template whose conditions hold, resolved."""
+    """The resolved resources of a template whose conditions hold."""
 
     def __init__(self, template: DeployedTemplate) -> None:
         self._template = template
@@ -161,7 +161,7 @@ def _count_metrics(alarm: Mapping[str, Any]) -> int:
 
 
 def _count_named_secrets(template: DeployedTemplate) -> int:
-    """Count the secrets that operators make and name in parameters."""
+    """Count the secrets that operators create and name in parameters."""
     return sum(bool(value) for name, value in template.values.items() if name.endswith("Secret"))
 
 

@@ -1,4 +1,4 @@
-"""The counts of the benchmarks, as ``measured.yaml`` has them."""
+"""The counts of the benchmarks, from ``measured.yaml``."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ FILE = Path(__file__).with_name("measured.yaml")
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """Capacity units of DynamoDB, indexes included."""
+    """Capacity units of DynamoDB, including those of indexes."""
 
     write_units: float
     read_units: float
 
     def minus(self, other: Units) -> Units:
-        """Return what this takes beyond another one."""
+        """Return the units beyond those of ``other``."""
         return Units(self.write_units - other.write_units, self.read_units - other.read_units)
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """An hour of an open panel at rest."""
+    """The frames and connections of an open panel at rest, in an hour."""
 
     sent: float
     """Frames from the client."""
     received: float
     connections: float
-    """New connections, because tokens and connections end."""
+    """New connections, after tokens or connections have expired."""
 
 
 class Measured(BaseModel):
-    """Counts of the benchmarks. Those of turns include the rates of users that deployments have by default."""
+    """Counts of the benchmarks. Turns are counted with the rates of users that deployments have by default."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     date: date
     first_turn: Units
-    """The first turn of a conversation, with one connection that is attached to it."""
+    """The first turn of a conversation with one attached connection."""
     later_turn: Units
     """A turn with a full history."""
     first_turn_over_sse: Units
     frames: int
-    """Frames to the client in a turn."""
+    """The frames that a turn sends to the client."""
     title: Units
     summary: Units
     closing: Units
@@ -56,13 +56,13 @@ class Measured(BaseModel):
     closing_s3_reads: int
     closing_s3_writes: int
     conversation_index_bytes: int
-    """By which a conversation of three turns makes the user's index file grow."""
+    """The bytes that a conversation of three turns adds to the user's index file."""
     idle_check: Units
     """The sweeper's check of an idle conversation."""
     desk: Mapping[str, Units]
-    """Writes of the acts of a stay at a desk. Reads are not counted."""
+    """The writes of each act of a stay at a desk. Reads are not counted."""
     due: Mapping[str, Units]
-    """The steps of schedules and of tasks in the background."""
+    """The steps of schedules and of background tasks."""
     panel: Panel
 
 

@@ -15,7 +15,7 @@ from benchmarks.instruments.report import table
 PAGE = ROOT / "docs/explanation/cost.md"
 USERS = (1_000, 10_000, 100_000)
 OPEN_HOURS = 8
-"""Hours of a working day for which a page with an open panel may be visible."""
+"""The hours of a working day for which a page with an open panel is visible in an example."""
 SMALL_USD = 0.005
 """Lines of bills that are cheaper than this for all numbers of users are left out."""
 _BLOCK = re.compile(r"(<!-- cost: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -35,7 +35,7 @@ _COLUMNS: Mapping[str, tuple[str, ...]] = {
 
 
 def write_page(calculator: Calculator, text: str, users: Sequence[int] = USERS) -> str:
-    """Return the page's text with its parts made again. Raises ``KeyError`` for a part that is unknown."""
+    """Return the page's text with new generated parts. Raises ``KeyError`` if the page names an unknown part."""
     parts = make_parts(calculator, users)
 
     def replace(match: re.Match[str]) -> str:
@@ -45,7 +45,7 @@ def write_page(calculator: Calculator, text: str, users: Sequence[int] = USERS) 
 
 
 def make_parts(calculator: Calculator, users: Sequence[int]) -> dict[str, Callable[[], str]]:
-    """Return what makes each part, by its name in the page."""
+    """Return the functions that generate the parts, by the parts' names in the page."""
     bills = [calculator.bill(count) for count in users]
     return {
         "activities": lambda: _activities(calculator),
@@ -65,7 +65,7 @@ def _activities(calculator: Calculator) -> str:
     rows = []
     for activity in calculator.activities.values():
         units = calculator.units(activity)
-        amounts = [_amount(sum(units.get(unit, 0.0) for unit in own)) for own in _COLUMNS.values()]
+        amounts = [_format_amount(sum(units.get(unit, 0.0) for unit in own)) for own in _COLUMNS.values()]
         rows.append((activity.name, f"**{1_000 * calculator.usd(activity):.3f}**", *amounts))
     return table(["one", "USD for 1,000", *_COLUMNS], rows)
 
@@ -79,15 +79,15 @@ def _panels(calculator: Calculator) -> str:
         f"An hour of an open panel at rest takes {counted.sent:.1f} frames in and {counted.received:.1f} out. It costs "
         f"USD {1_000 * hour:.3f} for 1,000 panels, as much as {hour / calculator.usd(turn):.1f} turns. "
         f"{minutes / hour:.0%} of it is for connection minutes. `SocketRequestsPerSecond` binds at "
-        f"{_users(calculator.deployment.limit('SocketRequestsPerSecond') * 3_600 / counted.sent)} open panels."
+        f"{_round_users(calculator.deployment.limit('SocketRequestsPerSecond') * 3_600 / counted.sent)} open panels."
     )
 
 
 def _idle(calculator: Calculator) -> str:
     lines = calculator.idle_lines()
     sums = [calculator.prices.sum(line.units) for line in lines]
-    rows = [(line.name, line.amount, _usd(usd)) for line, usd in zip(lines, sums, strict=True)]
-    return table(["what", "amount", "USD a month"], [*rows, ("**together**", "", f"**{_usd(sum(sums))}**")])
+    rows = [(line.name, line.amount, _format_usd(usd)) for line, usd in zip(lines, sums, strict=True)]
+    return table(["what", "amount", "USD a month"], [*rows, ("**together**", "", f"**{_format_usd(sum(sums))}**")])
 
 
 def _services(bills: Sequence[Bill]) -> str:
@@ -95,8 +95,8 @@ def _services(bills: Sequence[Bill]) -> str:
     for service in bills[0].prices.services:
         sums = [bill.by_service[service] for bill in bills]
         if max(sums) >= SMALL_USD:
-            rows.append((service, *map(_usd, sums)))
-    rows.append(("**together**", *(f"**{_usd(bill.total)}**" for bill in bills)))
+            rows.append((service, *map(_format_usd, sums)))
+    rows.append(("**together**", *(f"**{_format_usd(bill.total)}**" for bill in bills)))
     rows.append(("for each user", *(f"{bill.total / bill.users:.4f}" for bill in bills)))
     return table(["USD a month", *(f"{bill.users:,} users" for bill in bills)], rows)
 
@@ -109,7 +109,7 @@ def _items(bills: Sequence[Bill]) -> str:
         usd = [bill.usd(bill.lines[number]) for bill in bills]
         if max(usd) >= SMALL_USD:
             line = largest.lines[number]
-            rows.append((line.name, line.amount, *map(_usd, usd), f"{usd[-1] / largest.total:.0%}"))
+            rows.append((line.name, line.amount, *map(_format_usd, usd), f"{usd[-1] / largest.total:.0%}"))
     head = ["USD a month", f"amount for {largest.users:,}", *(f"{bill.users:,} users" for bill in bills), "share"]
     return table(head, rows)
 
@@ -117,7 +117,7 @@ def _items(bills: Sequence[Bill]) -> str:
 def _open_panels(calculator: Calculator, bills: Sequence[Bill]) -> str:
     hours = OPEN_HOURS * calculator.profile.working_days
     hour = calculator.usd(calculator.activities["panel_hour"])
-    sums = [f"USD {_usd(bill.users * hours * hour)} with {bill.users:,} users" for bill in bills]
+    sums = [f"USD {_format_usd(bill.users * hours * hour)} with {bill.users:,} users" for bill in bills]
     days = f"{calculator.profile.working_days:g} days"
     return _wrap(
         f"If every user has a page with the panel open for {OPEN_HOURS} hours of {days}, this adds {', '.join(sums)}."
@@ -131,8 +131,8 @@ def _quotas(calculator: Calculator) -> str:
         (
             quota.name,
             f"{quota.value:,.0f} {quota.unit}".strip(),
-            _users(quota.users(monthly)),
-            _users(quota.users(chatting)),
+            _round_users(quota.users(monthly)),
+            _round_users(quota.users(chatting)),
             quota.remedy,
         )
         for quota in quotas
@@ -144,7 +144,7 @@ def _tokens(calculator: Calculator) -> str:
     tokens = 60 * demand_of_profile(calculator).prompt_tokens
     return _wrap(
         "Of the model's own rate limits, 1,000 users of the profile take about "
-        f"{_users(1_000 * tokens)} prompt tokens a minute in the busiest hour."
+        f"{_round_users(1_000 * tokens)} prompt tokens a minute in the busiest hour."
     )
 
 
@@ -159,28 +159,28 @@ def _assumptions(calculator: Calculator) -> str:
 def _prices(calculator: Calculator) -> str:
     rows = []
     for name, service in calculator.prices.services.items():
-        prices = ", ".join(f"{unit} {_price(usd)}" for unit, usd in service.prices.items())
+        prices = ", ".join(f"{unit} {_format_price(usd)}" for unit, usd in service.prices.items())
         rows.append((f"[{name}]({service.source})", prices, service.checked))
     return table([f"{calculator.prices.currency}, {calculator.prices.region}", "prices", "checked"], rows, (0, 1, 2))
 
 
-def _price(usd: float) -> str:
-    """Return a price; small ones for a million."""
+def _format_price(usd: float) -> str:
+    """Return a price as text; a small one as the price of a million units."""
     return f"{1e6 * usd:g} a million" if usd < 0.001 else f"{usd:g}"
 
 
-def _amount(number: float) -> str:
+def _format_amount(number: float) -> str:
     if not number:
         return ""
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
-def _usd(usd: float) -> str:
+def _format_usd(usd: float) -> str:
     return f"{usd:,.0f}" if usd >= 1_000 else f"{usd:.2f}"
 
 
-def _users(number: float | None) -> str:
-    """Return a number of users, rounded down to two digits."""
+def _round_users(number: float | None) -> str:
+    """Return a number of users, rounded down to two digits; empty for None."""
     if number is None:
         return ""
     digits = 10 ** max(0, len(str(int(number))) - 2)

@@ -1,4 +1,4 @@
-"""The use that a bill is computed for, as ``profile.yaml`` has it."""
+"""The assumed use for a bill, from ``profile.yaml``."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Profile(BaseModel):
 
 
 def read_profile(changes: Path | None = None) -> Profile:
-    """Read the profile, with the lines of the file ``changes`` in place of the usual ones.
+    """Read the profile, with the lines of the file ``changes`` in place of those in ``profile.yaml``.
 
     Raises pydantic's ``ValidationError``, which names the line, and ``ValueError`` if the file is not a list of names
     and values.

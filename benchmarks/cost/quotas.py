@@ -1,4 +1,4 @@
-"""The limits that bind first, and the number of users at which each does."""
+"""The limits that bind first, with the numbers of users at which they bind."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ from dataclasses import dataclass
 from benchmarks.cost.bill import Calculator
 
 CHATTING_SECONDS, CHATTING_INTERVAL = 10.0, 60.0
-"""Users who chat at once: each sends a message this often, and a worker answers it for so long."""
+"""For users who chat at the same time: the seconds of a worker for an answer, and between the messages of a user."""
 RATED_RUNS, SPENDING_CALLS = 100, 80
-"""Highest rates of a tenant's item in a second: of new runs with rates of the tenant, and of calls of models with a
-spending limit of the tenant while 200 are in progress."""
+"""The most updates of a tenant's item in a second: by new runs with a rate of the tenant, and by calls of models with a
+spending limit of the tenant while 200 calls are in progress."""
 SWEPT_A_MINUTE = 33_000
-"""Conversations that a sweep checks in a minute, ``benchmarks.sweep``."""
+"""Conversations that a sweep checks in a minute (``benchmarks.sweep``)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """The use that one user makes of each limit, in a second on average."""
+    """The average use by one user in a second, for each limit."""
 
     executions: float
-    """Lambda functions that run."""
+    """Concurrent executions of Lambda functions."""
     workers: float
-    """Of these, workers of queued turns."""
+    """The executions that are workers of queued turns."""
     closings: float
-    """Closings that run."""
+    """Concurrent closings."""
     closing_starts: float
     frames_in: float
     frames: float
-    """Frames in both directions, and HTTP requests."""
+    """Frames in both directions, plus HTTP requests."""
     connections: float
     """New WebSocket connections."""
     requests_of_method: float
     """HTTP requests of the busiest method."""
     write_units: float
     queued: float
-    """Messages that the queue of turns takes."""
+    """Messages to the queue of turns."""
     turns: float
     model_calls: float
     checks: float
@@ -50,26 +50,26 @@ class Quota:
     name: str
     value: float
     unit: str
-    """Of the value, in words."""
+    """The unit of the value, in words."""
     demand: str
-    """The attribute of ``Demand`` that it limits."""
+    """The attribute of ``Demand`` to which the limit applies."""
     remedy: str
 
     def users(self, demand: Demand) -> float | None:
-        """Return the users at which the limit binds; ``None`` if they take nothing of it."""
+        """Return the number of users at which the limit binds; None if the demand does not use it."""
         of_user: float = getattr(demand, self.demand)
         return self.value / of_user if of_user else None
 
 
 def demand_of_profile(calculator: Calculator) -> Demand:
-    """Return what a user of the profile takes in the busiest hour of a working day."""
+    """Return the demand of a user of the profile in the busiest hour of a working day."""
     profile = calculator.profile
     share = profile.busiest_hour / profile.working_days / 3_600
     return _demand(calculator, {name: count * share for name, count in calculator.monthly_counts().items()})
 
 
 def demand_of_chatting(calculator: Calculator) -> Demand:
-    """Return what a user takes who sends a message a minute, over a panel that stays open."""
+    """Return the demand of a user who sends a message every minute, with a panel that stays open."""
     seconds = CHATTING_SECONDS - calculator.activities["turn"].seconds("Turns")
     profile = calculator.profile.model_copy(
         update={"answer_seconds": calculator.profile.answer_seconds + seconds, "share_over_sse": 0.0}
@@ -79,7 +79,7 @@ def demand_of_chatting(calculator: Calculator) -> Demand:
 
 
 def _demand(calculator: Calculator, rates: Mapping[str, float]) -> Demand:
-    """Return the demand of activities that occur this often in a second."""
+    """Return the demand of activities, given the rates of their occurrences in a second."""
     occurring = [(calculator.activities[name], rate) for name, rate in rates.items()]
 
     def unit(name: str) -> float:
@@ -108,15 +108,15 @@ def _demand(calculator: Calculator, rates: Mapping[str, float]) -> Demand:
 
 
 def _model_calls(calculator: Calculator) -> dict[str, int]:
-    """Return the calls of the light model by activity."""
+    """Return the calls of the light model for one occurrence, by activity."""
     facts = calculator.measured.closing_model_calls if calculator.deployment.writes_facts else 0
     return {"title": 1, "summary": 1, "closing": facts}
 
 
 def find_quotas(calculator: Calculator) -> Sequence[Quota]:
-    """Return the limits with the template's parameters and AWS's defaults for new accounts.
+    """Return the limits, from the template's parameters and from AWS's defaults for new accounts.
 
-    Sources of AWS's: the quotas pages of Lambda, API Gateway, DynamoDB, SQS and Step Functions in its documentation.
+    AWS's defaults are from the quotas pages of Lambda, API Gateway, DynamoDB, SQS and Step Functions.
     """
     limit = calculator.deployment.limit
     raised, parameter = "Service Quotas", "the parameter"

@@ -1,7 +1,7 @@
-"""Counts what turns, closings, desks and others use, for ``measured.yaml``: ``python -m benchmarks.cost.record``.
+"""Count the units of turns, closings, desks and others for ``measured.yaml``: ``python -m benchmarks.cost.record``.
 
-It runs the benchmarks that count requests, with the rates of users that deployments have by default, and the test that
-counts the frames of an open panel. It takes five minutes.
+The program runs the benchmarks that count requests, with the rates of users that deployments have by default, and the
+test that counts the frames of an open panel. This takes five minutes.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from benchmarks.cost.measured import FILE, Measured, Panel, Units
 from benchmarks.instruments.turn_cost_tables import TurnCost
 
 FULL_TURN = 40
-"""A turn by which the history is as long as it gets."""
+"""A turn at which the history has its greatest length."""
 THREADS = 400
-"""Threads that a sweep checks. The units of a check do not depend on it."""
+"""The threads that a sweep checks. The units of one check do not depend on this number."""
 PANEL_HOURS = 3
-"""Hours that the test of an open panel lasts."""
+"""The virtual hours of the test of an open panel."""
 
 
 async def measure() -> Measured:
-    """Run the benchmarks and return what they count."""
+    """Run the benchmarks, and return their counts."""
     turns = await turn_cost.measure([1, 2, FULL_TURN], with_limits=True)
     first, *later = turns.websocket
     at_once, stepwise = await closing_cost.measure(3)
@@ -43,9 +43,9 @@ async def measure() -> Measured:
         first_turn=_of_turn(first),
         later_turn=max((_of_turn(cost) for cost in later), key=lambda units: units.read_units),
         first_turn_over_sse=_of_turn(turns.sse[0]),
-        frames=max(cost.frames for cost in turns.websocket),  # a slow machine puts more of an answer into one frame
-        title=_together(turns.titles),
-        summary=_together(turns.summaries),
+        frames=max(cost.frames for cost in turns.websocket),  # a slow machine sends more of an answer in one frame
+        title=_find_most_expensive(turns.titles),
+        summary=_find_most_expensive(turns.summaries),
         closing=_of_requests(at_once.requests),
         closing_model_calls=at_once.model_calls,
         closing_s3_reads=at_once.s3_reads,
@@ -67,13 +67,16 @@ def _of_requests(requests: Iterable[Request]) -> Units:
     return Units(sum(request.write_units for request in requests), sum(request.read_units for request in requests))
 
 
-def _together(occurrences: Iterable[Iterable[Request]]) -> Units:
+def _find_most_expensive(occurrences: Iterable[Iterable[Request]]) -> Units:
     """Return the units of the most expensive occurrence."""
     return max((_of_requests(requests) for requests in occurrences), key=lambda units: units.write_units)
 
 
 def _measure_panel() -> Panel:
-    """Count the frames of an open panel at rest, by the client's test with virtual time. Take the most of its cases."""
+    """Count the frames of an open panel at rest with the client's test in virtual time. Return its largest case.
+
+    Raises ``RuntimeError`` if the test does not print its counts.
+    """
     command = [str(Path(sys.executable).with_name("node")), "--test", "--test-reporter=tap"]
     command += ["--test-name-pattern=open panel at rest", "client/test/idle.test.ts"]
     output = subprocess.run(command, cwd=ROOT / "clients/web", capture_output=True, text=True, check=True).stdout
@@ -91,7 +94,7 @@ def _to_yaml(measured: Measured) -> str:
 
 
 def main() -> None:
-    """Measure, and write the file."""
+    """Measure, and write ``measured.yaml``."""
     FILE.write_text(_to_yaml(asyncio.run(measure())))
     print(f"Wrote {FILE.relative_to(ROOT)}. Now run `python -m benchmarks.cost --write`.")
 

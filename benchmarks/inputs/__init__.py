@@ -1,1 +1,1 @@
-"""Conversations, histories and documents that benchmarks measure with, and a model that answers at once."""
+"""Inputs of benchmarks: conversations, histories, documents, and a model that answers without delay."""

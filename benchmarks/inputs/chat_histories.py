@@ -1,7 +1,7 @@
 """Long chat histories with known answers: sessions of small talk in which people state facts, and questions about them.
 
-Everything is made from a seed. A third of the questions share no words with the messages that answer them. The same
-subjects come up with other people, so that a question has near misses in other sessions.
+Everything is generated from a seed. A third of the questions share no words with the messages that answer them. The
+same subjects are mentioned for other people, so that other sessions contain similar but wrong answers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ BEGIN = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A statement, a question with some of its words and one with none, and its possible values."""
+    """A statement with its possible values, a question with some of its words, and a question with none."""
 
     telling: str
     question: str
@@ -203,7 +203,7 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question with the session and the message that answer it."""
+    """A question, with the ids of the session and the message that answer it."""
 
     text: str
     episode_id: str
@@ -211,7 +211,7 @@ class Question:
 
 
 def history(seed: int, *, sessions: int, questions: int) -> History:
-    """Return one user's history. Each subject comes up at most once for each person."""
+    """Return one user's history. Each subject is mentioned at most once for each person."""
     chance = random.Random(seed)  # noqa: S311 - a benchmark, no secret
     tellings = [(subject, person) for subject in SUBJECTS for person in PEOPLE]
     chance.shuffle(tellings)
@@ -252,7 +252,7 @@ def _session(
 def _lines(
     chance: random.Random, stated: Sequence[tuple[Subject, Person]]
 ) -> Iterator[tuple[Role, str, str | None, str | None]]:
-    """Yield the lines of a session: role, text, and the fact and the question of a line that states one."""
+    """Yield the lines of a session: role and text, and for a statement its fact and question, otherwise None."""
     waiting = list(stated)
     for turn in range(chance.randint(4, 8)):
         request = chance.choice(REQUESTS if turn % 3 == 0 else FOLLOW_UPS)

@@ -1,4 +1,4 @@
-"""Documents in all formats for the benchmark of ingestion, the same in every run."""
+"""Documents in all formats for the benchmark of ingestion, which are the same in every run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _CONTENT_TYPES = {form: content_type for content_type, form in reversed(list(MED
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A document as it would be uploaded."""
+    """A generated document, as a user would upload it."""
 
     name: str
     form: DocumentFormat

@@ -1,4 +1,4 @@
-"""A conversation of 200 turns with recall, tool calls and a handoff, played through the assembly of prompts."""
+"""A conversation of 200 turns with recall, tool calls and a handoff, for which prompts are assembled."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ from benchmarks.workload import ANSWER, QUESTION
 
 TURNS = 200
 HANDED_OVER = range(60, 76)
-"""Turns in which the specialist is active."""
+"""The turns in which the specialist is active."""
 BEGAN = datetime(2026, 3, 14, 9, 0, tzinfo=UTC)
 LIGHT_PRICE = 0.2
-"""The price of the light model's input, in that of the agent's model (0.40 of 2.00 dollars for a million tokens)."""
+"""The input price of the light model as a share of the agent's model's (0.40 of 2.00 dollars for a million tokens)."""
 TOOL_NAMES = ("look_up_order", "search_catalogue", "read_page", "list_appointments", "convert_units", "find_route")
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The measured values of one turn."""
+    """The content of one turn, with its time in seconds since the beginning."""
 
     number: int
     at: float
@@ -56,7 +56,7 @@ class Turn:
 
 
 def conversation(seed: int = 1) -> list[Turn]:
-    """Return the turns: most follow a minute after the last, every 25th after ten minutes, one after an hour."""
+    """Return the turns. Most begin about a minute after the previous one, every 25th after ten, one after an hour."""
     chance, at, turns = random.Random(seed), 0.0, []  # noqa: S311 - a fixed sequence
     for number in range(1, TURNS + 1):
         at += 3_600 if number == 120 else 600 if number % 25 == 0 else chance.uniform(20, 120)
@@ -85,7 +85,7 @@ def _some(chance: random.Random, text: str, least: int, most: int) -> str:
 
 
 def tools() -> ToolSet:
-    """Return tools with the schemas that such tools have."""
+    """Return tools with typical schemas."""
     schema = {
         "type": "object",
         "properties": {
@@ -103,14 +103,14 @@ def tools() -> ToolSet:
 
 @dataclass
 class Player:
-    """A player of the conversation with the product's assembly, which records the input of every model call."""
+    """A simulation of the conversation with the product's assembly of prompts, which records each call's input."""
 
     main: AgentDefinition
     specialist: AgentDefinition
     counter: TokenCounter
     calls: list[Call] = field(default_factory=list)
     strides: list[int] = field(default_factory=list)
-    """The turns in which a window has moved on."""
+    """The turns after which the history's window began at a later message."""
     stored: list[StoredMessage] = field(default_factory=list)
     windows: dict[tuple[str, str], HistoryWindow] = field(default_factory=dict)
 
@@ -119,7 +119,7 @@ class Player:
         self._tool_piece = Piece(json.dumps(make_wire_tools(self._tools.specs)), self._tools.tokens(self.counter))
 
     def play(self, turns: Sequence[Turn]) -> None:
-        """Answer every turn."""
+        """Simulate all turns."""
         for turn in turns:
             handoff = self._handoff(turn)
             self._answer(turn, self.specialist if handoff else self.main, handoff)
@@ -175,7 +175,7 @@ class Player:
             self._summarise(turn, agent, window.summary_at or 0, below)
 
     def _read(self, window: HistoryWindow, agent: AgentDefinition) -> list[StoredMessage]:
-        """Return what the store would read."""
+        """Return the messages that the store would read."""
         budget, read = compute_reading_budget(agent, 0, self.counter), list[StoredMessage]()
         for message in reversed(self.stored[window.first_ordinal :]):
             read.append(message)
@@ -190,7 +190,7 @@ class Player:
         return self.stored[window.summary_at].summaries.get(window.agent_id)
 
     def _summarise(self, turn: Turn, agent: AgentDefinition, since: int, below: int) -> None:
-        """Store a summary, as the light model writes it before the next turn."""
+        """Record the light model's call for a summary, and store its text, as before the next turn."""
         tokens = sum(message.tokens for message in self.stored[since:below] if message.is_said)
         size = self.counter.count(SUMMARISE) + min(tokens, MAX_READ_TOKENS)
         self.calls.append(Call(turn.at, (Piece(f"summary {below}", size),), turn.number, LIGHT_PRICE))

@@ -1,4 +1,4 @@
-"""A model endpoint that answers without delay, in its own process: ``uvicorn benchmarks.inputs.model_server:app``."""
+"""A model endpoint that answers without delay, as a process: ``uvicorn benchmarks.inputs.model_server:app``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ USAGE = {"prompt_tokens": 100, "completion_tokens": len(TOKENS), "total_tokens":
 
 
 async def chat_completions(request: Request) -> StreamingResponse:
-    """Answer POST /v1/chat/completions: always the same answer, streamed with one chunk per token."""
+    """Answer ``POST /v1/chat/completions`` with the same answer each time, streamed with one chunk per token."""
     await request.json()
     return StreamingResponse(_stream(), media_type="text/event-stream")
 

@@ -1,4 +1,4 @@
-"""The history without a window: it slides by a turn whenever it is full. Prompts are compared with it."""
+"""A history without a window, which drops one turn whenever it is full. It is compared with Baton's."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from benchmarks.inputs.long_conversation import TOOL_NAMES, Player, Turn
 
 
 class SlidingPlayer(Player):
-    """A player of the conversation as Baton was before.
+    """A simulation of the conversation with Baton's earlier assembly of prompts.
 
-    Notes and blocks stand behind the system prompt, and only the newest messages are sent.
+    Notes and recalled texts follow the system prompt, and only the newest messages are sent.
     """
 
     def _answer(self, turn: Turn, agent: AgentDefinition, handoff: HandoffRequest | None) -> None:
@@ -54,7 +54,7 @@ class SlidingPlayer(Player):
         self.stored += exchange
 
     def _fit_prompts(self, prompts: list[Prompt], head: int, question: str, budget: int) -> list[Prompt]:
-        """Drop the oldest exchanges, and then shorten results, one by one until the prompts fit."""
+        """Drop the oldest exchanges one by one, and then shorten results, until the prompts fit."""
         while count_total_tokens(prompts, self.counter) > budget and prompts[head].content != question:
             end = head + 1
             while prompts[end].role is not Role.USER:
@@ -68,7 +68,7 @@ class SlidingPlayer(Player):
         return prompts
 
     def _record(self, turn: Turn, prompts: Sequence[Prompt]) -> None:
-        # It marked nothing for providers that cache what is marked.
+        # The earlier assembly did not mark prefixes for providers that cache by marks.
         super()._record(turn, [replace(prompt, ends_prefix=False) for prompt in prompts])
 
 

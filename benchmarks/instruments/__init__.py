@@ -1,1 +1,1 @@
-"""Meters, engines and tables that benchmarks share."""
+"""Meters, local services and tables that benchmarks share."""

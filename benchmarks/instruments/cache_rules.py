@@ -1,12 +1,12 @@
-"""Prices of the input of model calls, by the published rules of providers' prompt caches.
+"""Prices of the input of model calls, by the providers' published rules of prompt caches.
 
 - OpenAI, automatic: https://developers.openai.com/api/docs/guides/prompt-caching and, for the price of writes since the
   GPT-5.6 family, https://learn.microsoft.com/azure/foundry/openai/how-to/prompt-caching
 - Anthropic (and Claude on Amazon Bedrock), by breakpoints:
   https://platform.claude.com/docs/en/build-with-claude/prompt-caching and
   https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html
-- Google, implicit: https://ai.google.dev/gemini-api/docs/caching. How long it keeps a prefix is not published; five
-  minutes are assumed.
+- Google, implicit: https://ai.google.dev/gemini-api/docs/caching. The lifetime of a prefix is not published, and is
+  assumed to be five minutes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MINUTE = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One part of a request in the order in which caches see it: the tools, or a message."""
+    """A part of a request, in the order of caches: the tools, or a message."""
 
     text: str
     tokens: int
@@ -36,7 +36,7 @@ class Call:
     pieces: tuple[Piece, ...]
     turn: int
     price: float = 1.0
-    """The price of its model's input tokens, in that of the agent's model."""
+    """The input price of the call's model, as a multiple of the agent's model's."""
 
     @property
     def tokens(self) -> int:
@@ -45,19 +45,19 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules of one provider. Prices are in those of uncached input."""
+    """The rules of one provider. Prices are multiples of the price of uncached input."""
 
     name: str
     read: float
     write: float
     minimum: int
     seconds: float
-    """The time for which an unused prefix is kept."""
+    """The seconds for which an unused prefix is kept."""
     by_breakpoints: bool = False
     lookback: int = 20
-    """Blocks before a breakpoint in which an earlier prefix is looked for."""
+    """The number of blocks before a breakpoint that are searched for an earlier prefix."""
     step: int = 1
-    """Cached prefixes are multiples of so many tokens."""
+    """The number of tokens of which cached prefixes are multiples."""
 
 
 OPENAI = Rules("OpenAI, GPT-5.6", read=0.1, write=1.25, minimum=1_024, seconds=30 * MINUTE, step=128)
@@ -68,14 +68,14 @@ PROVIDERS = (OPENAI, ANTHROPIC, GOOGLE)
 
 @dataclass
 class PromptCache:
-    """The cache of one provider, and what it charges."""
+    """The cache of one provider."""
 
     rules: Rules
     _kept: dict[str, float] = field(default_factory=dict)
-    """Prefixes by their hash, with the time until which they are kept."""
+    """The times until which prefixes are kept, by the prefixes' hashes."""
 
     def charge(self, call: Call) -> tuple[float, int]:
-        """Return the price of a call's input, in uncached tokens, and how many of its tokens were read."""
+        """Return the price of a call's input, in uncached tokens, and the number of tokens read from the cache."""
         rules, ends = self.rules, _prefixes(call.pieces)
         tokens = [end for _, end in ends]
         marks = [index for index, piece in enumerate(call.pieces) if piece.ends_prefix]
@@ -108,7 +108,7 @@ class PromptCache:
 
 
 def repeated(calls: Sequence[Call]) -> list[tuple[int, int]]:
-    """Return for each call how many of its tokens begin it as they began an earlier one, and its tokens."""
+    """Return for each call the tokens of its longest prefix that an earlier call had too, and all its tokens."""
     prefixes: set[str] = set()
     shares: list[tuple[int, int]] = []
     for call in calls:
@@ -119,7 +119,7 @@ def repeated(calls: Sequence[Call]) -> list[tuple[int, int]]:
 
 
 def _prefixes(pieces: Sequence[Piece]) -> list[tuple[str, int]]:
-    """Return the hash and the tokens of every prefix that ends with a piece."""
+    """Return the hash and the tokens of each prefix, of which one ends with each piece."""
     running, tokens = hashlib.sha256(), 0
     ends: list[tuple[str, int]] = []
     for piece in pieces:

@@ -1,4 +1,4 @@
-"""Reading the frames that a WebSocket client receives."""
+"""Parsing of the frames that a WebSocket client receives."""
 
 from __future__ import annotations
 

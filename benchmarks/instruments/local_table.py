@@ -1,4 +1,4 @@
-"""A table as the template declares it, in a DynamoDB Local of a benchmark's own."""
+"""A table as the template declares it, in a benchmark's own DynamoDB Local."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from baton_local.stack.template import Endpoints
 
 @contextmanager
 def local_table() -> Iterator[tuple[str, str]]:
-    """Yield DynamoDB Local's endpoint and the name of the empty table. Both end with the block.
+    """Yield the endpoint of a new DynamoDB Local and the name of an empty table. Both end with the block.
 
-    Starting takes a few seconds, in which an event loop stands still.
+    The start takes a few seconds and blocks an event loop.
     """
     engine = DynamoDBLocal(default_cache_dir(), progress=lambda text: None)
     try:

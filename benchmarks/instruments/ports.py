@@ -1,4 +1,4 @@
-"""Minimal ports for the measured turns: no tools, no remote agents, agents in memory."""
+"""Minimal ports for measured turns, without tools and remote agents, and with agents in memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from baton.ports.agents.tools import CallContext, OfferedTools, ToolFailed, Tool
 
 
 class ForgetfulStore(DynamoThreadStore):
-    """A thread store that can forget what its process knows, as if another process went on."""
+    """A thread store that can forget its cached histories, as if another process continued."""
 
     def forget_histories(self) -> None:
         self._histories = RecentHistories()
@@ -72,7 +72,7 @@ class AgentsInMemory:
 
 
 class Record:
-    """A ``HeldRecord`` for a message over a WebSocket. Its id is as long as an id of SQS."""
+    """A ``HeldRecord`` for a message over a WebSocket. Its id has the length of SQS's ids."""
 
     def __init__(self) -> None:
         self.delivery = RecordDelivery(str(uuid.uuid4()), 1)
@@ -86,7 +86,7 @@ class Record:
 
 @dataclass
 class QueueInMemory:
-    """A ``TurnQueue`` for the summaries that turns ask for, until the benchmark takes them."""
+    """A ``TurnQueue`` that keeps the titles and summaries that turns request, until the benchmark takes them."""
 
     waiting: list[tuple[Scope, Queued]] = field(default_factory=list)
 
@@ -94,7 +94,7 @@ class QueueInMemory:
         self.waiting.append((scope, message))
 
     def take(self) -> list[tuple[Scope, Queued]]:
-        """Return what waits, and forget it."""
+        """Return the waiting messages, and remove them."""
         taken, self.waiting = self.waiting, []
         return taken
 

@@ -1,4 +1,4 @@
-"""List prices by unit, as ``prices.yaml`` has them."""
+"""List prices by unit, from ``prices.yaml``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FILE = Path(__file__).with_name("prices.yaml")
 
 
 class UnknownPrice(Exception):
-    """A unit is used that the file of prices does not have."""
+    """The file of prices lacks a unit."""
 
 
 class ServicePrices(BaseModel):
@@ -52,7 +52,7 @@ class PriceList(BaseModel):
         return self.services[self.find_service(unit)].prices[unit]
 
     def sum_by_service(self, units: Mapping[str, float]) -> dict[str, float]:
-        """Return what ``units`` cost, by service. Raises ``UnknownPrice``."""
+        """Return the costs of ``units`` by service. Raises ``UnknownPrice``."""
         sums: dict[str, float] = {}
         for unit, amount in units.items():
             service = self.find_service(unit)
@@ -60,7 +60,7 @@ class PriceList(BaseModel):
         return sums
 
     def sum(self, units: Mapping[str, float]) -> float:
-        """Return what ``units`` cost together. Raises ``UnknownPrice``."""
+        """Return the total cost of ``units``. Raises ``UnknownPrice``."""
         return sum(self.sum_by_service(units).values())
 
 

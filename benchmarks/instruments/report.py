@@ -1,4 +1,4 @@
-"""Tables of results, and a description of the machine."""
+"""Tables of results, and a description of the machine for reports."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from baton_local.engines import dynamodb
 
 
 def machine() -> str:
-    """Return cores, system, Python and DynamoDB Local, without anything that identifies the machine."""
+    """Return the cores, the system and the versions of Python and DynamoDB Local, which do not identify a machine."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     engine = dynamodb.ARTIFACT.rpartition(":")[2]
     return (

@@ -15,12 +15,12 @@ from baton_local.root import ROOT
 
 @dataclass(slots=True)
 class S3Process:
-    """A moto server in a child process, like DynamoDB Local, which runs beside the benchmark too."""
+    """A moto server in a child process."""
 
     _process: subprocess.Popen[str] | None = field(default=None, init=False)
 
     def start(self) -> str:
-        """Start it and return its endpoint URL. Raises ``RuntimeError`` if it does not start."""
+        """Start the process, and return its endpoint URL. Raises ``RuntimeError`` if it does not start."""
         command = [sys.executable, "-m", "benchmarks.instruments.s3_process"]
         self._process = process = subprocess.Popen(
             command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -33,14 +33,14 @@ class S3Process:
         return endpoint
 
     def stop(self) -> None:
-        """End it. No error if it does not run."""
+        """End the process if it runs."""
         if self._process is not None:
-            self._process.communicate()  # closes its input, at whose end it stops
+            self._process.communicate()  # closes standard input, at whose end the process stops
             self._process = None
 
 
 def main() -> None:
-    """Serve until the end of the standard input, which comes even if the benchmark dies."""
+    """Serve until standard input ends, as it also does when the benchmark dies."""
     moto = MotoServer()
     print(moto.start(), flush=True)
     sys.stdin.read()

@@ -1,4 +1,4 @@
-"""Search indices to measure: an OpenSearch, or the embedded one in a bucket of an S3 in a separate process."""
+"""Search indices to measure: an OpenSearch, or the embedded index over an S3 in a separate process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BUCKET = "search"
 
 
 class MadeUpEmbedder:
-    """An ``Embedder`` whose vectors depend on the text and mean nothing."""
+    """An ``Embedder`` with random vectors, which are the same for equal texts."""
 
     name = "text-embedding-3-small"
 
@@ -32,7 +32,7 @@ class MadeUpEmbedder:
         self.dimensions = dimensions
 
     async def embed(self, texts: Sequence[str], **_: Any) -> Sequence[Vector]:
-        """Return a vector of each text."""
+        """Return a vector for each text."""
         return [self._vector(text) for text in texts]
 
     def _vector(self, text: str) -> Vector:
@@ -43,10 +43,10 @@ class MadeUpEmbedder:
 
 
 class SearchBucket:
-    """The embedded index in a bucket of a measured client, with the requests for it."""
+    """The embedded index in the bucket of a client whose requests are counted."""
 
     def attach(self, s3: Any, bucket: str) -> None:
-        """Count the requests of this client."""
+        """Begin to count the requests of a client."""
         self._s3, self._bucket = s3, bucket
         self._reads = self._writes = 0
         s3.meta.events.register("after-call.s3.GetObject", self._count_read)
@@ -57,13 +57,13 @@ class SearchBucket:
         return SqliteIndex(OwnerFiles(IndexObjects(self._s3, self._bucket)), dimensions)
 
     def take(self) -> tuple[int, int]:
-        """Return the reads and writes since the last call. Those of other objects count too."""
+        """Return the reads and writes since the previous call, including those of other objects."""
         counts = self._reads, self._writes
         self._reads = self._writes = 0
         return counts
 
     def size(self) -> int:
-        """Return the bytes of all files of the index."""
+        """Return the size of all index files in bytes."""
         answer = self._s3.list_objects_v2(Bucket=self._bucket)
         return sum(item["Size"] for item in answer.get("Contents", []) if item["Key"].endswith(SUFFIX))
 
@@ -76,7 +76,7 @@ class SearchBucket:
 
 @asynccontextmanager
 async def search_index(engine: str | None, embedder: Embedder) -> AsyncIterator[SearchIndex]:
-    """Return the index of an OpenSearch, made if it is missing, or without its URL an embedded one."""
+    """Yield the index of the OpenSearch at the URL ``engine``, created if missing; without a URL, an embedded index."""
     if engine is None:
         with embedded_index(embedder.dimensions) as index:
             yield index
@@ -91,7 +91,7 @@ async def search_index(engine: str | None, embedder: Embedder) -> AsyncIterator[
 
 @contextmanager
 def embedded_index(dimensions: int) -> Iterator[SqliteIndex]:
-    """Return an index for vectors of this length, which is there until the end of the block."""
+    """Yield an index for vectors of this length, which ends with the block."""
     process = S3Process()
     try:
         s3 = client("s3", process.start())

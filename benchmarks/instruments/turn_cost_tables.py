@@ -1,4 +1,4 @@
-"""The cost of a turn, and its tables."""
+"""The costs of turns and conversations, and tables of them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from benchmarks.instruments.prices import PriceList, read_prices
 from benchmarks.instruments.report import table
 
 BEGINNING = frozenset({"~CONN", "~THREAD"})
-"""Items written when a conversation begins: its attached connection, and the owner of its id."""
+"""The kinds of items that only the beginning of a conversation writes: its connection, and the owner of its id."""
 PRICED_TURNS = 100_000
-"""Turns whose price is shown: those of a thousand conversations of a hundred turns."""
+"""The number of turns whose price is shown: a thousand conversations of a hundred turns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class TurnCost:
     frames: int
     seconds: float
     cpu_seconds: float
-    """CPU seconds of this process with its threads, including the fake model's."""
+    """CPU seconds of this process with all its threads, including the fake model's part."""
     model_cpu_seconds: float
     """The fake model's part of ``cpu_seconds``, measured by reading the same stream alone right after the turn."""
 
@@ -55,7 +55,7 @@ class TurnCost:
 
     @property
     def beginning_units(self) -> float:
-        """The write units that only a new conversation or connection costs, including indexes."""
+        """The write units that only a new conversation or connection needs, including those of indexes."""
         return sum(
             request.write_units if _begins(request) else request.index_units
             for request in self.requests
@@ -131,7 +131,7 @@ def summary(costs: Iterable[TurnCost]) -> str:
 
 
 def beginning(first: TurnCost, new_hour: TurnCost) -> str:
-    """Return a table of what a conversation costs besides its turns."""
+    """Return a table of a conversation's costs besides its turns."""
     writes = [request for request in first.requests if not request.reads]
     owner = sum(request.write_units for request in writes if request.target == "~THREAD")
     attached = sum(
@@ -166,7 +166,7 @@ def requests_table(requests: Sequence[Request]) -> str:
 
 
 def usd(write_units: float, read_units: float, s3_requests: int = 0, s3_reads: int = 0) -> float:
-    """Return the list price; ``s3_requests`` write or list, ``s3_reads`` get."""
+    """Return the list price in USD. ``s3_requests`` are writes and listings, ``s3_reads`` are gets."""
     units = {"write_unit": write_units, "read_unit": read_units, "s3_write": s3_requests, "s3_read": s3_reads}
     return _prices().sum(units)
 

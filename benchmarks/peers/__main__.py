@@ -1,7 +1,7 @@
 """Hold one scripted conversation with Baton and with other projects: ``python -m benchmarks.peers``.
 
-All have the same model, which answers without delay, and the same DynamoDB Local and S3 stand-in behind a proxy that
-counts requests. Each project runs in its own environment under ``.baton/peers``, made by uv.
+All projects use the same model, which answers without delay, and the same DynamoDB Local and local S3 behind a proxy
+that counts requests. Each project runs in its own environment under ``.baton/peers``, which uv creates.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ROUNDS = 5
 
 
 def measure(peers: Sequence[Peer], turns: int = TURNS, rounds: int = ROUNDS) -> list[Result]:
-    """Return the results, one a peer. A peer that fails has its ``problem``."""
+    """Return the results of each peer. The result of a peer that fails has a ``problem``."""
     results = []
     with setting() as shared:
         for peer in peers:

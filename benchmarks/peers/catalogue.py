@@ -1,4 +1,4 @@
-"""The peers, and their processes in separate environments."""
+"""The measured projects (peers), and their processes in separate environments."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class Peer:
     script: str
     """The driver's file name, without ``.py``."""
     requirements: str = ""
-    """The file of its requirements, without ``.txt``; empty for Baton, which has its own environment."""
+    """The file of its requirements, without ``.txt``; empty for Baton, which uses this environment."""
     store: str = ""
     """The value of ``PEER_STORE``."""
     keys: tuple[str, ...] = ("PK", "SK")
-    """The key of its table."""
+    """The names of the attributes of its table's key."""
     python: str = sys.executable
-    """The Python of its environment, as ``uv venv -p`` takes it."""
+    """The Python of its environment, as an argument of ``uv venv -p``."""
     stored_in: str = "DynamoDB"
     package: str = ""
 
@@ -45,7 +45,7 @@ class Peer:
         return self.stored_in != "SQLite"
 
     def version(self) -> str:
-        """Return the version that is measured."""
+        """Return the package and its pinned version, or Baton's commit."""
         if not self.requirements:
             commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
             return f"Baton {commit.stdout.strip()}"
@@ -54,7 +54,7 @@ class Peer:
         return f"{self.package} {pin[1]}" if pin else self.package
 
     def prepare(self) -> str:
-        """Make the environment unless it is there, and return its Python. Raises ``RuntimeError``."""
+        """Create or update the environment if necessary, and return its Python. Raises ``RuntimeError`` on failure."""
         if not self.requirements:
             return sys.executable
         folder = ENVIRONMENTS / self.requirements
@@ -111,7 +111,7 @@ PEERS = (
 
 
 class Driver:
-    """A running driver. Use it as a context manager."""
+    """A running driver: a process of a peer. Use it as a context manager."""
 
     def __init__(self, python: str, peer: Peer, environment: Mapping[str, str]) -> None:
         self._log = (ENVIRONMENTS / f"{peer.script}.log").open("a")
@@ -133,12 +133,15 @@ class Driver:
         self.kill()
 
     def send(self, do: str, session: str, message: str = "", text: str = "") -> None:
-        """Send a command, whose reports ``read`` returns."""
+        """Send a command. ``read`` returns its reports."""
         assert self._process.stdin is not None  # noqa: S101 - it is a pipe
         print(json.dumps({"do": do, "session": session, "message": message, "text": text}), file=self._process.stdin)
 
     def read(self, event: str = "end") -> dict[str, Any]:
-        """Return the next report of this event. Raises ``RuntimeError`` if the driver ends or takes minutes."""
+        """Return the next report of an event, or the last one of the command.
+
+        Raises ``RuntimeError`` if the driver ends, or if it takes more than ``PATIENCE_SECONDS``.
+        """
         watchdog = threading.Timer(PATIENCE_SECONDS, self._process.kill)
         watchdog.start()
         try:
@@ -154,12 +157,12 @@ class Driver:
         raise RuntimeError(f"A driver ended; its messages are in {self._log.name}")
 
     def ask(self, session: str, message: str, text: str) -> dict[str, Any]:
-        """Ask, wait for the whole answer, and return the report. An ``error`` may be in it."""
+        """Ask a question, wait for the whole answer, and return the report, which may contain an ``error``."""
         self.send("ask", session, message, text)
         return self.read()
 
     def history(self, session: str) -> list[tuple[str, str]]:
-        """Return role and text of the stored messages. Raises ``RuntimeError``."""
+        """Return the role and text of each stored message. Raises ``RuntimeError`` if they cannot be read."""
         self.send("history", session)
         report = self.read()
         if "error" in report:
@@ -167,7 +170,7 @@ class Driver:
         return [(role, text) for role, text in report["messages"]]
 
     def kill(self) -> None:
-        """Kill the driver with SIGKILL. No error if it has ended."""
+        """Kill the driver with SIGKILL, unless it has ended."""
         with self._process:  # closes its pipes and waits for its end
             self._process.kill()
         self._log.close()

@@ -1,4 +1,4 @@
-"""The model of all peers: OpenAI's chat API with one answer, at the pace that ``POST /pace`` sets."""
+"""The model of all peers: OpenAI's chat API with a fixed answer, whose duration ``POST /pace`` sets."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from benchmarks.inputs.model_server import TOKENS, USAGE, choice, chunk
 from benchmarks.workload import ANSWER
 
 SELECTED = {"userinput": "", "selected_agent": "assistant", "confidence": 1}
-"""The arguments of a tool that a request demands: the classification of a message for the only agent."""
+"""The arguments for a tool that a request requires, which classify the message as one for the only agent."""
 
 
 class Model:
-    """The state of the model: ``seconds`` for a whole answer, and streamed answers so far."""
+    """The state of the model: the ``seconds`` of a whole answer, and the number of streamed answers."""
 
     seconds = 0.0
     answers = 0
 
     async def pace(self, request: Request) -> Response:
-        """Set the seconds of the following answers. Return how many answers were streamed so far."""
+        """Set the seconds of the following answers. Return the number of answers streamed so far."""
         self.seconds = (await request.json())["seconds"]
         return JSONResponse({"answers": self.answers})
 
     async def complete(self, request: Request) -> Response:
-        """Answer a chat completion: streamed, whole, or as the call of a tool that the request demands."""
+        """Answer a chat completion: as a stream, as a whole, or with the call of a tool that the request requires."""
         body = await request.json()
         if body.get("stream"):
             self.answers += 1

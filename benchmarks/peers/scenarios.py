@@ -1,4 +1,4 @@
-"""The measured scenarios: a conversation, two writers, a kill in mid-answer, and a message that is sent twice."""
+"""The measured scenarios: a conversation, two writers, a kill during an answer, and a message that is sent twice."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from benchmarks.peers.storage_proxy import Usage
 from benchmarks.workload import ANSWER, QUESTION
 
 DELAY = 0.005
-"""Seconds added to each storage request in every other measured turn."""
+"""The seconds that are added to each storage request in every other measured turn."""
 WINDOW = 10
-"""Turns in which times are measured, half of them with the delay."""
+"""The number of turns in which times are measured, half of them with the delay."""
 OVERLAP_SECONDS = 1.0
 KILLED_SECONDS = 4.0
-"""The length of an answer that is killed."""
+"""The seconds of the answer during which the peer is killed."""
 AFTER_KILL_SECONDS = 120.0
 """The longest wait for an answer that a restarted peer may complete by itself."""
 USER_ROLES = frozenset({"user", "human"})
@@ -26,7 +26,7 @@ USER_ROLES = frozenset({"user", "human"})
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Medians of some turns, in seconds from the question."""
+    """The median times of some turns to the first token and to the end, in seconds from the question."""
 
     first: float
     whole: float
@@ -39,42 +39,42 @@ class Conversation:
     turns: int
     usage: Usage
     at_ten: tuple[Times, Times]
-    """Around turn 10, without and with the delay."""
+    """Times around turn 10, without and with the delay."""
     at_end: tuple[Times, Times]
-    """In the last turns, without and with the delay."""
+    """Times in the last turns, without and with the delay."""
 
 
 @dataclass(frozen=True, slots=True)
 class Writers:
-    """Two messages to one conversation at the same time, several times."""
+    """The outcome of two messages to one conversation at the same time, in several rounds."""
 
     rounds: int
     questions: int
     answers: int
-    """Stored questions and answers of the two writers; none is lost if both are twice the rounds."""
+    """The stored questions and answers of the two writers. None is lost if both are twice the rounds."""
     errors: int
-    """Writers that got an error."""
+    """The number of writers that received an error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """SIGKILL when the first word of an answer has come."""
+    """The outcome of SIGKILL after the first word of an answer."""
 
     question: bool
     """Whether the question is stored after the restart."""
     answer: str
-    """``"whole"``, ``"part"`` or ``"none"``, without another message."""
+    """The stored answer before any other message: ``"whole"``, ``"part"`` or ``"none"``."""
     next_turn: str
-    """The fate of the next message: ``"answered"`` or the error."""
+    """The outcome of the next message: ``"answered"`` or the error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """A message with the same id, sent again after its answer."""
+    """The outcome of a message that is sent again after its answer, with the same id."""
 
     questions: int
     answers: int
-    """Stored ones; one each if the repeat was recognised."""
+    """The stored questions and answers, one of each if the peer recognises the repetition."""
     model_answers: int
 
 
@@ -84,12 +84,12 @@ def new_id() -> str:
 
 
 def hold_conversation(running: PeerInSetting, turns: int) -> Conversation:
-    """Hold a conversation. Raises ``RuntimeError`` if an answer fails or does not arrive whole."""
+    """Hold a conversation. Raises ``RuntimeError`` if an answer fails or is incomplete."""
     storage, session = running.setting.storage, new_id()
     running.setting.pace(0)
     measured: dict[int, Times] = {}
     with running.driver() as driver:
-        _answer(driver.ask(new_id(), new_id(), QUESTION))  # loads what a process loads once
+        _answer(driver.ask(new_id(), new_id(), QUESTION))  # the first turn of a process loads code
         storage.take_when_quiet()
         windows = [*range(6, 6 + WINDOW), *range(turns - WINDOW + 1, turns + 1)]
         for turn in range(1, turns + 1):
@@ -119,7 +119,7 @@ def write_at_once(running: PeerInSetting, rounds: int) -> Writers:
 
 
 def kill_in_mid_answer(running: PeerInSetting) -> Kill:
-    """Kill the peer in the second answer of a conversation, start it again, and look what is left."""
+    """Kill the peer during the second answer of a conversation, start it again, and read the stored messages."""
     session = new_id()
     running.setting.pace(0)
     driver = running.driver().__enter__()
@@ -152,7 +152,7 @@ def send_twice(running: PeerInSetting) -> Repeat:
     running.setting.pace(0)
     with running.driver() as driver:
         _answer(driver.ask(session, new_id(), "The question before"))
-        running.setting.storage.take_when_quiet()  # until a title, if there is one, is made
+        running.setting.storage.take_when_quiet()  # a title may be written in the background
         before = running.setting.pace(0)
         for _ in range(2):
             _answer(driver.ask(session, message, QUESTION))

@@ -43,14 +43,14 @@ class Setting:
     """A folder for files of peers, removed after the run."""
 
     def pace(self, seconds: float) -> int:
-        """Let the model's answers take so long. Return how many answers it has streamed so far."""
+        """Set the seconds of the model's answers. Return the number of answers streamed so far."""
         answer = httpx.post(f"{self.model}/pace", json={"seconds": seconds}, trust_env=False)
         return int(answer.raise_for_status().json()["answers"])
 
 
 @contextmanager
 def setting() -> Iterator[Setting]:
-    """Start the model, DynamoDB Local, the S3 stand-in and the proxy before them."""
+    """Start the model, DynamoDB Local, the local S3 and the proxy in front of them."""
 
     def command(port: int) -> list[str]:
         server = [sys.executable, "-m", "uvicorn", "benchmarks.peers.model_app:app"]
@@ -71,7 +71,7 @@ def setting() -> Iterator[Setting]:
 
 
 class PeerInSetting:
-    """A peer in a setting: its table, its drivers, and its death. Use it as a context manager."""
+    """A peer in a setting, with its table, its drivers and its kill. Use it as a context manager."""
 
     def __init__(self, peer: Peer, setting: Setting) -> None:
         self.peer, self.setting = peer, setting
@@ -98,14 +98,14 @@ class PeerInSetting:
         client("s3", self.setting.storage.s3).create_bucket(Bucket=self._name)
 
     def stop(self) -> None:
-        """Nothing runs but drivers."""
+        """Do nothing, because only drivers run."""
 
     def driver(self) -> Driver:
         """Return a new process of the peer."""
         return Driver(self._python, self.peer, {**self.environment(), **self.addresses()})
 
     def environment(self) -> dict[str, str]:
-        """Return variables with the addresses of the storage and the model, as their SDKs read them."""
+        """Return the variables with the addresses of the storage and the model, which their SDKs read."""
         return {
             "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
             "AWS_SECRET_ACCESS_KEY": SECRET_ACCESS_KEY,
@@ -125,16 +125,16 @@ class PeerInSetting:
             "PEER_BUCKET": self._name,
             "PEER_STORE": self.peer.store,
             "PEER_FILE": str(self.setting.folder / f"{self._name}.sqlite"),
-            "OPENAI_AGENTS_DISABLE_TRACING": "1",  # it would be sent to OpenAI
+            "OPENAI_AGENTS_DISABLE_TRACING": "1",  # traces would be sent to OpenAI
         }
 
     def kill(self, driver: Driver) -> None:
-        """Kill what answers, with SIGKILL, and start it again, as far as it runs apart from drivers."""
+        """Kill the process that answers with SIGKILL. Start it again if it is not the driver."""
         driver.kill()
 
 
 class BatonInSetting(PeerInSetting):
-    """Baton: a local cloud beside the drivers, which are its clients. Its queue is in a folder that survives it."""
+    """Baton: a local cloud, whose clients are the drivers. The folder of its queue survives a kill."""
 
     def start(self) -> None:
         self._port = find_free_port()
@@ -160,7 +160,7 @@ class BatonInSetting(PeerInSetting):
             "BATON_CHAT_MODEL": MODEL,
             "BATON_DATA_DIR": str(self.setting.folder / self._name),
             "BATON_LOCAL_DOCS": "0",
-            "BATON_LOCAL_SWEEP_SECONDS": "0",  # a sweep costs the same whatever the number of conversations
+            "BATON_LOCAL_SWEEP_SECONDS": "0",  # the cost of a sweep does not depend on the number of conversations
         }
         self._url = f"http://127.0.0.1:{self._port}"
         with (ENVIRONMENTS / "cloud.log").open("a") as log:
@@ -180,5 +180,5 @@ class BatonInSetting(PeerInSetting):
 
 
 def in_setting(peer: Peer, setting: Setting) -> PeerInSetting:
-    """Return the peer, not yet started. Raises ``RuntimeError`` if it cannot be installed."""
+    """Return a peer that is not started yet. Raises ``RuntimeError`` if it cannot be installed."""
     return (PeerInSetting if peer.requirements else BatonInSetting)(peer, setting)

@@ -1,4 +1,4 @@
-"""A proxy before DynamoDB Local and the S3 stand-in that counts requests with their capacity, and can delay them."""
+"""A proxy for DynamoDB Local and the local S3 that counts requests with their capacity, and can delay them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ NOT_PASSED_ON = frozenset({"connection", "content-length", "date", "expect", "se
 
 @dataclass
 class Usage:
-    """Charged requests of DynamoDB and S3."""
+    """The charged requests of DynamoDB and S3."""
 
     requests: list[Request] = field(default_factory=list)
     s3_reads: int = 0
     s3_writes: int = 0
-    """Puts and listings, which have the same price. Deletions are free."""
+    """Writes and listings, which have the same price. Deletions are free."""
 
     @property
     def count(self) -> int:
@@ -45,7 +45,7 @@ class Usage:
 
     @property
     def usd(self) -> float:
-        """The list price."""
+        """The list price in USD."""
         return usd(self.write_units, self.read_units, self.s3_writes, self.s3_reads)
 
 
@@ -55,20 +55,20 @@ class StorageProxy:
     def __init__(self, dynamodb: str, s3: str) -> None:
         """``dynamodb`` and ``s3`` are the URLs of the engines."""
         self.delay = 0.0
-        """Seconds by which each request is held back."""
+        """The seconds by which each request is delayed."""
         self._lock = threading.Lock()
         self._usage = Usage()
         self._servers = [self._serve(dynamodb), self._serve(s3)]
         self.dynamodb, self.s3 = (f"http://127.0.0.1:{server.server_port}" for server in self._servers)
 
     def take(self) -> Usage:
-        """Return the usage since the last call of ``take``."""
+        """Return the usage since the previous call of ``take``."""
         with self._lock:
             taken, self._usage = self._usage, Usage()
         return taken
 
     def take_when_quiet(self, seconds: float = 2.0) -> Usage:
-        """Return the usage once no request has come for ``seconds``, so that work in the background is counted."""
+        """Wait until no request arrives for ``seconds``, so that background work is counted. Return the usage."""
         count = -1
         while count != self._usage.count:
             count = self._usage.count
@@ -87,7 +87,7 @@ class StorageProxy:
             return
         code = str(answer.get("__type", "")).rpartition("#")[2]
         if status >= 400 and code != "ConditionalCheckFailedException":
-            return  # neither a cancelled transaction nor a wrong request is measured; no peer sends one
+            return  # cancelled transactions and invalid requests are not counted; no peer sends them
         requests = requests_of(operation, params, {**answer, "Error": {"Code": code}} if code else answer)
         with self._lock:
             self._usage.requests += requests
@@ -111,7 +111,7 @@ class StorageProxy:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """One connection of a client, with a separate one to the engine."""
+    """One connection of a client, with its own connection to the engine."""
 
     proxy: StorageProxy
     address: str
@@ -171,7 +171,7 @@ class _Handler(BaseHTTPRequestHandler):
         length = str(len(answer))
         for name, value in headers:
             if name.lower() == "content-length":
-                length = value  # the size of the body that the answer to a HEAD does not have
+                length = value  # the answer to a HEAD request names the size of a body that it lacks
             elif name.lower() not in NOT_PASSED_ON:
                 self.send_header(name, value)
         self.send_header("Content-Length", length)
@@ -180,7 +180,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _decode(value: dict[str, Any]) -> dict[str, Any]:
-    """Return a value of DynamoDB's JSON with bytes as bytes, whose size is charged."""
+    """Return a value of DynamoDB's JSON with decoded bytes, because their decoded size is charged."""
     if value.keys() == {"B"} and isinstance(value["B"], str):
         return {"B": base64.b64decode(value["B"])}
     return value

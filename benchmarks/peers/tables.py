@@ -14,7 +14,7 @@ CONVERSATIONS = 1_000
 
 @dataclass
 class Result:
-    """The results of one peer. None stands for a scenario that was not reached, for the reason in ``problem``."""
+    """The results of one peer. None means that a scenario was not reached, for the reason in ``problem``."""
 
     peer: Peer
     conversation: Conversation | None = None
@@ -25,7 +25,7 @@ class Result:
 
 
 def cost_table(results: Iterable[Result]) -> str:
-    """Return the storage of a conversation, and its price for ``CONVERSATIONS`` of them."""
+    """Return a table of the storage of a conversation, and of the price of ``CONVERSATIONS`` conversations."""
     rows: list[tuple[object, ...]] = []
     for result in results:
         if (conversation := result.conversation) is None:
@@ -42,7 +42,7 @@ def cost_table(results: Iterable[Result]) -> str:
 
 
 def time_table(results: Iterable[Result]) -> str:
-    """Return the medians of first token and whole turn in ms, without / with the delay."""
+    """Return a table of the median times to the first token and of whole turns, without and with the delay."""
     rows = []
     for result in results:
         cells = ["-"] * 4
@@ -58,7 +58,7 @@ def time_table(results: Iterable[Result]) -> str:
 
 
 def fault_table(results: Iterable[Result]) -> str:
-    """Return what two writers, a kill and a repeated message leave."""
+    """Return a table of the outcomes of two writers, a kill and a repeated message."""
     rows: list[tuple[object, ...]] = []
     for result in results:
         writers, kill, repeat = result.writers, result.kill, result.repeat
