@@ -1,6 +1,6 @@
 """Steps of a release that are the same each time: `python .ci/release.py --help`. docs/how-to/release.md explains them.
 
-It needs Python 3.11 and Git. `reserve` also needs uv, and what `make web` builds.
+They need Python 3.11 and Git. `reserve` also needs uv, and the files that `make web` builds.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ DISTRIBUTIONS = (
     "channels/slack/pyproject.toml",
 )
 OTHER_VERSIONS = ("shared/baton/__init__.py", "README.md")
-"""Files that name the version besides the declarations."""
+"""Further files that contain the version."""
 BUILT = ("clients/web/dist", "clients/web/console/dist")
-"""Folders that `make web` builds and a wheel contains. Git does not have them."""
+"""Folders of a wheel that `make web` builds and that are not in Git."""
 UPGRADE = "docs/how-to/upgrade.md"
 BREAKS = "tests/upgrade/records/breaks.toml"
 """The data that the previous release cannot read."""
@@ -38,11 +38,11 @@ VERSION = re.compile(r"\d+\.\d+\.\d+(?:(?:a|b|rc|\.dev)\d+)?")
 
 
 class CannotRelease(Exception):
-    """Something has to be mended first. The message says how."""
+    """A step cannot be carried out. The message says what must be done first."""
 
 
 def main(arguments: list[str]) -> None:
-    """Carry out a step. Raises ``CannotRelease``."""
+    """Carry out the step that the arguments name. Raises ``CannotRelease``."""
     parser = argparse.ArgumentParser(prog=".ci/release.py")
     steps = parser.add_subparsers(dest="step", required=True)
     step = steps.add_parser("address", help="write the repository's address into the metadata of the distributions")
@@ -88,7 +88,7 @@ def main(arguments: list[str]) -> None:
 
 
 def set_address(root: Path, url: str) -> None:
-    """Write ``[project.urls]`` of every distribution. Raises ``CannotRelease`` for what is no address."""
+    """Write ``[project.urls]`` of every distribution. Raises ``CannotRelease`` if ``url`` is not an address."""
     if not re.fullmatch(r"https://[\w.-]+(?:/[\w.-]+)+", url):
         raise CannotRelease(f"{url!r} is no address of a repository, such as https://github.com/OWNER/baton.")
     table = (
@@ -105,9 +105,9 @@ def set_address(root: Path, url: str) -> None:
 
 
 def set_version(root: Path, number: str) -> None:
-    """Set the version of all distributions, which depend on each other's, and date the changelog.
+    """Set the version of all distributions, which depend on each other, and date the changelog.
 
-    A development release leaves the changelog alone. Raises ``CannotRelease`` for what is no version.
+    The changelog is not changed for a development release. Raises ``CannotRelease`` if ``number`` is not a version.
     """
     if not VERSION.fullmatch(number):
         raise CannotRelease(f"{number!r} is no version, such as 0.1.0 or 0.2.0rc1.")
@@ -119,7 +119,7 @@ def set_version(root: Path, number: str) -> None:
         (root / name).write_text(re.sub(own, rf'"\1=={number}"', text))
     for name in OTHER_VERSIONS:
         (root / name).write_text((root / name).read_text().replace(old, number))
-    guide = (root / UPGRADE).read_text()  # its notes of earlier versions stay
+    guide = (root / UPGRADE).read_text()  # its notes about earlier versions are kept
     (root / UPGRADE).write_text(guide.replace(f"=={old}", f"=={number}"))
     if ".dev" not in number:
         changes = root / "CHANGELOG.md"
@@ -129,9 +129,9 @@ def set_version(root: Path, number: str) -> None:
 
 
 def pack(root: Path, folder: Path) -> None:
-    """Add what a release has beside its distributions.
+    """Add the bill of materials and the checksums to the distributions in ``folder``.
 
-    Raises ``CannotRelease`` if a distribution is missing or another file lies beside them.
+    Raises ``CannotRelease`` if a distribution is missing, or if ``folder`` contains another file.
     """
     if gaps := list(release_files.find_gaps(folder, read_version(root, DISTRIBUTIONS[0]))):
         raise CannotRelease("\n".join(gaps))
@@ -141,14 +141,14 @@ def pack(root: Path, folder: Path) -> None:
 
 
 def verify(root: Path, folder: Path) -> None:
-    """Verify the files of a release. Raises ``CannotRelease`` if one is not as a trusted key has signed it."""
+    """Verify the files of a release. Raises ``CannotRelease`` unless a trusted key has signed all of them."""
     if problems := list(release_files.find_faults(folder, root / SIGNERS)):
         raise CannotRelease("\n".join(problems))
     print(f"The files in {folder} are those that were signed.")
 
 
 def lock(root: Path) -> None:
-    """Bring the lock file up to date, which has the distributions' versions."""
+    """Update the lock file, which contains the distributions' versions."""
     subprocess.run([_uv(), "lock", "--quiet", "--directory", root], check=True)
 
 
@@ -158,7 +158,7 @@ def read_version(root: Path, name: str) -> str:
 
 
 def find_problems(root: Path, tag: str) -> Iterator[str]:
-    """Yield what does not fit a release of this tag, with the remedy."""
+    """Yield a line for each problem that prevents a release of this tag, with the remedy."""
     number = tag.removeprefix("v")
     if not tag.startswith("v") or not VERSION.fullmatch(number):
         yield f"{tag!r} is no tag of a release, such as v0.1.0."
@@ -178,7 +178,7 @@ def find_problems(root: Path, tag: str) -> Iterator[str]:
 
 
 def read_notes(root: Path, number: str) -> str:
-    """Return the changelog's section of a version, without its heading. Raises ``CannotRelease`` if there is none."""
+    """Return the changelog's section of a version, without its heading. Raises ``CannotRelease`` if it is missing."""
     match = re.search(
         rf"(?ms)^## \[{re.escape(number)}\][^\n]*\n(?P<notes>.*?)(?=^## \[|\Z)", (root / "CHANGELOG.md").read_text()
     )
@@ -188,9 +188,9 @@ def read_notes(root: Path, number: str) -> str:
 
 
 def reserve(number: str, *, uploads: bool) -> None:
-    """Build the present state as a development release in dist/reserved, and upload it by ``uv publish`` if asked.
+    """Build a development release of the present files in dist/reserved, and upload it if ``uploads``.
 
-    It is the whole of Baton, since indices remove empty packages. Raises ``CannotRelease``.
+    It contains all of Baton, because package indices remove empty packages. Raises ``CannotRelease``.
     """
     if ".dev" not in number:
         raise CannotRelease(f"{number} is no development release, such as 0.1.0.dev1: names are reserved by one.")
@@ -215,7 +215,7 @@ def reserve(number: str, *, uploads: bool) -> None:
 
 
 def _copy_tree(target: Path) -> None:
-    """Copy the files that Git has, as they are now, and what `make web` has built. Raises ``CannotRelease``."""
+    """Copy the present files that are in Git, and those that `make web` has built. Raises ``CannotRelease``."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True).stdout
     for name in filter(None, listed.split("\0")):
         if (ROOT / name).is_file():

@@ -1,7 +1,7 @@
 """The files of a release beside its distributions: a bill of materials, checksums and their signature.
 
-Signatures are those of OpenSSH (`ssh-keygen -Y`): the key that signs tags signs them, verifying takes no network and no
-other tool, and the trusted keys are in the repository. docs/how-to/release.md has the steps.
+OpenSSH makes the signatures (`ssh-keygen -Y`) with the key that signs tags. The trusted keys are in the repository, so
+that verifying needs neither the network nor another tool. docs/how-to/release.md describes the steps.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ BILL = "baton.cdx.json"
 CHECKSUMS = "SHA256SUMS"
 SIGNATURE = f"{CHECKSUMS}.sig"
 NAMESPACE = "baton-release"
-"""The purpose of a signature: one of a tag does not pass as one of files."""
+"""The purpose of a signature, so that the signature of a tag is not valid for files."""
 DISTRIBUTIONS = ("baton_client", "baton_conversations", "baton_documents", "baton_slack")
 
 
 def find_gaps(folder: Path, number: str) -> Iterator[str]:
-    """Yield a line for each file of a version that ``folder`` lacks, and for each that belongs to no release."""
+    """Yield a line for each missing file of a version in ``folder``, and for each file that belongs to no release."""
     wanted = {f"{name}-{number}{end}" for name in DISTRIBUTIONS for end in (".tar.gz", "-py3-none-any.whl")}
     present = {path.name for path in folder.iterdir()} - {BILL, CHECKSUMS, SIGNATURE, ".gitignore"}
     yield from (f"{name} is missing: run `make distributions`." for name in sorted(wanted - present))
@@ -29,7 +29,7 @@ def find_gaps(folder: Path, number: str) -> Iterator[str]:
 
 
 def write_bill(root: Path, folder: Path, uv: str) -> None:
-    """Write the bill of materials from the lock file. It takes no network."""
+    """Write the bill of materials from the lock file, without the network."""
     command = [uv, "export", "--quiet", "--locked", "--offline", "--directory", root, "--format", "cyclonedx1.5"]
     chosen = ["--all-packages", "--all-extras", "--no-dev", "--output-file", folder / BILL]
     subprocess.run([*command, *chosen], check=True)
@@ -42,14 +42,14 @@ def write_checksums(folder: Path) -> None:
 
 
 def sign(folder: Path, key: Path) -> None:
-    """Sign the checksums with an SSH key, or with the agent's key of a public one."""
+    """Sign the checksums with an SSH key. If ``key`` is a public key, the SSH agent must hold the private one."""
     (folder / SIGNATURE).unlink(missing_ok=True)
     command = ["ssh-keygen", "-q", "-Y", "sign", "-f", key, "-n", NAMESPACE, folder / CHECKSUMS]
     subprocess.run(command, check=True)
 
 
 def find_faults(folder: Path, signers: Path) -> Iterator[str]:
-    """Yield a line for each file that is not as it was signed by a key of ``signers``."""
+    """Yield a line for each file that differs from the one that a key of ``signers`` has signed."""
     checksums = folder / CHECKSUMS
     if not checksums.is_file() or not (folder / SIGNATURE).is_file():
         yield f"{folder} has no {CHECKSUMS} with a signature: nothing is verified."
