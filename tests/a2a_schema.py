@@ -1,7 +1,7 @@
-"""The published schemas of A2A, by the types that the reference SDK generates from them.
+"""Checks against the published schemas of A2A, with the types that the reference SDK generates from them.
 
-0.3: the models of ``a2a.compat.v0_3.types``, made from the specification's ``a2a.json``. 1.0: the messages of
-``a2a.types``, made from its ``a2a.proto``. Both are strict here: a field that the schema lacks is an error.
+For 0.3, these are the models of ``a2a.compat.v0_3.types``, generated from the specification's ``a2a.json``; for 1.0,
+the messages of ``a2a.types``, generated from its ``a2a.proto``. A field that the schema lacks is an error.
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ def check_response(method: str, response: Json, *, request_id: Any) -> None:
         assert response["result"] is None
     elif method in OLDER_RESULTS:
         model = OLDER_RESULTS[method].model_validate(response)
-        # Nothing is left over: whatever is served is a field of the schema.
+        # Every served field belongs to the schema.
         assert model.model_dump(mode="json", by_alias=True, exclude_none=True) == without_nulls(response)
     else:
         check_message(RESULTS[method](), response["result"])
 
 
 def check_tasks(page: Json) -> None:
-    """Check a page of tasks. Its fields are all required, and the SDK takes an empty one for a missing one."""
+    """Check a page of tasks. All its fields are required, but the SDK does not notice a missing empty one."""
     assert page.keys() == {"tasks", "nextPageToken", "pageSize", "totalSize"}
     ParseDict(page, ListTasksResponse())
     for task in page["tasks"]:
@@ -91,13 +91,13 @@ def check_message(empty: Any, value: Json) -> None:
 
 
 def check_card(card: Json) -> None:
-    """Check a card by both lines, which ignore each other's fields and Baton's own."""
+    """Check a card by the schemas of both versions. Each ignores the fields of the other one and Baton's own."""
     v03.AgentCard.model_validate(card)
     validate_proto_required_fields(ParseDict(card, AgentCard(), ignore_unknown_fields=True))
 
 
 def without_nulls(value: Any) -> Any:
-    """Return ``value`` without fields that are null outside of free-form data, as the models leave them out."""
+    """Return ``value`` without null fields outside ``metadata``, which the models leave out too."""
     if isinstance(value, dict):
         return {
             key: without_nulls(each) if key != "metadata" else each for key, each in value.items() if each is not None

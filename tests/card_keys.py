@@ -13,7 +13,7 @@ Json = dict[str, Any]
 
 
 def private_jwk(algorithm: str = "ES256", kid: str = "key-1") -> Json:
-    """A new private key."""
+    """Return a new private key."""
     make: dict[str, Callable[[], Any]] = {
         "ES256": lambda: ec.generate_private_key(ec.SECP256R1()),
         "EdDSA": ed25519.Ed25519PrivateKey.generate,
@@ -24,10 +24,10 @@ def private_jwk(algorithm: str = "ES256", kid: str = "key-1") -> Json:
 
 
 def public_jwk(private: Json) -> Json:
-    """The public part of a key."""
+    """Return the public part of a key."""
     return {name: value for name, value in private.items() if name not in ("d", "p", "q", "dp", "dq", "qi")}
 
 
 def key_set(*keys: Json) -> str:
-    """A JWK set as a secret holds it."""
+    """Return a JWK set in the form of a secret."""
     return json.dumps({"keys": keys})

@@ -1,9 +1,9 @@
-"""The files of the project that a module of tests depends on: its closure.
+"""The closure of a module of tests: all files of the project that it depends on.
 
-It is made of the imports (grimp), the ``__init__`` modules on their way, the modules that a text names (for processes
-and lazy imports), the files beside these modules that are no Python, and the folders of the project that a text names.
-Where a rule is unsure, it takes too many files. ``None`` stands for everything: a module that starts processes or walks
-through the project can reach what nobody can compute.
+A closure consists of the imported modules (found by grimp), their parent packages, the modules that a text names (for
+processes and lazy imports), the files beside these modules that are not Python, and the folders of the project that a
+text names. If a rule is uncertain, it includes too many files. ``None`` means everything: the files cannot be computed
+for a module that starts processes or walks through the project.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ if TYPE_CHECKING:
 
 TESTS = "tests"
 SOURCES = ("", "shared", "channels/slack", "clients/python", "extraction")
-"""The folders that packages are in."""
+"""The folders that contain packages."""
 NO_INPUTS = frozenset({"__pycache__", "node_modules", "dist", ".venv", ".git", ".baton", ".aws-sam", ".hypothesis"})
-"""Names of folders with what tools have made."""
+"""Names of folders with files that tools create."""
 ON_DEMAND = frozenset({"docs", "clients", "examples", "benchmarks", "README.md", "CHANGELOG.md", "CONTRIBUTING.md"})
-"""Of files that are no Python, all count for every test, except those below these names. They count where they are
-named."""
+"""Files and folders whose files that are not Python belong only to the closures that name them. All others of that kind
+belong to every closure."""
 NAMED_ELSEWHERE = frozenset({"baton", "baton_testing", "tests.conftest"})
-"""Modules in whose texts names do not count. The package imports for typing all that it imports on demand, and of the
-plugins that the last names a test has the fixtures that it asks for."""
+"""Modules whose texts are not searched for names. The packages import for typing what they load on demand, and the last
+one names all plugins, although a test depends only on the fixtures that it uses."""
 LOADED_ON_DEMAND = frozenset({"baton_testing"})
-"""Packages whose imports do not count either, because they import for typing what tests in Python use."""
+"""Packages whose imports are not followed, because they import for typing what tests may use."""
 PROCESSES = frozenset({"multiprocessing", "runpy", "subprocess"})
 UNKNOWN_REACH = re.compile(r"spec_from_file_location|walk_packages|iter_modules|\bROOT\.(?:r?glob|iterdir|walk)")
-"""Expressions that reach modules and files without their names."""
+"""Expressions that reach modules and files without naming them."""
 UNKNOWN_TEST_REACH = re.compile(
     r"create_subprocess|getfixturevalue|\bos\.(?:fork|posix_spawn|walk)|cwd=ROOT|\.r?glob\(|\.iterdir\(|listdir|scandir"
 )
-"""Further ones, in tests. The product starts other programs, and its own by their names."""
+"""Further such expressions in tests. The product uses them for other programs, and names its own."""
 PATHS = re.compile(r"\bROOT\b|__file__|\bPath\(|\bopen\(|chdir")
-"""Expressions that make paths below the root."""
+"""Expressions that build paths below the root."""
 
 
 class Project:
-    """The files of a project as they are now."""
+    """The present files of a project."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -60,7 +60,7 @@ class Project:
     def closure(self, files: Iterable[str], *, follows_processes: bool = False) -> frozenset[str] | None:
         """Return the files on which modules of tests or fixtures depend, or ``None`` for everything.
 
-        ``follows_processes`` is for tests whose processes run nothing but what their modules import or name.
+        Use ``follows_processes`` for tests whose processes only run what their modules import or name.
         """
         modules = self._all_reached(frozenset(self._modules[file] for file in files))
         if not follows_processes and modules & self._unknown:
@@ -82,7 +82,7 @@ class Project:
         return frozenset(name for name in self.digests for folder in folders if f"{name}/".startswith(f"{folder}/"))
 
     def texts_with(self, word: str) -> list[str]:
-        """Return the files of tests with a word."""
+        """Return the files of tests whose texts contain a word."""
         modules = (module for module, text in self._texts.items() if word in text)
         return [file for file in map(self._files.__getitem__, modules) if file.startswith(f"{TESTS}/")]
 
@@ -95,13 +95,13 @@ class Project:
 
     @cached_property
     def _common(self) -> frozenset[str]:
-        """The files that count for every test."""
+        """The files that belong to every closure."""
         names = (name for name in self.digests if not name.endswith(".py"))
         return frozenset(name for name in names if name.partition("/")[0] not in ON_DEMAND)
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
-        """A number for each file with its content. A sum of numbers stands for a set of files."""
+        """A number for each file and its content. The sum of numbers identifies a set of files."""
         return {
             name: int.from_bytes(hashlib.sha256(f"{name} {digest}".encode()).digest())
             for name, digest in self.digests.items()
@@ -135,7 +135,7 @@ class Project:
 
     @cached_property
     def _files(self) -> dict[str, str]:
-        """Modules of Python, and their files."""
+        """The files of modules, by the modules' names."""
         modules = {}
         for name in self.digests:
             if name.endswith(".py"):
@@ -165,7 +165,7 @@ class Project:
 
     @cached_property
     def _reached(self) -> dict[str, set[str]]:
-        """The modules that each module imports or names, and the packages that it is in."""
+        """For each module, the modules that it imports or names, and the packages that contain it."""
         name = re.compile(rf"\b(?:{'|'.join(self._packages)})(?:\.\w+)*(?:\.\w+|\.(?=\{{))")
         known = set(self._files)
         reached = {}
@@ -190,7 +190,7 @@ class Project:
 
     @cached_property
     def _unknown(self) -> set[str]:
-        """The modules that reach what is not named in them: of those of tests, also all that start processes."""
+        """The modules that reach files which they do not name, and all modules of tests that start processes."""
         unknown = {module for module, text in self._texts.items() if UNKNOWN_REACH.search(text)}
         for module in self._graph.modules & self._files.keys():
             starts = self._graph.find_modules_directly_imported_by(module) & (PROCESSES | LOADED_ON_DEMAND)
@@ -200,7 +200,7 @@ class Project:
 
     @cached_property
     def _named_tops(self) -> dict[str, set[str]]:
-        """The names at the top of the project in the texts of each module that makes paths."""
+        """For each module that builds paths, the names in its text of top-level files and folders."""
         quoted = re.compile(rf"""["'](?:\.\./)*({"|".join(map(re.escape, sorted(self._below_top)))})["'/]""")
         return {
             module: set(quoted.findall(text)) if PATHS.search(text) else set() for module, text in self._texts.items()
@@ -213,6 +213,6 @@ def _parents(module: str) -> Iterable[str]:
 
 
 def conftests(file: str) -> list[str]:
-    """Return the ``conftest`` files that count for a file of tests."""
+    """Return the ``conftest`` files that apply to a file of tests."""
     above = (folder / "conftest.py" for folder in (ROOT / file).parents if folder.is_relative_to(ROOT / TESTS))
     return [path.relative_to(ROOT).as_posix() for path in above if path.is_file()]

@@ -1,4 +1,4 @@
-"""A collector of traces: a server that takes OTLP over HTTP, as the deployment's own does."""
+"""A collector of traces: a server that receives OTLP over HTTP."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 
 @dataclass(frozen=True)
 class ReceivedSpan:
-    """A span as the collector got it."""
+    """A span that the collector has received."""
 
     name: str
     trace_id: str
@@ -29,7 +29,10 @@ class ReceivedSpan:
 
 
 class Collector:
-    """``with Collector() as collector``: takes spans, or answers with ``status``, or not at all while it ``hangs``."""
+    """A server that accepts spans, or answers with another ``status``, or does not answer while it ``hangs``.
+
+    Use it as a context manager.
+    """
 
     def __init__(self, *, status: int = 200, hangs: bool = False) -> None:
         self.status = status
@@ -54,7 +57,7 @@ class Collector:
         self._server.server_close()
 
     def of(self, operation: str) -> list[ReceivedSpan]:
-        """The spans of one operation, in the order of their names."""
+        """Return the spans of one operation, in the order of their names."""
         found = [span for span in self.spans if span.attributes["gen_ai.operation.name"] == operation]
         return sorted(found, key=lambda span: span.name)
 

@@ -12,13 +12,13 @@ from baton_client.command.application import GROUP, command_line
 
 
 def run_baton(*arguments: str | Path, answers: str = "") -> Result:
-    """Run a command, with lines that a person types."""
+    """Run a command. ``answers`` are the lines that a person would type."""
     application = command_line(lambda: entry_points(group=GROUP))
     return CliRunner().invoke(application, [str(argument) for argument in arguments], input=answers)
 
 
 def make_project(folder: Path, samconfig: str) -> Path:
-    """Make the smallest project with stages, and return its folder."""
+    """Create the smallest project with stages, and return its folder."""
     (folder / "pyproject.toml").write_text('[project]\nname = "shop"\nversion = "1"\n[tool.baton]\n')
     (folder / "samconfig.toml").write_text(samconfig)
     return folder

@@ -1,7 +1,7 @@
-"""Has the first process of a run compile the tests of a fresh clone before the others collect them: a pytest plugin.
+"""A pytest plugin that lets one process of a run compile the tests of a fresh clone before the others collect them.
 
-pytest compiles each module of tests with assertions that explain themselves, and keeps the result in ``__pycache__``.
-Processes that begin together would each compile all of them.
+pytest compiles each module of tests with rewritten assertions, and stores the result in ``__pycache__``. Processes that
+start together would each compile all modules.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ import pytest
 from baton_local.root import ROOT
 
 COLLECTED = "BATON_TEST_COLLECTED"
-"""Names the file that is there as soon as the first process has collected the tests."""
+"""The variable with the path of a file that exists once the first process has collected the tests."""
 FIRST = "gw0"
 PATIENCE_SECONDS = 300.0
-"""After this time the others compile too: the first may have ended."""
+"""The time after which the others compile too, because the first process may have ended."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the processes of a run wait, in the one that spreads the tests, if little has been compiled."""
+    """In the process that distributes the tests, make the others wait if the tests are not compiled."""
     spreads = config.getoption("numprocesses", None) and not hasattr(config, "workerinput")
     if spreads and not sys.dont_write_bytecode and not _is_compiled():
         folder = tempfile.TemporaryDirectory()
@@ -36,7 +36,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Collect first, or after the first."""
+    """Collect the tests, in other processes than the first one after it."""
     worker, named = os.environ.get("PYTEST_XDIST_WORKER"), os.environ.get(COLLECTED)
     if worker is None or named is None:
         return (yield)
@@ -52,7 +52,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def _is_compiled() -> bool:
-    """Return whether tests of the folder that comes last have been compiled by this pytest."""
+    """Return whether this pytest has compiled tests of the last folder."""
     last = max((ROOT / "tests" / "unit").glob("*/test_*.py")).parent
     ending = f"{sys.implementation.cache_tag}-pytest-{pytest.__version__}.pyc"
     return any(last.glob(f"__pycache__/*.{ending}"))

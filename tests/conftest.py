@@ -11,11 +11,11 @@ from baton_local.garbage import without_collection
 from tests.environment import reset_environment
 from tests.examples import EXAMPLES
 
-# Machines are busy: how long an example takes says nothing about the code.
+# Machines may be busy, so the time of an example says nothing about the code.
 settings.register_profile("baton", max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("baton")
 
-# The checks that tests share explain themselves as tests do.
+# Rewrite the assertions of shared checks, so that their failures are explained as in tests.
 pytest.register_assert_rewrite("tests.e2e", "tests.contracts", "tests.faults.state_machines", "tests.harness")
 
 pytest_plugins = [
@@ -33,17 +33,19 @@ pytest_plugins = [
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Collect no garbage while tests are collected: all this stays, and looking for garbage takes half of the time."""
+    """Collect tests without garbage collection, which would take half of the time and find hardly any garbage."""
     with without_collection():
         result = yield
-        if os.environ.get("PYTEST_XDIST_WORKER", "gw0") == "gw0":  # all processes collect the same
-            gc.collect()  # what is frozen is never collected, and a file that it left open would not be reported
+        if (
+            os.environ.get("PYTEST_XDIST_WORKER", "gw0") == "gw0"
+        ):  # one process is enough, because all collect the same tests
+            gc.collect()  # frozen objects are never collected, and files that they leave open would not be reported
         return result
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, None, None]:
-    """Fail the last test of a folder whose tests have changed the environment, and restore it for those after it."""
+    """Restore the environment after the last test of a folder, and fail this test if tests have changed it."""
     changed: list[str] = []
     try:
         yield

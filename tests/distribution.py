@@ -1,6 +1,6 @@
-"""Distributes tests over processes, as a pytest plugin: tests that share a slow fixture stay together.
+"""A pytest plugin that distributes tests over processes, and keeps tests together that share a slow fixture.
 
-Marks for groups would say the same, but pytest-xdist 3.8 does not see them under pytest 9.
+Marks for groups would do the same, but pytest-xdist 3.8 does not see them under pytest 9.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ UNITS = {
     r"tests/e2e/(test_|a2a/|command/)": "the scripted cloud",
     r"tests/browser/": "the browsed cloud",
     r"tests/faults/processes/": "the killable cloud",
-    # It takes long, and shares nothing with the rest of its folder.
+    # This module takes long, and shares nothing with the rest of its folder.
     r"(tests/integration/local/test_engines\.py)": r"\1",
     # Moto's servers in a process share their state.
     r"(tests/integration/\w+)/": r"\1",
     # Each test of these takes long, and needs no slow fixture of its module.
     r"(tests/faults/(?:generated|lease_model|schedules|state_machines)/.*)": r"\1",
-    # They share a build.
+    # These tests share a build.
     r"tests/infrastructure/build/": "the build",
     r"([^:]+)": r"\1",
 }
-"""Patterns of test ids, and the unit that each belongs to: its tests run in one process, in their order."""
+"""Patterns of test ids -> units. The tests of a unit run in one process, in their order."""
 FIRST = (
     "the scripted cloud",
     "the browsed cloud",
@@ -52,13 +52,13 @@ FIRST = (
     "tests/unit/api/mcp/test_mcp_calls.py",
     "tests/unit/memory/test_selecting.py",
 )
-"""The longest units. Begun last, one of them would keep one process busy when the others have ended."""
+"""The longest units, which begin first. Otherwise one process would still be busy when the others have ended."""
 LAST = "tests/unit/"
-"""Many short ones, so that all processes end at the same time."""
+"""The prefix of many short units, which begin last so that all processes end at about the same time."""
 
 
 class LongUnitsFirst(LoadScopeScheduling):  # type: ignore[misc]
-    """Under pytest-xdist: spreads whole units."""
+    """The schedule of pytest-xdist for whole units, the longest first."""
 
     def _split_scope(self, nodeid: str) -> str:
         for pattern, unit in UNITS.items():
@@ -73,10 +73,10 @@ class LongUnitsFirst(LoadScopeScheduling):  # type: ignore[misc]
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
-    """Used for every run with ``-n``, unless ``--dist`` asks for another way."""
+    """Return the schedule for a run with ``-n``; None if ``--dist`` chooses another one."""
     return LongUnitsFirst(config, log) if config.getvalue("dist") == "load" else None
 
 
 def _rank(unit: str) -> int:
-    """Return when a unit's turn comes. Among equals, pytest-xdist has put those of many tests first."""
+    """Return the rank of a unit, lowest first. Among equal ranks, pytest-xdist prefers units with many tests."""
     return FIRST.index(unit) if unit in FIRST else len(FIRST) + unit.startswith(LAST)

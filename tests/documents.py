@@ -1,4 +1,4 @@
-"""Documents in all formats, made as their programs make them."""
+"""Documents in all formats, written by common libraries."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def pdf(
     password: str | None = None,
     title: str | None = None,
 ) -> bytes:
-    """A file whose pages have a heading and lines; an empty line parts paragraphs. The table is on every page."""
+    """Return a file whose pages have a heading, lines and the table. An empty line separates paragraphs."""
     out = io.BytesIO()
     encrypt = pdfencrypt.StandardEncryption(password, ownerPassword="owner") if password else None
     canvas = Canvas(out, pagesize=pagesizes.A4, encrypt=encrypt, invariant=1)
@@ -56,7 +56,7 @@ def pdf(
 
 
 def scanned_pdf() -> bytes:
-    """A file whose pages are pictures."""
+    """Return a file whose pages are pictures."""
     from PIL import Image
     from reportlab.lib.utils import ImageReader
 
@@ -70,7 +70,7 @@ def scanned_pdf() -> bytes:
 
 
 def word(*blocks: tuple[str, str], table: Rows | None = None, title: str = "") -> bytes:
-    """A document of (style, text), and a table at its end."""
+    """Return a document with paragraphs of (style, text), and a table at its end."""
     document = docx.Document()
     document.core_properties.title = title
     for style, text in blocks:
@@ -86,7 +86,7 @@ def word(*blocks: tuple[str, str], table: Rows | None = None, title: str = "") -
 
 
 def presentation(*slides: tuple[str, Sequence[str]], table: Rows | None = None, notes: str = "") -> bytes:
-    """Slides with titles and lists; the table and the notes are on the last one."""
+    """Return slides with titles and lists. The table and the notes belong to the last slide."""
     made = pptx.Presentation()
     slide = None
     for title, lines in slides:
@@ -107,7 +107,7 @@ def presentation(*slides: tuple[str, Sequence[str]], table: Rows | None = None, 
 
 
 def workbook(**sheets: Sequence[Sequence[object]]) -> bytes:
-    """Sheets by name."""
+    """Return a workbook with sheets by their names."""
     out = io.BytesIO()
     with Workbook(out, {"default_date_format": "yyyy-mm-dd"}) as book:
         for name, rows in sheets.items():
@@ -118,7 +118,7 @@ def workbook(**sheets: Sequence[Sequence[object]]) -> bytes:
 
 
 def changed(archive: bytes, **entries: bytes) -> bytes:
-    """The archive with other or further entries; ``__`` stands for a slash, ``_`` for a dot."""
+    """Return an archive with replaced or further entries. In their names, ``__`` means a slash and ``_`` a dot."""
     out = io.BytesIO()
     new = {name.replace("__", "/").replace("_", "."): body for name, body in entries.items()}
     with zipfile.ZipFile(io.BytesIO(archive)) as source, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as target:

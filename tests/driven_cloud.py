@@ -1,4 +1,4 @@
-"""A local cloud that tests can drive: its posts are refused, its workers killed, its sweeper fired."""
+"""A local cloud that tests control: they can refuse its posts, kill its workers and start its sweeper."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PATIENCE_SECONDS = 30.0
 
 
 def is_alive(pid: int) -> bool:
-    """Return whether there is a process with this id."""
+    """Return whether a process with this id exists."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -24,43 +24,43 @@ def is_alive(pid: int) -> bool:
 
 
 class DrivenCloud(LocalCloud):
-    """``LocalCloud`` with what no developer needs."""
+    """A ``LocalCloud`` with further methods that only tests need."""
 
     def throttle_posts(self, posts: int) -> None:
-        """Have the next ``posts`` posts to connections refused with 429, as API Gateway does over a limit."""
+        """Refuse the next ``posts`` posts to connections with 429, as API Gateway does above a limit."""
         self.refuse_posts(posts, 429, "LimitExceededException")
 
     def refuse_posts(self, posts: int, status: int, kind: str) -> None:
-        """Have the next ``posts`` posts to connections refused with a status and AWS's name of the error."""
+        """Refuse the next ``posts`` posts to connections with a status and AWS's name of the error."""
         self._refusals.status, self._refusals.kind, self._refusals.posts = status, kind, posts
 
     def worker_pids(self, *, busy: bool = False) -> list[int]:
-        """The process ids of the worker processes that are ready, or of those only that are at work."""
+        """Return the process ids of the worker processes that are ready, or only of those that are ``busy``."""
         return self._worker_processes.pids(busy=busy) if self._worker_processes else []
 
     def wait_for_workers(self) -> None:
-        """Return when as many worker processes are ready as there should be. Raises ``EngineFailed`` after a minute."""
+        """Wait until all worker processes are ready. Raises ``EngineFailed`` after a minute."""
         if self._worker_processes:
             self._worker_processes.wait()
 
     def kill_worker(self, pid: int) -> None:
-        """Kill a worker process as ``kill -9`` does and return when it is gone; another one takes its place."""
+        """Kill a worker process with SIGKILL, and wait until it has ended. Another one replaces it."""
         os.kill(pid, signal.SIGKILL)
         gives_up_at = time.monotonic() + PATIENCE_SECONDS
-        while pid in self.worker_pids() or is_alive(pid):  # until its supervisor has read its status
+        while pid in self.worker_pids() or is_alive(pid):  # the id exists until the supervisor has read the status
             assert time.monotonic() < gives_up_at, f"The worker {pid} is not gone."
             time.sleep(0.005)
 
     def sweep_now(self) -> Any:
-        """Fire the sweeper's schedule and return what the function answers; raises what it raises."""
+        """Fire the sweeper's schedule, and return the function's answer or raise its error."""
         return self._schedulers["SweeperFunction"].fire()
 
     def read_sources_now(self) -> Any:
-        """Fire the schedule on which sources of documents are read; return what the function answers."""
+        """Fire the schedule that reads sources of documents, and return the function's answer or raise its error."""
         return self._schedulers["IngestionFunction"].fire()
 
     def invoke(self, function: str, event: Any) -> Future[Any]:
-        """Have a queue-fed function handle an event beside the queue, in a worker process if there are any."""
+        """Pass an event to a function of a queue directly, in a worker process if the cloud has any."""
         workers = self._worker_processes
         return workers.invoke(function, event) if workers else self.functions.by_name[function].invoke(event)
 
@@ -70,11 +70,11 @@ class DrivenCloud(LocalCloud):
 
 
 class _Refusals:
-    """The API of the connections, which refuses posts for a while."""
+    """The API of the connections, which refuses a number of posts."""
 
     def __init__(self, api: AsgiApp) -> None:
         self.posts = 0
-        """The number of requests that it still refuses."""
+        """The number of posts that are still refused."""
         self.status, self.kind = 429, "LimitExceededException"
         self._api = api
 

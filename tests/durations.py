@@ -1,7 +1,8 @@
-"""Seconds of processor time and wall time that each file of tests takes: a pytest plugin that records and prints them.
+"""A pytest plugin that records and prints the processor time and wall time of each file of tests, in seconds.
 
-The time of a file includes fixtures that it is the first to ask for, and processes that it starts or keeps busy. Busy
-machines change wall times, so files are compared by processor time. Under pytest-xdist the first process adds up.
+The time of a file includes fixtures that it is the first to use, and processes that it starts or keeps busy. Files are
+compared by processor time, because wall times depend on the machine's load. Under pytest-xdist, the process that
+distributes the tests adds the times up.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import psutil
 import pytest
 
 RECORD = ".baton/durations.json"
-"""The record of the last run of more than ``PRINTED`` files, in the folder of the project."""
+"""The file with the times of the last run of more than ``PRINTED`` files, below the project's folder."""
 PRINTED = 30
 COLLECTING = "(imports and collection)"
 
@@ -36,7 +37,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
-    """Charge what was spent since the last file ended, when the next test is of another file."""
+    """Charge the time since the last file ended to this file, if the next test belongs to another file."""
     result = yield
     if nextitem is None or nextitem.path != item.path:
         _charge(item.path.relative_to(item.config.rootpath).as_posix())
@@ -44,7 +45,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Hand this process's seconds to the one that adds up."""
+    """Send this process's seconds to the process that adds them up."""
     output: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
     if output is not None:
         output["durations"] = [dict(cpu_seconds), dict(wall_seconds)]
@@ -90,13 +91,13 @@ def _charge(name: str) -> None:
 
 
 def _tree_seconds() -> float:
-    """Return the processor time of this process and all that it has started, those that have ended included."""
+    """Return the processor time of this process and of all its children, including those that have ended."""
     own = psutil.Process()
     total = 0.0
     for process in (own, *own.children(recursive=True)):
         try:
             total += sum(process.cpu_times()[:4])
-        except psutil.Error:  # it has ended just now
+        except psutil.Error:  # the process has just ended
             continue
     return total
 

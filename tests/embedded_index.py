@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 
 def new_bucket(s3: S3Client) -> str:
-    """Make a bucket, and return its name."""
+    """Create a bucket, and return its name."""
     name = f"search-{uuid.uuid4()}"
     create_bucket(s3, name)
     return name
 
 
 def embedded_index(s3: Any, bucket: str, dimensions: int = DIMENSIONS) -> SqliteIndex:
-    """Return the index of one process, which has nothing on its disk yet."""
+    """Return the index as in a new process, with nothing on its disk."""
     return SqliteIndex(OwnerFiles(IndexObjects(s3, bucket)), dimensions)
 
 
 def stored_files(s3: S3Client, bucket: str) -> dict[str, bytes]:
-    """Return the files of the index, with whatever is left of earlier ones."""
+    """Return the files of the index by key and version, including earlier versions that still exist."""
     found = {}
     for page in s3.get_paginator("list_object_versions").paginate(Bucket=bucket):
         for version in page.get("Versions", []):

@@ -67,7 +67,7 @@ CODECS = {
     "windows-874": "cp874", "gbk": "gb18030", "shift_jis": "cp932", "euc-kr": "cp949", "big5": "big5hkscs",
     "ibm866": "cp866",
 }  # fmt: skip
-"""Python's names of the web's labels, where these differ."""
+"""Python's names of encodings, by the web's labels that differ from them."""
 
 
 def encoded(text: str, label: str) -> bytes:

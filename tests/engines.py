@@ -1,7 +1,7 @@
-"""Real engines for tests, as a pytest plugin: each starts on first use and ends with the session.
+"""A pytest plugin with engines for tests, such as DynamoDB Local: each starts on first use and ends with the session.
 
-Under pytest-xdist every worker process has separate engines, but for one DynamoDB Local, which starts with the run
-and which they share. Tables and queues come from the product's template, under fresh names.
+Under pytest-xdist, every worker process has its own engines, except for one DynamoDB Local, which starts with the run
+and which all share. Tables and queues are declared by the product's template, and have new names.
 """
 
 import os
@@ -24,12 +24,12 @@ from baton_local.stack.declarations import Stack, read_stack
 from baton_local.stack.template import Endpoints
 
 SHARED_DYNAMODB = "BATON_TEST_DYNAMODB"
-"""Names the endpoint of a DynamoDB Local that the processes of a test run share."""
+"""The variable with the endpoint of the DynamoDB Local that the processes of a run share."""
 
 
 @dataclass(frozen=True)
 class TableAt:
-    """A table made for one test module."""
+    """A table that was created for one test module."""
 
     endpoint: str
     name: str
@@ -37,7 +37,7 @@ class TableAt:
 
 @dataclass(frozen=True)
 class QueueAt:
-    """A FIFO queue made for one test, and its dead letter queue."""
+    """A FIFO queue that was created for one test, with its dead letter queue."""
 
     endpoint: str
     url: str
@@ -45,7 +45,7 @@ class QueueAt:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Start what the processes of a run share, in the one that spreads the tests. Unit tests need no engine."""
+    """In the process that distributes the tests, start the shared engine, unless only unit tests run."""
     spreads = config.getoption("numprocesses", None) and not hasattr(config, "workerinput")
     only_units = all("tests/unit" in argument for argument in config.args)
     if spreads and not only_units and not config.option.collectonly:
@@ -59,7 +59,7 @@ def _report_restart() -> None:
 
 
 def given_or_started(variable: str, engine: Engine) -> Iterator[str]:
-    """Yield the endpoint that the variable names; without one, that of ``engine``, which runs until this is resumed."""
+    """Yield the endpoint in the variable; without one, start ``engine``, yield its endpoint, and stop it afterwards."""
     given = os.environ.get(variable)
     if given:
         yield given
@@ -70,7 +70,7 @@ def given_or_started(variable: str, engine: Engine) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def product_stack() -> Stack:
-    """The declarations of template.yaml, resolved for a machine whose addresses mean nothing."""
+    """The declarations of template.yaml, resolved with invalid addresses."""
     nowhere = Endpoints(
         gateway="http://gateway.invalid",
         sockets="ws://gateway.invalid/ws",
@@ -104,7 +104,7 @@ def queues() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def new_table(product_stack: Stack) -> Callable[[str], TableAt]:
-    """Make a table of the template's definition, with a separate name, at an endpoint."""
+    """A function that creates a table of the template's definition, with a new name, at an endpoint."""
 
     def make(endpoint: str) -> TableAt:
         dynamodb = client("dynamodb", endpoint)
@@ -117,19 +117,19 @@ def new_table(product_stack: Stack) -> Callable[[str], TableAt]:
 
 @pytest.fixture(scope="module")
 def dynamodb_local_table(dynamodb_local: str, new_table: Callable[[str], TableAt]) -> TableAt:
-    """A table of this test module's own in DynamoDB Local."""
+    """A table in DynamoDB Local that only this test module uses."""
     return new_table(dynamodb_local)
 
 
 @pytest.fixture(scope="module")
 def moto_table(moto_server: str, new_table: Callable[[str], TableAt]) -> TableAt:
-    """A table of this test module's own in moto."""
+    """A table in moto that only this test module uses."""
     return new_table(moto_server)
 
 
 @pytest.fixture(scope="session")
 def new_queue(product_stack: Stack, queues: str) -> Callable[..., QueueAt]:
-    """Make the template's FIFO queue and its dead letter queue; ``attributes`` replace the template's."""
+    """A function that creates the template's FIFO queue and its dead letter queue. Arguments replace attributes."""
 
     def make(*, max_receives: int | None = None, **attributes: str) -> QueueAt:
         suffix = f"-{uuid.uuid4().hex}.fifo"

@@ -1,6 +1,6 @@
-"""Processes that have imported the product when they begin: they are forked from one that does nothing else.
+"""Processes that have imported the product when they begin, because they are forked from one that imported it.
 
-Imports of the product and its engines take seconds of CPU, which each local cloud of a test run would spend again.
+The imports take seconds of CPU, which each local cloud of a test run would need again.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _CONTEXT.set_forkserver_preload(["tests.terminal_log", "tests.preloaded"])
 
 
 class ForkedProcess:
-    """A process that runs ``target(connection, *arguments)`` in ``environment``. What it prints goes to standard error.
+    """A process that calls ``target(connection, *arguments)`` in ``environment``. Its output is sent to standard error.
 
-    ``target`` is a function of a module. It ends by itself when it reads from the connection and finds it closed.
+    ``target`` is a function of a module. It must return when it reads from the connection and finds it closed.
     """
 
     def __init__(self, target: Callable[..., None], environment: Mapping[str, str], *arguments: Any) -> None:
@@ -37,29 +37,29 @@ class ForkedProcess:
         child_connection.close()
 
     def receive(self) -> Any:
-        """Return the next object that it sends. Raises ``EOFError`` when it has ended; its standard error says why."""
+        """Return the next object that the process sends. Raises ``EOFError`` if it has ended."""
         assert self._connection.poll(PATIENCE_SECONDS), "It says nothing."
         return self._connection.recv()
 
     def ask(self, request: Any) -> Any:
-        """Send an object and return the one that it answers. Threads that ask take turns."""
+        """Send an object, and return the answer. Only one thread at a time can ask."""
         with self._lock:
             self._connection.send(request)
             return self.receive()
 
     def end(self) -> None:
-        """Have it end by itself, and wait for that."""
+        """Close the connection, and wait until the process has ended by itself."""
         self._connection.close()
         self._process.join(PATIENCE_SECONDS)
         assert self._process.exitcode == 0, f"It ended with {self._process.exitcode}; its standard error says why."
 
     @property
     def was_killed(self) -> bool:
-        """Whether it has ended by a signal."""
+        """Whether a signal has ended the process."""
         return (self._process.exitcode or 0) < 0
 
     def kill(self) -> None:
-        """End it as ``kill -9`` does."""
+        """Kill the process with SIGKILL, and wait until it has ended."""
         self._process.kill()
         self._process.join(PATIENCE_SECONDS)
         self._connection.close()
@@ -68,7 +68,7 @@ class ForkedProcess:
 def forked(target: Callable[..., None], *arguments: Any) -> BaseProcess:
     """Start a process that calls ``target``, a function of a module, and ends with this one."""
     process = _CONTEXT.Process(target=target, args=arguments, daemon=True)
-    with contextlib.chdir(ROOT):  # where the process that others are forked from finds the tests
+    with contextlib.chdir(ROOT):  # the process that is forked must find the tests here
         process.start()
     return process
 
@@ -86,4 +86,4 @@ def _run(target: Callable[..., None], environment: dict[str, str], connection: C
     connection.close()
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(code)  # a thread may still be inside a call; what it needs is down already
+    os._exit(code)  # a thread may still be in a call whose services have stopped

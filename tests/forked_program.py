@@ -1,4 +1,4 @@
-"""Programs of the product, ``python -m MODULE``, without the seconds of CPU in which they import it."""
+"""Programs of the product, as ``python -m MODULE``, without the seconds of CPU for their imports."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tests.forked import forked
 
 
 class ForkedProgram:
-    """A running program, with the part of ``subprocess.Popen`` that tests use. It works in the project's folder.
+    """A running program in the project's folder, with the part of ``subprocess.Popen`` that tests use.
 
-    As a context manager it closes its streams and waits for its end.
+    As a context manager, it closes the streams and waits until the program has ended.
     """
 
     def __init__(self, module: str, environment: Mapping[str, str]) -> None:
@@ -42,11 +42,11 @@ class ForkedProgram:
 
     @property
     def returncode(self) -> int | None:
-        """The exit code, negative for a signal, or ``None`` while it runs."""
+        """The exit code, negative for a signal; None while the program runs."""
         return self._process.exitcode
 
     def communicate(self, timeout: float | None = None) -> tuple[str, str]:
-        """Read both streams to their end and wait. Raises ``subprocess.TimeoutExpired``."""
+        """Read both streams to their ends, and wait until the program has ended. Raises ``TimeoutExpired``."""
         said = ["", ""]
 
         def read(index: int, stream: TextIO) -> None:
@@ -61,19 +61,19 @@ class ForkedProgram:
         return said[0], said[1]
 
     def wait(self, timeout: float | None = None) -> None:
-        """Wait for its end. Raises ``subprocess.TimeoutExpired``."""
+        """Wait until the program has ended. Raises ``subprocess.TimeoutExpired``."""
         self._process.join(timeout)
         if self.returncode is None:
             raise subprocess.TimeoutExpired(str(self.pid), timeout or 0)
 
     def send_signal(self, number: int) -> None:
-        """Send a signal, unless it has ended."""
+        """Send a signal, unless the program has ended."""
         if self.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """End it as ``kill -9`` does."""
+        """Kill the program with SIGKILL."""
         self.send_signal(signal.SIGKILL)
 
 

@@ -1,4 +1,4 @@
-"""Small files that cost anybody who reads them much: memory, time or both."""
+"""Small files that take much memory or time to read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OPEN = "urn:oasis:names:tc:opendocument:xmlns:"
 
 
 def pdf_bomb(levels: int) -> bytes:
-    """A PDF whose form XObjects each draw the next one twice."""
+    """Return a PDF file in which each form XObject draws the next one twice."""
     box = b"0 0 612 792"
     text = b"BT /F 12 Tf 10 700 Td (Hello there) Tj ET /X Do"
     objects = {
@@ -45,7 +45,7 @@ def pdf_bomb(levels: int) -> bytes:
 
 
 def ods_bomb(columns: int, rows: int) -> bytes:
-    """A workbook by name, actually an OpenDocument whose only cell is repeated."""
+    """Return an OpenDocument spreadsheet with one repeated cell, which also has the entries of a workbook."""
     cell = f'<table:table-cell office:value-type="float" office:value="1" table:number-columns-repeated="{columns}">'
     content = (
         f'<office:document-content xmlns:office="{_OPEN}office:1.0" xmlns:table="{_OPEN}table:1.0" '
@@ -65,7 +65,7 @@ def ods_bomb(columns: int, rows: int) -> bytes:
 
 
 def docx_bomb(parts: int, mib: int) -> bytes:
-    """A Word file with headers of so many MiB each, made of empty paragraphs."""
+    """Return a Word file with ``parts`` headers of ``mib`` MiB each, which consist of empty paragraphs."""
     names = [f"header{number}.xml" for number in range(parts)]
     types = "".join(f'<Override PartName="/word/{name}" ContentType="{_OFFICE}header+xml"/>' for name in names)
     relations = "".join(
@@ -90,12 +90,12 @@ def docx_bomb(parts: int, mib: int) -> bytes:
 
 
 def nested_tables(depth: int) -> bytes:
-    """A web page with tables in cells of tables."""
+    """Return a web page with nested tables."""
     return b"<!doctype html><body>" + (b"<table><tr><td>" + b"a" * 1_500) * depth
 
 
 def markdown_in_one_line(size: int) -> bytes:
-    """A line of opening brackets, each of which may begin a link."""
+    """Return a line of opening brackets, each of which may begin an image."""
     return b"![" * (size // 2)
 
 

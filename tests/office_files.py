@@ -1,4 +1,4 @@
-"""Office files part by part, as programs other than the libraries of the tests write them."""
+"""Office files that are built from parts, as other programs than the tests' libraries write them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _STRICT = {
 
 
 def archive(parts: Mapping[str, str | bytes]) -> bytes:
-    """An archive of parts."""
+    """Return an archive of parts."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as made:
         for name, body in parts.items():
@@ -53,7 +53,7 @@ def archive(parts: Mapping[str, str | bytes]) -> bytes:
 
 
 def package(main: str, content_type: str, parts: Mapping[str, str | bytes]) -> dict[str, str | bytes]:
-    """The parts of a file, with those that say which one is the document."""
+    """Return the parts of a file, including those that name its main part."""
     types = (
         '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
         '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
@@ -65,7 +65,7 @@ def package(main: str, content_type: str, parts: Mapping[str, str | bytes]) -> d
 
 
 def relations(targets: Mapping[str, tuple[str, str]]) -> str:
-    """A part of relations: ids -> kinds and targets."""
+    """Return a part with relations, given by their ids as kinds and targets."""
     each = "".join(
         f'<Relationship Id="{key}" Type="{RELATIONS}/{kind}" Target="{target}"/>'
         for key, (kind, target) in targets.items()
@@ -74,7 +74,7 @@ def relations(targets: Mapping[str, tuple[str, str]]) -> str:
 
 
 def strict(parts: Mapping[str, str | bytes]) -> dict[str, str | bytes]:
-    """The parts with the name spaces of the strict form."""
+    """Return the parts with the name spaces of the strict form."""
     changed: dict[str, str | bytes] = {}
     for name, body in parts.items():
         text = body if isinstance(body, str) else body.decode()
@@ -94,7 +94,7 @@ def word_parts(
     others: Mapping[str, str] | None = None,
     linked: Mapping[str, tuple[str, str]] | None = None,
 ) -> dict[str, str | bytes]:
-    """The parts of a Word document, by the content of their roots."""
+    """Return the parts of a Word document. Arguments are the contents of the parts' roots."""
     targets = {
         kind: (kind, f"{kind}.xml")
         for kind, content in (
@@ -119,7 +119,7 @@ def word_parts(
 def slide_parts(
     *slides: str, linked: Mapping[str, tuple[str, str]] | None = None, **others: str
 ) -> dict[str, str | bytes]:
-    """The parts of a presentation, by the shapes of its slides, or by whole slides."""
+    """Return the parts of a presentation. ``slides`` are the shapes of each slide, or whole slides."""
     ids = "".join(f'<p:sldId id="{256 + number}" r:id="rId{number}"/>' for number in range(len(slides)))
     targets = {f"rId{number}": ("slide", f"slides/slide{number}.xml") for number in range(len(slides))}
     parts: dict[str, str | bytes] = {
@@ -135,12 +135,12 @@ def slide_parts(
 
 
 def slide_content(shapes: str) -> str:
-    """The content of a slide with shapes."""
+    """Return the content of a slide with shapes."""
     return f"<p:cSld><p:spTree><p:nvGrpSpPr/><p:grpSpPr/>{shapes}</p:spTree></p:cSld>"
 
 
 def shape(paragraphs: str, *, properties: str = "", place: str = "") -> str:
-    """A shape with paragraphs (``a:p``)."""
+    """Return a shape with paragraphs (``a:p``)."""
     return (
         f'<p:sp><p:nvSpPr><p:cNvPr id="2" name="a" {properties}/><p:cNvSpPr/><p:nvPr>{place}</p:nvPr></p:nvSpPr>'
         f"<p:spPr/><p:txBody><a:bodyPr/>{paragraphs}</p:txBody></p:sp>"
@@ -158,7 +158,7 @@ def sheet_parts(
     sheets: str = '<sheet name="S" sheetId="1" r:id="rId1"/>',
     **others: str,
 ) -> dict[str, str | bytes]:
-    """The parts of a workbook, by the rows of its sheet. Cells with the style n have the format n, from 1."""
+    """Return the parts of a workbook with the rows of a sheet. A cell with style n has the nth format, from 1."""
     codes = list((formats or {}).values())
     xfs = "".join(f'<xf numFmtId="{200 + number}"/>' for number in range(len(codes)))
     made = "".join(f'<numFmt numFmtId="{200 + number}" formatCode="{code}"/>' for number, code in enumerate(codes))

@@ -1,4 +1,4 @@
-"""Imports and reads what processes of ``tests.forked`` would import and read one after the other."""
+"""Imports and reads that processes of ``tests.forked`` would otherwise each repeat."""
 
 import os
 from importlib import import_module

@@ -1,7 +1,7 @@
-"""The countable rules of Baton's prose: ``python -m tests.prose [path ...]`` prints each place that breaks one.
+"""The countable rules of Baton's prose: ``python -m tests.prose [path ...]`` prints each place that breaks a rule.
 
-Docstrings and descriptions are no subordinate clauses, those of classes and properties are nouns, and prose and names
-avoid some words and American spelling. CONTRIBUTING.md has the rules that no program can count.
+Docstrings and descriptions do not begin as subordinate clauses, those of classes and properties are noun phrases, and
+texts and names avoid some words and American spelling. CONTRIBUTING.md has the rules that a program cannot check.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ BARE_NAMES = frozenset(
     asked begun each ended found given heard kept known left made place said shown wanted
     """.split()  # noqa: SIM905
 )
-"""Participles and pronouns, which hide the noun of a variable, parameter or attribute."""
+"""Participles and pronouns that replace the noun in the name of a variable, parameter or attribute."""
 COVERED_BY_NAMES = (
     "baton_deployment/",
     "baton_project/",
@@ -68,7 +68,7 @@ COVERED_BY_NAMES = (
     "layers/",
     "shared/baton/",
 )
-"""Folders whose variables are named by nouns."""
+"""Folders in which such names are flaws."""
 ALLOWED_NAMES: dict[tuple[str, str], str] = {
     ("shared/baton/adapters/a2a/answer.py", "known"): "callers in other rooms pass it by name",
     (
@@ -121,7 +121,7 @@ ALLOWED = {
     ("docs/reference/agents-yaml.md", "tell"),  # a sentence of the product
     ("docs/how-to/use-amazon-bedrock.md", "Center"),  # the name of a product
 }
-"""Words that may stand in a file, by path."""
+"""Pairs of a path and a word that the file may contain."""
 VERBS = frozenset(
     """
     acts adds admits announces asks begins carries chooses closes collects compares compiles consults converts creates
@@ -140,12 +140,12 @@ VERBS_OR_NOUNS = frozenset(
     turns types watches works
     """.split()  # noqa: SIM905
 )
-"""Words that are such verbs in front of an object, and otherwise the plurals of nouns."""
+"""Words that are such verbs before an object, and otherwise plurals of nouns."""
 AFTER_NOUN = re.compile(
     r"[.,:;)]|$|(?:\s+[a-z]+ed)?\s+(?:about|after|against|and|are|at|before|behind|between|beyond|by|can|cannot|for|from"
     r"|have|in|must|of|on|or|over|that|through|to|under|where|which|while|who|whose|with|within|without)\b"
 )
-"""The continuation of a text that begins with one of these plurals."""
+"""The beginning of the text after one of these words if the word is a plural."""
 DESCRIPTIONS = frozenset({"description", "help", "summary"})
 
 # Terms of protocols and libraries keep their spelling.
@@ -168,7 +168,7 @@ STRING_OR_COMMENT = re.compile(
 
 @dataclass(frozen=True)
 class Flaw:
-    """One place that breaks a rule."""
+    """A place that breaks a rule."""
 
     path: str
     line: int
@@ -184,7 +184,7 @@ _JUDGED = frozenset(
         *(ast.Name, ast.Attribute, ast.ExceptHandler, ast.MatchAs, ast.MatchStar),
     )
 )
-"""The kinds of syntax nodes with names or texts."""
+"""The types of syntax nodes that have names or texts."""
 
 
 def find_flaws(path: str, text: str) -> Iterator[Flaw]:
@@ -211,7 +211,7 @@ def find_flaws(path: str, text: str) -> Iterator[Flaw]:
 
 
 def word_flaws(prose: str) -> Iterator[str]:
-    """Yield what is wrong with single words of a text, whose code and quotations are left out."""
+    """Yield a reason for each wrong word or phrase in a text, without its code and quotations."""
     plain = CODE.sub(" ", prose)
     yield from _avoided(plain)
     line = " ".join(plain.split())
@@ -252,14 +252,14 @@ def _opening_verb(text: str) -> str | None:
 
 
 def _classes(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
-    """Yield line and docstring of each class."""
+    """Yield the line and the docstring of each class."""
     for node in nodes:
         if isinstance(node, ast.ClassDef) and (docstring := ast.get_docstring(node)) is not None:
             yield node.body[0].lineno, docstring
 
 
 def _properties(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
-    """Yield line and docstring of each property."""
+    """Yield the line and the docstring of each property."""
     for node in nodes:
         if isinstance(node, ast.FunctionDef) and (docstring := ast.get_docstring(node)) is not None:
             decorators = [each.id for each in node.decorator_list if isinstance(each, ast.Name)]
@@ -268,7 +268,7 @@ def _properties(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
 
 
 def _texts(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str, bool]]:
-    """Yield line, text, and whether it describes something true or false, of docstrings and descriptions."""
+    """Yield each docstring and description: its line, its text, and whether it may describe a boolean."""
     for node in nodes:
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             first = node.body[0] if node.body else None
@@ -305,7 +305,7 @@ def _may_be_boolean(assignment: ast.Assign | ast.AnnAssign) -> bool:
 
 
 def _comments(text: str) -> Iterator[tuple[int, str]]:
-    """Yield line and text of each comment. The module ``tokenize`` took a fifth of a run's time."""
+    """Yield the line and the text of each comment, without the module ``tokenize``, which is much slower."""
     line, counted = 1, 0
     for match in STRING_OR_COMMENT.finditer(text):
         if match[0].startswith("#"):
@@ -356,7 +356,7 @@ def _page_flaws(path: str, text: str) -> Iterator[Flaw]:
 
 
 def read_paths(arguments: Sequence[str]) -> list[str]:
-    """Return the modules and pages below these paths that belong to the project, without what is generated."""
+    """Return the project's modules and pages below these paths, without generated ones."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *arguments],
         cwd=ROOT,
@@ -375,7 +375,7 @@ def read_paths(arguments: Sequence[str]) -> list[str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the flaws below the given paths, or of the whole project, and return the number to exit with."""
+    """Print the flaws below the given paths, or of the whole project. Return the exit code: 1 if it has flaws."""
     found = (flaw for path in read_paths(arguments) for flaw in find_flaws(path, (ROOT / path).read_text()))
     flaws = [
         flaw for flaw in found if not any(flaw.path == path and f'"{word}"' in flaw.reason for path, word in ALLOWED)

@@ -1,8 +1,8 @@
-"""Runs tests that failed under load once more, alone: a pytest plugin, and ``python -m tests.repeats``.
+"""A pytest plugin and a program (``python -m tests.repeats``) that repeat tests which failed, without load.
 
-A run of four processes on two cores rarely makes a test fail that waits for other processes. Such a test must be
-mended, but says nothing about the commit: ``make test`` repeats up to ``LIMIT`` failed tests and lists those that pass
-then. ``make all`` repeats none.
+In a run of four processes on two cores, a test that waits for other processes fails rarely. Such a test must be mended,
+but its failure says nothing about the commit. ``make test`` repeats up to ``LIMIT`` failed tests, and lists those that
+then pass. ``make all`` repeats none.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 RECORD = ".baton/failed-tests.json"
-"""The tests that failed in the last run of several processes, in the folder of the project."""
+"""The file with the failed tests of the last run with several processes, below the project's folder."""
 LIMIT = 3
-"""The number of failed tests up to which load is a likely cause."""
+"""The most failed tests for which load is a likely cause."""
 
 _failed: set[str] = set()
-"""The names of failed tests. The process that prints has the reports of all."""
+"""The ids of failed tests. The process that distributes the tests receives all reports."""
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
@@ -30,7 +30,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Write the names. A run that was interrupted or could not begin leaves none to repeat."""
+    """Write the ids of the failed tests; none if the run was interrupted or could not begin."""
     if not getattr(session.config.option, "numprocesses", None):
         return
     record = session.config.rootpath / RECORD
@@ -40,7 +40,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 
 def main() -> int:
-    """Repeat the tests of the record in one process, and return 0 if all pass."""
+    """Repeat the recorded tests in one process. Return 0 if all pass, otherwise another exit code."""
     names: list[str] = json.loads(Path(RECORD).read_text()) if Path(RECORD).is_file() else []
     if not 0 < len(names) <= LIMIT:
         return 1

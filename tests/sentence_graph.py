@@ -1,4 +1,4 @@
-"""The graph of the sentence encoder's network, without its weights: ``python -m tests.sentence_graph`` writes it."""
+"""The graph of the sentence encoder's network, without weights. ``python -m tests.sentence_graph`` writes it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from onnx import ModelProto, NodeProto, TensorProto, helper
 from baton_local.demo_model.sentence_network import GRAPH
 
 OPSET, IR_VERSION = 17, 8
-"""Versions that every ONNX Runtime since 1.13 reads."""
+"""Versions that every ONNX Runtime since 1.13 can read."""
 LAYERS, HEADS, WIDTH, INNER, EPSILON = 6, 12, 384, 1_536, 1e-12
 """The size of all-MiniLM-L6-v2."""
 OPTIMISED = "com.microsoft"
-"""The domain of the runtime's own operators, which compute several steps at once."""
+"""The domain of the runtime's own operators, which combine several steps."""
 
 
 def network(
@@ -19,8 +19,8 @@ def network(
 ) -> bytes:
     """Return the graph of a network.
 
-    Its inputs are the sums of the embeddings (``embedded``, texts by tokens by ``width``), the ``lengths`` of the texts
-    in tokens, and ``is_token`` (texts by 1 by tokens), which is 0 for padding. Its output is a vector a text.
+    The inputs are the sums of the embeddings (``embedded``, texts by tokens by ``width``), the ``lengths`` of the texts
+    in tokens, and ``is_token`` (texts by 1 by tokens), which is 0 for padding. The output is one vector per text.
     """
     nodes: list[NodeProto] = []
     weights: list[TensorProto] = []

@@ -1,4 +1,4 @@
-"""Signals that the system delivers to another thread than the first."""
+"""Signals that the system delivers to another thread than the main thread."""
 
 import ctypes
 import os
@@ -10,7 +10,7 @@ import pytest
 
 
 def send_to_other_thread(pid: int, number: signal.Signals) -> None:
-    """Signal a process as Linux does when one of its threads starts another just then: not in its main thread."""
+    """Send a signal to another thread of a process than its main thread, as Linux may do. Skip the test elsewhere."""
     if sys.platform != "linux":
         pytest.skip("Only Linux has tgkill and delivers signals so.")
     other = next((thread.id for thread in psutil.Process(pid).threads() if thread.id != pid), None)

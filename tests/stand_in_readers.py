@@ -1,8 +1,8 @@
-"""Programs that stand in for the one that reads documents, and keep to its protocol or break it."""
+"""Programs that replace the one that reads documents, and follow its protocol or break it."""
 
 from __future__ import annotations
 
-# The beginning of a program that has got the document.
+# The beginning of a program that has received the document.
 READY = "import sys; sys.stdin.buffer.read(); print('ready', flush=True)\n"
 
 

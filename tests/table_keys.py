@@ -1,4 +1,4 @@
-"""A key of every kind of item in the table, from the modules that build keys."""
+"""Keys of every kind of item in the table, from the modules that build keys."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from baton.domain.tenants.identity import Scope
 
 
 def every_key(scope: Scope, thread_id: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """A key by each function and form, with its name. ``thread_id`` stands for every id, and the tenant for its own."""
+    """Yield a key from each function and form of keys, with its name. ``thread_id`` is used for every kind of id."""
     for module in (keys, agent_keys):
         for name, value in vars(module).items():
             if isinstance(value, ListedKey | MemberKey | NumberedKey | UnderNumber):

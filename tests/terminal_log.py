@@ -1,6 +1,6 @@
-"""Logs to the terminal in processes of ``tests.forked``, as ``make run`` does before it imports the product.
+"""Logging to the terminal in processes of ``tests.forked``, set up before the product is imported, as by ``make run``.
 
-Powertools keeps the loggers of its service from the handlers that are there when it is imported.
+Powertools' loggers do not use the handlers that exist when Powertools is imported.
 """
 
 import logging

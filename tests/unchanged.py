@@ -1,11 +1,10 @@
-"""Skips tests and commands whose inputs are as they were when they last passed.
+"""A pytest plugin and a program that skip tests and commands whose inputs have not changed since they last passed.
 
-Of tests, under ``pytest -n``: those whose closure (``tests.closures``) is unchanged, unless their file is named. What
-tests do while they run is compared with the closure. Those that read another file of the project, or start a process,
-are run each time; a mark ``follows_processes`` says that processes run only what modules of the test import or name.
-Of commands: ``python -m tests.unchanged FILE... -- COMMAND...``.
-
-What has passed is noted in ``.baton/unchanged``. ``BATON_CHECK_UNCHANGED=1`` runs everything.
+Under ``pytest -n``, tests are skipped whose closure (``tests.closures``) is unchanged, unless their file is named. The
+files that tests open while they run are compared with the closure. Tests that read another file of the project, or
+start a process, are run each time. The mark ``follows_processes`` says that a test's processes only run what the test's
+modules import or name. Commands are skipped by ``python -m tests.unchanged FILE... -- COMMAND...``.
+Passed tests and commands are noted in ``.baton/unchanged``. ``BATON_CHECK_UNCHANGED=1`` runs everything.
 """
 
 from __future__ import annotations
@@ -38,19 +37,19 @@ KEPT_SECONDS = 30 * 24 * 3600
 RUNS_ALL = bool(os.environ.get("BATON_CHECK_UNCHANGED"))
 MACHINERY = ("tests/closures.py", "tests/unchanged.py")
 PER_RUN = frozenset({"BATON_LOCAL_RECORDINGS", "BATON_TEST_COLLECTED", "BATON_TEST_DYNAMODB"})
-"""Variables that differ from run to run."""
+"""Variables that differ between runs."""
 STARTS = frozenset({"os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Popen"})
-"""Audit events of processes that begin."""
+"""Audit events of starts of processes."""
 
 
 class Notes:
-    """The ids of tests that have passed, by the key of their inputs."""
+    """The ids of passed tests, by the keys of their inputs."""
 
     def __init__(self, root: Path) -> None:
         self._folder = root / NOTES
 
     def read(self) -> dict[str, list[str]]:
-        """Return all notes, and delete those that no run has found again in weeks."""
+        """Return all notes, and delete those that no run has used for ``KEPT_SECONDS``."""
         notes = {}
         for file in self._folder.glob("*.json") if self._folder.is_dir() else ():
             with contextlib.suppress(FileNotFoundError, ValueError):  # deleted, or cut off, by another run
@@ -61,7 +60,7 @@ class Notes:
         return notes
 
     def add(self, key: str, passed: Iterable[str]) -> None:
-        """Note that tests have passed."""
+        """Note that tests have passed with the inputs of a key."""
         self._folder.mkdir(parents=True, exist_ok=True)
         file = self._folder / f"{key}.json"
         with contextlib.suppress(FileNotFoundError, ValueError):
@@ -71,13 +70,13 @@ class Notes:
         Path(written.name).replace(file)
 
     def touch(self, key: str) -> None:
-        """Note that these notes were of use."""
+        """Note that a run has used the notes of a key."""
         with contextlib.suppress(FileNotFoundError):
             (self._folder / f"{key}.json").touch()
 
 
 class Coordinator:
-    """In the process that spreads the tests: computes closures before the run, and notes what has passed after it."""
+    """The part in the process that distributes tests: it computes closures, and notes which tests have passed."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -91,7 +90,10 @@ class Coordinator:
         self._always: set[str] = set()
 
     def _digests(self) -> dict[str, tuple[str | None, str]]:
-        """The digests of the closures of modules with tests or fixtures, without and with what processes reach."""
+        """Return the digests of the closures of modules with tests or fixtures, without and with their processes.
+
+        The first digest is None if the closure without processes cannot be computed.
+        """
         digests = {}
         names = (name for name in self._project.digests if name.startswith("tests/") and name.endswith("conftest.py"))
         for file in {*names, *self._project.texts_with("def test_"), *self._project.texts_with("pytest")}:
@@ -103,16 +105,16 @@ class Coordinator:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        """Hand closures and notes to a process that runs tests."""
+        """Send the closures and notes to a process that runs tests."""
         node.workerinput["unchanged"] = self._known.name
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Note what a process has passed and skipped."""
+        """Note the passed and skipped tests of a process."""
         output = getattr(node, "workeroutput", {}).get("unchanged")
         if output is None:
             return
-        if not self._skipped:  # all processes have skipped the same
+        if not self._skipped:  # all processes have skipped the same tests
             self._skipped.update(PurePosixPath(name.partition("::")[0]).parent.as_posix() for name in output["skipped"])
             for key in output["keys"]:
                 self._notes.touch(key)
@@ -121,7 +123,7 @@ class Coordinator:
         for run in output["runs"]:
             follows = run["follows"]
             closure = self._project.closure(run["files"], follows_processes=follows)
-            if closure is None or closure & edited:  # somebody has edited them while the tests ran
+            if closure is None or closure & edited:  # a file was edited while the tests ran
                 continue
             if (run["started"] and not follows) or not closure.issuperset(run["read"]):
                 self._always.add(run["file"])
@@ -142,7 +144,7 @@ class Coordinator:
 
 
 class Worker:
-    """In a process that runs tests: leaves out what is unchanged, and watches what the others read."""
+    """The part in a process that runs tests: it leaves out unchanged tests, and watches the files that others read."""
 
     def __init__(self, known: dict[str, Any]) -> None:
         self._passed_before: dict[str, set[str]] = {key: set(ids) for key, ids in known["notes"].items()}
@@ -162,7 +164,7 @@ class Worker:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Leave out what has passed with the present inputs."""
+        """Leave out the tests that have passed with the present inputs."""
         named = named_files(config)
         unchanged = []
         for item in items:
@@ -180,7 +182,7 @@ class Worker:
     def pytest_runtest_protocol(
         self, item: pytest.Item, nextitem: pytest.Item | None
     ) -> Generator[None, object, object]:
-        """Watch the tests of a file."""
+        """Record the files and processes of the tests of a file."""
         file = _name(item.path)
         if self._run is None:
             self._run = {"file": file, "files": set(), "follows": True, "read": set(), "started": False}
@@ -198,18 +200,18 @@ class Worker:
         return result
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note what has failed, or was skipped for another reason."""
+        """Note a test that has failed, or was skipped for another reason."""
         if not report.passed:
             self._failed.add(report.nodeid)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Hand over what has passed and was skipped."""
+        """Send the passed and skipped tests to the coordinator."""
         output: dict[str, Any] = session.config.workeroutput  # type: ignore[attr-defined]
         output["unchanged"] = {"skipped": self._skipped, "keys": sorted(self._found), "runs": self._runs}
 
     def _key(self, item: pytest.Item) -> str | None:
-        """Return the key of what a test depends on, or ``None`` if that is everything."""
+        """Return the key of a test's inputs; None if the inputs are not known."""
         names = tuple(getattr(item, "fixturenames", ()))
         asked = (item.path, names, _follows(item))
         if asked not in self._keys:
@@ -219,14 +221,14 @@ class Worker:
         return self._keys[asked]
 
     def _files(self, item: pytest.Item) -> set[str]:
-        """Return the file of a test, of each ``conftest`` above it, and of the fixtures that it asks for."""
+        """Return the file of a test, each ``conftest`` file above it, and the files of its fixtures."""
         names = (item.path, tuple(getattr(item, "fixturenames", ())))
         if names not in self._files_of:
             self._files_of[names] = {_name(item.path), *conftests(_name(item.path)), *_fixture_files(item)}
         return self._files_of[names]
 
     def _watch(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """Note files of the project that are opened, and processes that begin: an audit hook."""
+        """Note opened files of the project and started processes. This is an audit hook."""
         if self._run is None:
             return
         if event in STARTS:
@@ -240,7 +242,7 @@ class Worker:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Skip nothing in a run in one process: who starts it wants to see the tests."""
+    """Register the plugin, except in a run in one process, whose user wants to see the tests."""
     handed: str | None = getattr(config, "workerinput", {}).get("unchanged")
     if handed is not None:
         config.pluginmanager.register(Worker(json.loads(Path(handed).read_text())))
@@ -268,7 +270,7 @@ def _unwrapped(function: Any) -> Any:
 
 
 def _is_hypothesis() -> bool:
-    """Return whether hypothesis reads all modules of the process, to take constants from them for its examples."""
+    """Return whether hypothesis opens the file, because it reads constants for examples from all loaded modules."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         if frame.f_code.co_filename.endswith("constants_ast.py"):
@@ -282,7 +284,7 @@ def _name(path: Path) -> str:
 
 
 def _source(name: str) -> str:
-    """Return the file that a compiled one was made of."""
+    """Return the source file of a compiled file, and any other name unchanged."""
     folder, is_compiled, file = name.partition("__pycache__/")
     return f"{folder}{file.partition('.')[0]}.py" if is_compiled else name
 

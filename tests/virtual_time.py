@@ -1,9 +1,9 @@
-"""Event loops on which waiting costs nothing: their clock jumps to whatever is due next (``looptime``).
+"""Event loops on which waiting takes no time, because their clock jumps to the next due call (``looptime``).
 
-The unit tests run on ``VirtualTimeLoop``. The fault suites run on ``DeterministicLoop``, where blocking calls
-(``run_in_executor``) run on the loop itself, each at a separate moment: so many virtual seconds after it was asked
-for, and its result arrives so many later. Which calls overtake which is therefore decided by ``latency`` alone: the
-same seed gives the same interleaving.
+The unit tests run on ``VirtualTimeLoop``. The fault suites run on ``DeterministicLoop``, on which blocking calls
+(``run_in_executor``) run in the loop itself: a call runs some virtual seconds after it was requested, and its result
+arrives some seconds later. Only ``latency`` decides the order of calls, so that the same seed gives the same
+interleaving.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from typing import Any
 from baton_testing.virtual_time import VirtualTimeLoop
 
 MAX_ROUNDS = 100_000
-"""Of a deterministic loop from one moment to the next: what takes more goes round in circles."""
+"""The most steps of a deterministic loop at the same virtual time. A program that needs more does not end."""
 
 
 class DeterministicLoop(VirtualTimeLoop):
-    """Nothing but the loop itself decides what happens when."""
+    """A loop whose order of calls is reproducible."""
 
     idle_seconds = 0.0
 
     def __init__(self, latency: Callable[[], tuple[float, float]] = lambda: (0.0, 0.0)) -> None:
-        """``latency`` has, for each blocking call, the seconds before it takes effect and after that."""
+        """``latency`` returns, for each blocking call, the seconds before its effect and until its result arrives."""
         self.latency = latency
         super().__init__(_CountingSelector(self))
 
     def advance(self, seconds: float) -> None:
-        """Let the time pass while nothing runs, as when a process is suspended."""
+        """Advance the time while nothing runs, as when a process is suspended."""
         self.setup_looptime(start=self.time() + seconds, idle_timeout=self.idle_seconds, noop_cycles=0)
 
     def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:  # type: ignore[override]
@@ -46,12 +46,12 @@ class DeterministicLoop(VirtualTimeLoop):
                 future.set_result(result)
 
         def act() -> None:
-            # Even when the caller was cancelled meanwhile: a request that is on its way arrives.
+            # The call runs even if the caller was cancelled, as a request that was sent arrives.
             try:
                 result, error = func(*args), None
             except (KeyboardInterrupt, SystemExit):
                 raise
-            except BaseException as raised:  # noqa: BLE001 - it belongs to anybody who waits for the call
+            except BaseException as raised:  # noqa: BLE001 - the caller who waits for the result receives it
                 result, error = None, raised
             self.call_later(after, settle, result, error)
 
@@ -60,7 +60,7 @@ class DeterministicLoop(VirtualTimeLoop):
 
 
 class _CountingSelector(selectors.DefaultSelector):
-    """A selector that ends a loop on which something is always ready, so that no time passes."""
+    """A selector that stops a loop whose time does not advance because a call is always ready."""
 
     def __init__(self, loop: DeterministicLoop) -> None:
         super().__init__()

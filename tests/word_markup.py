@@ -1,4 +1,4 @@
-"""Word documents in the markup that Word writes, and what is read of them."""
+"""Word documents in Word's markup, and functions that read them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def term(text: str) -> str:
 
 
 def field(instruction: str, result: str | None, form: str = "") -> str:
-    """A field; without a result if that is None."""
+    """Return a field; one without a result if that is None."""
     separated = "" if result is None else f'<w:r><w:fldChar w:fldCharType="separate"/></w:r>{result}'
     return (
         f'<w:r><w:fldChar w:fldCharType="begin">{form}</w:fldChar></w:r><w:r><w:instrText>{instruction}</w:instrText></w:r>'
@@ -44,7 +44,7 @@ def field(instruction: str, result: str | None, form: str = "") -> str:
 
 
 def box(content: str) -> str:
-    """A text box in both of the forms that Word writes."""
+    """Return a text box in both forms that Word writes."""
     inner = f"<w:txbxContent>{content}</w:txbxContent>"
     return (
         f'<w:r><mc:AlternateContent><mc:Choice Requires="wps"><w:drawing><wp:inline><wps:txbx>{inner}</wps:txbx>'
