@@ -33,7 +33,7 @@ class KnowledgeCheck:
     missing: tuple[DocumentRef, ...]
     """The documents with missing chunks, in the version that turns use."""
     orphaned: tuple[str, ...]
-    """The sources in the index that no stored document has. Turns never use them."""
+    """The sources in the index that belong to no stored document. Turns never use them."""
 
     @property
     def is_sound(self) -> bool:
@@ -47,17 +47,17 @@ Position = tuple[str, str | None]
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeIndexCheck:
-    """A comparison of documents with their index. Documents may be uploaded and used meanwhile."""
+    """A comparison of documents with their index. It may run while documents are uploaded and used."""
 
     documents: DocumentStore
     ingestions: Ingestions
     search: SearchIndex
     administration: SearchAdministration | None
-    """Lists the sources of a tenant; None for an engine that cannot, so that no orphaned ones are found."""
+    """Lists the sources of a tenant. None if the engine cannot list them; orphaned sources are then not found."""
 
     async def verify(self, tenant: str, agents: Sequence[str]) -> KnowledgeCheck:
         """Compare the documents of a tenant's ``agents``. Raises ``SearchUnavailable`` and ``StoreUnavailable``."""
-        # Sources are read first, so that every one belongs to a document that was stored before.
+        # Sources are read before documents, so that a document which is stored meanwhile does not make an orphan.
         sources = []
         if self.administration is not None:
             sources = [source.source_id async for source in self.administration.sources(IndexName.KNOWLEDGE, tenant)]
@@ -80,8 +80,8 @@ class KnowledgeIndexCheck:
     ) -> AsyncIterator[tuple[bool, Position]]:
         """Start the pipeline for documents that are not completely in the index, from the page ``start`` on.
 
-        Yield for each document that turns use whether a run was started, and the position from which a rebuild can
-        continue. A repetition starts nothing for documents that are indexed or wait.
+        Yield, for each document that turns use, whether a run was started, and the position from which a rebuild can
+        continue. A repetition starts no run for documents that are indexed or wait for a run.
         """
         async for position, page in self._read_pages(tenant, agents, start):
             for document, version, count in await self._count(tenant, page):
@@ -131,6 +131,6 @@ class KnowledgeIndexCheck:
 
 
 def _list_sources(document: Document) -> set[str]:
-    """Return the sources that a document may have in the index, with versions in progress and in removal."""
+    """Return the sources that a document may have in the index, also those of versions in progress or to be removed."""
     versions = {version.number for version in (document.active, document.next) if version is not None}
     return {chunk_source_id(document.id, number) for number in {*versions, *document.stale}}

@@ -1,9 +1,9 @@
 """The pipeline that makes an uploaded document part of an agent's knowledge, step by step.
 
-The record decides. A step does nothing for a version that is no longer in progress because it was deleted, has failed
-or was replaced. A rebuild takes the same steps with the version in use, and changes only the number of chunks in the
-record. Every step may run twice, in any order, and die at any write. As soon as a version cannot become active any
-more, it is in its document's list of stale versions, so that its remains are removed.
+The document's record decides about each step: it does nothing for a version that was deleted, has failed or was
+replaced. A rebuild takes the same steps with the version in use, and changes only the number of chunks in the record.
+Every step may run twice, in any order, and die at any write. A version that can no longer become active is added to
+its document's stale versions, so that its remains are removed.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ CHECKED_PERCENT, EXTRACTED_PERCENT, CHUNKED_PERCENT, INDEXED_PERCENT = 2, 30, 35
 MAX_TEXT = 64 * 1024 * 1024
 """The maximum length of a document, in characters. All its text is in memory while it is divided into chunks."""
 BLOCK_WEIGHT = 32
-"""The number of characters by which a block counts as longer, because millions of empty blocks take memory too."""
+"""The number of characters added to the length of each block, because millions of empty blocks take memory too."""
 MAX_TITLE = 200
 """The length to which a title from a document is cut, in characters."""
 
@@ -96,15 +96,15 @@ class CheckResult:
     parts: tuple[tuple[int, int], ...] = ()
     """The first and the last page of the parts that are extracted on their own."""
     is_waiting: bool = False
-    """True if the content is not uploaded yet, so that nothing needs cleaning either."""
+    """True if the content is not uploaded yet, so that there is nothing to clean."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ingestion:
     """The steps of the state machine ``ingest_document`` that lead to an active version.
 
-    They raise the errors of their ports, and are repeated then. A fault of the document raises nothing: its version
-    fails with a reason.
+    A step that raises an error of its ports is repeated. A fault of the document raises nothing: the version fails
+    with a reason.
     """
 
     records: DocumentRecords
@@ -115,7 +115,7 @@ class Ingestion:
     clock: Clock
 
     async def check(self, ref: DocumentRef) -> CheckResult:
-        """Check that the content is the announced one and can be read, and divide it into parts."""
+        """Check that the content is readable and equals the announced one, and divide it into parts."""
         document = await self.records.get(ref)
         version = find_worked_version(document, ref, VersionStatus.WAITING, VersionStatus.PROCESSING)
         if document is None or version is None:
@@ -249,7 +249,7 @@ class Ingestion:
         )
 
     async def activate(self, ref: DocumentRef) -> None:
-        """Let turns use the version from now on, in place of the previous one.
+        """Make the version the active one, which turns use in place of the previous one.
 
         Raises ``StoreUnavailable`` unless all its chunks are in the index.
         """
@@ -273,7 +273,7 @@ class Ingestion:
         await self.records.change(ref, swap)
 
     async def fail(self, ref: DocumentRef, error: str) -> None:
-        """Fail the version because a step has failed. ``error`` is the class name of the step's last exception."""
+        """Mark the version as failed because a step has failed. ``error`` is the name of its last exception's class."""
         classes = {cls.__name__: cls for cls in error_classes() if cls.retryable}
         if error in classes:
             await self._fail(
@@ -349,7 +349,7 @@ def _select_chunks(ref: DocumentRef) -> SearchFilter:
 
 
 def _check_content(version: DocumentVersion, body: bytes, digest: str) -> None:
-    """Raise ``DocumentUnreadable`` for content that is empty, too large or not the announced one."""
+    """Raise ``DocumentUnreadable`` for content that is empty, too large or different from the announced one."""
     if not body:
         raise DocumentUnreadable(reason="document_empty", detail="The file has no content. Upload one that has.")
     if len(body) > MAX_DOCUMENT_BYTES:

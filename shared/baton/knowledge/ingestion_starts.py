@@ -34,7 +34,7 @@ class IngestionStarts:
     ingestions: Ingestions
     clock: Clock
     since: datetime | None = None
-    """The start of the pipelines' engine if its runs end with it, as in the local cloud; None if it never stops."""
+    """The start of the pipelines' engine if runs end with it, as in the local cloud; None if it never stops."""
 
     async def start_uploaded(self, key: str) -> DocumentRef | None:
         """Start the pipeline for the content that was stored under ``key``, and return its document.
@@ -64,7 +64,7 @@ class IngestionStarts:
             try:
                 started += await self._resume(ref)
             except TenantRemoved:
-                continue  # its items are about to be removed
+                continue  # the tenant's items are about to be removed
             except Exception as failure:  # noqa: BLE001 - it stays due
                 report_failure(failure, "document not resumed", document_id=ref.document_id, version=ref.version)
                 count(Metric.SWEEP_FAILURES)
@@ -79,7 +79,7 @@ class IngestionStarts:
             now = self.clock.now()
             if document.check_at is None:
                 return None  # another sweep was faster
-            # Its run has ended with an earlier engine, and was not started again.
+            # The run has ended with an earlier engine, and was not started again.
             is_dead = self.since is not None and (
                 document.updated_at < self.since and document.check_at < self.since + STEP_WAIT
             )

@@ -55,11 +55,11 @@ LEAST_SPREAD = 0.25
 CANDIDATES = 100
 """The number of chunks that each signal returns."""
 MAX_FETCHED = 100
-"""The number of chunks that are fetched and checked. Those of inactive versions are dropped then."""
+"""The number of chunks that are fetched and checked. Chunks of inactive versions are then dropped."""
 MAX_FOUND = 40
 """The number of chunks from which a prompt's items are chosen. The inspector shows them all."""
 FIRST = 5
-"""The number of chunks that a prompt has by default. A chunk with a code or name of the question is among them."""
+"""The number of chunks that a prompt has by default. Chunks with a code or name of the question come first."""
 MAX_CHECKED = 100
 """The number of documents whose records are read: those of the best chunks."""
 EMBEDDING_DEADLINE = timedelta(seconds=5)
@@ -94,9 +94,9 @@ class _Collection:
 class KnowledgeSearch:
     """A search in the documents of one agent at a time, and in the libraries that it lists, with one ranking.
 
-    The documents' records decide about the index's results: a chunk counts only if its version is the active one of a
-    document that is not deleted and whose permission the caller has. One request for the agent and one for each library
-    read the records, if chunks were found there.
+    The documents' records decide which results of the index count: a chunk counts only if its version is active, its
+    document is not deleted, and the caller has the document's permission. The records are read by one request for the
+    agent and one for each library in which chunks were found.
     """
 
     index: SearchIndex
@@ -116,7 +116,7 @@ class KnowledgeSearch:
     ) -> tuple[FoundItem, ...]:
         """Return at most ``limit`` chunks, best first, each text once; ``vector`` is the query's embedding.
 
-        ``libraries`` are those of the agent, which are searched at the same time.
+        ``libraries`` are the agent's libraries, which are searched at the same time.
 
         Raises ``SearchUnavailable``, ``StoreUnavailable``, and ``WrongDimension`` if the index was made for another
         embedding model.
@@ -142,16 +142,16 @@ class KnowledgeSearch:
                 (agent_id, owners[chunk.document.id].library),
                 passages.get(chunk.document.id),
                 query,
-                (query,) if number in matches else alone,
+                (query,) if index in matches else lone_terms,
             )
-            for number, (chunk, alone) in enumerate(zip(ranking, terms, strict=True))
+            for index, (chunk, lone_terms) in enumerate(zip(ranking, terms, strict=True))
         ]
         return tuple(_rank_matches_first(_rank_terms_first(found_items), query)[:limit])
 
     async def _search_all(
         self, collections: Sequence[_Collection], query: SearchQuery
     ) -> tuple[SearchResult, Mapping[str, _Collection]]:
-        """Search the collections as if they were one. Return the result, and the collection of each chunk by its id."""
+        """Search several collections as one. Return the result, and the collection of each chunk by the chunk's id."""
 
         def search(collection: _Collection) -> Awaitable[SearchResult]:
             owner_query = replace(
@@ -272,7 +272,7 @@ class KnowledgeSearch:
         )
 
     async def _embed(self, scope: Scope, query: str) -> tuple[Vector | None, str | None]:
-        """Return the query's vector, or None and the reason why it has none; without a reason if embedding is off."""
+        """Return the query's vector, or None and the reason why there is none; no reason if embedding is off."""
         if not self.embedder.dimensions:
             return None, None
         try:
@@ -296,7 +296,7 @@ def _select_best_chunks(candidates: Candidates) -> list[str]:
 def _merge_meanings(candidates: Candidates) -> tuple[Candidates, Mapping[str, int]]:
     """Return the candidates with one ranking by meaning, in which each chunk has the best similarity of its texts.
 
-    Also return the number of that passage, from 0, for the chunks that have passages.
+    Also return, for chunks with passages, the index of the most similar passage.
     """
     best: dict[str, Candidate] = {}
     passages: dict[str, int] = {}
@@ -322,9 +322,9 @@ def _is_usable(scope: Scope, ranked: Ranked, record: Document | None) -> bool:
 
 
 def _rank_terms_first(items: list[FoundItem]) -> list[FoundItem]:
-    """Return ranked chunks with the best ones that have ``terms`` among the first ``FIRST``.
+    """Return ranked chunks in an order in which the best chunks with ``terms`` are among the first ``FIRST``.
 
-    Their scores change as little as this order needs, because they are compared with those of other searches.
+    Scores change as little as this order requires, because they are compared with scores of other searches.
     """
     promoted = {item.id for item in [item for item in items if item.terms][:FIRST]}
     if promoted <= {item.id for item in items[:FIRST]}:
@@ -343,7 +343,7 @@ def _rank_terms_first(items: list[FoundItem]) -> list[FoundItem]:
 
 
 def _rank_matches_first(items: list[FoundItem], query: str) -> list[FoundItem]:
-    """Return ranked chunks with those first that have the whole query, or as the only one a long number of it.
+    """Return ranked chunks, those first that contain the whole query, or that alone contain a long number of it.
 
     Embedding models rank such chunks badly in scripts that they do not know.
     """
@@ -354,7 +354,7 @@ def _rank_matches_first(items: list[FoundItem], query: str) -> list[FoundItem]:
 
 
 def _split_source(ranked: Ranked) -> tuple[str, int]:
-    """Return the document's id and the version of a chunk; the version -1 if its id is not one of a chunk."""
+    """Return the document's id and the version of a chunk; the version is -1 if the id is not that of a chunk."""
     try:
         return document_of_chunk(ranked.document.source_id)
     except ValueError:

@@ -2,7 +2,7 @@
 
 A passage is a few sentences of a chunk, the length that embedding models compare best with a question. A model reads a
 text of limited length (256 tokens for the local one) into a single vector, in which one sentence of a long chunk counts
-little. So each passage has its own vector, and a chunk with passages has none.
+little. Therefore each passage has its own vector, and a chunk with passages has none.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PIECE = re.compile(r".*?(?:[.!?]\s+|[。！？]|\n+|\Z)", re.DOTALL)  # noqa: R
 
 
 def split_passages(text: str) -> list[str]:
-    """Return the passages of a chunk's text, at most ``MAX_PASSAGES``; none if it is not longer than one."""
+    """Return the passages of a chunk's text, at most ``MAX_PASSAGES``; empty if the text fits one passage."""
     size = max(PASSAGE, -(-len(text) // MAX_PASSAGES))
     if len(text) <= size + MIN_PASSAGE:
         return []
@@ -44,7 +44,7 @@ def split_passages(text: str) -> list[str]:
 SHINGLE_WORDS = 5
 """The number of successive words in a shingle, by which texts are compared (Broder, 1997)."""
 DUPLICATE_SHARE = 0.8
-"""The share of common shingles from which a text is a duplicate of another one."""
+"""The share of common shingles at which a text counts as a duplicate of another."""
 
 T = TypeVar("T")
 
@@ -62,7 +62,7 @@ def drop_near_duplicates(items: Sequence[T], text: Callable[[T], str]) -> list[T
 
 
 def _make_shingles(text: str) -> frozenset[tuple[str, ...]]:
-    # A text without words is its own shingle, of which only an equal text is a duplicate.
+    # A text without words is its own shingle, so that only an equal text is a duplicate.
     words = split_words(text.casefold()) or [text]
     starts = range(max(1, len(words) - SHINGLE_WORDS + 1))
     return frozenset(tuple(words[start : start + SHINGLE_WORDS]) for start in starts)

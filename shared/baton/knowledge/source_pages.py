@@ -35,7 +35,7 @@ from baton_documents.media_types import HTML, MediaType, is_page, type_of
 from baton_documents.results import Sitemap
 
 MAX_SITEMAPS = 50
-"""The number of an index's sitemaps that are read. An index in an index is ignored (sitemaps.org has none)."""
+"""The number of an index's sitemaps that are read. An index in an index is ignored: sitemaps.org forbids it."""
 MAX_MESSAGE = 300
 """The length to which a page's error is cut, in characters."""
 PAGE_SECONDS = 120
@@ -63,12 +63,12 @@ class PageListing:
 
 @dataclass(frozen=True, slots=True)
 class PageListings:
-    """The listing of sources' pages."""
+    """A reader of the lists of sources' pages."""
 
     web: WebPages
     objects: SourceObjects
     rules: Callable[[], SourceRules]
-    """Returns the rules for addresses and buckets that may be read now."""
+    """Returns the current rules for addresses and buckets."""
     extractor: TextExtractor
 
     async def read(self, scope: Scope, source: Source) -> PageListing:
@@ -144,7 +144,7 @@ class PageOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PageResult:
-    """The outcome of a page's refresh, and the reason why the page could not be read, if so."""
+    """The outcome of a page's refresh, and the reason if the page could not be read."""
 
     outcome: PageOutcome
     error: str | None = None
@@ -208,7 +208,7 @@ class PageRefreshes:
     async def _fetch(
         self, source: Source, listed: ListedPage, page: SourcePage, *, is_known: bool
     ) -> PageContent | None:
-        """Return the page's content; None if it has not changed.
+        """Return the page's content; None if it has not changed. ``is_known``: the stored content is up to date.
 
         Raises ``PageUnavailable``, also after ``PAGE_SECONDS``.
         """
@@ -244,7 +244,7 @@ class PageRefreshes:
         if not content.body:
             raise PageUnavailable("It is empty.")
         if page.sha256 is None:
-            # The page is stored before its document, which the worker that deletes the source finds by the page.
+            # The page is stored first, because the worker that deletes a source finds its documents by their pages.
             await self.store.save_page(scope, source, page)
         request = DocumentRequest(
             name=read_file_name(page.url),
@@ -279,7 +279,7 @@ _TITLE = re.compile(
     r"|<title\b[^>]{0,1000}+>((?:[^<]|<(?!/title)){0,2000})",
     re.IGNORECASE | re.DOTALL,
 )
-"""A title, or an element in which the same tag is not one."""
+"""A title, or a comment or element in which a title's tag does not count."""
 _HEADING = re.compile(r"^# ++([^\n]{1,1000})$", re.MULTILINE)
 
 
@@ -305,7 +305,7 @@ def _decode_beginning(media_type: MediaType, body: bytes) -> str:
 
 
 def read_path(url: str) -> str:
-    """Return the decoded path of an address; for an object, a slash and its key."""
+    """Return the decoded path of an address; for an object in S3, a slash and the object's key."""
     if url.startswith("s3://"):
         return "/" + url.removeprefix("s3://").partition("/")[2]
     return unquote(urlsplit(url).path, errors="replace")

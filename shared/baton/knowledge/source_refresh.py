@@ -26,7 +26,7 @@ from baton.ports.documents.sources import DueSource, PageUnavailable, SourceStor
 logger = Logger(child=True)
 
 LEASE = timedelta(minutes=16)
-"""The time after which another worker takes over. No worker lives longer (Lambda ends it after 15 minutes)."""
+"""The time after which another worker takes over. No worker lives longer, because Lambda ends it after 15 minutes."""
 SLICE_SECONDS = 60.0
 """The time of one slice, so that a large source does not keep others waiting. Its last page may exceed it."""
 LISTING_SECONDS = 120
@@ -54,7 +54,7 @@ class _ClaimLost(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SourceRefreshes:
-    """Refreshes of due sources. Runs may overlap: each source is claimed by a conditional write."""
+    """Refreshes of due sources. Runs may overlap, because each source is claimed by a conditional write."""
 
     store: SourceStore
     pages: PageRefreshes
@@ -74,7 +74,7 @@ class SourceRefreshes:
         return report
 
     async def _refresh_or_remove(self, due: DueSource, slice_seconds: float, report: RefreshReport) -> None:
-        """Refresh or remove a source. A failure does not stop the others; the source is tried again after the lease."""
+        """Refresh or remove a source. A failure does not stop other sources; this one is tried after the lease."""
         end = asyncio.get_running_loop().time() + slice_seconds
         report.sources += 1
         try:
@@ -147,7 +147,7 @@ class SourceRefreshes:
         await self._end(scope, source, documents=sum(page.sha256 is not None for page in pages), error=None)
 
     async def _remove(self, scope: Scope, source: Source, end: float) -> None:
-        """Delete the documents of a deleted source, and again after the lease, when no worker can create more."""
+        """Delete the documents of a deleted source, and repeat it after the lease, when no worker can create more."""
         for page in await self.store.pages(scope, source):
             if self._is_over(end):
                 await self._pause(scope, source)
@@ -160,7 +160,7 @@ class SourceRefreshes:
             await self.store.remove(scope, source.agent_id, source.id)
 
     async def _pause(self, scope: Scope, source: Source) -> None:
-        """End a slice. The source is due again at once, after those that are due already."""
+        """End a slice. The source is due again at once, after the sources that are due already."""
         await self._save(scope, replace(source, check_at=self.clock.now()))
 
     async def _end(self, scope: Scope, source: Source, *, documents: int, error: str | None) -> None:

@@ -47,18 +47,18 @@ class SourceRequest:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The sources of the agents of all tenants. The caller has checked permissions and that the agent exists."""
+    """The sources of the agents of all tenants. Callers must check permissions and that the agent exists."""
 
     store: SourceStore
     rules: Callable[[], SourceRules]
-    """Returns the rules for addresses and buckets that may be read now."""
+    """Returns the current rules for addresses and buckets."""
     audit: AuditLog
     clock: Clock
 
     async def create(self, scope: Scope, agent_id: str, request: SourceRequest) -> Source:
-        """Store a source, which is read within minutes. A repeated request gets the existing source.
+        """Store a source, which is then read within minutes. A repeated request returns the existing source.
 
-        Raises ``InvalidRequest``, ``SourceRefused`` for one that the deployment forbids, and ``SourceConflict``.
+        Raises ``InvalidRequest``, ``SourceRefused`` for a source that the deployment forbids, and ``SourceConflict``.
         """
         source = self._check_source(scope, agent_id, request)
         stored = await self.store.get(scope, agent_id, source.id)
@@ -76,7 +76,7 @@ class Sources:
         return stored
 
     async def get(self, scope: Scope, agent_id: str, source_id: str) -> Source:
-        """Return a source. Raises ``UnknownSource``, also for a deleted one."""
+        """Return a source. Raises ``UnknownSource`` if it does not exist or is deleted."""
         source = await self.store.get(scope, agent_id, source_id)
         if source is None or source.deleted_at is not None:
             raise UnknownSource
@@ -89,9 +89,9 @@ class Sources:
         return await self.store.of_agent(scope, agent_id, limit=limit, cursor=cursor)
 
     async def refresh(self, scope: Scope, agent_id: str, source_id: str) -> Source:
-        """Let a source be read within minutes. One that is being read does not change.
+        """Request that a source is read within minutes. A source that is being read does not change.
 
-        Raises ``UnknownSource``, and ``StoreUnavailable`` if others change it all the time.
+        Raises ``UnknownSource``, and ``StoreUnavailable`` after ``MAX_TRIES`` conflicts with other changes.
         """
         for _ in range(MAX_TRIES):
             source = await self.get(scope, agent_id, source_id)
@@ -105,9 +105,9 @@ class Sources:
         raise StoreUnavailable
 
     async def delete(self, scope: Scope, agent_id: str, source_id: str) -> Source:
-        """Delete a source. Its documents are deleted within minutes. It may be repeated.
+        """Delete a source. Its documents are deleted within minutes. The call may be repeated.
 
-        Raises ``UnknownSource``, and ``StoreUnavailable`` if others change it all the time.
+        Raises ``UnknownSource``, and ``StoreUnavailable`` after ``MAX_TRIES`` conflicts with other changes.
         """
         for _ in range(MAX_TRIES):
             source = await self.store.get(scope, agent_id, source_id)
@@ -131,7 +131,7 @@ class Sources:
         field_name = {SourceKind.URLS: "urls", SourceKind.SITEMAP: "url", SourceKind.S3: "prefix"}[kind]
         fields = {"urls": request.urls, "url": request.url, "prefix": request.prefix}
         if [name for name, value in fields.items() if value is not None] != [field_name]:
-            raise InvalidRequest(f"A source of the kind {kind.value} has {field_name}, and none of the other two.")
+            raise InvalidRequest(f"A source of the kind {kind.value} has {field_name}: leave the other two out.")
         if not 1 <= request.refresh_hours <= MAX_REFRESH_HOURS:
             raise InvalidRequest(f"refreshHours must be 1 to {MAX_REFRESH_HOURS}.")
         if request.source_id is not None and not _SOURCE_ID.fullmatch(request.source_id):
