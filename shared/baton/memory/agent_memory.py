@@ -20,22 +20,22 @@ from baton.ports.agents.chat_model import TokenCounter
 
 @dataclass(frozen=True, slots=True)
 class AgentMemory:
-    """The memory of agents. It is searched for each message, and the findings become a prompt."""
+    """The memory of agents, which is searched for each message. The findings become parts of the prompt."""
 
     recall: Recall
     counter: TokenCounter
 
     def begin(self, scope: Scope, text: str, agent: AgentDefinition) -> EarlyRecall | None:
-        """Begin to search for a message, before its thread is known; ``agent`` is the one that a new thread would have.
+        """Begin to search for a message before its thread is known. ``agent`` is the main agent of a new thread.
 
-        The caller stops it. Returns None if nothing is to be searched.
+        The caller must stop the search. Returns None if the agent searches nothing.
         """
         return self.recall.begin(scope, text, agent) if agent.remote is None else None
 
     async def search(self, agent: AgentDefinition, search: MemorySearch) -> MemorySearch:
-        """Search for a message to ``agent`` before the rest of its prompt is known; a remote agent recalls nothing.
+        """Return ``search`` with its findings for ``agent``, before the rest of the prompt is known.
 
-        Raises only the errors of reading the agent's procedures.
+        A remote agent recalls nothing. Raises only the errors of reading the agent's procedures.
         """
         findings = await self.find(agent, search) if agent.remote is None else NOTHING_FOUND
         return replace(search, agent_id=agent.id, found=findings, early=None)
@@ -57,10 +57,10 @@ class AgentMemory:
         zone: str = DEFAULT_ZONE,
         numbers: PassageNumbers | None = None,
     ) -> context.AssembledContext:
-        """Return the agent's prompt for the message of ``search``, with the recalled items, kept and left out.
+        """Return the agent's prompt for the message of ``search``, with the found items, included or left out.
 
         An agent without ``history`` sees only the message. ``reserved`` tokens of its budget are for its tools, and
-        ``zone`` is the user's time zone. ``numbers`` are those of the passages that the run's prompts have so far.
+        ``zone`` is the user's time zone. ``numbers`` are the numbers of the passages in the run's earlier prompts.
         Raises as ``search`` does.
         """
         findings, numbers = await self._finish_search(agent, search), numbers or PassageNumbers()
@@ -75,7 +75,7 @@ class AgentMemory:
         return replace(prompt, prompts=(*prompt.prompts, history.asked), tokens=tokens)
 
     async def _finish_search(self, agent: AgentDefinition, search: MemorySearch) -> Findings:
-        """Return the findings. An agent that took over since the search has its own knowledge."""
+        """Return the findings. For an agent that took over since the search, its own knowledge is searched."""
         if search.agent_id is None:
             return await self.find(agent, search)
         if search.agent_id == agent.id:
@@ -94,8 +94,8 @@ class AgentMemory:
     ) -> context.AssembledContext:
         """Return the prompt with the findings that are not in its history.
 
-        An item that the history has is left out. If the blocks leave less room for the history, they are chosen again,
-        against the shortest history that may result: otherwise an item could be missing in both.
+        Items that the history contains are left out. If the blocks shorten the history, items are chosen again for the
+        shortest history that may result, because an item could otherwise be missing in both.
         """
 
         def choose(windowed: WindowedHistory) -> RecalledBlocks:
@@ -109,10 +109,10 @@ class AgentMemory:
                 follows_procedures=history.handoff is None,
             )
 
-        alone, room = assembly.windowed(), 0
-        recalled = choose(alone)
+        unshortened, room = assembly.windowed(), 0
+        recalled = choose(unshortened)
         tokens = count_total_tokens(recalled.prompts, self.counter)
-        if tokens and assembly.windowed(tokens).included != alone.included:
+        if tokens and assembly.windowed(tokens).included != unshortened.included:
             room = count_total_tokens(recalled.procedure.prompts, self.counter) + agent.memory.retrieved_tokens
             recalled = choose(assembly.windowed(room))
         return assembly.prompt(number_knowledge(recalled, numbers), room=room)

@@ -39,12 +39,12 @@ class RetrievalStep(Generic[T]):
 
     @property
     def duration(self) -> timedelta:
-        """The time that it took, or has taken so far."""
+        """The time that the retrieval took, or has taken so far."""
         end = self._ended if self._ended is not None else self._loop.time()
         return timedelta(seconds=max(0.0, end - self._began))
 
     def outcome(self, deadline: timedelta) -> tuple[tuple[T, ...], str | None]:
-        """Return its findings, and the reason if it failed or was late."""
+        """Return the findings, and the reason if the retrieval failed or was late; otherwise None."""
         if not self.task.done() or self.task.cancelled():
             count(Metric.RECALLS_INCOMPLETE)
             return (), f"took more than the deadline of {deadline / timedelta(milliseconds=1):g} ms"
@@ -63,7 +63,7 @@ class RetrievalStep(Generic[T]):
 
 
 async def cancel_all(tasks: Sequence[asyncio.Future[Any]]) -> None:
-    """Cancel the tasks that still run. One that does not end at once is not waited for."""
+    """Cancel the tasks that still run, and wait at most ``CANCELLING_SECONDS`` for their end."""
     for task in tasks:
         task.add_done_callback(_take_exception)
         task.cancel()
@@ -79,8 +79,8 @@ def _take_exception(task: asyncio.Future[Any]) -> None:
 
 
 EMBEDDER_SHARE = 0.95
-"""The part of the time for an embedding which the embedder has. An endpoint that does not answer fails there first, so
-that its circuit breaker counts it."""
+"""The share of the time for an embedding that the embedder gets. An endpoint that does not answer then fails in the
+embedder first, whose circuit breaker counts the failure."""
 
 Find = Callable[[Vector | None], Coroutine[Any, Any, T]]
 
@@ -91,9 +91,9 @@ class MessageEmbedding:
     def __init__(
         self, embedder: Embedder, query: str, *, tenant_id: str, seconds: float, vector: Vector | None = None
     ) -> None:
-        """``tenant_id`` is the message's tenant; ``vector`` is the embedding if it is known already.
+        """``tenant_id`` is the message's tenant. ``vector`` is the embedding if it is known already.
 
-        An embedding that takes longer than ``seconds`` is given up.
+        The embedding is given up after ``seconds``.
         """
         self._embedder = embedder
         self._query = query
@@ -111,7 +111,7 @@ class MessageEmbedding:
         return [self._task] if self._task is not None else []
 
     async def get(self) -> Vector | None:
-        """Return the embedding; None if there is none in time."""
+        """Return the embedding; None if it failed, was late, or embedding is switched off."""
         if self.vector is not None or not self._embedder.dimensions:
             return self.vector
         if self._task is None:
@@ -155,14 +155,14 @@ class MessageEmbedding:
 FindItems = Find[tuple[FoundItem, ...]]
 
 FRESH_SECONDS = 2.0
-"""The age up to which a search is used. A message that waits for its thread for longer is searched again."""
+"""The age up to which a search is used. For a message that waits for its thread for longer, the search is repeated."""
 
 
 class EarlyRecall:
-    """The embedding of a message and its findings in the user's past and in an agent's documents, in progress.
+    """The embedding of a message, and the searches in the user's past and in an agent's documents, in progress.
 
-    The agent is the one that a new thread would have; the findings in its documents count only if it answers. The
-    caller that begins it stops it, also after a refusal of the message.
+    The agent is the main agent of a new thread. The findings in its documents count only if it answers. The caller
+    that begins the recall must stop it, also after a refusal of the message.
     """
 
     def __init__(
@@ -186,7 +186,7 @@ class EarlyRecall:
             self._knowledge = _begin(embedding, find_knowledge)
 
     def fits(self, scope: Scope, query: str) -> bool:
-        """Return whether it searches for this text in this user's past, and is recent."""
+        """Return whether the recall is for this text and this user, and recent."""
         is_same = (scope.tenant_id, scope.user_id) == self._owner and query == self._query
         return is_same and asyncio.get_running_loop().time() - self._began < FRESH_SECONDS
 
@@ -198,11 +198,11 @@ class EarlyRecall:
         return self._knowledge if (agent.id, agent.libraries) == self._searched else None
 
     def join(self) -> None:
-        """Show its spans in the run that uses it."""
+        """Add its spans to the trace of the run that uses it."""
         self._steps.join(current_span())
 
     async def stop(self) -> None:
-        """Cancel it if it is still in progress."""
+        """Cancel the embedding and the searches if they are still in progress."""
         steps = [step.task for step in (self.episodes, self._knowledge) if step is not None]
         await cancel_all([*steps, *self.embedding.tasks])
 

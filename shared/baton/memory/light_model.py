@@ -1,4 +1,4 @@
-"""Short answers of models, read whole and bounded, and requests to the light model for a text or for JSON."""
+"""Short answers of models, read to the end and limited in length, and requests to the light model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from baton.ports.agents.chat_model import ChatModel, ModelCaller, ModelSettings,
 from baton.ports.documents.files import NoFiles
 
 MAX_SHORTENINGS = 3
-"""The most halvings of a prompt. The light model may read less at once than the model that it works for."""
+"""The most halvings of a prompt. The light model may accept shorter prompts than the model that made the texts."""
 WORTH_SHORTENING = 1_000
 """Characters below which a prompt is not shortened."""
 NO_WORDS = "Your last answer had no words. Write it now, without thinking at length."
@@ -25,11 +25,11 @@ NO_WORDS = "Your last answer had no words. Write it now, without thinking at len
 
 @dataclass(frozen=True, slots=True)
 class ShortAnswer:
-    """The text that a model has written."""
+    """The text that a model wrote."""
 
     text: str
     finished: chat_model.Finished | None
-    """The end of the model's answer; None if it was cut, or broke off."""
+    """The end of the model's answer; None if the answer was cut or broke off."""
 
 
 async def ask_for_short_answer(
@@ -40,10 +40,10 @@ async def ask_for_short_answer(
     max_characters: int,
     asks_again: bool = True,
 ) -> ShortAnswer:
-    """Return the answer to prompts without files, cut at ``max_characters``: then the model is stopped.
+    """Return the answer to prompts without files. The model is stopped at ``max_characters``.
 
-    If the model calls the prompt too long, it gets a shorter part of the last one. ``asks_again``: an answer without
-    words is asked for once more. Raises as ``ChatModel`` does.
+    If the prompts are too long for the model, the last one is shortened. ``asks_again``: if the answer has no words,
+    the model is asked once more. Raises as ``ChatModel`` does.
     """
     answer, prompts = await _ask_with_shortening(model, settings, prompts, max_characters)
     first = answer.finished
@@ -58,7 +58,7 @@ async def ask_for_short_answer(
 async def _ask_with_shortening(
     model: ChatModel, settings: ModelSettings, prompts: Sequence[Prompt], max_characters: int
 ) -> tuple[ShortAnswer, Sequence[Prompt]]:
-    """Return the answer, and the prompts that the model has taken."""
+    """Return the answer, and the prompts that the model accepted."""
     for _ in range(MAX_SHORTENINGS):
         try:
             return await _read_answer(model, settings, prompts, max_characters), prompts
@@ -91,13 +91,13 @@ async def _read_answer(
 
 
 CHARACTERS_A_TOKEN = 16
-"""An answer with more characters for each token that it may have is cut: the endpoint ignores the limit."""
+"""The most characters of an answer for each of its tokens. A longer answer, by an endpoint without limits, is cut."""
 TRIES = 2
 """The number of requests for JSON after which the model counts as unable to write it."""
 
 
 class JunkAnswer(Exception):
-    """The model answered with something else than it was asked for."""
+    """The model did not answer in the requested form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +110,10 @@ class LightModel:
     model: ChatModel
     name: str
     caller: ModelCaller | None = None
-    """The tenant, user and conversation of the material."""
+    """The tenant, user and conversation of the material; None for material of nobody."""
 
     def of(self, caller: ModelCaller) -> LightModel:
-        """Return the model for material of a caller."""
+        """Return a copy whose requests have this caller."""
         return replace(self, caller=caller)
 
     async def text(self, task: str, instructions: str, data: Mapping[str, Any], *, max_tokens: int) -> str:
@@ -141,6 +141,7 @@ class LightModel:
     async def _ask(
         self, task: str, instructions: str, data: Mapping[str, Any], max_tokens: int, schema: Mapping[str, Any] | None
     ) -> tuple[str, bool]:
+        """Return the text of the answer, and whether it was cut."""
         settings = ModelSettings(
             model=self.name,
             max_output_tokens=max_tokens,
@@ -152,13 +153,13 @@ class LightModel:
             Prompt(Role.SYSTEM, instructions),
             Prompt(Role.USER, json.dumps(data, ensure_ascii=False, separators=(",", ":"))),
         ]
-        longest = max_tokens * CHARACTERS_A_TOKEN
-        # An object is asked for again in any case.
+        max_characters = max_tokens * CHARACTERS_A_TOKEN
+        # ``json`` repeats the request itself.
         answer = await ask_for_short_answer(
-            self.model, settings, prompts, max_characters=longest, asks_again=schema is None
+            self.model, settings, prompts, max_characters=max_characters, asks_again=schema is None
         )
         reason = answer.finished.reason if answer.finished is not None else None
-        return answer.text, len(answer.text) == longest or reason is chat_model.FinishReason.LENGTH
+        return answer.text, len(answer.text) == max_characters or reason is chat_model.FinishReason.LENGTH
 
 
 def cut_to_whole_sentences(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The shapes of recall: the findings for a message, and the blocks of a prompt."""
+"""The values of recall: the findings for a message, and the blocks of a prompt."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ class BlockKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Retrieval(Generic[T]):
-    """The items that one retrieval found, or the procedures that were compared with the message, best first."""
+    """The items that one retrieval found, best first: texts, or procedures that were compared with the message."""
 
     items: tuple[T, ...] = ()
     duration: timedelta = timedelta()
     error: str | None = None
-    """The reason why it found nothing, or searched by words only."""
+    """The reason why it failed, or searched by words only; None otherwise."""
     is_asked: bool = False
-    """True if anything was searched. A retrieval that an agent's file switches off is not."""
+    """True if a search was made; False if the agent's file switches the retrieval off."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProcedureMatch:
-    """A procedure, and how well it fits the message."""
+    """A procedure, with the trigger or the similarity by which it fits the message."""
 
     procedure: Procedure
     trigger: str | None
@@ -61,7 +61,7 @@ class ProcedureMatch:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """Everything that was found for one message, before any of it is chosen."""
+    """All items that were found for one message, before the choice for a prompt."""
 
     query: str = ""
     vector: Vector | None = None
@@ -77,27 +77,26 @@ NOTHING_FOUND = Findings()
 class MemorySearch:
     """A search of memory for one message.
 
-    ``AgentMemory.search`` may begin it before there is anything else for a prompt; ``AgentMemory.prompt_for`` does what
-    is left of it.
+    ``AgentMemory.search`` may make it before the rest of a prompt is known; otherwise ``AgentMemory.prompt_for`` does.
     """
 
     scope: Scope
     text: str
     """The message; empty if there is none."""
     procedures: ReadProcedures | None = None
-    """Reads the procedures that the agent may follow; None if it follows none."""
+    """Reads the procedures that the agent may follow; None if it may not follow any."""
     with_knowledge: bool = True
     with_episodes: bool = True
     early: EarlyRecall | None = None
-    """The search that ``AgentMemory.begin`` has begun for the message, if any."""
+    """The early search of ``AgentMemory.begin`` for the message, if any."""
     agent_id: str | None = None
-    """The agent for which it was done; None before."""
+    """The agent for which the search was made; None before the search."""
     found: Findings = NOTHING_FOUND
 
 
 @dataclass(frozen=True, slots=True)
 class RecalledBlock:
-    """One block of a prompt: its items, kept and left out, and its messages. An empty one has no messages."""
+    """One block of a prompt: its items, included or left out, and its messages. An empty block has no messages."""
 
     kind: BlockKind
     items: tuple[FoundItem, ...] = ()
@@ -129,12 +128,12 @@ class RecalledBlocks:
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
-        """The messages of all blocks in their order; none if nothing was recalled."""
+        """The messages of all blocks in their order; empty if nothing was recalled."""
         return tuple(prompt for block in self.blocks for prompt in block.prompts)
 
     @property
     def cited(self) -> Sequence[dict[str, Any]]:
-        """The documents' chunks in the prompt, as entries of a message's ``metadata.sources``, best first."""
+        """The chunks of documents in the prompt, as entries of a message's ``metadata.sources``, best first."""
         items = sorted(self.knowledge.included, key=lambda item: -item.score)
         return [
             {**item.source.citation.as_source(item.score), "number": item.number, "excerpt": item.excerpt}

@@ -1,4 +1,4 @@
-"""The documents of an episode in the search index: written in batches, replaced, removed."""
+"""The documents of an episode in the search index."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from baton.ports.documents.search import Embedder, EmbeddingPurpose, SearchIndex
 MESSAGE, SUMMARY, FACT = "message", "summary", "fact"
 """The kinds of documents."""
 TURN, PAIR, WINDOW = "turn", "pair", "window"
-"""The views of a message: alone, after the one before it, and with those around it."""
+"""The views of a message: alone, with the previous message, and with the messages around it."""
 DIGEST = "digest"
 """The view of summaries and facts. They compete with each other, not with messages."""
 AROUND = 3
@@ -27,10 +27,10 @@ AROUND = 3
 MAX_INDEXED = 20_000
 """Characters of a message that are searched."""
 MAX_NEIGHBOUR = 300
-"""Characters of a message in the views of its neighbours. More of a long answer would drown the message itself."""
+"""Characters of a message in the views of its neighbours. More of a long neighbour would dominate the view."""
 MAX_SHOWN = 8_000
 """Characters of a text that a search returns."""
-# Not by ``strftime``, whose names depend on the machine's locale.
+# Names in English, because those of ``strftime`` depend on the machine's locale.
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
@@ -43,8 +43,8 @@ def make_documents(
 ) -> list[IndexDocument]:
     """Return the documents of the messages in their order, then of the summary, then of the facts, without vectors.
 
-    The user's day precedes every searched text. ``messages`` may be a part of the episode's: those at its
-    ends are then indexed with the neighbours that are given.
+    The user's day precedes every searched text. ``messages`` may be a part of the episode's messages; the first
+    and last of them are then indexed without the neighbours that are missing.
     """
     documents = [_make_message_document(episode, messages, index) for index in range(len(messages))]
     if summary:
@@ -60,7 +60,7 @@ def make_documents(
 async def embed_documents(
     documents: Sequence[IndexDocument], embedder: Embedder, *, tenant_id: str | None = None
 ) -> list[IndexDocument]:
-    """Return the documents with vectors of all their views; without, if embedding is switched off.
+    """Return the documents with vectors of all their views; without vectors if embedding is switched off.
 
     Raises ``EmbedderUnavailable``.
     """
@@ -88,7 +88,7 @@ def _make_message_document(episode: Episode, messages: Sequence[EpisodeMessage],
             _make_spoken_text(episode_message)[: MAX_INDEXED if episode_message is message else MAX_NEIGHBOUR]
             for episode_message in near
         ]
-        # In words too, because questions name months and weekdays.
+        # The day is in words too, because questions name months and weekdays.
         day = message.day
         in_words = f"{_WEEKDAYS[day.weekday()]}, {day.day} {_MONTHS[day.month - 1]} {day.year}"
         return IndexedText("\n".join([f"{day:%Y-%m-%d} ({in_words}): {texts[0]}", *texts[1:]]))
@@ -162,7 +162,7 @@ def _make_document(
 
 
 def _make_day_field(time_zone: str | None, day: date) -> dict[str, Any]:
-    """Return the field with the user's day; nothing if their time zone is not known."""
+    """Return the field with the user's day; an empty dict if their time zone is not known."""
     return {"day": day.isoformat()} if time_zone is not None else {}
 
 
@@ -176,7 +176,7 @@ BATCH = 20
 
 @dataclass(frozen=True, slots=True)
 class EpisodeIndex:
-    """The episodes in the search index. Repeating a call changes nothing. Texts are the redacted ones."""
+    """The episodes in the search index. Repeating a call changes nothing. All texts are redacted."""
 
     search: SearchIndex
     embedder: Embedder
@@ -185,18 +185,18 @@ class EpisodeIndex:
     async def put(self, scope: Scope, thread: Thread, episode: Episode, held: HeldMessages | None = None) -> None:
         """Write the documents of an episode: its messages, its summary and its facts.
 
-        ``held`` are its messages, if they were read before. Those that an earlier run has written are not embedded
+        ``held`` has its messages, if they were read before. Messages that an earlier run has written are not embedded
         again. Raises ``SearchUnavailable`` and ``EmbedderUnavailable``.
         """
         written = await self._find_written(scope, episode.ref)
         async for batch in self._make_message_documents(scope, thread, episode, held):
             await self._write(scope, [document for document in batch if self._digest(document) not in written])
-        # An earlier run may have written facts that were dropped since, because another episode has them.
+        # An earlier run may have written facts that were dropped since as duplicates of another episode's.
         await self.search.delete(scope, IndexName.EPISODES, SearchFilter(source_id=episode.ref.id, kinds=(FACT,)))
         await self._write(scope, make_documents(episode, (), episode.summary, episode.facts))
 
     async def put_facts(self, scope: Scope, episode: Episode) -> None:
-        """Write the documents of an episode's facts again, with their present validity. Raises as ``put`` does."""
+        """Write the documents of an episode's facts again, with their current validity. Raises as ``put`` does."""
         await self._write(scope, make_documents(episode, (), None, episode.facts))
 
     async def remove(self, scope: Scope, ref: EpisodeRef) -> None:
@@ -226,7 +226,7 @@ class EpisodeIndex:
     async def _make_message_documents(
         self, scope: Scope, thread: Thread, episode: Episode, held: HeldMessages | None
     ) -> AsyncIterator[list[IndexDocument]]:
-        """Yield the messages' documents, batch by batch. Each batch is made with the messages around it."""
+        """Yield the messages' documents in batches, each made with its neighbouring messages."""
         async for before, core, after in _divide_into_batches(self.messages.windows(scope, thread, episode.ref, held)):
             documents = make_documents(episode, [*before, *core, *after], None, ())
             yield documents[len(before) : len(before) + len(core)]
@@ -235,7 +235,7 @@ class EpisodeIndex:
 async def _divide_into_batches(
     windows: AsyncIterator[Sequence[EpisodeMessage]],
 ) -> AsyncIterator[tuple[list[EpisodeMessage], list[EpisodeMessage], list[EpisodeMessage]]]:
-    """Yield the messages in batches, with those before and after each."""
+    """Yield the messages in batches, each with the messages before and after it: before, batch, after."""
     before: list[EpisodeMessage] = []
     waiting: list[EpisodeMessage] = []
     async for window in windows:

@@ -14,7 +14,7 @@ from baton.ports.memory.episodes import Episodes
 from baton.ports.threads.threads import ThreadStore
 
 MAX_HELD = 500
-"""Messages of one run that are held in memory. A run has fewer, but an imported session is one run."""
+"""Messages of one run that are held in memory. Runs have fewer, except those of imported sessions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class HeldMessages:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeMessages:
-    """Messages of stored episodes. Redacted texts are stored, all others are only in the thread."""
+    """The messages of episodes. Only redacted texts are stored for them; all other texts are in the thread."""
 
     store: ThreadStore
     episodes: Episodes
@@ -35,11 +35,10 @@ class EpisodeMessages:
     async def windows(
         self, scope: Scope, thread: Thread, ref: EpisodeRef, held: HeldMessages | None = None
     ) -> AsyncIterator[list[EpisodeMessage]]:
-        """Yield the messages in order, a few at a time; nothing is read if they are ``held``.
+        """Yield the messages in order, a few at a time. Messages that are ``held`` are not read again.
 
-        Raises ``StoreUnavailable``.
-
-        Only messages of the user have a time zone. It counts for the answers too, until it changes.
+        Only messages of the user have a time zone, which counts for the messages after them too. Raises
+        ``StoreUnavailable``.
         """
         branch, zone = ref.select_branch(thread), thread.time_zone
         windows = (
@@ -73,7 +72,7 @@ class EpisodeMessages:
     async def page(
         self, scope: Scope, thread: Thread, ref: EpisodeRef, *, before: int | None, limit: int
     ) -> tuple[Sequence[EpisodeMessage], int | None]:
-        """Return the last messages before the ordinal ``before``, or of the episode, and ``before`` of the next page.
+        """Return the last messages before the ordinal ``before`` (None: the end), and ``before`` of the next page.
 
         A page may have fewer messages than ``limit``, because some messages of a thread are not shown.
         """
@@ -100,7 +99,7 @@ async def _read_in_windows(messages: Sequence[StoredMessage]) -> AsyncIterator[l
 
 
 async def keep_runs_whole(windows: AsyncIterator[list[StoredMessage]]) -> AsyncIterator[list[StoredMessage]]:
-    """Yield the messages of windows so that each run is in one of them: its last message shows how it ended."""
+    """Yield the messages of windows, regrouped so that no run is divided, because its last message has its end."""
     held: list[StoredMessage] = []
     async for window in windows:
         messages = [*held, *window]
@@ -120,7 +119,7 @@ def is_part_of_episode(message: StoredMessage) -> bool:
 
 
 def is_remembered(message: EpisodeMessage) -> bool:
-    """Return whether a message is summarised and indexed: somebody said it, and no tool returned it."""
+    """Return whether a message is summarised and indexed: it is not a tool's result and was not filtered."""
     return message.role is not Role.TOOL and not message.is_filtered
 
 

@@ -43,18 +43,19 @@ class EpisodeWeights:
     session: float = 0.45
     """The share of the session's best messages that is added to the session and to each of its messages."""
     session_messages: int = 3
-    """The number of a session's best messages that count for it."""
+    """The number of a session's best messages that count for its share."""
     digest: float = 0.3
     """The share of an episode's best fact or summary that is added to its session's score."""
     superseded: float = 0.5
     """The factor for the score of a fact that is no longer valid."""
     candidates: int = 100
-    """Documents of each ranking that are fused. Fewer cost recall, more gain nothing."""
+    """Documents of each ranking that are fused. With fewer, recall drops; with more, it does not rise."""
     sessions_shown: int = 50
     """The number of sessions whose best message is always among the results."""
     messages_shown: int = 80
-    """Messages that are returned at most, apart from those."""
+    """The most messages that are returned, besides the best message of each session."""
     digests_shown: int = 40
+    """The most facts and summaries that are returned."""
 
 
 USUAL_WEIGHTS = EpisodeWeights()
@@ -77,9 +78,9 @@ class MessageScores:
     """The scores of messages and of their sessions, from 0 to 1."""
 
     messages: Mapping[str, float]
-    """By the document's id."""
+    """The scores of messages, by the document's id."""
     sessions: Mapping[str, float]
-    """By the episode's id."""
+    """The scores of sessions, by the episode's id."""
 
 
 async def rank_episodes(
@@ -97,7 +98,7 @@ async def rank_episodes(
     last: tuple[Candidates, MessageScores, dict[str, float]] | None = None
 
     def score(candidates: Candidates) -> tuple[Candidates, MessageScores, dict[str, float]]:
-        """Return the scores of messages, and of digests, computed once for the choice of documents and their order."""
+        """Return the scores of messages and digests. They are cached: both the choice and the order need them."""
         nonlocal last
         if last is None or last[0] is not candidates:
             messages = score_messages(candidates, of_messages, weights)
@@ -120,7 +121,7 @@ async def rank_episodes(
 
 
 def _select_shown_messages(scores: MessageScores, sessions: Mapping[str, str], weights: EpisodeWeights) -> set[str]:
-    """Return the ids of the best messages, and of the best one of each of the best sessions."""
+    """Return the ids of the best messages, and of the best message of each of the best sessions."""
     best_first = sorted(scores.messages, key=lambda id_: (-scores.messages[id_], id_))
     best_of_session: dict[str, str] = {}
     for id_ in best_first:
@@ -132,10 +133,10 @@ def _select_shown_messages(scores: MessageScores, sessions: Mapping[str, str], w
 def score_messages(
     candidates: Candidates, of_messages: Mapping[SearchClause, float], weights: EpisodeWeights
 ) -> MessageScores:
-    """Return the scores of the messages found, and of their sessions.
+    """Return the scores of the found messages and of their sessions.
 
-    The score of a message is its fused score and a share of its session's best ones. That of a session is the sum of
-    its scores by words and by meaning, because a question's words may be in one message and its meaning in another.
+    The score of a message is its fused score plus a share of its session's best scores. The score of a session is the
+    sum of its scores by words and by meaning, because one message may match the words and another the meaning.
     """
     scores, sessions = fuse_scores(candidates, of_messages), _map_sessions(candidates, of_messages)
     of_session: dict[str, list[float]] = defaultdict(list)
@@ -149,15 +150,15 @@ def score_messages(
     sums: dict[str, float] = defaultdict(float)
     for (_, name), signal_scores in by_signal.items():
         sums[name] += max(signal_scores.values()) + _share_of_best(signal_scores.values(), weights)
-    whole = 1 + weights.session
+    greatest = 1 + weights.session
     return MessageScores(
-        {id_: (score + shares[sessions[id_]]) / whole for id_, score in scores.items()},
-        {name: min(score / whole, 1.0) for name, score in sums.items()},
+        {id_: (score + shares[sessions[id_]]) / greatest for id_, score in scores.items()},
+        {name: min(score / greatest, 1.0) for name, score in sums.items()},
     )
 
 
 def _share_of_best(scores: Iterable[float], weights: EpisodeWeights) -> float:
-    # A session with a single message found is not as strong as one with three.
+    # Missing messages count as 0, so that a session with one found message scores less than one with three.
     return weights.session * sum(sorted(scores)[-weights.session_messages :]) / weights.session_messages
 
 
@@ -166,7 +167,7 @@ def _map_sessions(candidates: Candidates, of_messages: Mapping[SearchClause, flo
 
 
 def rank_by_validity(digests: Sequence[Ranked], weights: EpisodeWeights) -> list[Ranked]:
-    """Let a superseded fact rank below the fact that superseded it, and below valid facts that match as well."""
+    """Return the digests ranked, superseded facts below the facts that superseded them and below equally good ones."""
     scores = {digest.document.fields.get("fact_id"): digest.score for digest in digests if is_valid(digest)}
 
     def score(ranked: Ranked) -> float:
@@ -179,7 +180,7 @@ def rank_by_validity(digests: Sequence[Ranked], weights: EpisodeWeights) -> list
 
 
 def is_valid(ranked: Ranked) -> bool:
-    """Return False for a fact that another one has superseded, and True for all other documents."""
+    """Return False for a fact that another fact has superseded, and True for all other documents."""
     return ranked.document.kind != FACT or ranked.document.fields.get("superseded_at") is None
 
 
@@ -187,7 +188,7 @@ MAX_MATCHES = 20
 """Messages of an episode that are shown."""
 MAX_FACTS = 20
 EMBEDDING_SECONDS = 5.0
-"""The time after which words decide alone. A request over HTTP is given up long after it."""
+"""Seconds after which words decide alone. HTTP requests time out much later."""
 
 logger = Logger(child=True)
 
@@ -201,7 +202,7 @@ class MatchedMessage:
     text: str
     timestamp: datetime
     score: float
-    """Comparable between episodes."""
+    """The score from 0 to 1, which is comparable between episodes."""
     role: str
     author: Person | None = None
     """The person of a desk who wrote it."""
@@ -209,7 +210,7 @@ class MatchedMessage:
 
 @dataclass(frozen=True, slots=True)
 class MatchedFact:
-    """A fact that matches. One with ``superseded_at`` is no longer valid."""
+    """A fact that matches. A fact with ``superseded_at`` is no longer valid."""
 
     id: str
     text: str
@@ -228,7 +229,7 @@ class FoundEpisode:
     started_at: datetime
     ended_at: datetime
     score: float
-    """From 0 to 1."""
+    """The score of the episode, from 0 to 1."""
     signals: Mapping[str, float]
     """The best raw score of each ranking, by ``view.signal``."""
     matches: Sequence[MatchedMessage] = ()
@@ -257,10 +258,12 @@ class EpisodeSearch:
         until: datetime | None = None,
         vector: Vector | None = None,
     ) -> Sequence[FoundEpisode]:
-        """Return at most ``limit`` episodes with messages, facts or a summary from ``since`` until before ``until``.
+        """Return at most ``limit`` episodes, best first, with messages, facts or a summary from ``since`` to ``until``.
 
-        The best comes first. ``vector`` is the query's embedding, if it is known already. If it cannot be embedded in
-        time, or if the index was made for another embedding model, words decide alone. Raises ``SearchUnavailable``.
+        ``until`` is excluded. ``vector`` is the query's embedding, if it is known already. If the query cannot be
+        embedded in time, or if the index was made for another embedding model, words decide alone.
+
+        Raises ``SearchUnavailable``.
         """
         if not query.strip() or limit < 1:
             return []
@@ -278,14 +281,14 @@ class EpisodeSearch:
 
 
 def group_by_episode(ranking: EpisodeRanking, share: float) -> list[FoundEpisode]:
-    """Return the ranked documents by episode, the best first. ``share``: see ``EpisodeWeights.digest``."""
+    """Return the ranked documents grouped by episode, best first. ``share``: see ``EpisodeWeights.digest``."""
     messages, digests = defaultdict[str, list[Ranked]](list), defaultdict[str, list[Ranked]](list)
     for ranked in ranking.messages:
         messages[ranked.document.source_id].append(ranked)
     for ranked in ranking.digests:
         digests[ranked.document.source_id].append(ranked)
     if not digests:
-        share = 0.0  # a session's score is its episode's
+        share = 0.0  # without digests, the episode's score is its session's
     episodes = [
         _make_episode(id_, ranking.sessions.get(id_, 0.0), messages[id_], digests[id_], share)
         for id_ in dict.fromkeys([*messages, *digests])
@@ -329,7 +332,7 @@ def _make_matched_message(ranked: Ranked) -> MatchedMessage:
 
 
 def find_author(fields: Mapping[str, Any]) -> Person | None:
-    """Return the person who wrote the message of a document; None for those of users and agents."""
+    """Return the person who wrote the message of a document; None for messages of users and agents."""
     author = fields.get("author")
     return Person(author["id"], author["name"]) if author is not None else None
 

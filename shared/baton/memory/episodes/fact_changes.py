@@ -1,4 +1,4 @@
-"""Compare an episode's facts with those of the same user's other episodes: which are known, which contradict them."""
+"""Compare an episode's facts with those of the same user's other episodes, to find repetitions and contradictions."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from baton.ports.documents.search import Embedder, SearchIndex
 from baton.ports.memory.episodes import Episodes
 
 SIMILAR = 5
-"""Facts that each ranking finds for a fact."""
+"""Similar facts that each ranking finds for a fact."""
 MAX_COMPARED = 60
-"""Facts of other episodes that the model is given."""
+"""Facts of other episodes in the request to the model."""
 ANSWER_TOKENS = 1_500
 CONTRADICTS, SAME = "contradicts", "same"
 
@@ -63,11 +63,12 @@ class FactChanges:
     index: EpisodeIndex
 
     async def apply(self, scope: Scope, episode: Episode) -> Episode | None:
-        """Compare the facts, record the result and return the episode as it is then. A repetition changes nothing.
+        """Compare the facts, record the result and return the changed episode. A repetition changes nothing.
 
-        A fact that another episode has already is dropped. Of two that contradict, the earlier one is superseded on the
-        day of the later one, whichever episode was closed first. Raises ``SearchUnavailable``, ``EmbedderUnavailable``,
-        ``ModelError`` and ``JunkAnswer``.
+        A fact that another episode has already is dropped. Of two contradicting facts, the earlier one is superseded
+        on the day of the later one, whichever episode was closed first.
+
+        Raises ``SearchUnavailable``, ``EmbedderUnavailable``, ``ModelError`` and ``JunkAnswer``.
         """
         others = await self._find_similar(scope, episode) if episode.facts else []
         facts, changed = list(episode.facts), dict[str, EpisodeRef]()
@@ -90,7 +91,7 @@ class FactChanges:
         return await self.episodes.keep_facts(scope, episode.ref, facts)
 
     async def _find_similar(self, scope: Scope, episode: Episode) -> list[_Other]:
-        """Return valid facts of the user's other episodes that are like one of the episode's."""
+        """Return valid facts of the user's other episodes that are similar to facts of the episode."""
         documents: dict[str, IndexDocument] = {}
         about_facts = make_documents(episode, (), None, episode.facts)
         for document in await embed_documents(about_facts, self.embedder, tenant_id=scope.tenant_id):
@@ -106,12 +107,12 @@ class FactChanges:
             result = await self.search.search(scope, IndexName.EPISODES, query)
             for candidates in result.candidates.values():
                 matches = [result.documents[match.id] for match in candidates if match.id in result.documents]
-                foreign = [document for document in matches if document.source_id != episode.ref.id]
-                documents.update((document.id, document) for document in foreign[:SIMILAR])
+                of_others = [document for document in matches if document.source_id != episode.ref.id]
+                documents.update((document.id, document) for document in of_others[:SIMILAR])
         return await self._read_facts(scope, list(documents.values())[:MAX_COMPARED])
 
     async def _read_facts(self, scope: Scope, documents: Sequence[IndexDocument]) -> list[_Other]:
-        """Return the stored facts of documents. The record counts, because the index may be behind it."""
+        """Return the stored facts of documents. Records are read, because the index may be behind them."""
         fact_ids = {document.fields["fact_id"] for document in documents}
         others: list[_Other] = []
         for episode_id in dict.fromkeys(document.source_id for document in documents):
@@ -126,7 +127,7 @@ class FactChanges:
     async def _find_related(
         self, scope: Scope, episode: Episode, others: Sequence[_Other]
     ) -> list[tuple[Fact, _Other, str]]:
-        """Return pairs with their relation: facts with the same text, then the existing facts that the model names."""
+        """Return related facts, with their relation: facts with the same text, then the pairs that the model names."""
         facts: Sequence[Fact] = episode.facts
         exact = {fold(fact.text): fact for fact in facts}
         pairs = [(exact[fold(other.fact.text)], other, SAME) for other in others if fold(other.fact.text) in exact]

@@ -13,7 +13,7 @@ from baton.ports.documents.search import IndexedSource, SearchAdministration, Se
 from baton.ports.memory.episodes import Episodes
 
 OPERATOR = "operator"
-"""The user of scopes that are about a whole tenant."""
+"""The user id of scopes for a whole tenant."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -31,14 +31,14 @@ class TenantCheck:
     tenant_id: str
     episodes: int
     indexed: int
-    """Episodes that have documents."""
+    """The number of episodes that have documents."""
     documents: int
     missing: tuple[EpisodeKey, ...]
     """Complete episodes without documents."""
     without_vectors: tuple[EpisodeKey, ...]
-    """Episodes of which some documents are found by their words only."""
+    """Episodes with documents without vectors, which are found by their words only."""
     orphaned: tuple[EpisodeKey, ...]
-    """Documents whose episode is not stored, by their source."""
+    """Episodes that have documents but are not stored."""
 
     @property
     def is_sound(self) -> bool:
@@ -48,19 +48,19 @@ class TenantCheck:
 
 @dataclass(frozen=True, slots=True)
 class IndexCheck:
-    """A comparison of episodes with their index. Conversations may continue meanwhile."""
+    """A comparison of episodes with their index. It may run while conversations continue."""
 
     episodes: Episodes
     search: SearchIndex
     administration: SearchAdministration | None
-    """None for an engine that does not know the owners of its documents. Then users with episodes are looked at."""
+    """Lists the sources in the index; None if the engine cannot, so that only users with episodes are checked."""
     index_episode: Callable[[Scope, Episode], Awaitable[None]]
     """Writes an episode's documents to the index again."""
     embeds: bool
-    """True if documents ought to have vectors."""
+    """True if documents should have vectors."""
 
     async def verify(self, tenants: Sequence[str]) -> list[TenantCheck]:
-        """Check ``tenants`` and, as far as the engine knows them, all others that have documents."""
+        """Check ``tenants`` and, if the engine can list them, all other tenants with documents."""
         indexed: dict[str, list[IndexedSource]] = {tenant: [] for tenant in tenants}
         if self.administration is not None:
             async for source in self.administration.sources(IndexName.EPISODES):
@@ -75,16 +75,16 @@ class IndexCheck:
                 await self.index_episode(stored_scope(check.tenant_id, episode.user_id), episode)
         for source in check.orphaned:
             scope = stored_scope(check.tenant_id, source.user_id)
-            # It may have been stored since it was listed.
+            # The episode may have been stored since the check.
             if await self.episodes.find(scope, source.episode_id) is None:
                 await self.search.delete(scope, IndexName.EPISODES, SearchFilter(source_id=source.episode_id))
         checks = await self.verify([check.tenant_id])
         return next(again for again in checks if again.tenant_id == check.tenant_id)
 
     async def rebuild(self, tenant: str) -> AsyncIterator[bool]:
-        """Index complete episodes without documents, one at a time; yield for each episode whether it was indexed now.
+        """Index complete episodes without documents, one at a time. Yield for each episode whether it was indexed now.
 
-        A repetition continues where an earlier one has stopped. Raises ``SearchUnavailable`` and
+        A repetition continues where an earlier rebuild has stopped. Raises ``SearchUnavailable`` and
         ``EmbedderUnavailable``.
         """
         indexed: dict[str, set[str]] = defaultdict(set)
@@ -131,5 +131,5 @@ class IndexCheck:
 
 
 def _is_due(episode: Episode) -> bool:
-    """Return whether its closing has indexed the episode. Without messages there is nothing to index."""
+    """Return whether the episode should have documents: its closing is complete, and it has messages."""
     return episode.status is EpisodeStatus.COMPLETE and episode.message_count > 0

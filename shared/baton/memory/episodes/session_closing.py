@@ -1,4 +1,4 @@
-"""The closing of a session, step by step. Every step may run twice, and at the same time as itself."""
+"""The closing of a session, step by step. Every step may run twice, even at the same time."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from baton.tenants.privacy.redaction import Redactor
 logger = Logger(child=True)
 
 MAX_HELD_CHARACTERS = 100_000
-"""Characters of messages that are kept from one step to the next."""
+"""Characters of messages that are held in memory from one step to the next."""
 MESSAGE_CHARACTERS = 500
-"""Characters that a message counts beside its text."""
+"""Characters added to the length of each message, for its other fields."""
 
 
 MIN_MESSAGES = 3
-"""The fewest messages of an episode that is summarised."""
+"""The least number of messages of an episode that is summarised."""
 
 
 class ClosingStep(StrEnum):
@@ -53,20 +53,20 @@ class ClosingStep(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ClosingSession:
-    """A session whose episode is stored, as it was read for the steps of its closing."""
+    """A session with its stored episode, as read for the steps of its closing."""
 
     thread: Thread
     episode: Episode
     held: HeldMessages | None = None
-    """Its messages, if they were read for the first step and are few: no other step reads them again."""
+    """Its messages, if the first step read them and they are few. Other steps then do not read them again."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionClosing:
     """The pipeline that makes an episode of an ended session.
 
-    A step adds what is missing and leaves the rest as it is. So a step that fails costs its own part only, and a later
-    run adds that part.
+    A step adds its missing part and changes nothing else. If it fails, only its part is missing, and a later run adds
+    that part.
     """
 
     store: ThreadStore
@@ -77,10 +77,10 @@ class SessionClosing:
     fact_changes: FactChanges
     index: EpisodeIndex
     with_facts: bool = True
-    """True if summaries and facts are wanted."""
+    """True if summaries and facts are made."""
 
     async def run(self, step: ClosingStep, scope: Scope, thread_id: str, number: int) -> Episode | None:
-        """Carry out one step, and return the episode as it is then; None if the thread was deleted.
+        """Carry out one step, and return the changed episode; None if the thread was deleted.
 
         Raises as ``begin`` and ``carry_out`` do.
         """
@@ -90,7 +90,7 @@ class SessionClosing:
         return session.episode if session is not None else None
 
     async def begin(self, scope: Scope, thread_id: str, number: int) -> ClosingSession | None:
-        """Take the first step unless it is done, and return the session for the others; None for a deleted thread.
+        """Take the first step unless it is done, and return the session for the other steps; None for a deleted thread.
 
         Raises ``NotFound`` for a session that has not ended, and as the detector and the store do.
         """
@@ -112,10 +112,10 @@ class SessionClosing:
         return ClosingSession(thread, episode, held)
 
     async def carry_out(self, step: ClosingStep, scope: Scope, session: ClosingSession) -> ClosingSession | None:
-        """Carry out one step, and return the session as it is then; None if its thread was deleted.
+        """Carry out one step, and return the changed session; None if its thread was deleted.
 
-        ``begin`` has read the thread, and a step that follows a model's or an engine's answer reads it again: nothing
-        outlives a deletion. Raises as the step's model, search engine and store do.
+        ``begin`` has read the thread. Steps read it again after an answer of a model or the search engine, so that
+        no data outlive a deletion. Raises as the step's model, search engine and store do.
         """
         episode: Episode | None = session.episode
         try:
@@ -142,10 +142,10 @@ class SessionClosing:
             await self.episodes.fail(scope, ref)
 
     async def _write(self, scope: Scope, thread: Thread, ref: EpisodeRef) -> tuple[Episode | None, HeldMessages | None]:
-        """Store the episode after the redacted texts of its messages. Return it, and its messages if they are few.
+        """Store the redacted texts of the messages, then the episode. Return it, and its messages if they are few.
 
-        Idempotent; no model is needed. An episode that is stored has all its redacted texts. Returns no episode if the
-        session is not recorded any more. Raises as the detector and the store do.
+        A repetition changes nothing, and no model is needed. A stored episode has all its redacted texts. Returns no
+        episode if the session is no longer recorded. Raises as the detector and the store do.
         """
         redactor, redactions = Redactor(self.detector), dict[int, str]()
         held, room = list[StoredMessage](), MAX_HELD_CHARACTERS
@@ -193,7 +193,7 @@ class SessionClosing:
         caller = ModelCaller.of(scope, ref.thread_id, agent_id=session.thread.agent_id)
         try:
             summary, facts = await self.digester.of(caller).digest(ref.id, windows, message_count=episode.message_count)
-        except SpendingRefusal as refusal:  # the session can be found by its messages
+        except SpendingRefusal as refusal:  # without a summary, the session is still found by its messages
             logger.info("an episode gets no summary", episode_id=ref.id, code=refusal.code)
             return await self.episodes.describe(scope, ref, None, ())
         return await self.episodes.describe(scope, ref, summary, facts)
@@ -201,7 +201,7 @@ class SessionClosing:
     async def _compare(self, scope: Scope, session: ClosingSession) -> Episode | None:
         episode = session.episode
         if EpisodePart.FACTS in episode.parts or EpisodePart.SUMMARY not in episode.parts:
-            return episode  # compared once there are facts
+            return episode  # a later run compares the facts, once there is a summary
         await self.store.get_thread(scope, session.thread.id)
         try:
             return await self.fact_changes.apply(scope, episode)
@@ -210,7 +210,7 @@ class SessionClosing:
             return await self.episodes.keep_facts(scope, episode.ref, episode.facts)
 
     async def _index(self, scope: Scope, session: ClosingSession) -> Episode | None:
-        """Index the episode, and return it as it is stored by then; None if it has been deleted meanwhile."""
+        """Index the episode, and return it as it is stored now; None if it has been deleted meanwhile."""
         thread, episode = session.thread, session.episode
         if EpisodePart.INDEX in episode.parts:
             return episode
@@ -225,7 +225,7 @@ class SessionClosing:
             return None
         if (now.summary, now.facts) == (episode.summary, episode.facts):
             return await self.episodes.mark(scope, episode.ref, EpisodePart.INDEX)
-        return now  # its facts have changed since: the documents are not those of the stored episode
+        return now  # the facts have changed since, so the part stays missing for a later run
 
     async def _complete(self, scope: Scope, episode: Episode) -> Episode | None:
         done = await self.episodes.complete(scope, episode.ref)

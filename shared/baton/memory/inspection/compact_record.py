@@ -1,8 +1,8 @@
-"""Records as they are stored: without the texts that the thread or the agents' definitions hold anyway.
+"""Stored form of records: without the texts that are stored with the thread or the agents' definitions anyway.
 
-A turn's record repeats the whole prompt, most of which is the conversation. In a compact record stored messages stand
-as spans of ordinals, an agent's system prompt as its digest, and the messages of a call that repeat an earlier call's
-as their number. Only what can be restored exactly is replaced: each replacement is compared with the original.
+A turn's record repeats the whole prompt, most of which is the conversation. A compact record has references instead:
+spans of ordinals for stored messages, a digest for an agent's system prompt, and a number for the messages of a call
+that repeat those of an earlier call. A text is replaced only if the reference restores exactly the original.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from baton.ports.agents.chat_model import QUOTED_CONTEXT, Prompt
 from baton.ports.threads.run_records import ContextRecord
 
 MIN_REFERRED = 80
-"""Characters of the shortest text that is replaced by a reference. One to a shorter text would save nothing."""
+"""Characters of the shortest text that is replaced by a reference, which itself takes some space."""
 MISSING = "messages and prompts that are no longer stored"
-"""The note in ``cut`` of a record whose references lead nowhere."""
+"""The note in ``cut`` of a record with references to texts that no longer exist."""
 
 Json = dict[str, Any]
 
@@ -35,7 +35,7 @@ _LATER_FORMS: tuple[Json, ...] = ({"later": True}, {"parts": True, "later": True
 def compact(record: Json, messages: Iterable[StoredMessage], prompts: Iterable[str]) -> ContextRecord:
     """Return the record without the texts of ``messages`` of its thread and without the agents' system ``prompts``.
 
-    The prompts that it refers to go with it, by their digests.
+    The result contains the prompts to which it refers, by their digests.
     """
     return _Compaction(messages, prompts).compact(record)
 
@@ -46,7 +46,7 @@ def expand(stored: ContextRecord, messages: Iterable[StoredMessage]) -> Json:
 
 
 def list_referred_ordinals(body: Json) -> Iterator[int]:
-    """Yield the ordinals of the messages that a compact record refers to; of a span, the first and the last."""
+    """Yield the ordinals of the messages to which a compact record refers; of a span, the first and the last."""
     entries = [(item, "text") for block in body["blocks"] for item in block["items"]]
     entries += [(message, "content") for call in body["calls"] for message in call["messages"]]
     for entry, name in entries:
@@ -75,7 +75,7 @@ class _Compaction:
         self._summaries = dict(_list_summary_texts(self._messages.values()))
         self._digests = {prompt: hashlib.sha256(prompt.encode("utf-8", "replace")).hexdigest() for prompt in prompts}
         self._used: dict[str, str] = {}
-        """The prompts that the compact record refers to, by their digests."""
+        """The prompts to which the compact record refers, by their digests."""
 
     def compact(self, record: Json) -> ContextRecord:
         stored_calls = record["calls"]
@@ -101,7 +101,7 @@ class _Compaction:
     def _compact_call_messages(self, call: Json, earlier: Sequence[Json]) -> list[Json]:
         sent: list[Json] = call["messages"]
         messages: list[Json] = []
-        index, count = _repeat(call, earlier)
+        index, count = _find_repeated(call, earlier)
         if count:
             messages.append({"call": index, "count": count})
         for message in sent[count:]:
@@ -114,14 +114,14 @@ class _Compaction:
         return messages
 
     def _find_stored(self, sent: Json, before: Sequence[Json]) -> tuple[StoredMessage, Json] | None:
-        """Return the stored message that was sent, and the form in which it was; None if it is not stored.
+        """Return the stored message that was sent, and the form in which it was sent; None if it is not stored.
 
-        It usually follows the last message ``before`` it.
+        The message after the last of ``before`` is tried first, because it usually is the one.
         """
         content = sent["content"]
         candidates = self._by_text.get(content, []) if isinstance(content, str) else self._in_parts
-        follower = self._messages.get(before[-1]["to"] + 1) if before and "to" in before[-1] else None
-        plain = candidates if follower is None else (follower, *candidates)
+        next_message = self._messages.get(before[-1]["to"] + 1) if before and "to" in before[-1] else None
+        plain = candidates if next_message is None else (next_message, *candidates)
         later = self._by_later_text.get(content, []) if isinstance(content, str) else []
         pairs = chain(product(plain, _FORMS), product(later, _LATER_FORMS))
         return next((pair for pair in pairs if _render_as_sent(*pair) == sent), None)
@@ -195,7 +195,7 @@ class _Expansion:
 
 
 def _extend(entries: list[Json], ordinal: int, further: Json) -> None:
-    """Append a message to the last span if it continues it; otherwise begin a span."""
+    """Append the message at ``ordinal`` to the last span if it continues that span; otherwise begin a span."""
     last = entries[-1] if entries else {}
     if last.get("to") == ordinal - 1 and last == {"from": last.get("from"), "to": ordinal - 1, **further}:
         last["to"] = ordinal
@@ -203,8 +203,8 @@ def _extend(entries: list[Json], ordinal: int, further: Json) -> None:
         entries.append({"from": ordinal, "to": ordinal, **further})
 
 
-def _repeat(call: Json, earlier: Sequence[Json]) -> tuple[int, int]:
-    """Return the index of the same agent's call before, and how many of its messages the call begins with."""
+def _find_repeated(call: Json, earlier: Sequence[Json]) -> tuple[int, int]:
+    """Return the index of the same agent's previous call, and the number of its messages that the call repeats."""
     for index in range(len(earlier) - 1, -1, -1):
         before = earlier[index]
         if (before["agentId"], before["taskId"]) == (call["agentId"], call["taskId"]):
@@ -214,7 +214,7 @@ def _repeat(call: Json, earlier: Sequence[Json]) -> tuple[int, int]:
 
 
 def _list_summary_texts(messages: Iterable[StoredMessage]) -> Iterator[tuple[str, Json]]:
-    """Yield each summary that is stored with a message, as a block and as a call have it, with its reference."""
+    """Yield each stored summary with its reference, in the form of a block and in the form of a call."""
     for message in messages:
         for agent_id, summary in message.summaries.items():
             text = make_summary_text(summary)
@@ -228,7 +228,7 @@ def _make_key(reference: Json) -> tuple[int, str, bool]:
 
 
 def _render_as_sent(message: StoredMessage, form: Json) -> Json:
-    """Return a stored message as its agent's model is sent it, whole, in one of the forms."""
+    """Return a stored message in the form in which it is sent to its agent's model."""
     content = message.text_elsewhere if form.get("later") else message.content
     if message.role is Role.TOOL:
         text = content if isinstance(content, str) else message.text

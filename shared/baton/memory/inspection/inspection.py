@@ -23,7 +23,7 @@ from baton.memory.recalled import BlockKind, RecalledBlock
 from baton.ports.agents.chat_model import QUOTED_CONTEXT, Prompt, TokenCounter, ToolSpec
 
 MAX_CALLS = 200
-"""Model calls of a run that are recorded. It is more than one agent may make (``ToolLimits.model_calls``)."""
+"""Model calls of a run that are recorded. One agent may make fewer (``ToolLimits.model_calls``)."""
 
 SUMMARY_HEAD = SUMMARISED.partition("{")[0]
 """The beginning of the summary of earlier messages in a prompt."""
@@ -35,19 +35,19 @@ class ModelCall:
 
     agent_id: str
     task_id: str | None
-    """The sub-task that it was made in; None if the run's own agent made it."""
+    """The sub-task in which it was made; None if the run's own agent made it."""
     model: str | None
     prompts: tuple[Prompt, ...]
     tools: tuple[ToolSpec, ...]
     began_at: datetime
     usage: Usage | None = None
-    """The provider's count; None if it reported none, or the call did not end."""
+    """The usage that the provider reported; None if it reported none, or the call did not end."""
     dropped: tuple[str, ...] = ()
     """Settings of the agent that were not sent, because the model does not take them."""
     error: str | None = None
     """The code of the failure that ended it."""
     ended_at: datetime | None = None
-    """None while it continues."""
+    """The time of its end; None while it is in progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +71,12 @@ class Judgement:
     """``allow``, ``replace``, ``refuse`` or ``hand_over``."""
     milliseconds: int
     failure: str | None = None
-    """The kind of the failure; None if it has judged."""
+    """The kind of the failure; None if it did not fail."""
 
 
 @dataclass(slots=True)
 class Inspection:
-    """The notes on a run while it continues. Only references are kept; everything else is done after the run."""
+    """The notes on a run in progress. They only keep references; the record is made after the run."""
 
     contexts: list[AgentContext] = field(default_factory=list)
     calls: list[ModelCall] = field(default_factory=list)
@@ -91,12 +91,12 @@ class Inspection:
         return data
 
     def add_judgement(self, judgement: Judgement) -> None:
-        """Note a verdict, as long as there is room."""
+        """Note a verdict, up to ``MAX_CALLS`` of them."""
         if len(self.judgements) < MAX_CALLS:
             self.judgements.append(judgement)
 
     def replace_question(self, old: Prompt, new: Prompt) -> None:
-        """Put a question as a guardrail has left it in place of the one that was asked, also in earlier prompts."""
+        """Replace the user's question, in earlier prompts too, by the question as a guardrail has changed it."""
 
         def with_new(prompts: Sequence[Prompt]) -> tuple[Prompt, ...]:
             return tuple(
@@ -118,7 +118,7 @@ class Inspection:
                     yield from exchange.messages
 
     def begin_call(self, call: ModelCall) -> ModelCall:
-        """Note a call, and return it for its usage."""
+        """Note a call, unless there are ``MAX_CALLS`` already, and return it."""
         if len(self.calls) < MAX_CALLS:
             self.calls.append(call)
         else:
@@ -131,7 +131,7 @@ def make_context_record(
 ) -> dict[str, Any]:
     """Return the inspector's record of a run as JSON values, neither redacted nor cut.
 
-    ``budget`` is in tokens: that of the run's own agent, None if it began no prompt.
+    Its ``budget`` is the token budget of the run's own agent; None if the agent began no prompt.
     """
     sizes: dict[int, int] = {}
     own = next((context for context in inspection.contexts if context.task_id is None), None)
@@ -151,7 +151,7 @@ def make_context_record(
 
 
 def _describe_guardrails(inspection: Inspection) -> dict[str, Any]:
-    """Return the verdicts that changed something, and failures; nothing without any."""
+    """Return the field with verdicts and failures; an empty dict if there are none."""
     if not inspection.judgements:
         return {}
     return {
@@ -171,7 +171,7 @@ def _describe_guardrails(inspection: Inspection) -> dict[str, Any]:
 
 
 def _describe_tool_state(inspection: Inspection) -> dict[str, Any]:
-    """Return the data of tools before and after the run, as texts that can be redacted; nothing without any."""
+    """Return the field with the tools' data before and after the run, as texts to redact; empty without data."""
     before, after = inspection.data_before, inspection.data.values
     if not before and not after:
         return {}
@@ -180,7 +180,7 @@ def _describe_tool_state(inspection: Inspection) -> dict[str, Any]:
 
 
 def _describe_blocks(agent_context: AgentContext, counter: TokenCounter) -> list[dict[str, Any]]:
-    """Return all blocks of a prompt in their order, also the empty ones."""
+    """Return all blocks of a prompt in their order, including empty ones."""
     context = agent_context.context
     apart = {id(prompt) for prompt in (*context.recalled.prompts, *context.instructions)}
     system = [*(prompt for prompt in context.prompts[: context.head] if id(prompt) not in apart), *context.instructions]
@@ -232,7 +232,7 @@ def _describe_block(context: AgentContext, kind: BlockKind, items: Sequence[Mapp
 
 
 def _find_budget(kind: BlockKind, agent_context: AgentContext) -> int | None:
-    """Return the tokens that a block may take; None if it has none."""
+    """Return the tokens that a block may take; None if it has no budget."""
     match kind:
         case BlockKind.PROCEDURE:
             return MAX_PROCEDURE_TOKENS
@@ -250,9 +250,9 @@ def _to_milliseconds(duration: timedelta) -> int:
 
 
 def make_history_item(message: StoredMessage, reason: str | None, *, is_masked: bool = False) -> dict[str, Any]:
-    """Return the item of a message that a prompt holds, or leaves out for a ``reason``, as ``ContextItem`` stores it.
+    """Return the item of a message in a prompt, or left out of it for a ``reason``, in the form of ``ContextItem``.
 
-    A long prompt has a hundred of them: made as models, they took a fifth of a turn's time.
+    It is made without the model, because a long prompt has a hundred items, which took a fifth of a turn's time.
     """
     item: dict[str, Any] = {
         "id": message.id,
@@ -315,13 +315,13 @@ def _describe_call(
 def _estimate(call: ModelCall, counter: TokenCounter, contexts: Sequence[AgentContext], sizes: dict[int, int]) -> int:
     """Return the estimated tokens of a call's messages.
 
-    Those that an agent began with were counted when they were stored, and counting takes long. Of the others, which
-    calls share, each is counted once.
+    The prompts with which an agent began were counted before. Each of the others, which calls share, is counted once,
+    because counting takes long; ``sizes`` caches their tokens by ``id``.
     """
     total, rest = REPLY_TOKENS, call.prompts
     for context in contexts:
         prompts = context.context.prompts
-        # The prompt of a consulted agent is not counted when it is made: nothing is cut from it.
+        # The prompt of a consulted agent has no count, because nothing is cut from it.
         if context.context.tokens and len(prompts) <= len(rest) and all(map(is_, prompts, rest)):
             total, rest = context.context.tokens, rest[len(prompts) :]
             break
@@ -333,7 +333,7 @@ def _estimate(call: ModelCall, counter: TokenCounter, contexts: Sequence[AgentCo
 
 
 def describe_sent_message(prompt: Prompt) -> dict[str, Any]:
-    """Return a message as the model's endpoint gets it; files stand as the references that they were sent as."""
+    """Return a message as the model's endpoint gets it, with references in place of files."""
     message: dict[str, Any] = {"role": prompt.role.value, "content": _describe_content(prompt.content)}
     if prompt.role is Role.CONTEXT:
         message = {"role": Role.USER.value, "content": QUOTED_CONTEXT.format(text=_describe_text(prompt.content))}
@@ -343,7 +343,7 @@ def describe_sent_message(prompt: Prompt) -> dict[str, Any]:
         ]
     if prompt.tool_call_id is not None:
         message["toolCallId"] = prompt.tool_call_id
-    if prompt.provider_parts is not None:  # what is in them, only their model can read
+    if prompt.provider_parts is not None:  # only their model can read the content
         message["providerParts"] = {"origin": prompt.provider_parts.origin, "tokens": prompt.provider_parts.tokens}
     return message
 

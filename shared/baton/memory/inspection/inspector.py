@@ -1,4 +1,4 @@
-"""The Context Inspector: keeps a run's record after its end, and reads it."""
+"""The Context Inspector: stores the records of ended runs, and reads them."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from baton.tenants.privacy.redaction import Redactor
 logger = Logger(child=True)
 
 KEEPING_SECONDS = 3.0
-"""The longest time that a worker may take to keep a record once the run has ended."""
+"""Seconds that a worker may take to store a record after the run has ended."""
 TEXTS = {"text", "title", "content", "arguments", "value", "name"}
 """Members of a record with words of users, models, tools and documents."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inspector:
-    """The keeper of the records that the policy asks for."""
+    """The store of the records of the runs that the policy selects."""
 
     records: ContextRecords
     messages: Messages
@@ -52,7 +52,7 @@ class Inspector:
     async def keep(
         self, scope: Scope, thread_id: str, run_id: str, inspection: Inspection, messages: Sequence[StoredMessage]
     ) -> None:
-        """Keep the record of an ended run if the policy asks for it. A failure is logged and counted, not raised."""
+        """Store the record of an ended run if the policy selects it. A failure is logged and counted, not raised."""
         if not self.policy.records(run_id):
             return
         try:
@@ -68,7 +68,7 @@ class Inspector:
             logger.exception("context not kept", thread_id=thread_id, run_id=run_id)
 
     async def describe(self, thread_id: str, run_id: str, inspection: Inspection) -> dict[str, Any]:
-        """Return the record of a run that is not kept, without personal data if the policy asks for that."""
+        """Return the record of a run that is not stored, without personal data if the policy requires it."""
         now = self.clock.now()
         record = await off_loop(LARGE, make_context_record, inspection, thread_id, run_id, self.counter, now)
         return await self._prepare(record, is_redacted=self.policy.redacts)
@@ -92,7 +92,7 @@ class Inspector:
         return compact(record, stored_messages, {make_system_prompt(context.agent) for context in inspection.contexts})
 
     async def _prepare(self, record: dict[str, Any], *, is_redacted: bool) -> dict[str, Any]:
-        """Return a whole record, redacted and cut to its greatest size."""
+        """Return an expanded record, redacted if it must be, and cut to ``MAX_RECORD_BYTES``."""
         if is_redacted:
             record = await redact_record(record, Redactor(self.detector))
         cut: dict[str, Any] = await off_loop(LARGE, lambda: json.loads(limit_size(record)))
@@ -164,14 +164,14 @@ def _replace(value: Any, clean: Mapping[str, str]) -> Any:
 MAX_RECORD_BYTES = 2 * 1024 * 1024
 """Bytes of a record as JSON. Lambda returns at most 6 MB."""
 TEXT_LIMITS = (65_536, 16_384, 4_096, 1_024, 256, 64)
-"""Characters to which texts are cut: the first limit with which the record is small enough."""
+"""Characters to which texts are cut. The first limit that makes the record small enough is used."""
 
 
 def limit_size(record: dict[str, Any]) -> bytes:
     """Return the record as JSON of at most ``MAX_RECORD_BYTES``.
 
-    Long texts are cut first, evenly, then calls in the middle are left out, then items that were not used, then all of
-    them. ``cut`` in the record says which of these was done.
+    First all long texts are cut to the same length, then calls in the middle are left out, then items that were not in
+    a prompt, and at last all blocks and calls. ``cut`` in the record says what was left out.
     """
     body = b""
     for shorter in _shorten_stepwise(record):
@@ -182,7 +182,10 @@ def limit_size(record: dict[str, Any]) -> bytes:
 
 
 def _shorten_stepwise(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the record, then less and less of it. Writing a long one only to measure it could take seconds."""
+    """Yield the record, then shorter forms of it.
+
+    Forms that are too long by the lengths of their texts are skipped, because writing them could take seconds.
+    """
     lengths = _measure_texts(record)
     if sum(lengths) <= MAX_RECORD_BYTES:
         yield record
@@ -206,7 +209,7 @@ def _drop_middle(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _drop_left_out(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the record with at most 100 items of a block, all of a prompt, and 100 messages of a call."""
+    """Return the record with at most 100 items of a block, all of them in the prompt, and 100 messages of a call."""
     blocks = [
         {**block, "items": [item for item in block["items"] if item["included"]][-100:]} for block in record["blocks"]
     ]
@@ -226,7 +229,7 @@ def _shorten(value: Any, limit: int) -> Any:
 
 
 def _measure_texts(record: Mapping[str, Any]) -> list[int]:
-    """Return the lengths of all texts, in no order. This is done for every run, so it neither recurses nor yields."""
+    """Return the lengths of all texts, in no order. For speed, it neither recurses nor yields: every run needs it."""
     lengths: list[int] = []
     waiting: list[Any] = [record]
     while waiting:

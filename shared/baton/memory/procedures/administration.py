@@ -1,4 +1,4 @@
-"""Procedures for people, who read, write and decide on them, and try which of them a message matches."""
+"""People's actions on procedures: they read, write and decide on them, and try which one a message matches."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from baton.ports.memory.procedures import ProcedureStore
 from baton.ports.tenants.audit import AuditLog, Once
 
 DEADLINE = timedelta(seconds=5)
-"""The longest time of a trial of a message: a person waits for it, no conversation."""
+"""The longest time of a trial of a message. It is long because a person waits, and not a turn."""
 
 
 _AUDITED = {
@@ -42,12 +42,12 @@ _AUDITED = {
 
 @dataclass(frozen=True, slots=True)
 class ProcedureVersions:
-    """A version of a procedure, with a page of all."""
+    """A version of a procedure, with a page of all versions."""
 
     shown: Procedure
     versions: Sequence[Procedure]
     before: int | None
-    """The version after which the next page begins; None on the last page."""
+    """The number of the last version of the page, if there are more; otherwise None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +56,12 @@ class ReadVersion:
 
     version: int
     status: ProcedureStatus | None = None
-    """None: any."""
+    """The status that the caller has read; None if any status is accepted."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProcedureAdministration:
-    """Procedures for people. Users who may see the agent read approved ones; the rest is for those who decide."""
+    """Procedures for people. Users who may see the agent read approved versions; deciders read all."""
 
     store: ProcedureStore
     approved: ApprovedProcedures
@@ -89,7 +89,7 @@ class ProcedureAdministration:
     ) -> tuple[Sequence[Procedure], str | None]:
         """Return a page of the versions in a status, of these agents and of the tenant, newest first.
 
-        One query for each agent, whatever the number of procedures. Raises ``Forbidden``.
+        It takes one query for each agent, whatever the number of procedures. Raises ``Forbidden``.
         """
         scope.require(Permission.PROCEDURE_APPROVE, "procedure.read")
         owners = [agent.id for agent in agents]
@@ -102,7 +102,7 @@ class ProcedureAdministration:
     async def read(
         self, scope: Scope, agent_id: str, procedure_id: str, *, version: int | None, limit: int, before: int | None
     ) -> ProcedureVersions:
-        """Return a version, or the newest, with others. A caller who may not decide gets only the approved one.
+        """Return a version (None: the newest), with a page of all. Callers who may not decide get the approved one.
 
         Raises ``UnknownProcedure``.
         """
@@ -125,14 +125,14 @@ class ProcedureAdministration:
             scope.require(Permission.PROCEDURE_APPROVE, "procedure.create")
         saved = await self.store.put(scope, self._make_pending(scope, agent_id, draft, of))
         await self._record(scope, agent_id, saved, "procedure.create", "pending")
-        return _for_reader(scope, saved)  # it may be one that was captured
+        return _for_reader(scope, saved)  # an equal captured version may exist, whose source is hidden
 
     async def change(
         self, scope: Scope, agent_id: str, procedure_id: str, draft: ProcedureDraft, *, read: ReadVersion
     ) -> Procedure:
-        """Save changed content as a new pending version; ``read`` is the one that was changed, the newest.
+        """Save changed content as a new pending version. ``read`` is the changed version, which must be the newest.
 
-        A pending version that was changed is retired. Raises ``Forbidden``, ``UnknownProcedure``, ``ProcedureChanged``,
+        If that version is pending, it is retired. Raises ``Forbidden``, ``UnknownProcedure``, ``ProcedureChanged``,
         ``ProcedureVersionMismatch``, and ``InvalidRequest`` for a name that makes another id.
         """
         scope.require(Permission.PROCEDURE_APPROVE, "procedure.edit")
@@ -158,7 +158,7 @@ class ProcedureAdministration:
         read: ReadVersion | None,
         reason: str | None = None,
     ) -> Procedure:
-        """Approve, reject or retire a version, by default the newest. A repetition changes nothing.
+        """Approve, reject or retire the version ``read``, or the newest (None). A repetition changes nothing.
 
         Raises ``Forbidden``, ``UnknownProcedure``, ``ProcedureChanged``, ``ProcedureVersionMismatch``,
         ``TooManyProcedures``, and ``InvalidRequest`` to approve one of several pending versions without its number.
@@ -192,10 +192,10 @@ class ProcedureAdministration:
         return decided
 
     async def _find_newest(self, scope: Scope, agent_id: str, procedure_id: str, action: ProcedureAction) -> int:
-        """Return the number of the newest version, for a caller who has not named the version that they have read.
+        """Return the number of the newest version, for a caller who has not named a version.
 
-        Raises ``InvalidRequest`` if it is to be approved and the one before it is pending too: the caller may have read
-        that one.
+        Raises ``InvalidRequest`` for an approval if the previous version is pending too, because the caller may have
+        read that version.
         """
         newest = await self._get(scope, agent_id, procedure_id)
         if action is ProcedureAction.APPROVE and newest.version > 1:
@@ -214,7 +214,7 @@ class ProcedureAdministration:
         return replace(block, items=tuple(replace(item, source=NO_SOURCE) for item in block.items))
 
     async def usable(self, scope: Scope, agents: Sequence[AgentDefinition]) -> list[Procedure]:
-        """Return the approved procedures of these agents, each followed by the tenant's, without their sources."""
+        """Return the approved procedures of these agents, then the tenant's; with sources only for deciders."""
         procedures: list[Procedure] = []
         for agent in agents:
             procedures += await self.store.approved(scope, agent.id)
@@ -225,7 +225,7 @@ class ProcedureAdministration:
         return Procedure(draft, scope.tenant_id, agent_id, scope.user_id, self.clock.now(), scope=of)
 
     async def _get(self, scope: Scope, agent_id: str, procedure_id: str, version: int | None = None) -> Procedure:
-        """Return a version, or the newest. Raises ``UnknownProcedure``."""
+        """Return a version (None: the newest). Raises ``UnknownProcedure``."""
         procedure = await self.store.get(scope, agent_id, procedure_id, version=version)
         if procedure is None:
             raise UnknownProcedure
@@ -254,19 +254,19 @@ class ProcedureAdministration:
 
 
 def _check_read(procedure: Procedure, read: ReadVersion) -> None:
-    """Raise ``ProcedureVersionMismatch`` unless a version is as it was read."""
+    """Raise ``ProcedureVersionMismatch`` if the version or its status has changed since it was read."""
     if (procedure.version, procedure.status) == (read.version, read.status):
         return
     if procedure.version != read.version:
-        now = f"Version {procedure.version} was made by {procedure.created_by}"
+        change = f"Version {procedure.version} was made by {procedure.created_by}"
     else:
         person = procedure.decided_by or procedure.created_by
-        now = f"Version {procedure.version} was {procedure.status.value} by {person}"
-    raise ProcedureVersionMismatch(f"{now} since you read it: read it again and repeat your change.")
+        change = f"Version {procedure.version} was {procedure.status.value} by {person}"
+    raise ProcedureVersionMismatch(f"{change} since you read it: read it again and repeat your change.")
 
 
 def _for_reader(scope: Scope, procedure: Procedure) -> Procedure:
-    """Return the procedure without its source, which is somebody's conversation, unless the caller decides."""
+    """Return the procedure; for callers who may not decide, without its source, which is somebody's conversation."""
     if scope.has(Permission.PROCEDURE_APPROVE):
         return procedure
     return replace(procedure, source=None)

@@ -1,4 +1,4 @@
-"""The procedures that agents follow: a cache of the approved ones and of users' private skills, and their limit."""
+"""A cache of approved procedures and of users' private skills, and the limit of approved procedures."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from baton.ports.clock import Clock
 from baton.ports.memory.procedures import PrivateSkills, ProcedureStore
 
 MAX_KNOWN = 1_000
-"""Agents whose procedures a worker caches."""
+"""Agents and tenants whose procedures a worker caches."""
 MAX_USERS = 10_000
-"""Users and agents whose private skills a worker caches. Most users have none."""
+"""Pairs of user and agent whose private skills a worker caches. Most users have none."""
 FRESH = timedelta(minutes=1)
 """The age up to which a conversation in progress uses cached procedures."""
 COST = 1_000
-"""The cost of indexing one procedure, in ``off_loop``'s bytes."""
+"""The cost of indexing one procedure, in the unit of ``off_loop``: bytes."""
 
 
 async def check_room(
     store: ProcedureStore, scope: Scope, agent_id: str, procedure_id: str, of: ProcedureScope = ProcedureScope.AGENT
 ) -> None:
-    """Raise ``TooManyProcedures`` if approving a version of this procedure would make one too many.
+    """Raise ``TooManyProcedures`` if an approval of this procedure would exceed ``MAX_APPROVED``.
 
-    Approvals at the same time may exceed the limit by a few. Raises ``StoreUnavailable``.
+    Simultaneous approvals may exceed the limit by a few. Raises ``StoreUnavailable``.
     """
     approved = await store.approved(scope, "" if of is ProcedureScope.TENANT else agent_id, of=of)
     if len(approved) >= MAX_APPROVED and all(procedure.id != procedure_id for procedure in approved):
@@ -46,7 +46,7 @@ class _Read:
     procedures: Sequence[Procedure]
 
     def is_fresh(self, now: datetime, since: datetime | None) -> bool:
-        """Return whether it may still be used."""
+        """Return whether the procedures may still be used: less than ``FRESH`` old, and read at ``since`` or later."""
         return now - self.at < FRESH and (since is None or self.at >= since)
 
 
@@ -67,8 +67,8 @@ class ApprovedProcedures:
     async def of(self, scope: Scope, agent_id: str, *, since: datetime | None = None) -> ProcedureSet:
         """Return the procedures an agent may follow: its own and the tenant's approved ones, and the user's skills.
 
-        The agent's own and the user's are as they were at ``since`` or later. The tenant's, which no conversation
-        makes, are at most a minute old. Raises ``StoreUnavailable``.
+        The agent's and the user's were read at ``since`` or later. The tenant's, which are not made in conversations,
+        are at most ``FRESH`` old. Raises ``StoreUnavailable``.
         """
         own, shared, skills = await gather_all(
             self._read(scope, agent_id, ProcedureScope.AGENT, since),
@@ -94,7 +94,7 @@ class ApprovedProcedures:
             return cached
         procedures = await self._store.approved(scope, agent_id, of=of)
         if cached is not None and cached.procedures == procedures:
-            procedures = cached.procedures  # equal ones keep the index that was made of them
+            procedures = cached.procedures  # the same objects keep their index in ``_sets``
         self._known[key] = _Read(now, procedures)
         return self._known[key]
 

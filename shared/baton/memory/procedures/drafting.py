@@ -1,7 +1,7 @@
-"""The light model's answers about a completed task: the name of one that could be repeated, and its procedure.
+"""The light model's answers about a completed task: its name, if it could be repeated, and its procedure.
 
-The model is given the task without specifics, and its answer is generalised again. Whatever it says, a draft holds
-bounded lines of text without personal data, and only tools that were called.
+The model gets the task without specifics, and its answer is generalised again. Whatever the model writes, a draft has
+short lines of text without personal data, and only tools that were called.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DETECT_TOKENS: Final = 200
 DRAFT_TOKENS: Final = 1_500
 MAX_NAME: Final = 64
 MAX_DESCRIPTION: Final = 300
-"""Characters, as for ``MAX_STEP`` and ``MAX_CONDITION``."""
+"""Characters of a description. ``MAX_NAME``, ``MAX_STEP`` and ``MAX_CONDITION`` are in characters too."""
 MAX_STEPS: Final = 15
 MIN_STEPS: Final = 2
 MAX_STEP: Final = 400
@@ -64,11 +64,11 @@ DRAFT_SCHEMA: Final = closed_object(
 
 
 class NoProcedure(Exception):
-    """The light model's answer is not a usable procedure. The text says why, without any of the answer's words."""
+    """The light model's answer is not a usable procedure. The text is the reason, without words of the answer."""
 
 
 async def detect_task(light_model: LightModel, record: TaskRecord) -> str | None:
-    """Return the name of the task; None if it is none that could be repeated.
+    """Return the name of the task; None if the model sees no task that could be repeated.
 
     Raises ``ModelError``, ``JunkAnswer``, ``NoProcedure`` for a task that cannot be generalised, and as the detector of
     personal data does.
@@ -96,7 +96,7 @@ def _check_specifics(record: TaskRecord) -> None:
 
 
 async def to_draft(answer: Mapping[str, Any], name: str, record: TaskRecord) -> ProcedureDraft:
-    """Return the procedure that the light model has written, made safe. Raises ``NoProcedure``."""
+    """Return the procedure in the light model's answer, generalised and checked. Raises ``NoProcedure``."""
     specifics = record.specifics
     steps = [step async for step in _read_steps(answer.get("steps"), specifics)]
     if len(steps) < MIN_STEPS:
@@ -132,13 +132,13 @@ async def _read_steps(value: Any, specifics: Specifics) -> Any:
     """Yield the steps that have a text, each generalised and bounded."""
     for step in value[:MAX_STEPS] if isinstance(value, list) else ():
         if isinstance(step, Mapping) and (text := await _clean_line(step.get("text"), specifics, MAX_STEP)):
-            # The parentheses around a condition are the file's.
+            # SKILL.md adds parentheses around conditions.
             condition = (await _clean_line(step.get("condition"), specifics, MAX_CONDITION)).strip("() ")
             yield {"text": text, "condition": condition or None}
 
 
 async def _read_triggers(value: Any, title: str, specifics: Specifics) -> Any:
-    """Yield phrases of several words; the title if there are none. A model writes no patterns."""
+    """Yield the phrases of several words, or else the title. Patterns of a model are ignored."""
     triggers: list[str] = []
     for trigger in (*_read_list(value, 20), title):
         if len(triggers) == MAX_TRIGGERS or (triggers and trigger is title):
@@ -153,17 +153,19 @@ async def _read_triggers(value: Any, title: str, specifics: Specifics) -> Any:
 
 
 async def _clean_line(value: Any, specifics: Specifics, longest: int, *, has_placeholders: bool = True) -> str:
-    """Return a text of the model as one generalised line of printable characters; empty if it is none."""
+    """Return a text of the model as one generalised line of printable characters; empty for other values."""
     if not isinstance(value, str):
         return ""
-    line = " ".join("".join(c if c.isprintable() else " " for c in value[: 4 * longest]).split())
+    line = " ".join(
+        "".join(character if character.isprintable() else " " for character in value[: 4 * longest]).split()
+    )
     line = await specifics.generalise(line)
     if not has_placeholders:
         line = " ".join(specifics.remove_placeholders(line).split())
     if len(line) <= longest:
         return line
     cut = line[: longest + 1].rpartition(" ")[0] or line[:longest]
-    # A placeholder is not cut in two.
+    # A placeholder that would be cut in two is removed.
     return cut[: cut.rindex("{")].rstrip() if cut.count("{") > cut.count("}") else cut
 
 

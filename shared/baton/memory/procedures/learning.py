@@ -1,7 +1,7 @@
 """Learning from committed runs: counts uses of procedures, and starts captures of completed tasks.
 
-All of it comes after the answer was delivered. A failure is counted, costs nobody an answer, and is made up for
-when the session ends.
+Learning begins after the answer was delivered. A failure is counted and does not affect the answer. The end of the
+session repeats what failed.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ SKILL: Final = "skill"
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """Learning from runs that were committed, and from sessions that have ended."""
+    """Learning from committed runs."""
 
     agents: AgentRegistry
     procedures: ProcedureStore
     captures: Callable[[], Captures]
-    """Returns the pipeline. Only runs that may have completed a task need it."""
+    """Returns the pipeline of captures, which only runs that may have completed a task need."""
     is_on: bool = True
     """True if the deployment captures procedures. Uses are counted in any case."""
 
     async def after_run(self, scope: Scope, thread: Thread, messages: Sequence[StoredMessage]) -> None:
         """Count the procedures that the run followed, and start a capture if it may have completed a task.
 
-        ``messages`` are those of the run, after those of the runs that it continues. They are all it looks at: a run
-        without tool calls costs nothing. Raises nothing.
+        ``messages`` are the messages of the run, after those of the runs that it continues. Nothing else is read
+        for a run without tool calls. Raises nothing.
         """
         try:
             await self.count_uses(scope, messages)
@@ -74,13 +74,13 @@ class Learning:
             logger.exception("capture not started", thread_id=thread.id)
 
     async def count_uses(self, scope: Scope, messages: Sequence[StoredMessage]) -> None:
-        """Count the procedures that the last run followed, and whether it went well. A run counts once.
+        """Count the procedures that the last run followed, and whether the run went well. A run counts once.
 
-        It went well if it succeeded and no call of a tool failed. Raises ``StoreUnavailable``.
+        A run went well if it succeeded and no call of a tool failed. Raises ``StoreUnavailable``.
         """
         end = messages[-1].end if messages else None
         if end is None or not end.followed or end.outcome is OutcomeType.INTERRUPT:
-            return  # of an interrupted run, the one that continues it counts
+            return  # an interrupted run is counted by the run that continues it
         run_id = messages[-1].run_id
         results = [message for message in messages if message.run_id == run_id and message.role is Role.TOOL]
         is_sound = all(result.call_end is CallEnd.SUCCEEDED for result in results)
@@ -97,8 +97,8 @@ class Learning:
     ) -> CaptureRef | None:
         """Return the capture of the messages; None if they complete no task by the rules.
 
-        ``session_from`` is the first ordinal of their session: what a guided workflow has collected was said there.
-        Raises ``StoreUnavailable`` if the tenant's agents cannot be read. They are not, if no tool was called and no
+        ``session_from`` is the first ordinal of their session, from which data of a guided workflow may come. Raises
+        ``StoreUnavailable`` if the tenant's agents cannot be read; they are read only if a tool was called or a
         workflow was completed.
         """
         workflows = completed_workflows(messages)
@@ -110,7 +110,7 @@ class Learning:
         agent = agents.main(thread)
         has_workflow = any(_may_become_procedure(agents.describe(workflow.agent_id)) for workflow in workflows)
         if agent.code.run is not None and not has_workflow:
-            return None  # its code decides what is called, and follows no procedure
+            return None  # the agent's code decides which tools are called, so no procedure can be followed
         if not is_candidate(messages, agent.id, agent.learning, has_workflow=has_workflow):
             return None
         first = session_from if has_workflow else messages[0].ordinal
@@ -121,7 +121,7 @@ class Learning:
 
 @dataclass(frozen=True, slots=True)
 class SessionLearning:
-    """Learning from a session, once it has ended, of what was not learned during it."""
+    """Learning from an ended session of everything that was not learned during it."""
 
     store: ThreadStore
     episodes: Episodes
@@ -131,8 +131,8 @@ class SessionLearning:
     async def catch_up(self, scope: Scope, thread_id: str, number: int) -> int:
         """Count the session's uses of procedures, and start captures that were not started or have failed.
 
-        A session whose runs complete no task by themselves is looked at as a whole. Returns how many captures were
-        started; nothing is done for a deleted thread. Raises ``StoreUnavailable``.
+        If no single exchange of the session completes a task, the session as a whole may. Returns the number of
+        started captures; 0 for a deleted thread. Raises ``StoreUnavailable``.
         """
         try:
             thread = await self.store.get_thread(scope, thread_id)
@@ -144,7 +144,7 @@ class SessionLearning:
     async def catch_up_with(
         self, scope: Scope, thread: Thread, episode_ref: EpisodeRef, held: Sequence[StoredMessage] | None = None
     ) -> int:
-        """Catch up like ``catch_up``, with a session that is read already; ``held`` are all its messages, if known."""
+        """Do the same as ``catch_up`` for a session that is read already. ``held`` has all its messages, if known."""
         first = max(episode_ref.first_ordinal, episode_ref.end_ordinal - MAX_MESSAGES)
         messages = (
             await read_messages_between(
@@ -166,19 +166,19 @@ class SessionLearning:
         for ref in filter(None, capture_refs):
             capture = await self.records.get(scope, ref)
             if capture is None or capture.status is CaptureStatus.FAILED:
-                # A capture in progress has this name, too: then nothing is started.
+                # The name of the run is the same as that of a capture in progress, which is then not started again.
                 await self.learning.captures().start(scope, ref, attempt=1 if capture is None else 2)
                 started += 1
         return started
 
 
 def _may_become_procedure(agent: AgentDefinition | None) -> bool:
-    """Return whether a task by an agent's workflow may become a procedure. A workflow that makes skills is none."""
+    """Return whether a task by an agent's workflow may become a procedure; False for a workflow that makes skills."""
     return agent is not None and agent.workflow is not None and agent.workflow.produces != SKILL
 
 
 def _group_exchanges(messages: Sequence[StoredMessage]) -> list[list[StoredMessage]]:
-    """Return the messages of each exchange: those of a run, after those of the interrupted runs that it continues."""
+    """Return the messages by exchange: those of a run, after those of the interrupted runs that it continues."""
     exchanges: list[list[StoredMessage]] = []
     continues = False
     for _, group in groupby(messages, key=lambda message: message.run_id):

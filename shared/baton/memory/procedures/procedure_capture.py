@@ -1,4 +1,4 @@
-"""The capture of a procedure, step by step. Every step may run twice, at the same time as itself, and in any order."""
+"""The capture of a procedure, step by step. Every step may run twice, even at the same time, and in any order."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ from baton.tenants.tenant_copies import CurrentLimits
 logger = Logger(child=True)
 
 CAPTURED_BY: Final = "capture"
-"""The maker of a captured procedure. Its user is not named, because the procedure outlives the user's data."""
+"""The maker of a captured procedure. The user is not named, because the procedure outlives the user's data."""
 PAGE: Final = 100
 """Procedures that are read at once."""
 MAX_READ: Final = 1_000
-"""Versions of an agent's procedures that a draft is compared with, the newest ones."""
+"""Versions of an agent's procedures with which a draft is compared: the newest ones."""
 MAX_COMPARED: Final = 50
-"""Procedures that are compared by meaning: those that have most words in common with the draft."""
+"""Procedures that are compared by meaning: those with most words in common with the draft."""
 WHOLE_TENANT = ""
-"""The value in place of an agent, for the captures of all agents."""
+"""The value in place of an agent's id, to count the captures of all agents."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProcedureCapture:
-    """The pipeline that makes a procedure of a completed task. It waits for approval, and nothing uses it before.
+    """The pipeline that makes a procedure of a completed task. The procedure is not used before its approval.
 
-    Each step stores its result in the record of the capture, and a step begins with those before it that are missing.
-    So a step that is killed is carried out again, and one that is repeated does nothing.
+    Each step stores its result in the record of the capture, and first carries out missing earlier steps. A killed
+    step is therefore carried out again, and a repeated step does nothing.
     """
 
     store: ThreadStore
@@ -70,7 +70,7 @@ class ProcedureCapture:
     limits: CurrentLimits
 
     async def run(self, step: CaptureStep, scope: Scope, ref: CaptureRef) -> Capture | None:
-        """Carry out one step, and return the capture as it is then; None if the thread was deleted.
+        """Carry out one step, and return the changed capture; None if the thread was deleted.
 
         Raises as the step's model, detector, search engine and store do.
         """
@@ -84,7 +84,7 @@ class ProcedureCapture:
                     capture = await self._save(scope, replace(result, done=capture_step))
                 if capture_step is step:
                     return capture
-        except ThreadUnavailable:  # deleted since: nothing of it may be stored any more
+        except ThreadUnavailable:  # deleted since: no data of the thread may be stored any more
             logger.info("capture of a deleted thread ends here", thread_id=ref.thread_id)
         return None
 
@@ -100,7 +100,7 @@ class ProcedureCapture:
             await self._save(scope, replace(capture, status=CaptureStatus.FAILED))
 
     async def _carry_out(self, step: CaptureStep, scope: Scope, thread: Thread, capture: Capture) -> Capture:
-        """Return the capture after a step. It ends if the light model's answer cannot be used."""
+        """Return the capture after a step. The capture ends if the light model's answer cannot be used."""
         try:
             match step:
                 case CaptureStep.DETECT:
@@ -127,7 +127,7 @@ class ProcedureCapture:
     async def _detect(self, scope: Scope, thread: Thread, capture: Capture) -> Capture:
         agent = await self._find_agent(scope, thread)
         limit = agent.learning.max_per_day
-        # Before the model is asked, so that no failure makes the day's cost larger than its limit.
+        # Allowances are taken before the model is asked, so that failures cannot exceed the day's limit.
         if not await self.captures.take_allowance(scope, agent.id, self.clock.now().date(), limit):
             return _end(capture, CaptureStatus.NO_TASK, "the day's limit was reached")
         most, today = (await self.limits.of(scope)).captures_per_day, self.clock.now().date()
@@ -147,10 +147,10 @@ class ProcedureCapture:
         return replace(capture, draft=await draft_procedure(light_model, capture.name or "", record))
 
     async def compare(self, scope: Scope, capture: Capture, *, floor: float) -> Capture:
-        """Return the capture with a draft of a new procedure, or of a version of the one that the draft is like.
+        """Return the capture, whose draft is now of a new procedure or of a version of a similar one.
 
-        A draft like a rejected procedure is not proposed again, and one like a pending procedure would only wait with
-        it. Likeness begins at ``floor``. Raises ``StoreUnavailable`` and ``EmbedderUnavailable``.
+        The capture ends if the draft is similar to a rejected or a pending procedure. Procedures are similar from
+        the likeness ``floor`` on. Raises ``StoreUnavailable`` and ``EmbedderUnavailable``.
         """
         draft = capture.draft
         if draft is None:
@@ -187,7 +187,7 @@ class ProcedureCapture:
             if stored.source is not None and stored.source.thread_id == capture.ref.thread_id:
                 await self.procedures.forget_source(scope, stored.agent_id, stored.id, stored.version)
             raise
-        if stored.status is not ProcedureStatus.PENDING:  # the same was stored and decided in the meantime
+        if stored.status is not ProcedureStatus.PENDING:  # the same procedure was stored and decided on in the meantime
             stored_capture = replace(capture, procedure_id=stored.id)
             return _end(stored_capture, CaptureStatus.KNOWN, "there is the same procedure already")
         return replace(capture, status=CaptureStatus.STORED, procedure_id=stored.id, version=stored.version)
@@ -195,7 +195,7 @@ class ProcedureCapture:
     async def propose(
         self, scope: Scope, capture: Capture, draft: ProcedureDraft, source: ProcedureSource
     ) -> Procedure:
-        """Store the draft of a capture as pending. Storing it again returns the stored one."""
+        """Store the draft of a capture as pending, and return it. A repetition returns the stored procedure."""
         ref, now = capture.ref, self.clock.now()
         of = capture.procedure_scope
         pending = Procedure(draft, scope.tenant_id, ref.agent_id, CAPTURED_BY, now, scope=of, source=source)
@@ -220,7 +220,7 @@ def _end(capture: Capture, status: CaptureStatus, reason: str) -> Capture:
 
 
 def _find_refusal(draft: ProcedureDraft, other: Procedure, versions: Sequence[Procedure]) -> str | None:
-    """Return the reason why a draft is not proposed as a version of a procedure; None if it is."""
+    """Return the reason why a draft is not proposed as a version of ``other``; None if it is proposed."""
     if any(is_same(replace(draft, name=version.draft.name), version.draft) for version in versions):
         return "there is the same procedure already"
     newest = max(versions, key=lambda version: version.version)
@@ -234,10 +234,12 @@ def _find_refusal(draft: ProcedureDraft, other: Procedure, versions: Sequence[Pr
 async def rank_by_likeness(
     draft: ProcedureDraft, procedures: Sequence[Procedure], embedder: Embedder
 ) -> list[tuple[float, Procedure]]:
-    """Return the procedures that a draft is like, the most alike first, each after its likeness from 0 to 1.
+    """Return the procedures nearest to a draft as pairs of likeness (0 to 1) and procedure, the most alike first.
 
-    Alike are texts of the same meaning, and procedures whose triggers match the draft's: both would answer the same
-    messages. Where embedding is switched off, words count instead of meaning. Raises ``EmbedderUnavailable``.
+    Procedures are alike if their texts have the same meaning, or if their triggers match the draft's, because both
+    would answer the same messages. If embedding is switched off, common words count instead of meaning.
+
+    Raises ``EmbedderUnavailable``.
     """
     words = _list_words(draft)
     nearest = sorted(
@@ -259,7 +261,7 @@ async def rank_by_likeness(
 
 
 def is_same(draft: ProcedureDraft, other: ProcedureDraft) -> bool:
-    """Return whether two drafts say the same, apart from case and spacing."""
+    """Return whether two drafts have the same texts, apart from case and spacing."""
     return _make_comparable(draft) == _make_comparable(other)
 
 
@@ -280,7 +282,7 @@ def _join_texts(draft: ProcedureDraft) -> str:
 
 
 def _measure_trigger_share(draft: ProcedureDraft, other: ProcedureDraft) -> float:
-    """Return the share of the draft's triggers that the other one's triggers match."""
+    """Return the share of the draft's triggers that match a trigger of ``other``."""
     return sum(first_match(other.triggers, trigger) is not None for trigger in draft.triggers) / len(draft.triggers)
 
 

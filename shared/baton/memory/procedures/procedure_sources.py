@@ -1,4 +1,4 @@
-"""The sources of a captured procedure: the messages and calls of the task, for those who decide on it."""
+"""The sources of a captured procedure: the messages and calls of the task, for users who decide on the procedure."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ from baton.ports.threads.threads import ThreadStore
 from baton.tenants.privacy.readers import Readers, sees_all
 
 MAX_TEXT = 10_000
-"""Characters of one message, or of one call's arguments. Of a longer text, the beginning is shown."""
+"""Characters of one message, or of one call's arguments. A longer text is cut."""
 MAX_TEXTS = 500_000
-"""Characters of all of them together."""
+"""Characters of all texts of a source together."""
 MAX_READ = 100_000
-"""Characters of one text that are looked at for personal data."""
+"""Characters of one text that are read and searched for personal data."""
 UNSURE = 300
-"""Characters before the end of such a text, where a value may have been cut in the middle."""
+"""Characters that are dropped at the end of a text cut at ``MAX_READ``, which may end with half a value."""
 READ = "procedure.source"
+"""The audited action."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class SourceMessage:
 
     id: str
     role: str
-    """``event`` for what has begun a run without a message of the user."""
+    """The role; ``event`` for the cause of a run that began by itself."""
     run_id: str
     agent_id: str | None
     author: Person | None
@@ -48,7 +49,7 @@ class SourceMessage:
     outcome: CallEnd | None
     said_at: datetime
     cut: bool
-    """True if a text is not whole."""
+    """True if a text was cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class SourceTurns:
 
     messages: Sequence[SourceMessage]
     missing: int
-    """Messages that the version names and that no longer exist."""
+    """The number of messages that the version names but that no longer exist."""
     is_redacted: bool
 
 
@@ -68,8 +69,8 @@ NOTHING = SourceTurns((), 0, is_redacted=False)
 class ProcedureSources:
     """The sources of procedures.
 
-    A user who decides on a procedure may read the task that it was made of, and nothing of the conversation before or
-    after it. Personal data of others is shown to holders of ``pii:read`` only.
+    A user who decides on a procedure may read the task from which it was made, but not the rest of the conversation.
+    Personal data of others is shown only to holders of ``pii:read``.
     """
 
     store: ThreadStore
@@ -108,7 +109,7 @@ class ProcedureSources:
         async for window in read_message_windows(self.store, scope, branch, max(0, end - MAX_MESSAGES), end):
             for message in window:
                 if message.id in named_ids or (messages and _is_a_call(message)):
-                    messages.append(_read(message))
+                    messages.append(_to_source_message(message))
         return messages
 
 
@@ -118,7 +119,7 @@ def _is_a_call(message: StoredMessage) -> bool:
     return not message.is_said and any(is_shown(call.name) for call in message.tool_calls)
 
 
-def _read(message: StoredMessage) -> SourceMessage:
+def _to_source_message(message: StoredMessage) -> SourceMessage:
     calls = [call for call in message.tool_calls if is_shown(call.name)]
     return SourceMessage(
         id=message.id,
@@ -137,7 +138,7 @@ def _read(message: StoredMessage) -> SourceMessage:
 
 
 def _cut(messages: Iterable[SourceMessage]) -> Iterator[SourceMessage]:
-    """Yield the messages with their texts as long as they are shown."""
+    """Yield the messages with their texts cut to ``MAX_TEXT`` each and ``MAX_TEXTS`` together."""
     room = MAX_TEXTS
 
     def shorten(text: str, is_whole: bool) -> str:

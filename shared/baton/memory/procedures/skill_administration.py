@@ -22,7 +22,7 @@ _AUDITED = {SkillAction.OFFER: "skill.offer", SkillAction.WITHDRAW: "skill.withd
 
 
 def is_private_id(procedure_id: str) -> bool:
-    """Return whether an id is that of a private skill."""
+    """Return whether an id belongs to a private skill."""
     return procedure_id.startswith(USER_PREFIX)
 
 
@@ -36,7 +36,7 @@ class SkillAdministration:
     clock: Clock
 
     async def own(self, scope: Scope, agents: Sequence[AgentDefinition]) -> list[Procedure]:
-        """Return the caller's skills in use of these agents. Raises ``StoreUnavailable``."""
+        """Return the caller's skills in use for these agents. Raises ``StoreUnavailable``."""
         agent_ids = {agent.id for agent in agents}
         return [
             procedure
@@ -52,10 +52,10 @@ class SkillAdministration:
         return await self.skills.offered(scope, agent_ids, limit=limit, cursor=cursor)
 
     async def read(self, scope: Scope, agent_id: str, skill_id: str, *, user_id: str | None = None) -> Procedure:
-        """Return the caller's own skill, or one that another user offers. Raises ``UnknownProcedure``.
+        """Return the caller's own skill, or a skill that another user (``user_id``) offers.
 
-        One of another user that is not offered does not exist for anybody else, whatever their permissions. Raises
-        ``Forbidden`` for another user's without ``procedure:approve``.
+        Raises ``UnknownProcedure`` for a skill of another user that is not offered, whatever the caller's permissions,
+        and ``Forbidden`` for another user's skill without ``procedure:approve``.
         """
         maker = self._make_maker_scope(scope, user_id)
         if maker != scope:
@@ -79,7 +79,7 @@ class SkillAdministration:
     async def decline(
         self, scope: Scope, agent_id: str, skill_id: str, *, user_id: str, version: int, reason: str
     ) -> Procedure:
-        """Refuse to share an offered skill. It stays its maker's, who is shown the reason.
+        """Refuse to share an offered skill. It stays private, and its maker sees the reason.
 
         Raises ``Forbidden``, ``UnknownProcedure`` and ``ProcedureChanged``.
         """
@@ -96,10 +96,12 @@ class SkillAdministration:
     async def share(
         self, scope: Scope, agent_id: str, skill_id: str, *, user_id: str | None, version: int, replaces: int | None
     ) -> Procedure:
-        """Make a skill an approved procedure of its agent: another user's that is offered, or the caller's own.
+        """Make a skill an approved procedure of its agent: an offered skill of another user, or the caller's own.
 
-        ``replaces`` is the approved version of the same name. Raises ``Forbidden``, ``UnknownProcedure``,
-        ``ProcedureChanged``, ``ProcedureNameTaken`` and ``TooManyProcedures``.
+        ``replaces`` is the approved version of the same name; None if there is none.
+
+        Raises ``Forbidden``, ``UnknownProcedure``, ``ProcedureChanged``, ``ProcedureNameTaken`` and
+        ``TooManyProcedures``.
         """
         scope.require(Permission.PROCEDURE_APPROVE, SHARE)
         maker = self._make_maker_scope(scope, user_id)
@@ -130,7 +132,7 @@ class SkillAdministration:
         return procedure
 
     async def _get_visible(self, scope: Scope, maker: Scope, agent_id: str, skill_id: str) -> Procedure:
-        """Return a skill that the caller may see."""
+        """Return a skill of ``maker`` that the caller may see. Raises ``UnknownProcedure``."""
         procedure = await self._get(maker, agent_id, skill_id)
         if maker != scope and procedure.status is not ProcedureStatus.OFFERED:
             raise UnknownProcedure

@@ -1,8 +1,8 @@
-"""Replacing the specifics of one conversation by placeholders: ``{channel}`` instead of ``#ops``.
+"""The replacement of the specifics of one conversation by placeholders: ``{channel}`` instead of ``#ops``.
 
-Whole URLs are replaced first, because parts of them may be literals. Then three rules apply one after the other:
-literal arguments of the task's tool calls and names from their results, personal data that the detector finds, and
-whatever looks like an id, a key or an address. The tools' own vocabulary (their names, and the values that their
+Whole URLs are replaced first, because parts of them may be literals. Then these are replaced in order: literal
+arguments of the task's tool calls and names from their results, personal data that the detector finds, and words that
+look like an id, a key or an address. The tools' own vocabulary (their names, and the values that their
 schemas list) is not specific.
 """
 
@@ -18,16 +18,16 @@ from baton.ports.tenants.privacy import PiiDetector
 from baton.tenants.privacy.redaction import Redactor
 
 MIN_LITERAL: Final = 4
-"""Characters of an argument from which it is specific. Shorter ones are too common in other words."""
+"""Characters from which an argument is specific. Shorter arguments are too common in other words."""
 MAX_LITERALS: Final = 2_000
-"""Literals of a task. One with more becomes no procedure, because not all of them could be looked for."""
+"""Literals of a task. A task with more becomes no procedure, because not all of them could be searched for."""
 MAX_LITERAL: Final = 500
-"""Characters of a literal that are compared. Of a longer one, each sentence is a separate literal."""
+"""Characters of a literal that are compared. In a longer literal, each sentence is a separate literal."""
 MAX_DEPTH: Final = 8
 """Levels of nested arguments and schemas."""
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z_]{0,39}")
 VALUE: Final = "value"
-"""The placeholder's name of a literal whose argument has no name."""
+"""The name of the placeholder for a literal whose argument has no name."""
 
 _SENTENCE: Final = re.compile(r"[^.!?\n]+[.!?]*")
 _WORD: Final = re.compile(r"\w+")
@@ -38,14 +38,14 @@ _URL: Final = re.compile(r"\b[a-z][a-z0-9+.-]{1,20}://[^\s{}]+", re.IGNORECASE)
 _ADDRESS: Final = re.compile(r"[^\s{}<>()\[\]]+@[^\s{}<>()\[\]]+")
 _TOKEN: Final = re.compile(r"[\w#][\w#/:.+=~-]*[\w=]|[\w#]")
 _LONG: Final = 24
-"""Characters from which a word without a space is taken for a key."""
+"""Characters from which a word without hyphens and slashes counts as a key."""
 
 
 class Specifics:
-    """The literals of one task, and the placeholders that stand for them."""
+    """The literals of one task, and the placeholders for them."""
 
     def __init__(self, schemas: Mapping[str, Mapping[str, Any]], detector: PiiDetector) -> None:
-        """``schemas`` are those of the agent's tools, by name."""
+        """``schemas`` are the schemas of the arguments of the agent's tools, by the tools' names."""
         self._detector = detector
         self._names: set[str] = set()
         self._vocabulary: set[str] = set()
@@ -62,16 +62,16 @@ class Specifics:
         self._pattern: re.Pattern[str] | None = None
 
     def know(self, tool: str) -> None:
-        """Count the name of a tool among the agent's words."""
+        """Add the name of a tool to the vocabulary, which is not specific."""
         self._vocabulary |= {_make_comparable(tool), *map(_make_comparable, _WORD.findall(tool.replace("_", " ")))}
 
     @property
     def are_too_many(self) -> bool:
-        """True if there are more literals than can be looked for."""
+        """True if there are more literals than can be searched for."""
         return len(self._literals) > MAX_LITERALS
 
     def add(self, arguments: Mapping[str, Any]) -> None:
-        """Take the arguments of a tool call for specific. Their names are the tool's own."""
+        """Add the values of a tool call's arguments to the literals. The arguments' names are not specific."""
         self._names |= {name for name in arguments if _NAME.fullmatch(name)}
         for name, literal in _list_literals(arguments, VALUE, self._names, 0):
             if self.are_too_many:
@@ -82,7 +82,7 @@ class Specifics:
         self._pattern = None
 
     def add_names(self, names: Iterable[str]) -> None:
-        """Take names from tools' results for specific."""
+        """Add names from tools' results to the literals."""
         for name in names:
             if self.are_too_many:
                 break
@@ -91,7 +91,7 @@ class Specifics:
         self._pattern = None
 
     async def generalise(self, text: str) -> str:
-        """Return the text with placeholders for everything specific. Raises as the detector does."""
+        """Return the text with placeholders for all specifics. Raises as the detector does."""
         text = self._keep_own_placeholders(_normalise(text))
         text = _URL.sub("{url}", text)
         text = self._replace(text)
@@ -101,7 +101,7 @@ class Specifics:
         return self._replace_codes(text)
 
     def remain_in(self, text: str) -> bool:
-        """Return whether a text still has something specific in it."""
+        """Return whether a text still contains specifics, apart from personal data."""
         text = _normalise(text)
         if self._keep_own_placeholders(text) != text:
             return True
@@ -113,7 +113,7 @@ class Specifics:
         return _PLACEHOLDER.sub(" ", text)
 
     def placeholders(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the arguments of a call with a placeholder for each literal, for the light model."""
+        """Return the first 50 arguments of a call for the light model, with a placeholder for each literal."""
         placeholders: dict[str, Any] = {}
         for name, value in list(arguments.items())[:50]:
             known_name = name if name in self._names else VALUE
@@ -123,7 +123,7 @@ class Specifics:
         return placeholders
 
     def _keep_own_placeholders(self, text: str) -> str:
-        """Return a text whose braces hold names of placeholders only, and nothing specific."""
+        """Return a text in which braces contain only names of placeholders that are not specific."""
 
         def check_braces(match: re.Match[str]) -> str:
             inner = match[1]
@@ -146,7 +146,7 @@ class Specifics:
             chosen = sorted(self._literals, key=lambda literal: (-len(literal), literal))
             either = "|".join(r"\s+".join(map(re.escape, literal.split())) for literal in chosen)
             self._pattern = re.compile(rf"(?<!\w)(?:{either})(?!\w)", re.IGNORECASE)
-        # Text in braces is a placeholder already, and an argument may be called like a value.
+        # Placeholders are left out, because their names may equal literals.
         return _change_around_placeholders(text, partial(self._pattern.sub, self._name_placeholder))
 
     def _name_placeholder(self, match: re.Match[str]) -> str:
@@ -165,14 +165,13 @@ class Specifics:
         token = match[0]
         if token.startswith("{") or _make_comparable(token) in self._vocabulary:
             return token
-        has_digits = sum(character.isdecimal() for character in token)
-        is_code = has_digits > 0 and len(token) >= MIN_LITERAL
+        is_code = any(character.isdecimal() for character in token) and len(token) >= MIN_LITERAL
         is_key = len(token) >= _LONG and "-" not in token and "/" not in token
         return "{id}" if is_code or is_key else token
 
 
 def _change_around_placeholders(text: str, change: Callable[[str], str]) -> str:
-    """Return a text with everything changed but its placeholders."""
+    """Return a text with ``change`` applied to the parts between its placeholders."""
     pieces, end = [], 0
     for match in _PLACEHOLDER.finditer(text):
         pieces += [change(text[end : match.start()]), match[0]]
@@ -181,7 +180,7 @@ def _change_around_placeholders(text: str, change: Callable[[str], str]) -> str:
 
 
 def _list_literals(value: Any, name: str, names: set[str], depth: int) -> Iterator[tuple[str, str]]:
-    """Yield the literals of arguments, each with the name of its argument. Only names in ``names`` are names."""
+    """Yield the literals of arguments, each with its argument's name. Keys that are not in ``names`` are literals."""
     if depth > MAX_DEPTH:
         value = str(value)
     if isinstance(value, Mapping):
@@ -199,7 +198,7 @@ def _list_literals(value: Any, name: str, names: set[str], depth: int) -> Iterat
 
 
 def _divide_literal(literal: str) -> Iterator[str]:
-    """Yield the specific parts of a literal: all of it, each sentence of a long one, and its names and codes."""
+    """Yield the parts of a literal: the whole if it is not too long, its sentences, and its names and codes."""
     literal = " ".join(_normalise(literal).split()).strip(" .,;:!?\"'")
     if len(literal) <= MAX_LITERAL:
         yield literal
@@ -210,13 +209,13 @@ def _divide_literal(literal: str) -> Iterator[str]:
         yield " ".join(words)[:MAX_LITERAL].strip(" .,;:!?\"'")
         for index, word in enumerate(words):
             word = word.strip(" .,;:!?\"'()[]")
-            # The first word of a sentence is written with a capital in any case.
-            if any(c.isdecimal() for c in word) or "@" in word or (index and word[:1].isupper()):
+            # A capital says nothing about the first word of a sentence.
+            if any(character.isdecimal() for character in word) or "@" in word or (index and word[:1].isupper()):
                 yield word
 
 
 def _find_declared(schema: Any, depth: int) -> Iterator[tuple[str, Sequence[Any]]]:
-    """Yield the properties of a schema with the values that it lists for them."""
+    """Yield the names of a schema's properties, each with the values that the schema lists for it."""
     if not isinstance(schema, Mapping) or depth > MAX_DEPTH:
         return
     properties = schema.get("properties")
@@ -252,5 +251,5 @@ def _normalise(text: str) -> str:
 
 
 def _make_comparable(text: str) -> str:
-    """Return a literal as it is compared: without differences of spelling and spacing."""
+    """Return the form in which literals are compared, without differences of case, width and spacing."""
     return " ".join(_normalise(text).casefold().split())

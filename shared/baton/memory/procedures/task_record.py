@@ -1,7 +1,7 @@
 """The record of a completed task for the light model: its messages and calls, without specifics.
 
-The names that a tool's result added to the conversation, such as that of a customer whom the user knew by a number,
-are specifics too: no argument of a call holds them, and the detector of personal data knows no names.
+Names from tools' results, such as a customer's whom the user knew only by a number, are specifics too. No argument of
+a call contains them, and the detector of personal data does not find names.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from baton.ports.tenants.privacy import PiiDetector
 from baton.ports.threads.threads import ThreadStore
 
 MAX_TEXT = 1_500
-"""Characters of one message. Of a longer one, the beginning is given."""
+"""Characters of one message. A longer message is cut."""
 MAX_SOURCES = 50
-"""Messages that a procedure names as its source, the last ones."""
+"""Messages that a procedure names as its source: the last ones of the task."""
 MAX_RECORD = 24_000
 """Characters of all messages together: about 6,000 tokens. Of a longer record, the entries after the first are left
 out, the oldest first."""
 MAX_RESULT: Final = 50_000
-"""Characters of a result whose words are known."""
+"""Characters of a tool's result that are searched for names."""
 _WORD: Final = re.compile(r"[^\W\d_][\w'\u2019&-]*")
 _PIECE: Final = re.compile(rf"{_WORD.pattern}|[.!?:\n]|[^\s\w]|\d+")
 _ENDS: Final = frozenset(".!?:\n")
@@ -46,17 +46,17 @@ class TaskRecord:
     entries: Sequence[Mapping[str, Any]]
     """The entries that the light model gets, in order."""
     tools: tuple[str, ...]
-    """The tools of the agent that were called, each once. A procedure may name no others."""
+    """The tools of the agent that were called with success, each once. A procedure may name only these."""
     specifics: Specifics
 
     @property
     def run_id(self) -> str | None:
-        """The run that completed it."""
+        """The run that completed the task; None if there are no messages."""
         return self.messages[-1].run_id if self.messages else None
 
     @property
     def message_ids(self) -> tuple[str, ...]:
-        """The ids of its messages."""
+        """The ids of its last ``MAX_SOURCES`` messages that somebody said."""
         return tuple(message.id for message in self.messages if message.is_said)[-MAX_SOURCES:]
 
 
@@ -75,7 +75,7 @@ class TaskRecords:
         )
         refused = filtered_runs(read)
         messages = [message for message in read if message.run_id not in refused]
-        # The schemas that the agent's file has of its tools. Those of other servers are not asked for.
+        # Only schemas in the agent's file are used. Schemas of servers would need requests.
         declared = [tool for tool in agent.tools if isinstance(tool, HttpTool | PythonTool)]
         specifics = Specifics({tool.name: tool.parameters or {} for tool in declared}, self.detector)
         arguments = {call.id: call.parsed() or {} for message in messages for call in message.tool_calls}
@@ -104,7 +104,7 @@ class TaskRecords:
 async def _make_entries(
     message: StoredMessage, specifics: Specifics, arguments: Mapping[str, Mapping[str, Any]]
 ) -> AsyncIterator[Mapping[str, Any]]:
-    """Yield the entries of one message: its text, its call, or the outcome of a call."""
+    """Yield the entries of one message: its text, or a call with its outcome, and the workflows that it completed."""
     if message.role is Role.TOOL:
         if message.tool_name is not None and is_shown(message.tool_name):
             placeholders = specifics.placeholders(arguments.get(message.tool_call_id or "", {}))
@@ -120,7 +120,7 @@ async def _make_entries(
 
 
 def _select_last(entries: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-    """Return the first entry, usually the user's request, and the last ones that fit into ``MAX_RECORD`` with it."""
+    """Return the first entry, usually the user's request, and the last entries that fit ``MAX_RECORD`` with it."""
     room = MAX_RECORD - len(str(entries[0])) if entries else 0
     last_entries: list[Mapping[str, Any]] = []
     for entry in reversed(entries[1:]):
@@ -132,21 +132,21 @@ def _select_last(entries: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, 
 
 
 def find_result_names(texts: Iterable[str], results: Iterable[str]) -> Iterator[str]:
-    """Yield the names in messages that results of tools hold, too: words with a capital, one after the other.
+    """Yield the names that messages and tools' results have in common: successive words with capitals.
 
-    A single word at the beginning of a sentence is none, because any word has a capital there.
+    A single word at the beginning of a sentence is not a name, because any word has a capital there.
     """
     result_words = {word for result in results for word in _WORD.findall(result[:MAX_RESULT]) if word[0].isupper()}
     for text in texts if result_words else ():
         for words, begins_sentence in _find_runs(text, result_words):
             if len(words) > 1 or not begins_sentence:
                 yield " ".join(words)
-            if begins_sentence and len(words) > 1:  # its first word may be no part of the name
+            if begins_sentence and len(words) > 1:  # the first word may not belong to the name
                 yield " ".join(words[1:])
 
 
 def _find_runs(text: str, words: set[str]) -> Iterator[tuple[Sequence[str], bool]]:
-    """Yield the runs of known words, and whether each begins a sentence."""
+    """Yield the runs of successive words in ``words``, and whether each run begins a sentence."""
     run: list[str] = []
     begins, is_begin = False, True
     for piece in _PIECE.findall(text):

@@ -1,4 +1,4 @@
-"""Read a part of a thread's history, and select what an agent may see of it: its window, or what a handoff grants."""
+"""Read a part of a thread's history, and select the messages of it that an agent may see."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HANDED_OVER = (
 
 
 def select_granted_ids(mode: ContextMode, count: int, history: Sequence[StoredMessage]) -> tuple[str, ...]:
-    """Return the ids of the messages before a handoff that its target gets, oldest first.
+    """Return the ids of the messages before a handoff that the target gets, oldest first.
 
     ``count`` is the number of messages in the modes ``recent`` and ``forked``. The mode ``full`` grants all messages
     and lists none.
@@ -33,7 +33,7 @@ def select_granted_ids(mode: ContextMode, count: int, history: Sequence[StoredMe
 
 
 def select_granted(handoff: HandoffRequest, history: Sequence[StoredMessage]) -> list[StoredMessage]:
-    """Return the part of a thread's history that the handoff's target may see: its session and the granted messages.
+    """Return the messages of a thread that the handoff's target may see: its session and the granted messages.
 
     Tool calls before the handoff are included only if the handoff shows them.
     """
@@ -51,9 +51,9 @@ def select_granted(handoff: HandoffRequest, history: Sequence[StoredMessage]) ->
 
 
 def find_session_start(handoff: HandoffRequest | None) -> int:
-    """Return the ordinal from which the active agent sees everything; of older messages it sees granted ones only.
+    """Return the ordinal from which the active agent sees all messages; it sees older messages only if granted.
 
-    It is 0 for an agent that sees the whole thread, or all of its fork, which has its own ordinals.
+    The ordinal is 0 for an agent that sees the whole thread, or all of its fork, which has its own ordinals.
     """
     if handoff is None or handoff.context_mode in (ContextMode.FULL, ContextMode.FORKED):
         return 0
@@ -61,7 +61,7 @@ def find_session_start(handoff: HandoffRequest | None) -> int:
 
 
 def make_handoff_notes(handoff: HandoffRequest | None) -> list[Prompt]:
-    """Return the context before the history: the handoff's summary, in the mode ``summary``."""
+    """Return the notes before the history: the handoff's summary in the mode ``summary``, otherwise none."""
     if handoff is None or handoff.context_mode is not ContextMode.SUMMARY or not handoff.context_summary:
         return []
     note = HANDED_OVER.format(source=handoff.source_agent_id, summary=quote(handoff.context_summary))
@@ -69,7 +69,7 @@ def make_handoff_notes(handoff: HandoffRequest | None) -> list[Prompt]:
 
 
 def select_spoken(messages: Sequence[StoredMessage]) -> list[StoredMessage]:
-    """Return the texts of users and agents, without those that failed or were filtered."""
+    """Return the messages that were said, without those of filtered runs and questions whose run failed."""
     filtered = filtered_runs(messages)
     return [
         message
@@ -81,12 +81,12 @@ def select_spoken(messages: Sequence[StoredMessage]) -> list[StoredMessage]:
 PAGE = 100
 """Messages that are read at once."""
 WINDOW = 20
-"""Large messages that ``read_message_windows`` holds at once. Each has at most 1 MiB."""
+"""Messages that ``read_message_windows`` yields at once if they are large. Each has at most 1 MiB."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadHistory:
-    """The messages of a window, in order, and the summary of the earlier ones if none of the messages carries it."""
+    """The messages of a window, in order, and the summary of earlier messages unless one of these stores it."""
 
     messages: Sequence[StoredMessage] = ()
     summary: str | None = None
@@ -101,9 +101,9 @@ async def read_history(
     token_budget: int,
     before: int | None = None,
 ) -> ReadHistory:
-    """Read the newest messages of a window within ``token_budget``, and the summary of the earlier ones.
+    """Read the newest messages of a window within ``token_budget``, and the summary of earlier messages.
 
-    The summary takes a separate request only after a stride that no summary was ready for. Raises
+    The summary takes a separate request only if the window moved before its summary was ready. Raises
     ``StoreUnavailable``.
     """
     messages, summary = await gather_all(
@@ -114,7 +114,7 @@ async def read_history(
     )
     carrier = next((message for message in messages if message.ordinal == window.summary_at), None)
     if carrier is not None and window.agent_id not in carrier.summaries:
-        # It was there when the window came to it, so the messages were read from a copy that is behind.
+        # The summary existed when the window moved there, so the messages were read from an outdated copy.
         summary = await read_stored_summary(store, scope, thread, window)
     return ReadHistory(messages, summary)
 
@@ -134,7 +134,7 @@ async def read_stored_summary(store: ThreadStore, scope: Scope, thread: Thread, 
 
 
 def find_summary_among(messages: Sequence[StoredMessage], window: HistoryWindow) -> str | None:
-    """Return the summary of a window whose message is one of ``messages``."""
+    """Return the summary of a window if it is stored with one of ``messages``; otherwise None."""
     carrier = next((message for message in messages if message.ordinal == window.summary_at), None)
     return carrier.summaries.get(window.agent_id) if carrier is not None else None
 
@@ -155,9 +155,9 @@ async def read_messages_between(
 async def read_message_windows(
     store: ThreadStore, scope: Scope, thread: Thread, first_ordinal: int, end_ordinal: int
 ) -> AsyncIterator[list[StoredMessage]]:
-    """Yield the same messages in order, a few at a time, so that memory does not grow with the conversation.
+    """Yield the messages of ``read_messages_between`` in order, a few at a time, so that memory is bounded.
 
-    A hundred are read with one request, unless they are larger than a page of messages.
+    One request reads ``PAGE`` messages, unless they are larger than a page of the store.
     """
     for first in range(first_ordinal, end_ordinal, PAGE):
         end = min(first + PAGE, end_ordinal)

@@ -26,9 +26,9 @@ logger = Logger(child=True)
 MAX_SUMMARY_CHARS = 2_000
 MAX_SUMMARY_TOKENS = 500
 MAX_MESSAGE_CHARS = 2_000
-"""Characters of each message that the summary is made from."""
+"""Characters of each message in the request for the summary."""
 MAX_READ_TOKENS = 24_000
-"""Tokens of the messages that one summary is made from. Of more, the newest are taken."""
+"""Tokens of the messages in the request for one summary: of the newest, if there are more."""
 SECONDS = 30.0
 """Seconds that the light model may take."""
 SUMMARISE = (
@@ -42,16 +42,16 @@ SUMMARISE = (
 
 @dataclass(frozen=True, slots=True)
 class HistorySummaries:
-    """Summaries of histories. Writing one needs no lease: it is stored with a message that no turn changes any more."""
+    """Summaries of histories. They are written without a lease, because turns no longer change the messages."""
 
     store: ThreadStore
     model: ChatModel
     light_model: str
 
     async def write(self, scope: Scope, due: SummaryDue) -> bool:
-        """Summarise the messages that are due. Returns whether their summary is stored now.
+        """Summarise the messages that are due, and return whether the summary is stored.
 
-        Repeating it is harmless. A model that fails leaves the history as it is, without a summary or with the old one.
+        A repetition is harmless. If the model fails, the history stays without a summary or with the old one.
         Raises ``StoreUnavailable``.
         """
         try:
@@ -65,7 +65,7 @@ class HistorySummaries:
         messages = await self._read(scope, thread, first, due.below + 1)
         if messages and due.agent_id in messages[-1].summaries:
             return True
-        if len(messages) == 1 and first < due.below:  # the message to store it with takes up all that is read
+        if len(messages) == 1 and first < due.below:  # the message that will store the summary used up the budget
             messages = [*await self._read(scope, thread, first, due.below), *messages]
         earlier = await self._find_earlier_summary(scope, thread, due, messages)
         summary = await self._summarise(scope, due, earlier, messages[:-1])
@@ -82,7 +82,7 @@ class HistorySummaries:
     async def _find_earlier_summary(
         self, scope: Scope, thread: Thread, due: SummaryDue, messages: Sequence[StoredMessage]
     ) -> str | None:
-        """Return the summary to continue, which one of the messages usually has."""
+        """Return the summary to continue, which is usually stored with one of ``messages``; None if there is none."""
         carrier = next((message for message in messages if message.ordinal == due.summary_at), None)
         if carrier is not None:
             return carrier.summaries.get(due.agent_id)

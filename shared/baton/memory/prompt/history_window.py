@@ -1,4 +1,4 @@
-"""The window of the message history: it moves in strides, so that prompts keep their beginning from turn to turn."""
+"""The window of the message history. It moves in strides, so that prompts keep their beginning from turn to turn."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from baton.memory.prompt.message_prompts import MESSAGE_FRAME_TOKENS, is_masked
 KEPT_SHARE = 0.6
 """The share of the room that the history takes after a stride."""
 DUE_SHARE = 0.9
-"""The share of the room from which a stride is prepared: its summary is written before the room is used up."""
+"""The share of the room from which a stride is prepared, so that its summary is written before the room is used up."""
 WORTH_SHARE = 0.75
-"""A prepared stride, or one that only masks results, must leave at most this share. A small one follows too soon."""
+"""The largest share of the room in use after a prepared stride. A smaller stride would soon be followed by another."""
 RAW_FACTOR = 3
-"""The multiple of its room that a history with unmasked results may take up; reads pay for it."""
+"""The multiple of its room that a history may take up with its results unmasked, because unmasked results are read."""
 FILTERED_NOTE = "[A message of the user, which the model's content filter stopped.]"
-"""The text in place of a question that was filtered after tools were called for it."""
+"""The text in place of a filtered question for which tools were called."""
 MASK_TOKENS = MESSAGE_FRAME_TOKENS + 12
-"""Tokens of a masked result: those of ``make_mask_note``, with its frame."""
+"""Tokens of a masked result: ``make_mask_note`` and its frame."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +31,12 @@ class Exchange:
 
     @property
     def is_left_out(self) -> bool:
-        """True if prompts leave it out: a question that failed or was filtered would fail each later prompt, too."""
+        """True if prompts leave it out: it is only a question whose run failed, which could fail later prompts too."""
         return len(self.messages) == 1 and self.messages[0].is_unanswered
 
     @property
     def shown(self) -> tuple[StoredMessage, ...]:
-        """The messages that prompts hold. Of a filtered exchange only the calls stay, because they had effects."""
+        """The messages for prompts. Of a filtered exchange only the calls stay, because they had effects."""
         if self.is_left_out:
             return ()
         first, last = self.messages[0], self.messages[-1]
@@ -54,7 +54,7 @@ class Exchange:
         return self.messages[0].ordinal
 
     def tokens(self, masked_below: int = 0) -> int:
-        """Return the tokens in a prompt that masks the results of tools below an ordinal, by default of none."""
+        """Return the tokens in a prompt that masks the tool results below an ordinal; by default it masks none."""
         if self.is_left_out:
             return 0
         return sum(
@@ -70,29 +70,29 @@ class WindowRules:
     room: int
     """Tokens for the history."""
     whole_results: int | None = None
-    """The newest results of tools that a stride leaves as they are; None to mask none."""
+    """The number of the newest tool results that a stride leaves unmasked; None to mask none."""
     summarises: bool = True
     """True if a summary replaces the messages that leave the window."""
     since: int = 0
-    """The first ordinal of the agent's session. Summaries of an earlier session of the same agent are not shown."""
+    """The first ordinal of the agent's session. Summaries from earlier sessions of the agent are not used."""
     is_cut: bool = False
-    """True if an incomplete history was cut by its reader, and not by the rights of the agent."""
+    """True if missing messages at the beginning were cut by the reader's budget, and not hidden from the agent."""
 
 
 @dataclass(frozen=True, slots=True)
 class WindowedHistory:
-    """The exchanges in a window, which may have moved."""
+    """The exchanges in a window, after the window has moved if necessary."""
 
     window: HistoryWindow
     included: tuple[Exchange, ...]
     pruned: tuple[Exchange, ...]
-    """Exchanges that were read and are not in the window. Older ones were not read."""
+    """Exchanges that were read but are not in the window. Older exchanges were not read."""
     tokens: int
     """Tokens of the included exchanges as they are shown."""
     rules: WindowRules
 
     def drop_oldest(self, count: int) -> WindowedHistory:
-        """Return the history after a stride over its ``count`` oldest exchanges, which a growing turn needs."""
+        """Return the history without its ``count`` oldest exchanges, to make room for a growing turn."""
         if not count:
             return self
         exchanges, newer = self.included[:count], self.included[count:]
@@ -110,7 +110,7 @@ class WindowedHistory:
 def split_exchanges(history: Sequence[StoredMessage], *, is_cut: bool = True) -> list[Exchange]:
     """Split the history into exchanges, each beginning with a user's message.
 
-    If the history ``is_cut`` at the reader's budget, messages before the first user's message are dropped. Otherwise
+    Messages before the first user's message are dropped if the history ``is_cut`` at the reader's budget. Otherwise
     they form a separate exchange.
     """
     groups: list[list[StoredMessage]] = []
@@ -123,12 +123,12 @@ def split_exchanges(history: Sequence[StoredMessage], *, is_cut: bool = True) ->
 
 
 def slide(history: Sequence[Exchange], window: HistoryWindow, rules: WindowRules, *, end: int = 0) -> WindowedHistory:
-    """Return the exchanges in the window, which stays where it is unless a stride is due.
+    """Return the exchanges in the window, which moves only if a stride is due.
 
-    If the history takes more than its room, the window moves so that about ``KEPT_SHARE`` of the room is used. Near
-    that limit it moves earlier if a summary of the rest is stored, or if masking old results is enough. The newest
-    exchange stays as long as it fits the room, with its results masked if it must be. ``end`` is the ordinal after the
-    last message that was read: if no whole exchange was, the window begins there.
+    If the history takes more than its room, the window moves so that about ``KEPT_SHARE`` of the room is used. It moves
+    earlier, near that limit, if a summary of the rest is stored or if masking old results is enough. The newest
+    exchange stays as long as it fits the room, with masked results if necessary. ``end`` is the ordinal after the last
+    message that was read. If no whole exchange was read, the window begins there.
     """
     inside = [exchange for exchange in history if exchange.first_ordinal >= window.first_ordinal]
     pruned = list(history[: len(history) - len(inside)])
@@ -153,7 +153,7 @@ def slide(history: Sequence[Exchange], window: HistoryWindow, rules: WindowRules
 
 
 def find_next_start(windowed: WindowedHistory, current: Exchange) -> int | None:
-    """Return the first ordinal of the history after the next stride, for a summary of the rest; None if none is due.
+    """Return the first ordinal of the history after the next stride, for a summary of the rest; None if not yet due.
 
     ``current`` is the exchange that has just been added.
     """
@@ -170,20 +170,20 @@ def find_next_start(windowed: WindowedHistory, current: Exchange) -> int | None:
 def _find_prepared_window(
     inside: Sequence[Exchange], window: HistoryWindow, rules: WindowRules
 ) -> HistoryWindow | None:
-    """Return the window after a stride that loses nothing: only masked results, or messages that a summary covers."""
+    """Return the window after a stride that only masks results or drops summarised messages; None if none is enough."""
     masked_below = _find_mask_limit(inside, window, rules.whole_results)
     enough = WORTH_SHARE * rules.room
     if masked_below > window.masked_below and _fits(inside, masked_below, enough, rules):
         return replace(window, masked_below=masked_below)
     for start in range(len(inside) - 1, 0, -1):
         if _is_summarised(inside[start], window, rules) and _fits(inside[start:], masked_below, enough, rules):
-            at = inside[start].first_ordinal
-            return replace(window, first_ordinal=at, masked_below=masked_below, summary_at=at)
+            first = inside[start].first_ordinal
+            return replace(window, first_ordinal=first, masked_below=masked_below, summary_at=first)
     return None
 
 
 def _find_forced_window(inside: Sequence[Exchange], window: HistoryWindow, rules: WindowRules) -> HistoryWindow:
-    """Return the window after a stride that only the room decides. A summary of what leaves follows later."""
+    """Return the window after a stride that depends on the room only. Dropped messages are summarised later."""
     masked_below = _find_mask_limit(inside, window, rules.whole_results)
     fitting = _count_fitting(inside, masked_below, rules.room)
     if not fitting and rules.whole_results is not None and inside:
@@ -212,7 +212,7 @@ def _fits(inside: Sequence[Exchange], masked_below: int, room: float, rules: Win
 
 
 def _find_mask_limit(inside: Sequence[Exchange], window: HistoryWindow, whole: int | None) -> int:
-    """Return the ordinal below which a stride masks results, so that the newest ``whole`` ones stay."""
+    """Return the ordinal below which a stride masks results, so that the newest ``whole`` results stay unmasked."""
     if whole is None:
         return window.masked_below
     results = [message.ordinal for exchange in inside for message in exchange.messages if message.role is Role.TOOL]
@@ -222,7 +222,7 @@ def _find_mask_limit(inside: Sequence[Exchange], window: HistoryWindow, whole: i
 
 
 def _is_summarised(exchange: Exchange, window: HistoryWindow, rules: WindowRules) -> bool:
-    """Return whether everything before the exchange that the agent may see is summarised for it."""
+    """Return whether a summary of the agent's earlier messages is stored with the exchange's first message."""
     is_own = not rules.since or exchange.first_ordinal > rules.since
     return rules.summarises and is_own and window.agent_id in exchange.messages[0].summaries
 

@@ -1,4 +1,4 @@
-"""Retrieved text in a prompt, as quoted data: one line an item, with its date and its source."""
+"""Recalled texts in a prompt, as quoted data: one line for each item, with its date and source."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from baton_documents.chunks.table_headers import MAX_HEADER
 
 MAX_SNIPPET_CHARS = 1_200
 MAX_KNOWLEDGE_CHARS = MAX_HEADER + 1 + MAX_CHUNK
-"""Characters of one item in a prompt. A longer text is shown by the part with most of the message's words."""
+"""Characters of one chunk in a prompt. A longer text is cut to the part with most of the message's words."""
 MAX_SECTION_CHARS = 200
 MAX_EXCERPT_CHARS = 240
 """Characters of a passage that a reader is shown beside a citation."""
@@ -31,10 +31,10 @@ EPISODES_HEAD = (
 )
 
 _UNNUMBERED = "[0] "
-"""The beginning of a chunk's line before it has a number. Its tokens are counted with it."""
+"""The beginning of a chunk's line before it has a number, so that the number's tokens are counted."""
 
 _HEADING = re.compile(r"^\s*#{1,6}\s+")
-# Characters that end a line for some readers, or change the direction of the text after them. JSON allows them.
+# Characters that end a line for some readers, or change the direction of text. JSON does not escape them.
 _UNSAFE = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
 
@@ -45,15 +45,15 @@ def quote(text: str) -> str:
 
 def quote_json(value: object) -> str:
     """Return a value as JSON in one line."""
-    whole = json.dumps(value, ensure_ascii=False)
-    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", whole)
+    text = json.dumps(value, ensure_ascii=False)
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def write_episode_line(item: FoundItem, text: str, *, zone: str) -> str:
-    """Return a snippet's line; ``text`` is the part of its text that is quoted.
+    """Return a snippet's line. ``text`` is the part of its text to quote.
 
-    Its date is the user's day then. Where that is not known it is the day in UTC, which the line says unless the prompt
-    has all its dates in it: ``zone`` is the prompt's time zone.
+    Its date is the user's day at that time, or else the day in UTC, which the line then says. It does not if all dates
+    of the prompt are in UTC: ``zone`` is the prompt's time zone.
     """
     day = (
         f"{item.day}"
@@ -65,7 +65,7 @@ def write_episode_line(item: FoundItem, text: str, *, zone: str) -> str:
 
 
 def write_knowledge_line(item: FoundItem, text: str) -> str:
-    """Return a chunk's line, without its number; ``text`` is the part of its text that is quoted."""
+    """Return a chunk's line, without its number. ``text`` is the part of its text to quote."""
     return f"{_UNNUMBERED}{item.at.date()}: source {quote(item.title)}{_describe_location(item)}: {quote(text)}"
 
 
@@ -112,7 +112,7 @@ def cut_excerpt(text: str, words: frozenset[str], limit: int) -> str:
     start, best = 0, 0
     first = 0
     for last, position in enumerate(positions):
-        # The rest of the room is for what stands around the words: half of it before them.
+        # A quarter of the room is for the text around the words, half of it before them.
         while position - positions[first] > room * 3 // 4:
             first += 1
         if last - first + 1 > best:
@@ -123,13 +123,13 @@ def cut_excerpt(text: str, words: frozenset[str], limit: int) -> str:
 
 
 def cut_brief_excerpt(text: str, words: frozenset[str]) -> str:
-    """Return the part of a passage that people read of it: its lines, with headings without their marks."""
+    """Return the excerpt of a passage for people, without the marks of headings."""
     lines = (" ".join(_HEADING.sub("", line).split()) for line in text.splitlines())
     return cut_excerpt("\n".join(filter(None, lines)), words, MAX_EXCERPT_CHARS)
 
 
 def _describe_location(item: FoundItem) -> str:
-    """Return the location of a chunk in its document. The document's own words in it are quoted, too."""
+    """Return the location of a chunk in its document. Words of the document are quoted."""
     citation = item.source.citation
     if citation is None:
         return ""

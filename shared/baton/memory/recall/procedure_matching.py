@@ -1,4 +1,4 @@
-"""Procedures that a message needs by their meaning, where none of their triggers matches."""
+"""Procedures that match a message by their meaning, for messages that match no trigger."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ MAX_KNOWN = 4_000
 MAX_PHRASES = 8
 """Trigger phrases of a procedure that are embedded."""
 BATCH = 96
-"""Texts that are embedded in one request. The results of a request are kept even if the next one fails."""
+"""Texts that are embedded in one request. The results of a request are kept even if the next request fails."""
 CANDIDATES = 48
-"""Texts that are compared exactly: those whose vectors have the most signs in common with the message's."""
+"""Texts that are compared exactly: those whose vectors have most signs in common with the message's vector."""
 SHOWN = 5
-"""Procedures, of those compared by meaning, that a retrieval returns."""
+"""The most procedures that a retrieval by meaning returns."""
 
 _Key = tuple[str, str, str, str, int, str]
 """Tenant, maker of a private skill, agent, id, version and embedding model."""
@@ -38,7 +38,7 @@ _Key = tuple[str, str, str, str, int, str]
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """The vector of one text, in half precision, and the signs of its components as the bits of a number."""
+    """The vector of one text, in half precision, and the signs of its components as bits of a number."""
 
     halves: bytes
     signs: int
@@ -48,7 +48,7 @@ class _View:
         return cls(struct.pack(f"{len(vector)}e", *vector), _pack_signs(vector))
 
     def cosine(self, vector: Vector) -> float:
-        """Return the similarity to a vector of length 1."""
+        """Return the cosine similarity to a vector of length 1. Raises ``EmbedderUnavailable`` for other dimensions."""
         if len(self.halves) != 2 * len(vector):
             raise EmbedderUnavailable("The embedding model has changed the length of its vectors.")
         own = struct.unpack(f"{len(vector)}e", self.halves)
@@ -67,8 +67,8 @@ class ProcedureVectors:
     ) -> tuple[ProcedureMatch, ...]:
         """Return the procedures most similar to a message, best first.
 
-        Those that cannot be embedded within ``seconds`` are left out this time; the next message finds more of them
-        embedded. Raises ``EmbedderUnavailable``.
+        Procedures that cannot be embedded within ``seconds`` are left out. For later messages, more of them are
+        embedded already. Raises ``EmbedderUnavailable``.
         """
         views = await self._get_views(procedures.procedures, seconds)
         size = sum(map(len, views.values())) * len(vector)
@@ -77,7 +77,7 @@ class ProcedureVectors:
     async def _get_views(self, procedures: Sequence[Procedure], seconds: float | None) -> dict[int, tuple[_View, ...]]:
         """Return the views of the procedures, by their index."""
         keys = [self._make_key(procedure) for procedure in procedures]
-        # Another message may push known vectors out while others are embedded.
+        # Cached vectors are taken first, because another message may displace them while others are embedded.
         known_views = {index: self._known[key] for index, key in enumerate(keys) if key in self._known}
         missing = [index for index in range(len(keys)) if index not in known_views]
         try:

@@ -28,21 +28,21 @@ from baton.memory.recalled import NOTHING_FOUND, Findings, MemorySearch, Procedu
 from baton.ports.documents.search import Embedder, SearchIndex
 
 MAX_FOUND = 40
-"""Messages, or facts with summaries, from which a prompt's items are chosen. The inspector shows them all."""
+"""Messages, and as many facts and summaries, from which a prompt's items are chosen. The inspector shows them all."""
 FOR_PROMPTS = EpisodeWeights(messages_shown=MAX_FOUND, sessions_shown=0, digests_shown=MAX_FOUND)
-"""The weights of a search for a prompt. No document is fetched that no prompt can use."""
+"""The weights of a search for a prompt, which fetches only documents that the prompt may use."""
 
 MAX_SHORT_CHARS = 25
 MAX_SHORT_WORDS = 4
-"""A message of at most this many characters and words may have its meaning from the one before it."""
+"""A message with at most this many characters and words may get its meaning from the previous message."""
 
 
 async def find_episodes(
     search: SearchIndex, scope: Scope, query: str, vector: Vector | None, embedder: str
 ) -> tuple[FoundItem, ...]:
-    """Return the findings in past conversations of the user for the message. Raises ``SearchUnavailable``.
+    """Return the findings in the user's past conversations. Raises ``SearchUnavailable``.
 
-    ``embedder`` is the model that made ``vector``. Vectors of another model are not comparable with it.
+    ``embedder`` is the model that made ``vector``. Vectors of other models are not comparable.
     """
     ranking = await rank_episodes(search, scope, query, vector, weights=FOR_PROMPTS)
     ranked_texts = [*ranking.messages[:MAX_FOUND], *ranking.digests[:MAX_FOUND]]
@@ -52,7 +52,10 @@ async def find_episodes(
 async def try_knowledge(
     search: KnowledgeSearch, scope: Scope, agent: AgentDefinition, query: str, *, limit: int
 ) -> FoundChunks:
-    """Return a turn's findings in the agent's documents and libraries, best first, each judged by its relevance floor.
+    """Return the chunks that a turn would find in the agent's documents and libraries, best first.
+
+    Chunks below the agent's relevance floor have a ``reason``.
+
 
     Raises ``SearchUnavailable`` and ``StoreUnavailable``.
     """
@@ -90,7 +93,7 @@ def _make_episode_item(ranked: Ranked, embedder: str) -> FoundItem:
 
 
 def _describe_speaker(fields: Mapping[str, Any]) -> str:
-    """Return who said a message."""
+    """Return the title of a message: its speaker and a verb."""
     author = find_author(fields)
     if author is not None:
         return f"{author.name}, a person, said"
@@ -102,9 +105,9 @@ def _describe_speaker(fields: Mapping[str, Any]) -> str:
 def _select_compared(ranked: Ranked) -> list[str]:
     """Return the rankings in which an item's own text was compared with the message by meaning.
 
-    Other views hold its neighbours too, and would make every "Thank you" relevant that stands next to something
-    relevant. Only a user's short message counts together with the one before it: an answer such as "Miso." has its
-    meaning from the question, and a whole sentence has its own.
+    Other views contain its neighbours too, and would make every "Thank you" next to a relevant message relevant. Only a
+    user's short message counts together with the previous message, because an answer such as "Miso." gets its meaning
+    from the question.
     """
     document = ranked.document
     is_users = document.kind == MESSAGE and document.fields.get("role") == Role.USER
@@ -116,7 +119,7 @@ def _select_compared(ranked: Ranked) -> list[str]:
 
 
 def _choose_text(document: IndexDocument) -> str:
-    """Return the text to show: that of the fields, to which no date was added, or that of a view."""
+    """Return the text to show: the one in the fields, which has no date, or else that of a view."""
     text = document.fields.get("text")
     if isinstance(text, str) and text:
         return text
@@ -127,16 +130,16 @@ DEADLINE = timedelta(milliseconds=800)
 EMBEDDING_SHARE = 0.6
 """The share of the deadline after which a slow embedding is given up, so that a search by words still has time."""
 EMBEDDED_SHARE = 0.9
-"""The share of the deadline after which procedures that are not embedded yet are left for later messages."""
+"""The share of the deadline after which procedures without vectors are left for later messages."""
 
 T = TypeVar("T")
 
 _Procedures = asyncio.Future[tuple[ProcedureSet, tuple[ProcedureMatch, ...]]]
-"""The reading of an agent's procedures, and of those that a trigger matches."""
+"""The agent's procedures, and those that a trigger matches, while they are read."""
 
 
 class Recall:
-    """Retrieval from memory. One that fails or is late finds nothing and gives a reason; it raises nothing."""
+    """Retrieval from memory. A search that fails or is late finds nothing and gives the reason in place of an error."""
 
     def __init__(
         self, index: SearchIndex, knowledge: KnowledgeSearch, embedder: Embedder, *, deadline: timedelta = DEADLINE
@@ -152,9 +155,9 @@ class Recall:
     ) -> Findings:
         """Return the findings within the deadline for a message to ``agent``.
 
-        Reading the agent's procedures is waited for beyond the deadline, so that triggers match whatever else is late.
-        ``earlier`` has the findings for the same message before, for another agent: its embedding and its episodes are
-        used again. Raises only the errors of reading the procedures.
+        The deadline does not apply to reading the agent's procedures, so that triggers always match. ``earlier`` has
+        findings for the same message to another agent: their embedding and episodes are used again. Raises only the
+        errors of reading the procedures.
         """
         query, procedures = search.text.strip()[:MAX_QUERY], search.procedures
         if not query:
@@ -217,7 +220,7 @@ class Recall:
 
 
 async def _read_procedures(read: ReadProcedures, text: str) -> tuple[ProcedureSet, tuple[ProcedureMatch, ...]]:
-    """Return the procedures that an agent may follow, and those of them that the message asks for by a trigger."""
+    """Return the procedures that an agent may follow, and those of them with a trigger that the message matches."""
     procedures = await read()
     triggered = await off_loop(len(text) * procedures.triggers, procedures.find_triggered, text)
     return procedures, tuple(ProcedureMatch(match.procedure, match.trigger) for match in triggered)
@@ -235,12 +238,12 @@ class _MessageRetrievals:
     early: EarlyRecall | None
     began: float = field(default_factory=lambda: asyncio.get_running_loop().time())
     is_meaning_missed: bool = False
-    """True if procedures should have been compared by meaning, and could not."""
+    """True if procedures should have been compared by meaning, but the message has no vector."""
 
     async def find(self, earlier: Retrieval[FoundItem], procedures: _Procedures | None) -> Findings:
-        """Run the retrievals, and return what they find before the deadline.
+        """Run the retrievals, and return their findings at the deadline.
 
-        ``earlier`` has the episodes that were found before, for the same message to another agent.
+        ``earlier`` has the episodes that were found for the same message to another agent.
         """
         memory, search = self.agent.memory, self.search
         wants_episodes = search.with_episodes and memory.episodic_top_k > 0 and memory.retrieved_tokens > 0
@@ -271,7 +274,7 @@ class _MessageRetrievals:
         )
 
     async def _find_nearest_procedures(self, reading: _Procedures) -> tuple[ProcedureMatch, ...]:
-        """Return the procedures nearest by meaning; none if a trigger matches, because that decides."""
+        """Return the procedures nearest by meaning; none if a trigger matches, which decides alone."""
         procedures, triggered = await asyncio.shield(reading)
         if not procedures.procedures or triggered:
             return ()
@@ -291,7 +294,7 @@ class _MessageRetrievals:
     ) -> Retrieval[T]:
         """Return the findings of a retrieval; ``otherwise`` if it was not begun.
 
-        One that ``is_by_meaning`` gives as its error the reason why the message was searched by words only.
+        ``is_by_meaning``: if the message was searched by words only, the reason is the retrieval's error.
         """
         if step is None:
             return otherwise

@@ -1,4 +1,4 @@
-"""The relevance of a found text to a message, and the sameness of two texts."""
+"""The relevance of a found text to a message, and the equality of two texts in content."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from baton.domain.text import normal_form
 WORDS_FLOOR = 1 / 3
 """The share of the message's words that a text must have if it was found by words only, or has no vector.
 
-Such a text has no similarity that says whether it fits. It was chosen and not measured.
+Such a text has no similarity that shows whether it fits. The value was chosen and not measured.
 """
 MAX_QUERY_WORDS = 200
-"""Words of a message that are compared with found texts."""
+"""The most words of a message that are compared with found texts."""
 MAX_COMPARED = 20_000
 """Characters of a text that are compared."""
 
 
 def _read_words(text: str) -> frozenset[str]:
-    """Return the words of a list, also without their accents."""
+    """Return the words of a list, with and without their accents."""
     return frozenset({*text.split(), *search_form(text).split()})
 
 
@@ -44,7 +44,7 @@ FILLERS = _read_words(
     a an the also just please so well ein eine einen der die das bitte auch
     """
 )
-"""Words that two texts may differ in and still say the same."""
+"""Words in which two texts with the same content may differ."""
 
 NEGATIONS = _read_words(
     """
@@ -55,24 +55,24 @@ NEGATIONS = _read_words(
 """Words that reverse the meaning of their neighbours."""
 
 ENDINGS = ("ings", "ing", "ies", "ied", "es", "ed", "s")
-"""Endings of English words; of two that a word has, the longer stands first."""
+"""Endings of English words. Longer endings are listed before shorter ones that they contain."""
 MIN_STEM = 3
-"""Characters of the shortest word without its ending."""
+"""The least number of characters of a stem."""
 
 TELLERS = (("user", "said"), ("assistant", "said"))
 """The beginnings of facts that only quote."""
 MIN_QUOTED = 20
-"""Characters of the shortest text whose repetition in another text counts as a quote."""
+"""The least number of characters of a quote. Shorter texts occur in others by chance."""
 
 
 def find_content_words(text: str) -> tuple[str, ...]:
-    """Return the words of a text in their form for searches, in order, without stop words unless it has no others."""
+    """Return the words of a text in their form for searches, in order, without stop words if it has other words."""
     words = tuple(split_words(search_form(_without_apostrophes(text[:MAX_COMPARED]))))
     return tuple(word for word in words if word not in STOP_WORDS) or words
 
 
 def compute_coverage(words: frozenset[str], text: str) -> float:
-    """Return the share of ``words`` that the text has, from 0 to 1. A text has a word if it has one with its stem."""
+    """Return the share of ``words`` that the text has, from 0 to 1. Words with the same stem count as equal."""
     if not words:
         return 0.0
     stems = {_stem(word) for word in find_content_words(text)}
@@ -82,10 +82,10 @@ def compute_coverage(words: frozenset[str], text: str) -> float:
 def find_irrelevance(item: FoundItem, words: frozenset[str], floor: float) -> str | None:
     """Return the reason why an item is not relevant; None if it is.
 
-    Its cosine similarity must reach ``floor``. An item that was found by words only, or that has none, may have a third
-    of the message's words (``words``) instead, or the share ``floor`` if that is more. Both signals are absolute,
-    unlike the fused score, whose best item always has a high one. An item that alone has a code, a number or a name of
-    the message is relevant.
+    Its cosine similarity must reach ``floor``. An item that has no similarity, or was found by words only, must instead
+    have the share ``WORDS_FLOOR`` of the message's ``words``, or ``floor`` if that is more. Both signals are absolute,
+    unlike the fused score, which is always high for the best item. An item that alone has a code, a number or a name
+    of the message is relevant.
     """
     if item.terms or (item.cosine is not None and item.cosine >= floor):
         return None
@@ -99,7 +99,7 @@ def find_irrelevance(item: FoundItem, words: frozenset[str], floor: float) -> st
 def make_same_text_key(text: str) -> tuple[str, ...]:
     """Return a key that is equal for texts that differ in case, spacing, punctuation or fillers only.
 
-    Any other word makes a difference, however alike the texts are otherwise: a number, a name, "not", "from" and "to".
+    Any other word distinguishes texts: a number, a name, "not", "from" and "to".
     """
     words = split_words(normal_form("NFKC", _without_apostrophes(text)).casefold())
     return tuple(word for word in words if word not in FILLERS) or (text.strip(),)
@@ -115,20 +115,20 @@ def make_quoted_key(text: str) -> tuple[str, ...]:
 
 
 def quotes(text: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Return whether a text, by its key, has another one in it. Short texts are in many others by chance."""
+    """Return whether a text contains another one, both given by their keys. Texts under ``MIN_QUOTED`` do not count."""
     sought = " ".join(other)
     return len(sought) >= MIN_QUOTED and f" {sought} " in f" {' '.join(text)} "
 
 
 def is_echo(text: tuple[str, ...], quoted: Sequence[tuple[str, ...]], *, may_add: bool) -> bool:
-    """Return whether a text, by its key, consists of quotations only.
+    """Return whether a text consists of quotes only. All texts are given by their keys.
 
-    With ``may_add`` it may have words around its quotes, such as "On that day you said", but no negation, and fewer
-    than it takes from the quotes: an answer with more says something itself.
+    With ``may_add`` it may add words around its quotes, such as "On that day you said", but no negation, and fewer
+    words than it quotes. A text that adds more has new content.
     """
     rest = f" {' '.join(text)} "
     for words in sorted(quoted, key=len, reverse=True):
-        # The space stays on both sides, so that the next quote is found, too.
+        # The spaces on both sides stay, so that an adjacent quote is found too.
         rest = rest.replace(f" {' '.join(words)} ", "  ")
     remaining = rest.split()
     added = [word for word in remaining if word not in STOP_WORDS]
@@ -143,7 +143,7 @@ def _without_apostrophes(text: str) -> str:
 
 def _stem(word: str) -> str:
     """Return a word without common English endings: enough to count "cats" as "cat"."""
-    if word.endswith(ENDINGS):  # most words end otherwise
+    if word.endswith(ENDINGS):  # a quick check, because most words have other endings
         for ending in ENDINGS:
             if word.endswith(ending) and len(word) - len(ending) >= MIN_STEM:
                 return word.removesuffix(ending)

@@ -1,4 +1,4 @@
-"""The choice of found items for a prompt: relevance, duplicates, the history, numbers and tokens."""
+"""The choice of found items for a prompt, by relevance, duplicates, the history, numbers and tokens."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from baton.memory.recalled import BlockKind, Findings, ProcedureMatch, RecalledB
 from baton.ports.agents.chat_model import Prompt, TokenCounter
 
 LEAST_SHARE = 0.5
-"""The share of the best relevant chunk's score that a chunk of a document needs, unless it is about as similar.
+"""The share of the best relevant chunk's score that a chunk needs, unless it is about as similar to the message.
 
 Measured with Baton's own documentation (``benchmarks.knowledge``; docs/reference/benchmarks.md): half loses nothing of
 the references and saves 6 % of the tokens; 0.6 loses 0.9 points.
 """
 LEAST_LIKENESS = 0.75
-"""The share of the best similarity with which a chunk is kept whatever its score.
+"""The share of the best similarity from which a chunk is kept whatever its score.
 
-Scores are relative to the weakest candidate: of two chunks that fit about equally, one has a score near 0. It was
-chosen and not measured.
+Scores are relative to the weakest candidate, so that one of two about equally good chunks may have a score near 0. The
+value was chosen and not measured.
 """
 MAX_PROCEDURE_TOKENS = 4_000
 """Tokens of a procedure's steps. A larger procedure is left out."""
 CLOSE = 0.03
 """The largest difference of cosine similarities at which two procedures count as equally likely, and as ambiguous.
 
-It was chosen and not measured. It only decides which of them an approval puts first.
+The value was chosen and not measured. It only decides whether approved procedures come before private skills.
 """
 
 MAX_CHARS = {BlockKind.KNOWLEDGE: quoting.MAX_KNOWLEDGE_CHARS, BlockKind.EPISODES: quoting.MAX_SNIPPET_CHARS}
@@ -48,12 +48,12 @@ _Line = Callable[[FoundItem, str], str]
 
 @dataclass(frozen=True, slots=True)
 class SentHistory:
-    """The messages that a prompt contains anyway."""
+    """The messages of the history in a prompt, which need not be recalled."""
 
     thread_id: str = ""
     message_ids: Collection[str] = field(default_factory=frozenset)
     since: datetime | None = None
-    """The time of the oldest of them; None if there are none."""
+    """The time of the oldest message; None if there are none."""
 
     @classmethod
     def of(cls, thread_id: str, messages: Sequence[StoredMessage]) -> SentHistory:
@@ -62,7 +62,7 @@ class SentHistory:
         return cls(thread_id, frozenset(message.shown_id for message in messages), since)
 
     def covers(self, item: FoundItem) -> bool:
-        """Return whether everything that the item consists of, or was taken from, is in the prompt."""
+        """Return whether the prompt contains all messages of which the item consists or from which it was taken."""
         if item.source.thread_id != self.thread_id:
             return False
         if item.kind == SUMMARY:
@@ -81,7 +81,7 @@ def select(
     follows_procedures: bool = True,
     least_share: float = LEAST_SHARE,
 ) -> RecalledBlocks:
-    """Choose the found items that a prompt gets, by the agent's settings.
+    """Choose the found items for a prompt, by the agent's settings.
 
     ``sent`` is the history of that prompt, and ``zone`` the time zone of its user. Knowledge and episodes together have
     at most ``retrieved_tokens`` tokens, their headings and frames included; the items with the best scores come first.
@@ -89,7 +89,7 @@ def select(
 
     Knowledge is left out if its score is below ``least_share`` of the best score, its similarity is below
     ``LEAST_LIKENESS`` of the best similarity, and it has no ``terms`` of the message. Such a chunk costs tokens, and
-    would be listed as a source that the answer did not use. A block lists its items by date, the latest last; an empty
+    would be listed as a source that the answer did not use. A block lists its items by date, the latest last. An empty
     block has no prompt.
     """
     words = frozenset(relevance.find_content_words(findings.query)[: relevance.MAX_QUERY_WORDS])
@@ -141,7 +141,7 @@ def _judge(
     sent: SentHistory,
     least_share: float = 0.0,
 ) -> list[FoundItem]:
-    """Return all items, best first, with the reasons of those that are left out regardless of tokens."""
+    """Return all items, best first, with the reasons of those that are left out for other causes than tokens."""
 
     def reason(item: FoundItem) -> str | None:
         if irrelevant := relevance.find_irrelevance(item, words, memory.relevance_floor):
@@ -175,24 +175,24 @@ def _sort_by_score(items: Iterable[FoundItem]) -> list[FoundItem]:
 
 
 def _merge(items: Sequence[FoundItem]) -> list[FoundItem]:
-    """Leave out all but one of the items that say the same. The latest stays, with the best score among them."""
+    """Leave out all but one of the items with the same content. The latest stays, with the best score among them."""
     merged, alike = list(items), dict[tuple[str, ...], list[int]]()
     for index, found_item in enumerate(items):
         if found_item.included:
             alike.setdefault(relevance.make_same_text_key(found_item.shown), []).append(index)
-    for places in alike.values():
-        best = max(places, key=lambda index: (items[index].superseded_at is None, items[index].at, items[index].id))
-        for index in places:
+    for indices in alike.values():
+        best = max(indices, key=lambda index: (items[index].superseded_at is None, items[index].at, items[index].id))
+        for index in indices:
             merged[index] = _leave_out(items[index], f"duplicate of {items[best].id}")
-        merged[best] = replace(items[best], score=max(items[index].score for index in places))
+        merged[best] = replace(items[best], score=max(items[index].score for index in indices))
     return _sort_by_score(merged)
 
 
 def _leave_out_echoes(items: Sequence[FoundItem]) -> list[FoundItem]:
-    """Leave out the answers and facts that only quote another item. That one stays, with the best of their scores.
+    """Leave out the answers and facts that only quote another item. The quoted item stays, with the best of the scores.
 
-    Otherwise one sentence of a user comes several times, and an answer that recalls it quotes the quotes. A fact that
-    does not hold any more stays, because its line says so.
+    Otherwise a user's sentence would be recalled several times, in quotes of quotes. A superseded fact stays, because
+    its line says that it is no longer valid.
     """
     found_items = list(items)
     keys = {
@@ -201,7 +201,7 @@ def _leave_out_echoes(items: Sequence[FoundItem]) -> list[FoundItem]:
         if found_item.included
     }
     originals: list[int] = []
-    # The shortest first: nothing quotes a longer text than itself.
+    # The shortest first, because no text quotes a longer one.
     for position in sorted(keys, key=lambda key: (len(keys[key]), _may_echo(items[key]), items[key].id)):
         found_item, key = items[position], keys[position]
         quoted = [other for other in originals if _may_echo(found_item) and relevance.quotes(key, keys[other])]
@@ -216,7 +216,7 @@ def _leave_out_echoes(items: Sequence[FoundItem]) -> list[FoundItem]:
 
 
 def _may_echo(item: FoundItem) -> bool:
-    """Return whether the item may be made of another one's words."""
+    """Return whether the item may consist of another item's words: a valid fact, or an agent's message."""
     if item.kind == FACT:
         return item.superseded_at is None
     return item.kind == MESSAGE and item.role == Role.ASSISTANT
@@ -244,9 +244,9 @@ def _fit(
     words: frozenset[str],
     counter: TokenCounter,
 ) -> dict[BlockKind, list[FoundItem]]:
-    """Leave out the items that exceed ``cap`` tokens together with the others, the lowest scores first.
+    """Leave out the items with the lowest scores that exceed ``cap`` tokens together with the others.
 
-    The others get their lines and tokens.
+    The remaining items get their lines and tokens.
     """
     fitting = {kind: list(items) for kind, items in judged.items()}
     candidates = [
@@ -286,14 +286,14 @@ def _make_block(
 
 
 def _by_date(item: FoundItem) -> tuple[datetime, int, str]:
-    # Ids of chunks end with their number: the shorter one is the earlier part of a document.
+    # Ids of chunks end with their number, so a shorter id is an earlier part of a document.
     return item.at, len(item.id) if item.source.citation is not None else 0, item.id
 
 
 def _select_procedure(
     retrieval: Retrieval[ProcedureMatch], memory: MemorySettings, counter: TokenCounter, *, follows_procedures: bool
 ) -> tuple[RecalledBlock, tuple[Procedure, ...]]:
-    """Return the block of all matches, with the reasons of those left out, and the procedure in the prompt if any."""
+    """Return the block of all matches, with the reasons for omissions, and the procedure in the prompt if any."""
     rivals = _find_rivals(retrieval.items, memory.procedural_floor) if follows_procedures else ()
     items, prompts, procedures, used = [], [], [], 0
     for match in retrieval.items:
@@ -319,10 +319,10 @@ def _select_procedure(
 
 
 def _find_rivals(matches: Sequence[ProcedureMatch], floor: float) -> Sequence[ProcedureMatch]:
-    """Return the procedures that fit the message, best first. More than one is ambiguous.
+    """Return the procedures that fit the message, best first. If there are several, the match is ambiguous.
 
-    Those are all whose triggers match; without any, the most similar one from ``floor`` on, and others that are nearly
-    as similar. Among these, approved ones come before private skills.
+    They are all procedures whose triggers match. If there are none, they are the most similar procedure, if it reaches
+    ``floor``, and others that are nearly as similar; approved procedures then come before private skills.
     """
     triggered = [match for match in matches if match.trigger is not None]
     if triggered:
@@ -333,7 +333,7 @@ def _find_rivals(matches: Sequence[ProcedureMatch], floor: float) -> Sequence[Pr
 
 
 def _make_steps_prompt(match: ProcedureMatch) -> Prompt:
-    """Return the message with the steps: an instruction if they were approved, otherwise a quotation."""
+    """Return the prompt with the steps: an instruction if they were approved, otherwise quoted text."""
     if match.procedure.status is ProcedureStatus.APPROVED:
         return Prompt(Role.SYSTEM, quoting.write_procedure_steps(match.procedure, match.trigger))
     return Prompt(Role.CONTEXT, quoting.write_private_skill_steps(match.procedure, match.trigger), origin=Origin.MEMORY)
