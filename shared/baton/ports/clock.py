@@ -24,7 +24,7 @@ class SystemClock:
     """The machine's clock and random generator."""
 
     advanced_by: ClassVar[timedelta] = timedelta()
-    """The time by which it is ahead of the machine's. Only the local cloud sets it."""
+    """The time by which the clock is ahead of the machine's. Only the local cloud sets it."""
 
     def now(self) -> datetime:
         return datetime.now(UTC) + self.advanced_by
@@ -34,7 +34,7 @@ class SystemClock:
 
 
 def machine_time(clock: Clock) -> datetime:
-    """Return the time of tokens, signatures and connections: the machine's, also while ``clock`` is ahead of it."""
+    """Return the machine's time, even if ``clock`` is ahead. Tokens, signatures and connections need it."""
     return clock.now() - SystemClock.advanced_by
 
 
@@ -48,7 +48,7 @@ class LastTimeZone:
 
 
 class TimeZones(Protocol):
-    """One time zone for each user. Forgetting the user removes it. Raises ``StoreUnavailable``."""
+    """One time zone for each user, which is removed when the user is forgotten. Methods raise ``StoreUnavailable``."""
 
     async def last(self, scope: Scope) -> LastTimeZone | None:
         """Return the user's last time zone; None if no request had one."""

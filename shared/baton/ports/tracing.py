@@ -10,14 +10,14 @@ from baton.domain.tracing import UNTRACED, Span
 
 @dataclass(frozen=True, slots=True)
 class TracedRun:
-    """One attempt at a run, or work that a run has left for later."""
+    """One attempt at a run, or work after a run, such as a summary."""
 
     tenant_id: str
     thread_id: str
     name: str
     """The id of the thread's main agent, or the kind of the work."""
     run_id: str | None = None
-    """None for work after a run."""
+    """The id of the run; None for work after a run."""
     attempt: int = 1
 
 
@@ -25,13 +25,13 @@ class Tracer(Protocol):
     """A tracer of runs. No method waits for the collector of traces, and none raises."""
 
     def begin(self, run: TracedRun) -> Span:
-        """Begin the span of ``run``, in the trace that the block ``domain.tracing.joining`` joins, or in its own.
+        """Begin the span of ``run``, in the trace of the surrounding ``domain.tracing.joining``, or in a new trace.
 
-        A later attempt has a link to the one before it.
+        A later attempt has a link to the previous attempt.
         """
 
     def flush(self, seconds: float) -> None:
-        """Send the spans that have ended, for at most ``seconds``. Blocks: for the end of a Lambda invocation.
+        """Send the spans that have ended, for at most ``seconds``. It blocks, so call it at the end of an invocation.
 
         Spans that were dropped since the last call are counted.
         """

@@ -18,30 +18,31 @@ class A2ATasks(Protocol):
     async def get(self, scope: Scope, thread_id: str, root: str) -> TaskMark | None:
         """Return the mark of the task that the message ``root`` began, or None.
 
-        The caller checks that the task's user may be read: the mark of a thread that does not exist yet has one.
+        Callers must check that they may read the user's tasks: even the mark of a thread that does not exist yet has
+        a user.
         """
 
     async def mark(self, scope: Scope, thread_id: str, mark: TaskMark) -> TaskMark:
-        """Store ``mark``, unless the task was cancelled or is another user's. Return the mark that is stored then."""
+        """Store ``mark``, unless the task was cancelled or is another user's. Return the mark that is stored now."""
 
 
 class PushConfigs(Protocol):
-    """Configurations of push notifications, in the partitions of their tasks' threads. Secrets are kept sealed.
+    """Configurations of push notifications, in the partitions of their tasks' threads. Secrets are stored encrypted.
 
-    Every method raises ``StoreUnavailable``. The caller has checked that the task is the scope's user's.
+    Every method raises ``StoreUnavailable``. Callers must check that the task belongs to the scope's user.
     """
 
     async def put(self, scope: Scope, thread_id: str, config: PushConfig) -> None:
-        """Store ``config`` in place of the task's one with the same id.
+        """Store ``config`` in place of the task's configuration with the same id.
 
-        In a thread that has reached the limit, it replaces the oldest one of another task. Raises
+        In a thread that has reached the limit, it replaces the oldest configuration of another task. Raises
         ``InvalidRequest`` if the task has reached the limit.
         """
 
     async def get(self, scope: Scope, thread_id: str, root: str, config_id: str) -> PushConfig | None:
         """Return a configuration with its receiver's secrets, for senders of notifications.
 
-        None if there is none with this id, if it is another user's, or if its secrets can no longer be opened.
+        None if there is none with this id, if it is another user's, or if its secrets can no longer be decrypted.
         """
 
     async def of_task(self, scope: Scope, thread_id: str, root: str) -> Sequence[PushConfig]:
@@ -51,20 +52,20 @@ class PushConfigs(Protocol):
         """Return the configurations of all tasks of a thread in no order, without the secrets of their receivers."""
 
     async def delete(self, scope: Scope, thread_id: str, root: str, config_id: str) -> None:
-        """Remove a configuration. A missing one is not an error."""
+        """Remove a configuration. A missing configuration is not an error."""
 
 
 class PushQueue(Protocol):
-    """Records that are delivered at least once, those of one group in order."""
+    """A queue that delivers records at least once, and those of one group in order."""
 
     async def send(self, record: ThreadChange | PushNotice | WebhookDelivery) -> None:
         """Queue the record. Raises ``StoreUnavailable``."""
 
     async def retry(self, receipt_handle: str, seconds: int) -> None:
-        """Let the queue deliver the record again after ``seconds``. Its worker then fails it.
+        """Make the queue deliver the record again after ``seconds``. The worker must then report the record as failed.
 
-        Do nothing if another worker has the record. Raises ``StoreUnavailable``: then it comes after the queue's own
-        timeout.
+        Do nothing if another worker has the record. Raises ``StoreUnavailable``; the record is then delivered after
+        the queue's own timeout.
         """
 
 
@@ -77,17 +78,17 @@ class WebhookUnreachable(Exception):
 
 
 class Webhooks(Protocol):
-    """The addresses of others that notifications are posted to."""
+    """A client that posts notifications to addresses of others."""
 
     @property
     def is_on(self) -> bool:
         """True if this deployment sends notifications."""
 
     def refusal(self, url: str) -> str | None:
-        """Return the reason why this deployment never posts to ``url``; None if it may, unless its host is private."""
+        """Return the reason why this deployment never posts to ``url``; None if it may, though ``post`` may refuse."""
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> int:
-        """Post ``body`` and return the status of the answer, whose body is not read. No redirect is followed.
+        """Post ``body`` and return the HTTP status. The answer's body is not read, and redirects are not followed.
 
         Raises ``WebhookRefused`` and ``WebhookUnreachable``.
         """
@@ -100,11 +101,11 @@ class SigningKey(Protocol):
         """Return ``claims`` as a JWT, which names its key."""
 
     async def read_public_keys(self) -> Mapping[str, Any]:
-        """Return the JWK set (RFC 7517) with which receivers check what was signed."""
+        """Return the JWK set (RFC 7517) with which receivers verify signatures."""
 
 
 class CardSigner(Protocol):
-    """The keys of a deployment's cards. Every method raises ``InternalError`` and ``StoreUnavailable`` without them."""
+    """The keys that sign agent cards. Every method raises ``InternalError`` or ``StoreUnavailable`` without keys."""
 
     async def key_id(self) -> str:
         """Return the id of the key that signs."""
@@ -112,8 +113,8 @@ class CardSigner(Protocol):
     async def signatures(self, card: Mapping[str, Any], keys_url: str) -> list[dict[str, str]]:
         """Return the signatures of ``card``, each with ``protected`` and ``signature`` (RFC 7515).
 
-        ``keys_url``: the address of ``read_public_keys``.
+        ``keys_url`` is the address at which clients find ``read_public_keys``.
         """
 
     async def read_public_keys(self) -> Mapping[str, Any]:
-        """Return the JWK set (RFC 7517) with which clients check the signatures."""
+        """Return the JWK set (RFC 7517) with which clients verify the signatures."""

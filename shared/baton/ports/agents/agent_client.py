@@ -18,7 +18,7 @@ from baton.ports.agents.tools import TaskCallback
 class AgentFailed(Exception):
     """A remote agent did not answer. Records and the asking model get ``reason``, which contains no secrets.
 
-    ``is_final``: the agent has refused or failed, and will hardly answer otherwise if it is asked again.
+    ``is_final``: the agent has refused or failed, and another attempt would probably end in the same way.
     """
 
     def __init__(self, reason: str, *, is_final: bool = False) -> None:
@@ -28,7 +28,7 @@ class AgentFailed(Exception):
 
 
 class TaskLost(AgentFailed):
-    """The remote agent does not know the task of ``remote_task_id``, or has ended it. Nothing was sent."""
+    """The remote agent does not know the task ``remote_task_id``, or has ended it. The message was not sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class HandedOver:
 
     request: HandoffRequest
     recent_messages: tuple[tuple[str, str], ...] = ()
-    """Role and text of the messages that the context mode grants, oldest first."""
+    """Roles and texts of the messages that the context mode grants, oldest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Attachment:
     media_type: str | None
     data: bytes | None = None
     url: str | None = None
-    """Anyone who has the address can read the file. The address of an upload expires within minutes."""
+    """The address, with which anybody can read the file. The address of an upload expires within minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,31 +66,31 @@ class AgentTask:
     scope: Scope
     thread_id: str
     task_id: str
-    """The id of the message that is sent, so that the remote agent can recognise a repeated one."""
+    """The id of the sent message, by which the remote agent can recognise a repetition."""
     parent_task_id: str
     """The run that needs the answer."""
     message: str
-    """Empty only where there are attachments or data."""
+    """The text; empty only if there are attachments or data."""
     remote_task_id: str | None = None
-    """The remote agent's own task that this message continues, if it had asked for input."""
+    """The remote agent's own id of the task that this message continues; None for a new task."""
     handoff: HandedOver | None = None
     """The handoff that this message begins; None for a consultation or a later message."""
     attachments: tuple[Attachment, ...] = ()
     data: Mapping[str, Any] | None = None
     """A structured answer to the agent's question."""
     follows: RemoteTask | None = None
-    """The task to which an earlier attempt sent the message. If it has the message, the task is only followed."""
+    """The task to which an earlier attempt sent the message. If the task has the message, it is only followed."""
     time_zone: str | None = None
     """The user's time zone; None if it is not known."""
     is_background: bool = False
-    """True if nobody waits: the answer ends as soon as the agent has the message, or the state of its task is read."""
+    """True if nobody waits. The answer then ends once the agent has the message, or the state of its task is read."""
     callback: TaskCallback | None = None
-    """The address to which the agent may report changes of its task; None if it must be asked."""
+    """The address to which the agent may report changes of its task; None if the task must be polled."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentStarted:
-    """The remote agent has a task for the message. It comes as soon as that is known, at most once."""
+    """The remote agent's task for the message. It is yielded as soon as it is known, at most once."""
 
     remote_task_id: str
     known: Mapping[str, int] = field(default_factory=dict)
@@ -99,7 +99,7 @@ class AgentStarted:
 
 @dataclass(frozen=True, slots=True)
 class NotSent:
-    """An attachment that is not sent, because the agent does not take its kind."""
+    """An attachment that is not sent, because the agent does not accept its type."""
 
     attachment: Attachment
 
@@ -120,7 +120,7 @@ class AgentFile:
 
 @dataclass(frozen=True, slots=True)
 class AgentProgress:
-    """The remote agent is still working; ``label`` is its status text, which may be empty."""
+    """The notice that the remote agent is still working. ``label`` is its status text, which may be empty."""
 
     label: str = ""
 
@@ -130,14 +130,14 @@ class AgentDone:
     """The end of a remote agent's answer."""
 
     remote_task_id: str | None = None
-    """Its task, if it waits for further input; None if it is done."""
+    """The agent's own id of its task, if the task waits for further input; None if it is done."""
     usage: Usage | None = None
     report: AgentReport | None = None
     """Set if the agent ends its handoff."""
     documents: tuple[Mapping[str, Any], ...] = ()
-    """The documents that it names as sources of its answer, with the numbers by which the answer cites them."""
+    """The documents that the agent names as sources of its answer, with the numbers by which the answer cites them."""
     needs_sign_in: bool = False
-    """True if it waits for the user to sign in or to grant it access somewhere (A2A: ``auth-required``)."""
+    """True if the agent waits for the user to sign in or to grant it access (A2A: ``auth-required``)."""
 
 
 AgentChunk = TextDelta | TextTakenBack | AgentStarted | NotSent | AgentData | AgentFile | AgentProgress | AgentDone
@@ -151,15 +151,15 @@ class AgentClient(Protocol):
     ) -> AsyncGenerator[AgentChunk, None]:
         """Yield the parts of the answer as they arrive, its text without thinking, then one ``AgentDone``.
 
-        ``TextTakenBack`` revokes all text that came before it.
+        ``TextTakenBack`` revokes all earlier text.
 
         Closing the generator asks the remote agent to stop, unless ``is_passed_on()`` is then true, because another
         worker follows its task. A task in the background ends without ``AgentDone`` while the agent works, and is
         stopped by ``cancel`` only. The caller limits the time.
 
-        Raises ``TaskLost`` if ``remote_task_id`` accepts no more messages, or the task that it ``follows`` is gone or
-        was cancelled. Raises ``Unauthorized`` if the agent acts for the user and there is no token of the user for it.
-        In both cases the agent has not received the message. Raises ``AgentFailed`` for every other failure:
+        Raises ``TaskLost`` if ``remote_task_id`` accepts no more messages, or the task in ``follows`` no longer exists
+        or was cancelled. Raises ``Unauthorized`` if the agent acts for the user and the request has no token of the
+        user. In both cases the agent has not received the message. Raises ``AgentFailed`` for every other failure:
         unreachable, refused, not A2A, too large, a forbidden address.
         """
 

@@ -1,4 +1,4 @@
-"""The agents of the deployment, and those that tenants have made."""
+"""The agents of the deployment, and the agents that tenants have made."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ShippedAgents(Protocol):
         """Return every definition, sorted by id."""
 
     def default_main(self) -> AgentDefinition:
-        """Return the main agent of conversations whose first message names none."""
+        """Return the main agent of conversations whose first message names no agent."""
 
 
 class AgentsChanged(Exception):
@@ -43,9 +43,9 @@ class AgentDefinitions(Protocol):
         """
 
     async def read(self, scope: Scope, wanted: Sequence[tuple[str, int]]) -> Sequence[AgentVersion]:
-        """Return versions by agent and number, in no order, without those that do not exist; at most 100."""
+        """Return the existing versions of at most 100 pairs of agent and number, in no order."""
 
     async def versions(
         self, scope: Scope, agent_id: str, *, limit: int, before: int | None = None
     ) -> Sequence[AgentVersion]:
-        """Return the versions of one agent, the newest first, those below ``before`` only."""
+        """Return at most ``limit`` versions of one agent below ``before``, the newest first."""

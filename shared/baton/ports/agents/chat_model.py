@@ -21,15 +21,15 @@ from baton.ports.documents.files import ThreadFiles
 MAX_ANSWER_BYTES = 1024 * 1024
 """Bytes of an answer's text, calls and reasoning, in UTF-8. Longer answers are cut and end with ``LENGTH``.
 
-This is the limit of a user's message too, and eight times the longest output of current models."""
+A user's message has the same limit, which is eight times the longest output of current models."""
 
 
 QUOTED_CONTEXT = "<quoted-context>\n{text}\n</quoted-context>"
-"""The form of a context prompt for a model: text of the user in a frame that shows that it is not the user's own."""
+"""The form of a context prompt for a model: a frame shows that the text is not the user's own."""
 
 
 class FinishReason(StrEnum):
-    """The reason for which the model stopped, by the values of OpenAI's Chat Completions API."""
+    """The reason why the model stopped, with the values of OpenAI's Chat Completions API."""
 
     STOP = "stop"
     LENGTH = "length"
@@ -41,7 +41,7 @@ class ToolSpec:
     """A tool that the model may call."""
 
     name: str
-    """At most 64 letters, digits, ``_`` and ``-``."""
+    """The name: at most 64 letters, digits, ``_`` and ``-``."""
     description: str
     parameters: Mapping[str, Any]
     """JSON Schema of the arguments, of type object."""
@@ -51,10 +51,10 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One message to the model; file references in ``content`` are resolved by the adapter through ``Files``.
+    """One message to the model. The adapter resolves file references in ``content`` through ``ThreadFiles``.
 
-    System prompts before the first other message are the head. A later one is a note: the adapter renders it where it
-    stands, in the form that the model accepts there. A context prompt is sent as text of the user in the frame
+    System prompts before the first other message are the head. A later system prompt is a note, which the adapter
+    renders at its position, in a form that the model accepts. A context prompt is sent as text of the user in the frame
     ``QUOTED_CONTEXT``, never with the role of the system: models trust that role most, and the text is by others.
     """
 
@@ -65,31 +65,31 @@ class Prompt:
     tool_call_id: str | None = None
     """The call that a tool message answers. Without it, the message is sent as text of the user."""
     is_steered: bool = field(default=False, compare=False)
-    """True if it is a message of the user that has entered a run, and begins no exchange."""
+    """True if it is a message of the user that has entered a run, and does not begin an exchange."""
     ends_prefix: bool = field(default=False, compare=False)
-    """True if later requests are likely to begin with all prompts up to here, for endpoints with marked caches."""
+    """True if later requests probably begin with the prompts up to this one, for caches with explicit breakpoints."""
     origin: Origin | None = field(default=None, compare=False)
-    """The origin of words of others that no guardrail of the agent has judged yet; None for all other prompts."""
+    """The origin of words that the agent's guardrails have yet to judge; None for all other prompts."""
     provider_parts: ProviderParts | None = None
-    """Opaque parts of an assistant message. The adapter sends them to the model that gave them, and drops others."""
+    """Opaque parts of an assistant message. The adapter sends them only to the model that gave them."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelCaller:
-    """The tenant, user and conversation of a request. What fails because of them changes nothing for other tenants."""
+    """The tenant, user and conversation of a request. Failures that they cause do not affect other tenants."""
 
     tenant_id: str
     user_id: str
     thread_id: str | None = None
-    """None outside conversations."""
+    """The conversation; None for a request outside conversations."""
     agent_id: str | None = field(default=None, compare=False)
-    """The agent whose spending the request counts for; None for none."""
+    """The agent to whose spending the request counts; None if it counts to no agent's."""
     may_overspend: bool = field(default=False, compare=False)
-    """True if the user wants to go on beyond a spending limit, where the limits ask."""
+    """True if the user continues beyond a spending limit, which limits with ``ask`` permit."""
 
     @classmethod
     def of(cls, scope: Scope, thread_id: str | None = None, *, agent_id: str | None = None) -> ModelCaller:
-        """Return the caller with the user of a scope."""
+        """Return the caller with the tenant and user of a scope."""
         return cls(scope.tenant_id, scope.user_id, thread_id, agent_id)
 
 
@@ -110,7 +110,7 @@ class ModelSettings:
     """``auto``, ``required``, ``none`` or the name of a tool. With ``none`` no call is yielded."""
     parallel_tool_calls: bool | None = None
     shows_reasoning: bool = False
-    """True if the model's thinking is asked for and yielded as ``ReasoningDelta``."""
+    """True if the model's thinking is requested and yielded as ``ReasoningDelta``."""
     extra: Mapping[str, Any] = field(default_factory=dict)
     """Further fields of the request, passed through as they are."""
     fallback: tuple[str, ...] = ()
@@ -118,18 +118,18 @@ class ModelSettings:
     timeout_seconds: float = 60.0
     """The longest wait for the first chunk of the answer, and between two chunks."""
     cache_key: str | None = None
-    """A key of calls whose prompts begin alike. Endpoints with prompt caches send them to the same one."""
+    """A key of calls whose prompts begin alike. Endpoints with prompt caches route these calls to the same cache."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    """Facts about the call, as JSON values by name. An adapter sends them only if the deployment wants it."""
+    """Facts about the call, as JSON values by name. An adapter sends them only if the provider's ``metadata`` is on."""
     answer_schema: Mapping[str, Any] | None = None
-    """JSON Schema of the answer, which is then JSON. Endpoints that know no schemas ignore it: check the answer."""
+    """JSON Schema of the answer, which is then JSON. Some endpoints ignore schemas: callers must check the answer."""
     caller: ModelCaller | None = field(default=None, compare=False)
-    """For whom the model is asked; None for the deployment, as in checks, whose lessons hold for all tenants."""
+    """The caller; None for requests of the deployment itself. Facts learned from these hold for all tenants."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnsweredBy:
-    """The model that answers, before its first chunk, if its endpoint knows it by another name than the settings."""
+    """The notice of the model that answers, if its name differs from that in the settings, before the first chunk."""
 
     model: str
 
@@ -150,27 +150,27 @@ class ReasoningDelta:
 
 @dataclass(frozen=True, slots=True)
 class TextTakenBack:
-    """The notice that all text so far was thinking, as only the tag after it shows."""
+    """The notice that all text so far was thinking, which only a closing tag has shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The end of the answer; ``usage`` is None if the endpoint reports none."""
+    """The end of the answer. ``usage`` is None if the endpoint reports none."""
 
     reason: FinishReason
     model: str
     """The model that answered, as its endpoint names it."""
     usage: Usage | None
     provider_parts: ProviderParts | None = None
-    """The opaque parts that the model wants back with this answer."""
+    """The opaque parts that the model requires back with this answer."""
     dropped: tuple[str, ...] = ()
-    """The settings and files that the model did not get, because it does not take them.
+    """The settings and files that the model did not get, because it does not accept them.
 
-    Names of settings, ``images``, ``documents`` if it got their text only, and ``answer_schema`` if that stood in the
-    prompt only.
+    These are names of settings, ``images``, ``documents`` if the model got only their text, and ``answer_schema`` if
+    only the prompt had the schema.
     """
     warning: SpendingWarning | None = None
-    """The account that had spent most of what it may before this call; None if there is none."""
+    """The account that had spent most of its limit before this call; None if there is none."""
 
 
 ModelChunk = AnsweredBy | TextDelta | ReasoningDelta | TextTakenBack | ToolCall | Finished
@@ -193,14 +193,15 @@ class ChatModel(Protocol):
         """Yield the answer's text as it arrives, then its tool calls in the model's order, then one ``Finished``.
 
         ``AnsweredBy`` comes first, if a provider was selected or a fallback answers. Thinking is yielded as it arrives
-        too, if ``settings.shows_reasoning``. ``TextTakenBack`` revokes all text that came before it. The ids of tool
-        calls are unique within their answer, and never empty.
+        too, if ``settings.shows_reasoning``. ``TextTakenBack`` revokes all earlier text. The ids of tool calls are
+        unique within their answer, and never empty.
 
-        The order of ``prompts`` is guaranteed: within a turn each request's prompts and tools begin with those of the
-        request before it, unless the turn had to be shortened. Models bind their thinking to the prompts before it.
+        Callers guarantee the order of ``prompts``: within a turn, each request's prompts and tools begin with those of
+        the previous request, unless the turn had to be shortened, because models bind their thinking to the prompts
+        before it.
 
-        Closing the generator stops the model. An answer that broke off yields no calls, and neither does one that
-        ``FinishReason.LENGTH`` cut. ``Finished.reason`` is ``TOOL_CALLS`` after calls, unless the answer was cut.
+        Closing the generator stops the model. An answer that broke off or was cut (``FinishReason.LENGTH``) yields no
+        calls. ``Finished.reason`` is ``TOOL_CALLS`` after calls, unless the answer was cut.
 
         ``thread_files`` reads the uploads that file parts refer to. The model may call any of ``tools``. Raises
         ``ModelRateLimited``, ``ModelTimeout``, ``ModelUnavailable``, ``ModelRefused`` (even when the model takes no
@@ -213,14 +214,14 @@ class LearningModel(Protocol):
     """A chat model that learns the abilities of its models from refusals."""
 
     def learned(self, model: str) -> Mapping[str, JsonValue]:
-        """Return facts that this process has learned about a model, as ``modelProfiles`` takes them; maybe none."""
+        """Return facts that this process has learned about a model, in the form of ``modelProfiles``; may be empty."""
 
 
 class TokenCounter(Protocol):
     """A counter of tokens as the configured models count them (``o200k_base``)."""
 
     def count(self, text: str) -> int:
-        """Return the number of tokens of ``text``; special-token spellings count as ordinary text.
+        """Return the number of tokens of ``text``. Spellings of special tokens count as ordinary text.
 
-        Takes some milliseconds at most: long texts may be estimated.
+        The call takes at most some milliseconds, because long texts may be estimated.
         """

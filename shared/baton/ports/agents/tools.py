@@ -23,8 +23,8 @@ class ToolFailed(Exception):
 
     ``is_outage``: the tool could not be reached or did not answer in time; otherwise it answered with an error.
     ``is_refused``: nothing was done, because the call is invalid or not allowed, or the tool refuses it.
-    ``is_fault``: the tool has failed in a way that it does not explain.
-    ``state``: the state that a workflow goes back to if the tool completes it.
+    ``is_fault``: the tool has failed without an explanation.
+    ``state``: for the tool that completes a workflow, the state to which the workflow returns.
     """
 
     def __init__(
@@ -49,25 +49,25 @@ class Tool:
     """A tool as the agent's model sees it, and how Baton must treat it."""
 
     spec: ToolSpec
-    """Its name is unique among the agent's tools; ``parameters`` is a valid JSON Schema of type object."""
+    """The tool for the model. Its name is unique among the agent's tools, and ``parameters`` is a valid JSON Schema."""
     origin: str
     """Its origin, for records: ``mcp:<server>``, ``http``, ``openapi`` or ``python``."""
     requires_approval: bool = False
     """True if a person must agree to each call."""
     timeout_seconds: float = 30.0
     label: str | None = None
-    """Its name for people; None for its name."""
+    """The tool's name for people; None: the name in ``spec`` is shown."""
     asks: str | None = None
     """The question for a person who approves a call, with placeholders (``domain.agents.approval_question``)."""
     background: BackgroundRules | None = None
     """The rules of a tool whose work may outlive the call; None for others."""
     check: TypeCheck | None = field(default=None, compare=False)
-    """Checks arguments that fit the schema by the types of the tool's function; None if the schema is all there is."""
+    """Checks arguments by the types of the tool's function, after the schema; None if only the schema checks them."""
 
 
 @dataclass(frozen=True, slots=True)
 class MissingTools:
-    """Tools of an agent that are unavailable right now."""
+    """A source whose tools are unavailable at the moment."""
 
     origin: str
     reason: str
@@ -91,7 +91,7 @@ class NewFile:
 
 
 def _show_nobody(label: str) -> None:
-    """Show nothing, where no user waits."""
+    """Show nothing: a callback for calls without a user who waits."""
 
 
 MAX_ATTACHED_BYTES = 20 * 1024 * 1024
@@ -99,7 +99,7 @@ MAX_ATTACHED_BYTES = 20 * 1024 * 1024
 
 
 def _read_file(file: Path) -> bytes:
-    """Return the content of a file. Raises ``ToolFailed``, before it is in memory if it is too large."""
+    """Return the content of a file. Raises ``ToolFailed``, for a file that is too large without reading all of it."""
     try:
         if not file.is_file():
             raise ToolFailed(f"There is no file {file.name} to attach.")
@@ -113,13 +113,13 @@ def _read_file(file: Path) -> bytes:
 
 
 async def _keep_nothing(file: NewFile) -> str:
-    """Return the file's name as its id, where nothing is stored."""
+    """Return the file's name as its id, for calls whose files are not stored."""
     return file.name
 
 
 @dataclass(frozen=True, slots=True)
 class TurnContext:
-    """The user, the conversation and the turn that a function of an agent works for."""
+    """The user, the conversation and the turn for which a function of an agent works."""
 
     scope: Scope
     """The tenant, the user and the permissions."""
@@ -128,7 +128,7 @@ class TurnContext:
     run_id: str
     """The id of the turn's run."""
     agent_id: str
-    """The id of the agent that the function belongs to."""
+    """The id of the function's agent."""
     time_zone: str | None = field(default=None, kw_only=True)
     """The user's time zone, by its IANA name; None if it is not known."""
     state: dict[str, Any] = field(default_factory=dict, kw_only=True, compare=False)
@@ -166,30 +166,30 @@ class TaskCallback:
 
 @dataclass(frozen=True, slots=True)
 class CallContext(TurnContext):
-    """The user and the turn that a tool is called for."""
+    """The user and the turn for which a tool is called."""
 
     call_id: str
     """The id of this call."""
     idempotency_key: str
-    """A key that is the same in every attempt at this call, also by another worker after a crash."""
+    """A key that is the same in every attempt at this call, even by another worker after a crash."""
     may_answer_later: bool = field(default=False, kw_only=True, compare=False)
     """Whether the tool may begin a task and report its result later."""
     callback: TaskCallback | None = field(default=None, kw_only=True, repr=False, compare=False)
-    """The address to which the tool may report later; None if it must answer now, or is asked."""
+    """The address to which the tool may report later; None if it must answer now, or is polled."""
     report: Callable[[str], None] = field(default=_show_nobody, kw_only=True, repr=False, compare=False)
-    """Takes what ``progress`` shows."""
+    """Shows the label of ``progress``."""
     keep: Callable[[NewFile], Awaitable[str]] = field(default=_keep_nothing, kw_only=True, repr=False, compare=False)
-    """Takes what ``attach`` attaches."""
+    """Stores the file of ``attach``, and returns its id."""
 
     async def progress(self, label: str) -> None:
-        """Show the user how far the call is, such as ``3 of 10``: one line, at most 200 characters of it."""
+        """Show the user the progress of the call, such as ``3 of 10``: one line, cut after 200 characters."""
         self.report(label)
 
     async def attach(self, file: Path | bytes, *, name: str | None = None, media_type: str | None = None) -> str:
         """Attach a file to the answer, and return its id. The user finds it among the answer's sources.
 
-        ``name`` is needed for bytes. The default ``media_type`` is that of the name. Raises ``ToolFailed`` for a file
-        that cannot be kept.
+        ``name`` is required for bytes. The default ``media_type`` follows from the name. Raises ``ToolFailed`` for a
+        file that cannot be stored.
         """
         file_name = name or (file.name if isinstance(file, Path) else "")
         if not file_name:
@@ -204,19 +204,19 @@ class ToolResult:
     """The answer of a tool."""
 
     text: str
-    """The complete text for the model. The caller caps it."""
+    """The complete text for the model. The caller cuts it to its limit."""
     sources: tuple[Mapping[str, Any], ...] = ()
     """``{kind, id, title, url?}`` of the answer's sources, if the tool names them."""
     is_pending: bool = False
-    """True if the tool works on and reports the result later."""
+    """True if the tool continues to work and reports the result later."""
     location: str | None = None
-    """The address at which the state of that work is read; None if the tool gives none."""
+    """The address at which the state of pending work is read; None if the tool gives none."""
     poll_seconds: float | None = None
-    """The shortest pause between two looks at that work; None if the tool does not say."""
+    """The shortest pause between two reads of pending work; None if the tool sets none."""
     is_put_off: bool = False
-    """True if that work has not begun: it is done when its state is read."""
+    """True if pending work has not begun: it is done when its state is read."""
     progress: str | None = None
-    """The progress of that work, for people."""
+    """The progress of pending work, for people."""
 
 
 class Tools(Protocol):
@@ -231,13 +231,13 @@ class Tools(Protocol):
         """Call a tool that was offered, with arguments that fit its schema.
 
         Cancelling stops the call. Raises ``ToolFailed``, also after the tool's timeout, and ``Unauthorized`` if
-        the tool acts for the user and there is no token of the user for it.
+        the tool acts for the user and the request has no token of the user.
         """
 
     async def read_task(
         self, agent: AgentDefinition, name: str, location: str, context: CallContext, *, deletes: bool = False
     ) -> ToolResult:
-        """Return the state of work that a call has begun, at the ``location`` that it has given, or delete it there.
+        """Read the state of a call's pending work at its ``location``; with ``deletes``, delete the work there.
 
         Raises as ``call`` does.
         """

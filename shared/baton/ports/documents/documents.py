@@ -14,21 +14,21 @@ from baton_documents.results import DocumentText, ExtractedText, Inspection, Sit
 
 
 class DocumentStore(Protocol):
-    """The records of documents of the scope's tenant. The caller checks permissions. Raises ``StoreUnavailable``."""
+    """The records of documents of the scope's tenant. Callers check permissions. Raises ``StoreUnavailable``."""
 
     async def create(self, scope: Scope, document: Document) -> Document:
         """Store a new document; return the existing one if its id is taken in this agent."""
 
     async def get(self, scope: Scope, agent_id: str, document_id: str) -> Document | None:
-        """Return a document, deleted ones too while their record exists."""
+        """Return a document, even a deleted one while its record exists; None if there is no record."""
 
     async def get_many(self, scope: Scope, agent_id: str, document_ids: Collection[str]) -> Mapping[str, Document]:
-        """Return those of the documents that exist, by id: one request for each 100 ids."""
+        """Return the documents that exist, by id. It takes one request for each 100 ids."""
 
     async def save(self, scope: Scope, document: Document) -> Document | None:
         """Store the document if nothing was saved since it was read (``Document.revision``).
 
-        Return it with its next revision. Return None if another one was faster, or the record is gone: read it again.
+        Return it with its next revision; None if another change was faster, or the record was removed: read it again.
         """
 
     async def note_progress(
@@ -51,17 +51,17 @@ class DocumentStore(Protocol):
         """Return the number of the agent's documents, at most ``up_to``. The newest may be missing."""
 
     async def remove(self, scope: Scope, document: Document) -> bool:
-        """Remove the record of a deleted document, under the same condition as ``save``."""
+        """Remove the record of a deleted document under the condition of ``save``. Return whether it was removed."""
 
     def due(self, before: datetime) -> AsyncIterator[DocumentRef]:
-        """Yield the newest version of each document whose ``check_at`` has come, in all tenants. For the sweeper."""
+        """Yield the newest version of each document whose ``check_at`` has passed, in all tenants, for the sweeper."""
 
 
 class DocumentFiles(Protocol):
     """The content of documents and the files of ingestion between its steps, in S3 below one prefix a version.
 
-    ``ORIGINAL`` is the content. When it is stored, the pipeline starts. All other names are files of the pipeline.
-    Methods raise ``StoreUnavailable``.
+    ``ORIGINAL`` is the content, whose upload starts the pipeline. All other names are files of the pipeline. Methods
+    raise ``StoreUnavailable``.
     """
 
     async def presign_upload(
@@ -79,30 +79,30 @@ class DocumentFiles(Protocol):
         """Remove the files of a version, with all object versions, and return their number."""
 
     async def owners(self, scope: Scope) -> Sequence[str]:
-        """Return the agents that have files in the scope's tenant; of the project, its libraries."""
+        """Return the agents that have files in the scope's tenant; for the project, its libraries."""
 
 
 ORIGINAL = "original"
 """The name of a version's content."""
 MAX_STORED_BYTES = 128 * 1024 * 1024
-"""The largest number of bytes that is read into memory."""
+"""Bytes of the largest file that is read into memory."""
 
 
 class Ingestions(Protocol):
     """The pipeline that ingests documents (Step Functions)."""
 
     async def start(self, ref: DocumentRef, *, attempt: int, created_at: datetime, removes: bool = False) -> None:
-        """Start the pipeline, or let it wait for others. Repeating an ``attempt`` is not an error.
+        """Start the pipeline, or let it wait for other runs. Repeating an ``attempt`` is not an error.
 
-        ``created_at`` is the document's: one that was removed may be created again, with the same id. ``removes`` is
-        for a deleted document: the pipeline only removes what is left of it, and waits for no other. Raises
+        ``created_at`` is the document's, and distinguishes it from a removed document with the same id. ``removes`` is
+        for a deleted document: the pipeline only removes its data, and does not wait for other runs. Raises
         ``StoreUnavailable``.
         """
 
     async def rebuild(self, ref: DocumentRef, *, created_at: datetime) -> bool:
         """Start a run that indexes the document's active version again; return False if one waits or is in progress.
 
-        It waits behind runs for new versions. Raises ``StoreUnavailable``.
+        The run waits for runs of new versions. Raises ``StoreUnavailable``.
         """
 
     async def is_pending(self, ref: DocumentRef, *, created_at: datetime) -> bool:
@@ -124,7 +124,7 @@ class TextExtractor(Protocol):
     ) -> ExtractedText:
         """Return the text of one part. A page that cannot be read is an error of that page.
 
-        ``charset`` is the label of a text's encoding that its media type has.
+        ``charset`` is the label of the encoding in the media type of a text.
         """
 
     async def sitemap(self, body: bytes, *, limit: int, charset: str | None = None) -> Sitemap:
@@ -137,6 +137,6 @@ class DocumentReader(Protocol):
     async def read(self, body: bytes, name: str, form: DocumentFormat, *, seconds: float) -> DocumentText:
         """Return the document's text, cut at a length that a prompt can hold.
 
-        Raises ``DocumentUnreadable`` if the file is not what ``form`` says, holds no text, may not be opened, or is not
-        read within ``seconds``.
+        Raises ``DocumentUnreadable`` if the file is not of the format ``form``, has no text, may not be opened, or is
+        not read within ``seconds``.
         """

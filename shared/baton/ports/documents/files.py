@@ -30,7 +30,7 @@ class ThreadFiles(Protocol):
 
 
 class NoFiles:
-    """``ThreadFiles`` of a request that refers to none."""
+    """The ``ThreadFiles`` of a request that refers to no files."""
 
     async def read(self, file_id: str) -> bytes:
         """Raise ``NotFound``."""
@@ -44,7 +44,7 @@ class Files(Protocol):
         """Return a short-lived address that accepts one file of exactly ``size`` bytes and ``content_type``."""
 
     async def download_url(self, scope: Scope, thread_id: str, file_id: str) -> str:
-        """Return a short-lived address to read the file from."""
+        """Return a short-lived address at which the file can be read."""
 
     async def keep(self, scope: Scope, thread_id: str, name: str, content_type: str, body: bytes) -> str:
         """Store a file of an agent's answer, and return its id.

@@ -12,7 +12,7 @@ from baton.domain.documents.search import IndexDocument, IndexName, SearchFilter
 from baton.domain.tenants.identity import Scope, stored_scope
 
 OPERATOR = "operator"
-"""The user of scopes in indices whose documents belong to no user."""
+"""The user id of scopes for indices whose documents belong to no user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class IndexOwner:
     index: IndexName
     tenant_id: str
     name: str
-    """The user in ``EPISODES``, the agent in the other indices."""
+    """The user's id in ``EPISODES``, the agent's id in the other indices."""
 
     @property
     def scope(self) -> Scope:
@@ -41,7 +41,7 @@ class OwnerState(StrEnum):
     FILE = "file"
     """The embedded index."""
     MOVED = "moved"
-    """OpenSearch. A mark is in the file's place."""
+    """OpenSearch. A mark has replaced the file."""
     NONE = "none"
     """There is neither a file nor a mark."""
 
@@ -51,13 +51,13 @@ class IndexFile(Protocol):
 
     owner: IndexOwner
     tag: str
-    """The entity tag of the object that it was read from."""
+    """The entity tag of the object from which it was read."""
 
     def list(self) -> AsyncIterator[IndexDocument]:
         """Yield all documents without vectors, in the order of their ids."""
 
     async def get(self, ids: Collection[str]) -> Sequence[IndexDocument]:
-        """Return documents with their vectors."""
+        """Return the documents with these ids, with their vectors. Missing ids are left out."""
 
 
 class IndexFiles(Protocol):
@@ -79,7 +79,7 @@ class IndexFiles(Protocol):
         """Open a file to read all of it; None unless the state is ``FILE``."""
 
     async def mark_moved(self, key: str, tag: str | None) -> bool:
-        """Put the mark in place of the file with this tag, or of none. Return False if another write was faster."""
+        """Replace the file with this tag (None: no file) by the mark. Return False if another write was faster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +88,11 @@ class MoveClaim:
 
     holder: str
     until: float
-    """Seconds since 1970. From then on another command may take it."""
+    """The Unix time, in seconds, from which another command may take the claim."""
 
 
 class MoveClaims(Protocol):
-    """The place of the one claim. Methods raise ``SearchUnavailable``."""
+    """The store of the only claim. Methods raise ``SearchUnavailable``."""
 
     async def read(self) -> tuple[MoveClaim | None, str | None]:
         """Return the claim and its tag; None for both if nobody has ever claimed."""

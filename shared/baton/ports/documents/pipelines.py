@@ -1,4 +1,4 @@
-"""The queue of pipelines: the runs that are in progress, and those that wait. It spans all tenants."""
+"""The queue of pipelines for all tenants: the runs in progress, and the runs that wait."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ class PipelineQueue(Protocol):
     """The pipeline runs of the deployment, in progress and waiting. Methods raise ``StoreUnavailable``."""
 
     async def running(self, pipeline: Pipeline) -> RunsInProgress:
-        """Return the runs in progress, as the last write left them."""
+        """Return the runs in progress, by a consistent read."""
 
     async def save_running(self, pipeline: Pipeline, runs: RunsInProgress) -> bool:
-        """Store the next revision; return False, without a change, if another one was stored since it was read."""
+        """Store the next revision. Return False, without a change, if another revision was stored since the read."""
 
     async def add(self, run: PipelineRun, since: datetime) -> bool:
-        """Let a run wait; return False, without a change, if a run with its subject waits already."""
+        """Add a waiting run. Return False, without a change, if a run with its subject waits already."""
 
     async def remove(self, waiting: WaitingRun) -> None:
-        """Remove a run that waits. A missing one is not an error."""
+        """Remove a waiting run. A missing run is not an error."""
 
     async def is_waiting(self, pipeline: Pipeline, subject: str) -> bool:
         """Return whether a run with this subject waits."""
 
     async def oldest(self, pipeline: Pipeline, *, after: str, limit: int) -> Sequence[WaitingRun]:
-        """Return the run that has waited longest of each of up to ``limit`` tenants.
+        """Return, for each of up to ``limit`` tenants, the run that has waited longest.
 
-        Tenants are in the order of their ids, beginning after ``after``; after the last tenant comes the first.
+        Tenants are in the order of their ids, from the first after ``after``. The first tenant follows the last.
         """
 
 
@@ -38,4 +38,4 @@ class Executions(Protocol):
     """Executions of the pipelines (Step Functions)."""
 
     async def start(self, run: PipelineRun) -> bool:
-        """Start a run; return False if its name was used before. Raises ``StoreUnavailable``."""
+        """Start a run. Return False if its name was used before. Raises ``StoreUnavailable``."""

@@ -12,12 +12,12 @@ from baton.domain.tenants.identity import Scope
 
 
 class EmbeddingPurpose(StrEnum):
-    """The purpose of a vector. Some models make different vectors of questions and of texts that answer them."""
+    """The purpose of a vector. Some models make different vectors for questions and for texts that answer them."""
 
     DOCUMENT = "document"
-    """To be stored, or to be compared with vectors of the same kind."""
+    """The vector is stored, or compared with vectors of the same purpose."""
     QUERY = "query"
-    """To search among the vectors of documents."""
+    """The vector is compared with the vectors of documents."""
 
 
 class Embedder(Protocol):
@@ -25,11 +25,11 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """The model's name. It is stored with vectors: those of different models are not comparable. Empty if off."""
+        """The model's name, stored with vectors because those of different models are not comparable. Empty if off."""
 
     @property
     def dimensions(self) -> int:
-        """The length of its vectors; 0 if embedding is switched off, and ``embed`` always raises."""
+        """The length of its vectors; 0 if embedding is switched off, so that ``embed`` always raises."""
 
     async def embed(
         self,
@@ -39,13 +39,13 @@ class Embedder(Protocol):
         seconds: float | None = None,
         tenant_id: str | None = None,
     ) -> Sequence[Vector]:
-        """Return a vector for each text, in their order. Overlong texts are cut, batches are split.
+        """Return a vector for each text, in their order. Overlong texts are cut, and large batches split.
 
-        ``purpose`` is that of all the texts. ``seconds`` is the time that the caller has, if it is short. ``tenant_id``
-        is the tenant whose texts they are: failures that they cause keep no other tenant's from being embedded.
+        All texts have the same ``purpose``. ``seconds`` is the caller's time limit, if it is short. ``tenant_id`` is
+        the owner of the texts: failures that they cause do not affect other tenants.
 
-        Raises ``EmbedderUnavailable``, also at the end of that time and for an answer of the wrong form, and
-        ``WrongEmbeddings``, which repetitions raise again, for vectors of another length than ``dimensions``.
+        Raises ``EmbedderUnavailable``, also after ``seconds`` and for an invalid answer, and ``WrongEmbeddings`` for
+        vectors of another length than ``dimensions``, which a repetition would raise again.
         """
 
 
@@ -53,14 +53,14 @@ class SearchIndex(Protocol):
     """The documents of tenants. Every method acts inside ``scope``: its tenant and, in ``EPISODES``, its user.
 
     A search finds a document that requires a permission only in a scope that has it. Methods raise
-    ``SearchUnavailable`` if the engine does not answer or refuses.
+    ``SearchUnavailable`` if the engine does not answer or refuses the request.
     """
 
     async def put(self, scope: Scope, index: IndexName, documents: Sequence[IndexDocument]) -> None:
-        """Store documents, in place of those with the same ids. They can be found when it returns.
+        """Store documents, in place of those with the same ids. They can be found once the method returns.
 
-        An id stays with its agent. Either all documents of a call are stored, or it raises and a repetition completes
-        it. Raises ``WrongDimension`` for a vector of another length than the index was made for, and
+        An id stays with its agent. Either all documents of a call are stored, or the method raises and a repetition
+        completes it. Raises ``WrongDimension`` for a vector of another length than the index was made for, and
         ``SearchIndexFull``.
         """
 
@@ -77,15 +77,15 @@ class SearchIndex(Protocol):
         """Return the number of chosen documents, whatever permission they require."""
 
     async def count_of_tenant(self, scope: Scope) -> int:
-        """Return the number of documents in all indices, of all users and agents, or that of the files with them."""
+        """Return the number of the tenant's documents in all indices, or of the files that contain them."""
 
     async def delete_tenant(self, scope: Scope) -> int:
-        """Delete all of them, and return their number."""
+        """Delete the tenant's documents in all indices, and return the number as ``count_of_tenant`` does."""
 
     async def fill_percent(self, scope: Scope, agent_id: str) -> int | None:
         """Return the percentage of an agent's space in ``KNOWLEDGE`` that is used.
 
-        None if the space is not limited, and for an agent that has nothing there.
+        None if the space is not limited, and for an agent without documents there.
         """
 
 
@@ -99,7 +99,7 @@ class IndexState:
     """The model of its vectors; None without vectors."""
     dimensions: int | None
     is_current: bool
-    """True if it fits this release and the present embedder. If not, a reindex makes a new version."""
+    """True if it fits this release and the current embedder. Otherwise a reindex makes a new version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class IndexedSource:
 
     tenant_id: str
     user_id: str
-    """Empty in indices that belong to a tenant."""
+    """The user's id; empty in indices whose documents belong to no user."""
     source_id: str
     documents: int
     without_vectors: int
@@ -134,13 +134,13 @@ class Reindexing(Protocol):
         """Rebuild an index for this release and ``embedder`` while it is searched and written.
 
         A repetition continues where an earlier one stopped. Raises ``EmbedderUnavailable`` and ``SearchUnavailable``;
-        an owner whose documents alone cannot be rebuilt does not stop the others.
+        one owner whose documents cannot be rebuilt does not stop the others.
         """
 
     async def discard_damaged(self, tenant_id: str, index: IndexName) -> int:
         """Remove a tenant's files that cannot be read, and return their number.
 
-        The caller has to index their stored documents again. Raises ``SearchUnavailable``.
+        The caller must index the stored documents of these files again. Raises ``SearchUnavailable``.
         """
 
 
@@ -148,7 +148,7 @@ class SearchAdministration(Reindexing, Protocol):
     """The administration of all tenants' indices. Methods raise ``SearchUnavailable``, and may be repeated."""
 
     async def migrate(self, embedder: Embedder) -> Sequence[IndexState]:
-        """Make the indices that are missing, and return the state of all. Existing ones are not changed."""
+        """Make the missing indices, and return the state of all. Existing indices are not changed."""
 
     def sources(self, index: IndexName, tenant_id: str | None = None) -> AsyncIterator[IndexedSource]:
         """Yield the sources of all documents, or of one tenant's, ordered by tenant, user and source."""

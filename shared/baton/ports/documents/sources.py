@@ -1,4 +1,4 @@
-"""Sources of documents: their records, and the places that they are read from."""
+"""Sources of documents: their records, and the web and the buckets from which they are read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class DueSource:
 
     @property
     def scope(self) -> Scope:
-        """The scope that its documents are written in: its creator's."""
+        """The scope in which its documents are written: its creator's."""
         return Scope(self.tenant_id, self.source.created_by)
 
 
@@ -31,7 +31,7 @@ class SourceStore(Protocol):
         """Store a new source; return the existing one if its id is taken in this agent."""
 
     async def get(self, scope: Scope, agent_id: str, source_id: str) -> Source | None:
-        """Return a source, also a deleted one while its record exists."""
+        """Return a source, even a deleted one while its record exists; None if there is no record."""
 
     async def of_agent(
         self, scope: Scope, agent_id: str, *, limit: int, cursor: str | None
@@ -39,15 +39,15 @@ class SourceStore(Protocol):
         """Return a page of the agent's sources that are not deleted, by id, and the next page's cursor."""
 
     async def save(self, scope: Scope, source: Source) -> Source | None:
-        """Store a changed source over the revision that it was made from. Return it with its new revision, or None."""
+        """Store a changed source and return it with its new revision; None if another change was faster."""
 
     async def remove(self, scope: Scope, agent_id: str, source_id: str) -> None:
         """Remove the record of a deleted source."""
 
     def due(self, before: datetime) -> AsyncIterator[DueSource]:
-        """Yield the sources whose ``check_at`` has come: one of each tenant in turn, a tenant's longest overdue first.
+        """Yield the sources whose ``check_at`` has passed: one of each tenant in turn, the longest overdue first.
 
-        So a tenant with thousands of them does not keep the others waiting.
+        A tenant with thousands of sources therefore does not delay other tenants.
         """
 
     async def pages(self, scope: Scope, source: Source) -> Sequence[SourcePage]:
@@ -61,10 +61,10 @@ class SourceStore(Protocol):
 
 
 class PageUnavailable(Exception):
-    """A page cannot be read. The message gives the reason to the managers of the source."""
+    """A page cannot be read. The message is the reason, for the people who manage the source."""
 
     def __init__(self, message: str, *, is_gone: bool = False) -> None:
-        """``is_gone``: its server answers that there is no such page."""
+        """``is_gone``: the server answers that the page does not exist."""
         self.is_gone = is_gone
         super().__init__(message)
 
@@ -75,13 +75,13 @@ class PageContent:
 
     body: bytes
     content_type: str
-    """The header as it was sent, with its parameters; empty if unknown."""
+    """The value of the header with its parameters; empty if unknown."""
     etag: str | None = None
     last_modified: str | None = None
 
 
 class WebPages(Protocol):
-    """Pages of the web, read slowly: one at a time from a host, and only those that its ``robots.txt`` allows."""
+    """A reader of web pages, one at a time from each host, and only those that ``robots.txt`` allows."""
 
     async def fetch(
         self, url: str, *, limit: int, etag: str | None = None, last_modified: str | None = None

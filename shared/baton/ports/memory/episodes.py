@@ -12,30 +12,30 @@ from baton.ports.threads.leases import Lease
 
 
 class Episodes(Protocol):
-    """The episodes of threads. The thread's ownership must have been checked before.
+    """The episodes of threads. Callers must have checked the thread's ownership.
 
-    Methods raise ``StoreUnavailable``. Those that add to an episode may be repeated, by any number of workers at once:
-    the first one counts. They return the episode as it is then; None for a session that is not, or no longer, recorded,
-    for which they do nothing.
+    Methods raise ``StoreUnavailable``. Methods that add to an episode may be repeated, even by several workers at once:
+    the first call counts. They return the changed episode; None, without a change, for a session that is not or no
+    longer recorded.
     """
 
     async def begin(self, lease: Lease, ref: EpisodeRef) -> None:
         """Record that a session is ending. Raises ``LeaseLost``."""
 
     async def get_ref(self, scope: Scope, thread_id: str, number: int) -> EpisodeRef | None:
-        """Return the session as recorded at its end, whatever the state of its episode."""
+        """Return the session as recorded at its end, whatever the state of its episode; None if it is not recorded."""
 
     async def find(self, scope: Scope, episode_id: str) -> EpisodeRef | None:
-        """Return the session of an episode's id, if it is one of the scope's user, like ``get_ref``.
+        """Return the session of an episode by its id, like ``get_ref``; None if it is not the scope's user's.
 
-        A session that was recorded and whose end was never committed is found too: compare the thread's number.
+        A session whose end was recorded but never committed is found too: compare ``Thread.episode``.
         """
 
     async def get(self, scope: Scope, thread_id: str, number: int) -> Episode | None:
         """Return the episode; None until it is stored."""
 
     async def ended(self, scope: Scope, thread_id: str, number: int) -> EndedSession | None:
-        """Return what ``get_ref`` and ``get`` return, in one request; None for a session that is not recorded."""
+        """Return the results of ``get_ref`` and ``get`` in one request; None for a session that is not recorded."""
 
     async def put_redaction(self, scope: Scope, thread_id: str, ordinal: int, text: str) -> None:
         """Store the text of a message without its personal data."""
@@ -46,26 +46,26 @@ class Episodes(Protocol):
         """Return the redacted texts in a range by ordinal. Messages without personal data have none."""
 
     async def store(self, scope: Scope, episode: Episode) -> Episode | None:
-        """Store the episode and list it. The state of its closing and its parts are left as they are."""
+        """Store the episode and list it. The stored status and parts do not change."""
 
     async def describe(
         self, scope: Scope, ref: EpisodeRef, summary: str | None, facts: Sequence[Fact]
     ) -> Episode | None:
         """Add summary and facts (``EpisodePart.SUMMARY``). The index part is then missing again.
 
-        Without facts, ``EpisodePart.FACTS`` is added too: there is nothing to compare.
+        Without facts, ``EpisodePart.FACTS`` is added too, because there is nothing to compare.
         """
 
     async def keep_facts(self, scope: Scope, ref: EpisodeRef, facts: Sequence[Fact]) -> Episode | None:
-        """Keep the facts left after the comparison (``EpisodePart.FACTS``). The index part is then missing again."""
+        """Store the facts left after the comparison (``EpisodePart.FACTS``). The index part is then missing again."""
 
     async def supersede(
         self, scope: Scope, thread_id: str, number: int, fact_id: str, *, by: str, at: datetime
     ) -> None:
-        """Record that a fact of an earlier episode is no longer valid since ``at``. The first record counts."""
+        """Record that a fact of another episode is no longer valid since ``at``. The first record counts."""
 
     async def mark(self, scope: Scope, ref: EpisodeRef, part: EpisodePart) -> Episode | None:
-        """Record that a part was added, or is not wanted."""
+        """Record that a part was added, or is switched off."""
 
     async def complete(self, scope: Scope, ref: EpisodeRef) -> Episode | None:
         """Record that the pipeline has run to its end, and return the episode."""
@@ -80,7 +80,7 @@ class Episodes(Protocol):
         """
 
     def of_tenant(self, scope: Scope) -> AsyncIterator[Episode]:
-        """Yield every stored episode of the scope's tenant, of all users, latest end first. For operators' tools."""
+        """Yield every stored episode of the scope's tenant, of all users, latest end first, for operators' tools."""
 
 
 class Closings(Protocol):

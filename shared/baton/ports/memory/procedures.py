@@ -16,8 +16,8 @@ from baton.domain.tenants.identity import Scope
 class ProcedureStore(Protocol):
     """The procedures of tenants, in all versions. The caller checks permissions.
 
-    A procedure is identified by its agent and its id within the scope's tenant; ids of all agents' procedures begin
-    with ``TENANT_PREFIX``, and any agent may be named with them. The content of a version never changes. Private skills
+    A procedure is identified by its agent and its id within the scope's tenant. Ids of procedures for all agents begin
+    with ``TENANT_PREFIX``; any agent may be named with them. The content of a version never changes. Private skills
     have a separate store (``PrivateSkills``). Methods raise ``StoreUnavailable`` if the table does not answer.
     """
 
@@ -25,25 +25,25 @@ class ProcedureStore(Protocol):
         """Save a pending procedure as its next version, and return the version.
 
         Nothing is saved if its source has made a version before, or if the newest or the approved version has the same
-        content: that version is returned unchanged. Raises ``ValueError`` for one that is not pending.
+        content: that version is returned unchanged. Raises ``ValueError`` for a procedure that is not pending.
 
-        ``edited_from`` is the version that it is a change of. If that one is pending, it is retired. The same change by
-        the same user again changes nothing. Raises ``ProcedureChanged`` if that version is not the newest, and
+        ``edited_from`` is the version that was changed, which is retired if it is pending. The same change by the same
+        user again changes nothing. Raises ``ProcedureChanged`` if that version is not the newest, and
         ``UnknownProcedure`` if there is none.
         """
 
     async def get(
         self, scope: Scope, agent_id: str, procedure_id: str, *, version: int | None = None
     ) -> Procedure | None:
-        """Return one version of a procedure, or its newest."""
+        """Return one version of a procedure, or its newest; None if it does not exist."""
 
     async def get_approved(self, scope: Scope, agent_id: str, procedure_id: str) -> Procedure | None:
-        """Return the approved version of a procedure."""
+        """Return the approved version of a procedure; None if there is none."""
 
     async def versions(
         self, scope: Scope, agent_id: str, procedure_id: str, *, limit: int, before: int | None = None
     ) -> Sequence[Procedure]:
-        """Return the versions before the version ``before``, newest first."""
+        """Return at most ``limit`` versions below the number ``before``, newest first."""
 
     async def decide(
         self,
@@ -55,10 +55,10 @@ class ProcedureStore(Protocol):
         *,
         read_as: ProcedureStatus | None = None,
     ) -> Procedure:
-        """Approve, reject or retire a version, and return it. Approving one retires the approved version.
+        """Approve, reject or retire a version, and return it. An approval retires the formerly approved version.
 
         Repeating a decision changes nothing. Raises ``UnknownProcedure``, and ``ProcedureChanged`` if the version is
-        in a status that the decision is not for, or not in the status ``read_as``.
+        in a status that the decision does not allow, or not in the status ``read_as``.
         """
 
     async def approved(
@@ -80,20 +80,20 @@ class ProcedureStore(Protocol):
     ) -> tuple[Sequence[Procedure], str | None]:
         """Return a page of the versions in these statuses, the agents' and the tenant's, and the next page's cursor.
 
-        The newest comes first, by the time of its decision or, without one, of its making. Raises ``InvalidRequest``
-        for a cursor that was not handed out.
+        The newest is first, by the time of its decision or else of its creation. Raises ``InvalidRequest`` for a cursor
+        that this list did not hand out.
         """
 
     async def forget_source(self, scope: Scope, agent_id: str, procedure_id: str, version: int) -> None:
-        """Forget the conversation that a version was made in: a pending version is removed, others lose their source.
+        """Forget the conversation in which a version was made: a pending version is removed, others lose their source.
 
-        A repetition, and a version that does not exist, are not an error.
+        A repetition or a missing version is not an error.
         """
 
     async def record_use(
         self, scope: Scope, agent_id: str, procedure_id: str, version: int, *, run_id: str, went_well: bool
     ) -> bool:
-        """Count that a run has followed a version. Return whether it was counted: a run counts once."""
+        """Count a run that has followed a version. Return whether it was counted now: a run counts once."""
 
 
 class SharedSkill(NamedTuple):
@@ -101,26 +101,26 @@ class SharedSkill(NamedTuple):
 
     version: Procedure
     replaced: int | None
-    """The approved version that it has replaced."""
+    """The number of the approved version that it has replaced; None if there was none."""
 
 
 class PrivateSkills(Protocol):
     """The private skills of users. The scope is their maker's; the caller checks permissions.
 
-    A skill is identified by its agent and its id, which begins with ``USER_PREFIX``. Making it again under the same
-    name counts its version up, and only the newest content is kept. Methods raise ``StoreUnavailable`` if the table
+    A skill is identified by its agent and its id, which begins with ``USER_PREFIX``. Saving it again under the same
+    name increases its version, and only the newest content is stored. Methods raise ``StoreUnavailable`` if the table
     does not answer.
     """
 
     async def save(self, scope: Scope, skill: Procedure, *, made_of: str) -> Procedure:
         """Save a skill as private, and return it with its version.
 
-        ``made_of`` names its source. Nothing is saved if that has made a version before, or if the skill in use
+        ``made_of`` names its source. Nothing is saved if the source has made a version before, or if the skill in use
         has the same content: the skill is returned unchanged.
         """
 
     async def get(self, scope: Scope, agent_id: str, skill_id: str) -> Procedure | None:
-        """Return a skill of the user, in any status."""
+        """Return a skill of the user, in any status; None if there is none."""
 
     async def of_user(self, scope: Scope) -> Sequence[Procedure]:
         """Return all skills of the user, by agent and id."""
@@ -139,10 +139,10 @@ class PrivateSkills(Protocol):
     async def change(
         self, scope: Scope, agent_id: str, skill_id: str, version: int, decision: SkillDecision
     ) -> Procedure:
-        """Offer a skill, withdraw or decline the offer, and return the skill.
+        """Offer a skill, or withdraw or decline the offer. Return the skill.
 
         Repeating a decision changes nothing. Raises ``UnknownProcedure``, and ``ProcedureChanged`` if the version is
-        not the newest, or in a status that the decision is not for.
+        not the newest, or in a status that the decision does not allow.
         """
 
     async def share(
@@ -151,7 +151,7 @@ class PrivateSkills(Protocol):
         """Save the content of a skill as an approved version of its agent, made by the user who shares it.
 
         ``replaces`` is the approved version of the same name, which is retired in the same write; None if there is
-        none. Repeating it changes nothing. Raises as ``change`` does, and ``ProcedureNameTaken`` if another version is
+        none. A repetition changes nothing. Raises as ``change`` does, and ``ProcedureNameTaken`` if another version is
         approved.
         """
 
@@ -163,7 +163,7 @@ class PrivateSkills(Protocol):
 
 
 class CaptureStore(Protocol):
-    """The records of captures, kept with their thread. The thread's ownership must have been checked before.
+    """The records of captures, kept with their thread. Callers must have checked the thread's ownership.
 
     Methods raise ``StoreUnavailable``.
     """
@@ -174,8 +174,8 @@ class CaptureStore(Protocol):
     async def save(self, scope: Scope, capture: Capture) -> Capture:
         """Store the result of a step, and return what is stored.
 
-        The first result of a step counts: a record of a later step, or a settled one, stays and is returned. A
-        failed one is replaced.
+        The first result of a step counts: a record of the same or a later step, or a settled record, stays and is
+        returned. A failed record is replaced.
         """
 
     async def take_allowance(self, scope: Scope, agent_id: str, day: date, limit: int) -> bool:
@@ -197,11 +197,11 @@ class PendingProcedure:
     procedure_id: str
     version: int
     thread_id: str
-    """The conversation that it was captured from."""
+    """The conversation from which it was captured."""
 
 
 class Announcements(Protocol):
-    """Announcements of events. A repeated one is delivered again: receivers compare procedure and version."""
+    """Announcements of events. A repetition is delivered again, so receivers must compare procedure and version."""
 
     async def procedure_pending(self, scope: Scope, procedure: PendingProcedure) -> None:
         """Announce that a procedure waits for approval. Raises ``StoreUnavailable``."""

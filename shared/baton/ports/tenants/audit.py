@@ -22,7 +22,7 @@ class AuditRecord:
     tenant_id: str
     user_id: str
     thread_id: str | None
-    """None if the action was about no thread."""
+    """The thread of the action; None if it was about no thread."""
     action: str
     """The requested action: ``thread.read``, ``thread.write``, ``thread.close``, ``run.cancel`` ..."""
     outcome: str
@@ -35,7 +35,7 @@ class AuditRecord:
         return frozenset(str(value) for name, value in self.detail.items() if name in _AGENTS)
 
     def matches(self, wanted: Mapping[str, str]) -> bool:
-        """Return whether the fields have the ``wanted`` values; ``agent_id`` may be any of its agents."""
+        """Return whether the fields have the ``wanted`` values. ``agent_id`` matches if it is among ``agent_ids``."""
         return all(
             value in self.agent_ids if name == "agent_id" else getattr(self, name) == value
             for name, value in wanted.items()
@@ -65,7 +65,7 @@ class AuditLog(Protocol):
         detail: dict[str, Any],
         once: Once | None = None,
     ) -> None:
-        """Write one record into the caller's own tenant. Never raises: an audit fault must not change an answer."""
+        """Write one record into the caller's own tenant. Never raises: a fault here must not change an answer."""
 
 
 class AuditTrail(AuditLog, Protocol):
@@ -89,7 +89,7 @@ class AuditTrail(AuditLog, Protocol):
         """Return the tenant's records whose fields have the ``wanted`` values, the newest first, and the next cursor.
 
         ``wanted`` may name ``action``, ``outcome``, ``user_id``, ``thread_id`` and ``agent_id``. Only records at or
-        after ``since`` and at or before ``until`` are returned, and no others are read. A page may hold fewer than
-        ``limit``, or none, and still have a next one, because a call reads a limited number of records. Raises
+        after ``since`` and at or before ``until`` are returned, and no others are read. A page may have fewer than
+        ``limit`` records, or none, and still a next page, because a call reads a limited number of records. Raises
         ``InvalidRequest``.
         """

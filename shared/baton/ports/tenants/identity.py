@@ -19,15 +19,16 @@ class Identity:
 
 
 class TokenVerifier(Protocol):
-    """A verifier of tokens, which decides whether one can be trusted."""
+    """A verifier of tokens, which decides whether a token can be trusted."""
 
     def verify(self, token: str) -> Identity:
         """Return the identity that ``token`` proves.
 
         Raises ``TokenExpired`` for a token with a valid signature that has expired, whatever its other claims are;
-        ``Unauthorized`` for every other invalid one, and ``StoreUnavailable`` if the keys cannot be read. Thread-safe.
-        It may block for some seconds to fetch keys, so asynchronous code calls it in a thread (FastAPI does so for a
-        plain ``def`` dependency).
+        ``Unauthorized`` for every other invalid token, and ``StoreUnavailable`` if the keys cannot be read.
+
+        Thread-safe. It may block for some seconds to fetch keys, so asynchronous code calls it in a thread (FastAPI does
+        so for a plain ``def`` dependency).
         """
 
 

@@ -24,7 +24,7 @@ class PiiKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PiiSpan:
-    """Personal data in a text, from ``start`` up to, but without, ``end`` (characters)."""
+    """Personal data in a text, from the character ``start`` up to ``end``, which is excluded."""
 
     start: int
     end: int
@@ -32,13 +32,13 @@ class PiiSpan:
 
 
 class Erasure(Protocol):
-    """The removal of items from the table. Every method acts inside ``scope``: its tenant and, for lists, its user.
+    """The removal of items from the table. Every method acts inside ``scope``: its tenant and, in lists, its user.
 
     Each method may be repeated. Methods that remove items return their number, by kind.
     """
 
     async def note_upload(self, scope: Scope, thread_id: str) -> None:
-        """Note that the user may upload files under a thread id, which no conversation may have yet."""
+        """Note that the user may upload files under a thread id, even if no conversation has the id yet."""
 
     def threads(self, scope: Scope) -> AsyncIterator[Sequence[ThreadTrace]]:
         """Yield pages of the user's threads, without forks: those in use, tombstones, and ids with uploads only."""
@@ -46,26 +46,26 @@ class Erasure(Protocol):
     def inactive_since(self, scope: Scope, before: datetime) -> AsyncIterator[Sequence[ThreadTrace]]:
         """Yield pages of the tenant's threads, without forks: those in use and tombstones.
 
-        All that were last active before are among them. Others that were created before may be.
+        All threads that were last active before ``before`` are included. Others that were created before may be.
         """
 
     async def forks(self, scope: Scope, thread_id: str) -> Sequence[ThreadTrace]:
-        """Return the forks of a thread, also those that are tombstones."""
+        """Return the forks of a thread, including tombstones."""
 
     async def trace(self, scope: Scope, thread_id: str) -> ThreadTrace | None:
         """Return the trace that is left of the thread; None if it has neither item nor tombstone."""
 
     async def bury(self, scope: Scope, thread: ThreadTrace, *, unless_active_since: datetime | None = None) -> bool:
-        """Put a tombstone in the thread's place. The holder of its lease loses it and can commit nothing.
+        """Replace the thread's item by a tombstone. The holder of its lease loses the lease and cannot commit.
 
-        The tombstone keeps the fence and the sequence numbers, so that a zombie's writes are behind it. Returns False,
-        without a change, if the thread is another user's, or was active since ``unless_active_since``.
+        The tombstone keeps the fence and the sequence numbers, so that late writes of lost workers are refused. Returns
+        False, without a change, if the thread is another user's, or was active since ``unless_active_since``.
         """
 
     async def sweep(self, scope: Scope, thread_id: str, *, deadline: float) -> tuple[Mapping[str, int], bool]:
         """Remove all items of a buried thread but its tombstone, and the content of its audit records.
 
-        Stop at ``deadline`` (of the event loop's clock). Return the counts of removed items and whether none is left.
+        Stop at ``deadline`` (of the event loop's clock). Return the counts of removed items, and whether none is left.
         """
 
     async def mark_swept(self, scope: Scope, thread_id: str, mark: str) -> None:
@@ -75,22 +75,22 @@ class Erasure(Protocol):
         """Return the number of items left of a buried thread, by kind, without tombstone and redacted audit records."""
 
     async def unlink(self, scope: Scope, thread_id: str) -> int:
-        """Remove the names of the thread's workflows from the lists in the user's other threads."""
+        """Remove the thread's workflows from lists in the user's other threads, and return the number."""
 
     async def unbury(self, scope: Scope, thread_id: str) -> None:
-        """Remove the tombstone and the owner of the id, which is unused from now on."""
+        """Remove the tombstone and the owner of the id, so that the id is unused again."""
 
     async def sweep_user(self, scope: Scope, *, before: datetime) -> Mapping[str, int]:
-        """Remove the user's items outside of threads that were not changed since ``before``."""
+        """Remove the user's items outside of threads that were last changed before ``before``."""
 
     async def count_left_of_user(self, scope: Scope, *, before: datetime) -> Mapping[str, int]:
         """Return the number of items that ``sweep_user`` would remove, by kind."""
 
     async def sweep_audit(self, scope: Scope, *, before: datetime, deadline: float) -> tuple[Mapping[str, int], bool]:
-        """Remove the tenant's audit records from ``before``, but not the handoffs of conversations in use."""
+        """Remove the tenant's audit records older than ``before``, but not the handoffs of conversations in use."""
 
     def ended_before(self, scope: Scope, before: datetime) -> AsyncIterator[Sequence[EpisodeTrace]]:
-        """Yield pages of the tenant's episodes that ended before, also those that are removed but still listed."""
+        """Yield pages of the tenant's episodes that ended before ``before``, even removed but still listed ones."""
 
     async def sweep_episode(self, scope: Scope, episode: EpisodeTrace, *, before: datetime) -> None:
         """Remove an episode that ended ``before``. Its messages stay, and it stays listed until ``unlist_episode``."""
@@ -103,32 +103,32 @@ class ObjectErasure(Protocol):
     """The removal of objects from the bucket, with all their versions and delete markers."""
 
     async def sweep(self, scope: Scope, thread_id: str, *, deadline: float) -> tuple[int, bool]:
-        """Remove everything below the thread's prefix. Return the number of versions, and whether nothing is left."""
+        """Remove all objects below the thread's prefix. Return the number of versions, and whether all are removed."""
 
     async def count_left(self, scope: Scope, thread_id: str) -> int:
-        """Return the number of versions and delete markers that are left, at most a page of them."""
+        """Return the number of remaining versions and delete markers, at most a page of them."""
 
     async def sweep_uploads(self, scope: Scope, *, before: datetime, deadline: float) -> tuple[int, bool]:
-        """Remove the tenant's uploads from ``before``."""
+        """Remove the tenant's uploads older than ``before``. Returns as ``sweep`` does."""
 
     async def count_of_tenant(self, scope: Scope, position: str | None) -> tuple[int, str | None]:
         """Count a page of the versions of all objects of the tenant, and return the position of the next page.
 
-        None as the position is the beginning, and in a result the end.
+        The position None is the beginning; as a result, it is the end.
         """
 
     async def sweep_tenant(self, scope: Scope) -> tuple[int, bool]:
-        """Remove a page of them. Return their number, and whether none is left."""
+        """Remove a page of the tenant's object versions. Return their number, and whether all are removed."""
 
 
 class ForgetRequests(Protocol):
-    """The requests of tenants. They hold ids and counts only, and are kept."""
+    """The requests of tenants to forget. They hold ids and counts only, and are kept."""
 
     async def open(self, scope: Scope, request: ForgetRequest) -> ForgetRequest:
         """Store the request. While another one for the same subject is running, return that one instead."""
 
     async def get(self, scope: Scope, request_id: str) -> ForgetRequest | None:
-        """Return a request of the tenant."""
+        """Return a request of the tenant; None if there is none with this id."""
 
     async def latest(self, scope: Scope, thread_id: str) -> ForgetRequest | None:
         """Return the latest request for the thread, if one was made in the last weeks."""
@@ -137,14 +137,14 @@ class ForgetRequests(Protocol):
         """Return the latest request that enforced the tenant's retention, if there was one in the last weeks."""
 
     async def save(self, scope: Scope, request: ForgetRequest) -> None:
-        """Store the progress of a request, and its cut-off where queued turns look for it."""
+        """Store the progress of a request, and its cut-off for ``cutoff``, which queued turns read."""
 
     async def cutoff(self, scope: Scope, thread_id: str) -> datetime | None:
         """Return the latest cut-off of the scope's user or of the thread, if one of them was forgotten recently."""
 
 
 class Forgettings(Protocol):
-    """The pipeline that carries requests out."""
+    """The pipeline that carries out requests to forget."""
 
     async def start(self, request: ForgetRequest) -> None:
         """Start the pipeline; a repetition changes nothing. Raises ``StoreUnavailable``."""
@@ -160,7 +160,7 @@ class PiiDetector(Protocol):
     """A detector of personal data in texts."""
 
     async def detect(self, text: str) -> Sequence[PiiSpan]:
-        """Return what was found, in any order; spans may overlap, and lie within the text.
+        """Return the personal data in a text, in any order. Spans may overlap.
 
-        Takes time in proportion to the text's length, and does not block the event loop.
+        The time is proportional to the text's length, and the event loop is not blocked.
         """

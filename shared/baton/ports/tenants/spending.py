@@ -1,4 +1,4 @@
-"""The counts of what models have cost."""
+"""The counts of the costs of models."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ class SpendingStore(Protocol):
     """The spending of tenants, agents and users. Methods raise ``StoreUnavailable``."""
 
     async def get(self, scope: Scope, account: Account) -> SpendingCounts:
-        """Return the counts. They may be those of a moment ago, and of an earlier day."""
+        """Return the counts. They may be a moment old, and of an earlier day."""
 
     async def reserve(
         self, scope: Scope, account: Account, name: str, hold: Hold, limits: Mapping[SpendingPeriod, int]
     ) -> Reservation:
-        """Reserve ``hold`` under the name of a call if something is left of each limit.
+        """Reserve ``hold`` under the name of a call if a part of each limit is left.
 
-        All is decided in one step, so of several calls at once only the last one may exceed a limit. Reservations whose
-        time is over are settled at their ``least``. ``name`` has letters and digits, a letter first; repeating it
-        reserves nothing more.
+        The decision is one atomic step, so that of simultaneous calls only the last one may exceed a limit. Expired
+        reservations are settled at their ``least``. ``name`` begins with a letter and has letters and digits only. A
+        repetition with the same name reserves nothing more.
         """
 
     async def settle(self, scope: Scope, account: Account, name: str, hold: Hold, cost: int) -> SpendingCounts | None:
         """Count a cost in place of a reservation, which ``reserve`` has returned.
 
-        Returns the counts; None if there is no such reservation (any more), so that a repetition counts nothing.
+        Returns the counts; None if the reservation does not exist (any more), so that a repetition counts nothing.
         """
 
     async def note_warning(self, scope: Scope, account: Account, period: SpendingPeriod, number: int) -> bool:
-        """Note that a warning was given for a period. Return whether it is the first one."""
+        """Note that a warning was given for the period ``number``. Return whether it is the first warning."""

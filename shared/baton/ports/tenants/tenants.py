@@ -17,12 +17,12 @@ class TenantLimitStore(Protocol):
     """The limits that tenants have chosen. Methods raise ``StoreUnavailable``."""
 
     async def get(self, scope: Scope) -> TenantLimits:
-        """Return the tenant's limits. Those that were never set are the deployment's."""
+        """Return the tenant's limits. Limits that were never set are None: the deployment's apply."""
 
     async def put(self, scope: Scope, limits: TenantLimits) -> bool:
-        """Store the limits unless they were changed since the revision before theirs. Return whether they are stored.
+        """Store the limits if the stored revision is the one before theirs. Return whether they are stored.
 
-        Repeating it after a lost answer returns True.
+        A repetition after a lost answer returns True.
         """
 
 
@@ -30,7 +30,7 @@ class Retentions(Protocol):
     """The times for which tenants keep their data."""
 
     async def get(self, scope: Scope) -> Retention:
-        """Return the tenant's retention. One that was never set keeps everything."""
+        """Return the tenant's retention. A retention that was never set keeps all data."""
 
     async def put(self, scope: Scope, retention: Retention) -> None:
         """Set the tenant's retention. It is due at once, and then once a day."""
@@ -42,24 +42,24 @@ class Retentions(Protocol):
         """Make the tenant's retention due again at once, unless nothing is limited."""
 
     async def claim_due(self, now: datetime) -> Sequence[str]:
-        """Return the tenants whose retention is to be enforced now. No other caller gets them before the next day."""
+        """Return the tenants whose retention is due, and claim them: no other caller gets them before the next day."""
 
 
 class SearchedTenants(Protocol):
-    """The tenants that have stored something to search."""
+    """The tenants that have searchable data."""
 
     async def all(self) -> Mapping[str, Sequence[str]]:
-        """Return every tenant with episodes or documents, and for each the agents that have documents, in their order.
+        """Return all tenants with episodes or documents, in order, each with its agents that have documents, in order.
 
-        It reads the table's whole list of lists: for operators only. Raises ``StoreUnavailable``.
+        It reads the table's whole list of lists, so it is for operators only. Raises ``StoreUnavailable``.
         """
 
 
 class EvaluationStore(Protocol):
-    """The evaluations of tenants. Those that have expired are not served. Methods raise ``StoreUnavailable``."""
+    """The evaluations of tenants. Expired evaluations are not returned. Methods raise ``StoreUnavailable``."""
 
     async def put(self, scope: Scope, evaluation: Evaluation) -> bool:
-        """Store an evaluation unless there is one with its id. Return whether it is new."""
+        """Store an evaluation unless its id is taken. Return whether it is new."""
 
     async def get(self, scope: Scope, evaluation_id: str) -> Evaluation | None:
         """Return an evaluation; None if there is none."""
@@ -81,24 +81,25 @@ Change = Callable[[Activity], Awaitable[Activity]]
 
 
 class CountsTooLarge(Exception):
-    """The store takes no item of this size. Nothing was changed."""
+    """The counts exceed the largest item of the store. Nothing was changed."""
 
 
 class ActivityCounts(Protocol):
     """The counters of tenants. Methods raise ``StoreUnavailable``."""
 
     async def get(self, scope: Scope, counter: Counter) -> Activity:
-        """Return the counts. They may be those of a moment ago."""
+        """Return the counts. They may be a moment old."""
 
     async def change(self, scope: Scope, counter: Counter, change: Change, *, known: Activity | None = None) -> bool:
-        """Apply ``change`` to the present counts in one step, first to ``known``. Return whether it was applied.
+        """Apply ``change`` to the current counts in one step. Return whether it was applied.
 
-        False: others have changed them at each attempt. Raises ``CountsTooLarge``.
+        ``known``: counts for the first attempt, which saves a read. False: others changed the counts at each attempt.
+        Raises ``CountsTooLarge``.
         """
 
     async def threads(self, scope: Scope, thread_ids: Collection[str]) -> Mapping[str, ThreadUse]:
-        """Return the use of the tenant's threads, also of forgotten ones until their tombstones are removed.
+        """Return the use of the tenant's threads, even of forgotten ones until their tombstones are removed.
 
-        A thread may be as it was a moment ago: then its fence is lower than that of its place. One that is missing in
-        the result does not exist: it is not merely too new.
+        A result may be a moment old, which shows in a fence lower than that of the thread's place. A thread that is
+        missing in the result does not exist, and is not merely too new.
         """

@@ -10,18 +10,18 @@ from baton.domain.tenants.identity import Scope
 
 @dataclass(frozen=True, slots=True)
 class StoredObjects:
-    """A number of objects, and their bytes."""
+    """A number of objects, and their size."""
 
     objects: int = 0
     size: int = 0
-    """Bytes."""
+    """The total size, in bytes."""
 
 
 class TenantObjects(Protocol):
     """The objects of tenants in the bucket: documents, uploads, and bodies too large for the table."""
 
     async def count(self, scope: Scope, after: str | None) -> tuple[StoredObjects, str | None]:
-        """Count the tenant's objects after a position, and return the position of the rest; None if none is left.
+        """Count a part of the tenant's objects after a position, and return the next position; None at the end.
 
-        A call counts a few thousand. Earlier versions of objects are not counted. Raises ``StoreUnavailable``.
+        A call counts a few thousand objects. Earlier versions of objects are not counted. Raises ``StoreUnavailable``.
         """

@@ -13,19 +13,19 @@ class BackgroundTasks(Protocol):
     """The tasks of each conversation. Every method raises ``StoreUnavailable``."""
 
     async def add(self, scope: Scope, thread_id: str, task: BackgroundTask) -> BackgroundTask:
-        """Store a new task, and return it; or the one that is stored under its id."""
+        """Store a new task and return it; return the stored task if its id is taken."""
 
     async def get(self, scope: Scope, thread_id: str, task_id: str) -> BackgroundTask | None:
-        """Return a task. The caller has checked who may read the conversation."""
+        """Return a task. Callers must have checked that they may read the conversation."""
 
     async def of_thread(self, scope: Scope, thread_id: str) -> Sequence[BackgroundTask]:
-        """Return the tasks of a conversation, the newest first: those that are open, and ``MAX_LISTED`` others."""
+        """Return the tasks of a conversation, the newest first: all open ones, and up to ``MAX_LISTED`` ended ones."""
 
     async def find(self, tenant_id: str, thread_id: str, task_id: str) -> tuple[Scope, BackgroundTask] | None:
-        """Return a task with its owner, for the holder of its token."""
+        """Return a task with its owner's scope, for the holder of its token; None if there is none."""
 
     async def remove(self, scope: Scope, thread_id: str, task_id: str) -> None:
-        """Remove a task. A missing one is not an error."""
+        """Remove a task. A missing task is not an error."""
 
     async def replace(self, scope: Scope, thread_id: str, task: BackgroundTask) -> bool:
-        """Replace the revision before the task's own. Return False if another one is there."""
+        """Store the task if the stored revision is the one before its own. Return whether it is stored."""

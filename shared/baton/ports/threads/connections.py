@@ -36,7 +36,7 @@ class FrameRefused(Exception):
 
 
 class Connections(Protocol):
-    """The connected clients, which are sent frames (API Gateway's @connections)."""
+    """The connections of clients, to which frames are sent (API Gateway's ``@connections``)."""
 
     async def post(self, connection_id: str, frame: str) -> None:
         """Send one frame of at most 32 KB. Raises ``ConnectionGone``, ``ConnectionBusy`` and ``FrameRefused``."""
@@ -50,23 +50,23 @@ class Live:
     """The live items of a thread, read by one query."""
 
     connections: dict[str, datetime]
-    """Connection ids, each with the time at which its token expires."""
+    """The attached connections, each with the time at which its token expires."""
     cancelled_runs: frozenset[str] = frozenset()
     asked: frozenset[LeaseMark] = frozenset()
     """Leases whose holders were asked for a sign of life."""
     is_log_read: bool = False
-    """Whether somebody reads the log while it is written."""
+    """Whether a client reads the log while it is written."""
     waiting: tuple[WaitingMessage, ...] = ()
     """Messages that were sent while a run was in progress, in the order in which they were sent."""
     users: dict[str, str] = field(default_factory=dict, compare=False)
-    """The users who have attached the connections, by their ids."""
+    """The ids of the users who attached the connections, by connection."""
 
 
 class LiveRegistry(Protocol):
     """Connections attached to threads. Items expire a little after two hours (API Gateway's limit)."""
 
     async def attach(self, scope: Scope, thread_id: str, connection_id: str, token_expires_at: datetime) -> None:
-        """Send the thread's events to the connection, and count that in ``Thread.live_changes``.
+        """Attach the connection to the thread's events, and count this in ``Thread.live_changes``.
 
         The thread's ownership must have been checked before.
         """
@@ -75,7 +75,7 @@ class LiveRegistry(Protocol):
         """Return the thread's live items, by a consistent read."""
 
     async def request_cancel(self, scope: Scope, thread_id: str, run_id: str) -> None:
-        """Ask the run's worker to stop it, and count that in ``Thread.live_changes``.
+        """Ask the run's worker to stop the run, and count this in ``Thread.live_changes``.
 
         The thread's ownership must have been checked before.
         """
@@ -87,19 +87,19 @@ class LiveRegistry(Protocol):
         """Add a waiting message, in place of an earlier version. The thread's ownership must have been checked."""
 
     async def add_waiting(self, scope: Scope, thread_id: str, waiting: WaitingMessage) -> None:
-        """Add a waiting message unless there is one with its id. The thread's ownership must have been checked."""
+        """Add a waiting message unless its id is taken. The thread's ownership must have been checked."""
 
     async def waiting(self, scope: Scope, thread_id: str) -> Sequence[WaitingMessage]:
-        """Return the thread's waiting messages in the order in which they were sent. Some may wait no more."""
+        """Return the thread's waiting messages in the order in which they were sent. Some may no longer wait."""
 
     async def remove_waiting(self, scope: Scope, thread_id: str, message_id: str) -> None:
-        """Remove a message from those that wait, if it is there."""
+        """Remove a waiting message, if there is one with this id."""
 
     async def ask(self, scope: Scope, thread_id: str, lease: LeaseMark) -> None:
         """Ask the lease's holder to renew it at once. The thread's ownership must have been checked before."""
 
     async def note_reader(self, scope: Scope, thread_id: str) -> None:
-        """Note that somebody reads the thread's log, for a minute. The ownership must have been checked before."""
+        """Note for a minute that a client reads the thread's log. The ownership must have been checked before."""
 
     async def note_typing(self, scope: Scope, thread_id: str) -> None:
         """Note that the thread's user is typing, for a few seconds: at most one write in three seconds.
@@ -108,9 +108,9 @@ class LiveRegistry(Protocol):
         """
 
     async def typing(self, scope: Scope, since: Mapping[str, datetime]) -> frozenset[str]:
-        """Return the threads whose users are typing, and have begun after the time that ``since`` has for each.
+        """Return the threads in ``since`` whose users are typing, and began after the time that ``since`` has for each.
 
-        The caller must be allowed to read each of them.
+        Callers must be allowed to read each of the threads.
         """
 
     async def detach(self, scope: Scope, thread_id: str, connection_id: str) -> None:

@@ -1,4 +1,4 @@
-"""The places of conversations at desks."""
+"""The lists of conversations at desks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from baton.domain.threads.thread import ConversationState, Thread
 
 @dataclass(frozen=True, slots=True)
 class DeskPlace:
-    """The place of a conversation at a desk. The conversation's own state says whether it is still there."""
+    """The entry of a conversation in a desk's list. The conversation's own state decides whether it is still valid."""
 
     desk_id: str
     thread_id: str
@@ -21,7 +21,7 @@ class DeskPlace:
 
     @classmethod
     def of(cls, thread_id: str, conversation: ConversationState) -> DeskPlace | None:
-        """Return the place of a conversation with this state; None if it is at no desk."""
+        """Return the entry of a conversation with this state; None if it is at no desk."""
         if conversation.desk is None:
             return None
         return cls(conversation.agent_id, thread_id, conversation.desk.arrived_at)
@@ -34,12 +34,12 @@ class DeskPlaces(Protocol):
         """List a conversation. A repetition changes nothing. Raises ``StoreUnavailable``."""
 
     async def remove(self, scope: Scope, desk_place: DeskPlace) -> None:
-        """Remove a conversation from the list, if it is there."""
+        """Remove a conversation from the list. A missing entry is not an error."""
 
     async def threads(
         self, scope: Scope, desk_id: str, *, limit: int, after: DeskPlace | None = None
     ) -> Sequence[Thread]:
         """Return the threads at a desk in the order of their arrival; at most ``limit``.
 
-        Threads that have left are skipped, and their places removed. ``after``: the last one of the previous page.
+        Threads that have left are skipped, and their entries removed. ``after``: the last entry of the previous page.
         """

@@ -14,20 +14,20 @@ from baton.ports.threads.leases import Lease
 
 
 class HandoffStore(Protocol):
-    """The handoffs of threads, kept as long as their thread. The thread's ownership must have been checked before.
+    """The handoffs of threads, kept as long as their thread. Callers must have checked the thread's ownership.
 
-    A handoff is also an audit record: action ``handoff``, outcome ``started`` or ``refused``. Like every record of a
-    run, it is visible once written, before the commit.
+    A handoff is also an audit record with the action ``handoff`` and the outcome ``started`` or ``refused``. Like every
+    record of a run, it is visible once written, before the commit.
     """
 
     async def put(self, lease: Lease, request: HandoffRequest) -> None:
         """Store the request, replacing an earlier version with the same ``place``.
 
-        Raises ``LeaseLost`` if a higher fence has written it.
+        Raises ``LeaseLost`` if a worker with a higher fence has written it.
         """
 
     async def get(self, scope: Scope, thread_id: str, place: HandoffPlace) -> HandoffRequest | None:
-        """Return the handoff at a place in the thread."""
+        """Return the handoff with the key ``place`` in the thread; None if there is none."""
 
     async def of_thread(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
@@ -63,7 +63,7 @@ class CompletedQuery:
     """A selection of completed workflows."""
 
     user_id: str | None = None
-    """None: those of all users of the tenant."""
+    """The user whose workflows are selected; None: all users of the tenant."""
     agent_id: str | None = None
     state: str | None = None
     """The final state, of which a workflow may have several."""
@@ -71,7 +71,7 @@ class CompletedQuery:
     until: datetime | None = None
 
     def matches(self, completed: CompletedWorkflow) -> bool:
-        """Return whether the agent and the state of a workflow are those that are asked for."""
+        """Return whether the agent and the state of a workflow match the query."""
         workflow = completed.workflow
         return self.agent_id in (None, workflow.agent_id) and self.state in (None, workflow.state)
 
@@ -79,19 +79,19 @@ class CompletedQuery:
 class WorkflowStore(Protocol):
     """Workflows, in the lists of their users. Each belongs to one thread at a time; writes for others are refused.
 
-    A completed one is also kept with its thread, for as long as that, and listed for the user and the tenant.
+    A completed workflow is also kept as long as its thread, and listed for the user and the tenant.
     """
 
     async def put(self, lease: Lease, workflow: Workflow, *, moved_from: Workflow | None = None) -> None:
         """Store the workflow. Its ``thread_id`` is the lease's.
 
-        ``moved_from`` is the workflow as it was read in its former thread, if it is continued in this one. A repetition
-        changes nothing. Raises ``LeaseLost`` if a higher fence of this thread has written it, and
-        ``WorkflowElsewhere`` if it belongs to a third thread or has changed in the former one since.
+        ``moved_from`` is the workflow as it was read in its former thread, if it is continued in this thread. A
+        repetition changes nothing. Raises ``LeaseLost`` if a worker with a higher fence of this thread has written it,
+        and ``WorkflowElsewhere`` if it belongs to a third thread or has changed in the former thread since.
         """
 
     async def find(self, scope: Scope, workflow_id: str) -> Workflow | None:
-        """Return the caller's own workflow, in whichever thread it is. Finished ones are deleted after some time."""
+        """Return the caller's own workflow in any thread; None if there is none. Finished ones are deleted later."""
 
     async def unfinished(self, scope: Scope) -> Sequence[UnfinishedWorkflow]:
         """Return the caller's workflows that are active or can be continued, latest change first."""
@@ -101,9 +101,9 @@ class WorkflowStore(Protocol):
     ) -> tuple[Sequence[CompletedWorkflow], str | None]:
         """Return a page of the tenant's completed workflows, the newest first, and the next cursor.
 
-        A page may have fewer than ``limit``, or none, and still a next cursor. Raises ``InvalidRequest`` for a cursor,
-        and ``Forbidden`` for workflows of others without ``thread:read_all``.
+        A page may have fewer than ``limit`` workflows, or none, and still a next cursor. Raises ``InvalidRequest`` for
+        an invalid cursor, and ``Forbidden`` for workflows of others without ``thread:read_all``.
         """
 
     async def mark_offered(self, scope: Scope, workflow_id: str) -> None:
-        """Record that its user was offered to continue it. The next write clears it. No error without one."""
+        """Record that the user was offered to continue it, until its next write. A missing workflow is not an error."""

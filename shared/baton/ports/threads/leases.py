@@ -1,4 +1,4 @@
-"""Leases: the right of one writer at a time to a thread."""
+"""Leases: the right of one worker at a time to write to a thread."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:  # the records of the queue are models, which functions that t
 
 
 FENCE_STEP = 2
-"""The difference between the fence that a lease finds and its own."""
+"""The difference between a lease's own fence and the fence that it found."""
 OPTIMISTIC_STEP = 1
-"""The same for an optimistic lease: every lease that is taken meanwhile has a higher fence, and none has its own."""
+"""The same for an optimistic lease. Every lease that is taken meanwhile has a higher fence, and none has the same."""
 
 
 class LeaseBusy(Exception):
-    """Another worker holds the thread's lease until ``lease.until`` at least; ``run`` is its run."""
+    """Another worker holds the thread's lease at least until ``lease.until``. ``run`` is the thread's run."""
 
     def __init__(self, run: Run | None, lease: LeaseMark) -> None:
         self.run = run
@@ -48,29 +48,29 @@ class LeaseRequest:
 
     thread_id: str
     run_id: str | None = None
-    """The run to begin; None if the lease has another purpose, and the thread must exist."""
+    """The run to begin; None if the lease has another purpose, for which the thread must exist."""
     message_id: str | None = None
     may_create: bool = False
     agent_id: str = ""
-    """Main agent of the thread if this request begins it."""
+    """The main agent of the thread, if this request creates it."""
     idle_seconds: float = 0
-    """Idle timeout of that agent."""
+    """The idle timeout of that agent, in seconds."""
     parent_thread_id: str | None = None
     """The parent, if this request creates a fork. Forks are listed under their parent only."""
     delivery: RecordDelivery | None = None
-    """The delivery of a queue record that the lease is for.
+    """The delivery of the queue record for which the lease is taken.
 
-    If an earlier delivery of the same record took the current lease, this request takes it over at once: the second
-    delivery proves that the first worker lost the record.
+    If an earlier delivery of the same record took the current lease, this request takes over the lease at once, because
+    the second delivery proves that the first worker lost the record.
     """
     begins_task: bool = False
-    """True if the run belongs to an A2A task. The thread remembers that it has some."""
+    """True if the run belongs to an A2A task. The thread records this (``Thread.has_tasks``)."""
     notifies: bool = False
-    """True if a client wants to be notified of that task. The thread remembers this too."""
+    """True if a client requests notifications of that task. The thread records this (``Thread.notifies``)."""
     versions: SessionVersions | None = None
-    """The versions of agents that a new fork keeps; None: it gets its own."""
+    """The versions of agents that a new fork takes over from its parent; None: it chooses its versions itself."""
     presumed_dead: LeaseMark | None = None
-    """A lease whose holder gave no sign of life when asked. It is taken over if it is still the current one."""
+    """A lease whose holder gave no sign of life when asked. It is taken over if it is still the current lease."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +88,13 @@ class Lease:
     fence: int
     until: datetime
     first_seq: int
-    """The first of the sequence numbers reserved for this lease."""
+    """The first sequence number that is reserved for this lease."""
     end_seq: int
     """The first sequence number beyond the reservation."""
     delivery: RecordDelivery | None = None
-    """The delivery it was taken for, while a later delivery may take it over; None if none may before its end."""
+    """The delivery for which it was taken, while a later delivery may take it over; None if none may."""
     is_optimistic: bool = False
-    """Whether nothing stored shows the lease: only its commit finds out whether the thread was free."""
+    """Whether the lease is not stored, so that only its commit finds out whether the thread was free."""
 
     @property
     def thread_id(self) -> str:
@@ -103,10 +103,10 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class CommittedThread:
-    """Attributes of the thread at the commit. Others, who need no lease, may have changed them during the run."""
+    """Attributes of the thread at the commit, which others may have changed during the run without a lease."""
 
     notifies: bool
-    """True if clients want to be notified of tasks of the thread."""
+    """True if clients request notifications of the thread's tasks."""
     title: str | None
     live_changes: int = 0
     """See ``Thread.live_changes``."""
@@ -119,9 +119,9 @@ class UnreadChange:
     """The change of a thread's unread answers by a run."""
 
     unread: int = 0
-    """The answers of the run that the user has not read."""
+    """The number of answers of the run that the user has not read."""
     is_read: bool = False
-    """True if the user has acted in the run, and so has read all earlier answers."""
+    """True if the user has acted in the run, and therefore has read all earlier answers."""
     awaits_user: bool | None = None
     """See ``Thread.awaits_user``; None if it stays as it is."""
 
@@ -134,11 +134,11 @@ class Commit:
     last_seq: int
     usage: Usage
     tokens: int
-    """Tokens of the messages this run adds."""
+    """Tokens of the messages that this run adds."""
     ended: EpisodeRef | None = None
     """The session that this run ends, if the agent has ended the conversation."""
     pending: PendingInterrupts | None = None
-    """The interrupts that the thread waits for from now on; None clears earlier ones."""
+    """The interrupts for whose answers the thread waits from now on; None clears earlier ones."""
     conversation: ConversationState | None = None
     """The new conversation state; None if it has not changed."""
     windows: tuple[HistoryWindow, ...] | None = None
@@ -146,26 +146,26 @@ class Commit:
     spent: tuple[ModelUsage, ...] = ()
     """The usage of each model of the run."""
     error_code: str | None = None
-    """The code of the error that the run has ended with."""
+    """The code of the error with which the run ended; None if it did not fail."""
     time_zone: str | None = None
     """The user's new time zone; None if it has not changed."""
     messages_may_change: bool = False
     """True if stored messages may change: a guardrail has replaced the question, or a fork gets a summary."""
     summary_at: int | None = None
-    """The message with which a summary will be stored that the run asks for."""
+    """The ordinal of the message with which the summary that the run requests will be stored; None without one."""
     messages_fence: int | None = None
-    """The fence that the messages bear; None if it is the lease's."""
+    """The fence under which the messages were written; None if it is the lease's."""
     watchers: Watchers | None = None
-    """The connections that the worker has delivered to; None if it does not know all of them."""
+    """The connections to which the worker has delivered; None if it does not know all of them."""
     check_at: datetime | None = None
-    """The time at which the sweeper looks at the thread next, because it is at a desk; None: the time stays."""
+    """The time of the sweeper's next check of a thread at a desk; None: the time does not change."""
     reading: UnreadChange = UnreadChange()
     versions: SessionVersions | None = None
     """The versions of agents that the session keeps from now on; None if they have not changed."""
 
     @property
     def may_change(self) -> bool:
-        """Whether a message may differ from what was first stored of it."""
+        """Whether stored messages of the run may change after they were first written."""
         return self.messages_may_change or self.summary_at is not None
 
 
@@ -182,58 +182,59 @@ class Leases(Protocol):
     async def acquire_optimistically(self, scope: Scope, thread_id: str, run: Run) -> Lease | None:
         """Read the user's thread and return a lease for ``run`` without writing one.
 
-        The lease writes turns and messages only where no equal or higher fence has written, and commits only if nobody
-        has taken a lease or committed since. Every other change raises ``LeaseLost``; a release changes nothing.
+        The lease writes turns and messages only where no worker with an equal or higher fence has written, and commits
+        only if nobody has taken a lease or committed since. Every other change raises ``LeaseLost``; a release changes
+        nothing.
 
-        Return None if the user has no such thread, if it has a run or a lease, even one that has run out, or if nothing
-        was ever committed to it.
+        Return None if the user has no such thread, if it has a run or a lease, even an expired one, or if nothing was
+        ever committed to it.
         """
 
     async def renew(self, lease: Lease, *, used_seq: int, without_record: bool = False) -> Lease:
         """Extend the lease, and the reservation of sequence numbers when ``used_seq`` comes near its end.
 
-        ``without_record``: from now on a later delivery of its queue record may not take the lease over.
+        ``without_record``: from now on, a later delivery of its queue record may not take over the lease.
         """
 
     async def release(self, lease: Lease) -> None:
-        """Release the lease without changes and clear the run it was taken for."""
+        """Release the lease without changes, and clear the run for which it was taken."""
 
     async def abandon(self, lease: Lease) -> None:
-        """End the lease now with its run unfinished, so that the next worker takes the run over at once."""
+        """End the lease now with its run unfinished, so that the next worker takes over the run at once."""
 
     async def begin_run(self, lease: Lease, *, run_id: str, message_id: str) -> Lease:
-        """Replace the run that the lease was found with by another. Nothing of the old run was stored."""
+        """Replace the run with which the lease was taken by another run. Nothing of the old run was stored."""
 
     async def take_over(self, lease: Lease) -> Lease:
-        """Count another attempt at the run that the lease was found with, if the lease was not acquired for a run."""
+        """Count another attempt at the run that the lease found, if the lease was not acquired for a run."""
 
     async def commit(self, lease: Lease, commit: Commit) -> CommittedThread:
-        """Add the run's messages behind ``lease.thread.segments``, end the run and release the lease, in one write."""
+        """Add the run's messages to ``lease.thread.segments``, end the run and release the lease, in one write."""
 
     async def lower_unread(self, scope: Scope, seen: Thread, unread: int) -> Thread | None:
         """Store a smaller number of unread answers of the caller's own thread, without a lease, and return the thread.
 
-        Return None, without a change, if it differs from ``seen`` by a commit, or has no more unread answers than that.
+        Return None, without a change, if a run was committed since ``seen``, or if the number would not be smaller.
         """
 
     async def keep_pending(self, lease: Lease, pending: PendingInterrupts) -> None:
-        """Store decisions on some of the interrupts that the thread waits for."""
+        """Store decisions on some of the interrupts for which the thread waits."""
 
     async def close(
         self, lease: Lease, *, last_seq: int, ended: EpisodeRef | None, resumable: Sequence[Workflow] = ()
     ) -> bool:
         """Close the thread, make its main agent active and release the lease, in one write.
 
-        Return whether clients want to be notified, like ``commit``.
+        Return whether clients request notifications: see ``CommittedThread.notifies``.
 
         ``resumable`` are the workflows that can be continued when the thread is reopened. Pending interrupts stay: an
         answer that arrives days later reopens the thread.
 
-        ``ended`` is the session that this ends, None if it has no messages. A thread whose session ended stays in the
-        idle index until ``settle``, so that a sweep finds incomplete closings.
+        ``ended`` is the session that ends; None if it has no messages. A thread whose session ended stays in the idle
+        index until ``settle``, so that a sweep finds incomplete closings.
         """
 
     async def select(
         self, lease: Lease, *, last_seq: int, conversation: ConversationState, windows: tuple[HistoryWindow, ...]
     ) -> None:
-        """Make the branch of ``lease.thread.segments`` the one that continues, and release the lease, in one write."""
+        """Select the branch of ``lease.thread.segments``, and release the lease, in one write."""

@@ -24,10 +24,10 @@ class RunRecords(Protocol):
 
     Records are keyed by the ordinal of their run's first message, which is the lease's ``thread.next_ordinal`` in every
     attempt at the run. Writing a record again under its id replaces it, in any attempt. Records are visible once
-    written, before the commit: readers see those of a run in progress, and calls that a dead attempt made.
+    written, before the commit: readers see the records of a run in progress, and calls of a dead attempt.
 
-    Methods with a lease raise ``LeaseLost`` if a higher fence has written the record. Methods with a scope expect that
-    the thread's ownership was checked before. All raise ``StoreUnavailable`` if the table does not answer.
+    Methods with a lease raise ``LeaseLost`` if a worker with a higher fence has written the record. Callers of methods
+    with a scope must have checked the thread's ownership. All raise ``StoreUnavailable`` if the table does not answer.
     """
 
     async def put_call(self, lease: Lease, call: ToolCallRecord) -> None:
@@ -73,8 +73,8 @@ class RunHistory(RunRecords, Protocol):
     ) -> Sequence[ToolCallRecord]:
         """Return the calls of the runs that begin at or after ``first_ordinal`` and before ``end_ordinal``, in order.
 
-        With the ordinals of an ended session, these are the calls of its episode. Of more than ``MAX_BETWEEN``, or of
-        long ones, the last.
+        With the ordinals of an ended session, these are the calls of its episode. If there are more than
+        ``MAX_BETWEEN``, or long ones, only the last calls are returned.
         """
 
     async def calls(
@@ -86,7 +86,7 @@ class RunHistory(RunRecords, Protocol):
         """
 
     async def task(self, scope: Scope, thread_id: str, task_id: str) -> Task | None:
-        """Return one sub-task with its messages."""
+        """Return one sub-task with its messages; None if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +96,13 @@ class ContextRecord:
     body: dict[str, Any]
     """JSON values."""
     prompts: Mapping[str, str] = field(default_factory=dict)
-    """The agents' system prompts that the body refers to, by the SHA-256 of their text in UTF-8."""
+    """The agents' system prompts to which the body refers, by the SHA-256 of their text in UTF-8."""
 
 
 class ContextRecords(Protocol):
     """One record a run, kept as long as its thread. System prompts are stored once for a tenant.
 
-    The callers have checked that the scope may read or write the thread. All methods raise ``StoreUnavailable``.
+    Callers must have checked that the scope may read or write the thread. All methods raise ``StoreUnavailable``.
     """
 
     async def put(self, scope: Scope, thread_id: str, run_id: str, record: ContextRecord) -> None:
@@ -117,7 +117,7 @@ class McpCall:
     """A call in progress, by the ids that its client gave."""
 
     session_id: str
-    """The session that ``initialize`` named. Only within it are request ids unique."""
+    """The session that ``initialize`` named. Request ids are unique only within it."""
     request_id: str
     """The id of the JSON-RPC request, as JSON: ``1`` and ``"1"`` are two."""
     thread_id: str
@@ -128,7 +128,7 @@ class McpCalls(Protocol):
     """Calls of each user, kept for an hour. Both methods raise ``StoreUnavailable``."""
 
     async def note_begun(self, scope: Scope, call: McpCall) -> None:
-        """Note ``call``. A later one of the same session and request id replaces it."""
+        """Note ``call``. A later call with the same session and request id replaces it."""
 
     async def find(self, scope: Scope, session_id: str, request_id: str) -> McpCall | None:
-        """Return the scope's user's call; None if none is known."""
+        """Return the call of the scope's user; None if none was noted."""

@@ -15,7 +15,7 @@ class LogPiece:
     """Consecutive events of one attempt at a run, without their metadata."""
 
     run_id: str | None
-    """None if the events belong to no run."""
+    """The run; None if the events belong to no run."""
     attempt: int
     first_seq: int
     events: tuple[dict[str, Any], ...]
@@ -26,24 +26,25 @@ class LogPiece:
 
 
 MAX_READ_BYTES = 4 * 1024 * 1024
-"""Bytes of events, as JSON, that one read returns at most, apart from the run that begins before this limit."""
+"""The most bytes of events, as JSON, of one read, apart from the rest of the run that is being read then."""
 MAX_RUN_BYTES = 16 * 1024 * 1024
-"""Bytes of events of one run that a read returns beyond that limit, so that the newest run is read from its start."""
+"""The most bytes of a read that continues to the start of a run, so that the newest run is read as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogRead:
-    """The newest of the pieces that were asked for, in order."""
+    """The newest of the requested pieces, in order."""
 
     pieces: Sequence[LogPiece]
     is_whole: bool = True
-    """False if earlier pieces were left out, because all of them are too large for one read."""
+    """False if earlier pieces were left out, because all together are too large for one read."""
 
 
 def is_full(size: int, run_id: str | None, earlier_run_id: str | None) -> bool:
-    """Return whether a read of ``size`` bytes, which has come to the run ``run_id``, takes no earlier piece.
+    """Return whether a read that has ``size`` bytes ends before the next, earlier piece.
 
-    It ends between two runs if it can, because clients cannot use the rest of a run.
+    ``run_id`` is the run of the last piece read, ``earlier_run_id`` that of the next one. A read ends between two runs
+    if it can, because clients cannot use a part of a run.
     """
     return size >= MAX_RUN_BYTES or (size >= MAX_READ_BYTES and run_id != earlier_run_id)
 
@@ -52,10 +53,10 @@ class StreamLog(Protocol):
     """Pieces of events, in the order of their sequence numbers."""
 
     async def append(self, lease: Lease, piece: LogPiece) -> None:
-        """Write a piece. Raises ``LeaseLost`` if a higher fence has written."""
+        """Write a piece. Raises ``LeaseLost`` if a worker with a higher fence has written."""
 
     async def read(self, scope: Scope, thread_id: str, *, after: int, through: int | None = None) -> LogRead:
-        """Return the newest pieces that hold events beyond ``after``, as many as one read may return.
+        """Return the newest pieces with events after the number ``after``, as many as one read may return.
 
         Pieces that begin after the number ``through`` are left out. The thread's ownership must have been checked
         before.

@@ -1,4 +1,4 @@
-"""Threads and their lists, and those that the sweeper must check."""
+"""Threads and their lists, and the threads that the sweeper must check."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from baton.ports.threads.messages import Messages
 class ThreadStore(Leases, Messages, Protocol):
     """Threads and their messages: one writer at a time, committed by moving a pointer.
 
-    Every method acts inside a ``Scope`` (a ``Lease`` carries the scope it was issued for) and raises
+    Every method acts inside a ``Scope`` (a ``Lease`` carries the scope for which it was issued) and raises
     ``ThreadUnavailable`` for a thread of another tenant or user, ``StoreUnavailable`` if the table does not
-    answer. A write that a retrying client repeats recognises its own earlier success and returns normally.
+    answer. A repeated write recognises its own earlier success and returns normally.
     """
 
     async def check_writable(self, scope: Scope, thread_id: str) -> None:
@@ -28,13 +28,13 @@ class ThreadStore(Leases, Messages, Protocol):
     async def get_thread(self, scope: Scope, thread_id: str) -> Thread:
         """Return the thread. Its owner, or a holder of ``thread:read_all``, may read it.
 
-        Every refusal makes the same requests, so that their number shows no reason. ``is_unused`` gives the reason.
+        Every refusal makes the same requests, so that their number does not reveal the reason, which ``is_unused`` has.
         """
 
     async def find_own(self, scope: Scope, thread_id: str, *, consistent: bool) -> Thread | None:
         """Return the caller's own thread by one read; None if there is none.
 
-        Unless it is ``consistent``, it costs half, and may be the thread of a moment ago.
+        A read that is not ``consistent`` costs half, and may return the thread of a moment ago.
         """
 
     async def list_threads(
@@ -50,31 +50,31 @@ class ThreadStore(Leases, Messages, Protocol):
     ) -> tuple[Sequence[Thread], str | None]:
         """Return the caller's threads, or the tenant's, latest activity first, and the cursor of the next page.
 
-        Of the tenant's threads only those ``of_user`` are returned, if a user is given. The order of the whole tenant's
-        is coarse: threads active in the same hour may be in another order on different pages, but each is listed once.
+        ``of_user`` restricts the tenant's threads to one user's. The order of a whole tenant's threads is coarse:
+        threads that were active in the same hour may be in any order, but each is listed once.
 
-        Forks are listed only with their ``parent_thread_id``. With a ``query`` only threads that match are returned: a
-        page may then have fewer than ``limit``, or none, and still have a next one, because a call looks at a limited
-        number of threads.
+        Forks are listed only with their ``parent_thread_id``. With a ``query``, only matching threads are returned. A
+        page may then have fewer than ``limit`` threads, or none, and still a next page, because a call searches a
+        limited number of threads.
 
         Raises ``InvalidRequest`` for a cursor that this list did not hand out, and ``Forbidden`` for the tenant's
-        without ``thread:read_all``.
+        threads without ``thread:read_all``.
         """
 
     async def rename(self, scope: Scope, thread_id: str, title: str) -> Thread:
         """Name the caller's own thread, without a lease, and return it. Raises ``ThreadUnavailable`` for any other."""
 
     async def keep_made_title(self, scope: Scope, thread_id: str, *, title: str, preview: str | None) -> Thread:
-        """Store the preview, if there is one, and the title unless the thread has one. Return the thread as it is now.
+        """Store the preview, if given, and the title unless the thread has one. Return the changed thread.
 
         It needs no lease. Raises ``ThreadUnavailable`` for a thread that is not the caller's own, or deleted.
         """
 
     async def want_notifications(self, scope: Scope, thread_id: str) -> Thread:
-        """Remember that clients want to be notified of tasks of the thread, and return the thread.
+        """Record that clients request notifications of the thread's tasks, and return the thread.
 
-        It needs no lease: the run in progress finds out when it commits. Raises ``ThreadUnavailable`` for a thread
-        that is not the caller's own; ``is_unused`` says that it has not begun.
+        No lease is needed: the run in progress gets the change with its commit. Raises ``ThreadUnavailable`` for a
+        thread that is not the caller's own, with ``is_unused`` if it does not exist.
         """
 
     async def settle(self, scope: Scope, thread_id: str, *, episode: int) -> None:
@@ -82,13 +82,13 @@ class ThreadStore(Leases, Messages, Protocol):
 
 
 OPEN_FOR_USER = timedelta(days=30)
-"""The time for which a session stays open for the user's answer to what was said without a question."""
+"""The time for which a session stays open for the user's answer to a message that was sent without a question."""
 
 
 def closing_time(thread: Thread, idle: timedelta) -> datetime:
     """Return the end of the idle timeout, counted from the last activity.
 
-    A session that waits for the user stays open for 30 days, so that the user's answer has it in its context.
+    A session that waits for the user stays open for at least ``OPEN_FOR_USER``, so that the answer belongs to it.
     """
     return thread.last_activity_at + (max(OPEN_FOR_USER, idle) if thread.awaits_user else idle)
 
@@ -102,12 +102,12 @@ class IdleThread:
     closes_at: datetime
     """See ``closing_time``."""
     has_last_episode: bool = False
-    """True if the previous session's episode is known to be settled. If not, the caller must read it."""
+    """True if the previous session's episode is known to be settled. Otherwise the caller must read it."""
 
 
 @dataclass(frozen=True, slots=True)
 class DueThread:
-    """A thread whose check time has come. Its record is not parsed yet."""
+    """A thread that is due for a check. Its record is not parsed yet."""
 
     tenant_id: str
     thread_id: str
@@ -123,7 +123,7 @@ class IdleThreads(Protocol):
     """The index of open threads by check time, across all tenants. Only the sweeper uses it."""
 
     def due(self, before: datetime) -> AsyncIterator[DueThread]:
-        """Yield threads whose check time has come, longest overdue first, one page of each shard in turn."""
+        """Yield threads that are due before ``before``, longest overdue first, one page of each shard in turn."""
 
     async def postpone(self, due: DueThread, until: datetime, *, failures: int = 0) -> bool:
-        """Move the check time forward; return False if it was moved already. ``failures`` is stored for ``due``."""
+        """Set a later check time. Return False if it was changed already. ``failures`` is stored for ``due``."""

@@ -1,4 +1,4 @@
-"""The queue between the sockets, which must answer at once, and the workers, which may take minutes."""
+"""The queue between the WebSocket functions, which must answer at once, and the workers, which may take minutes."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class HeldRecord(Protocol):
         """Return the seconds for which the record stays hidden; negative if another worker may have it already."""
 
     def note_attempt(self, attempt: int) -> None:
-        """Report the number of the attempt at the run. From the second on, the record is hidden for longer at a time.
+        """Note the number of the attempt at the run. From the second attempt on, the record is hidden for longer.
 
-        A slow worker must not lose its record repeatedly.
+        A slow worker then does not lose its record repeatedly.
         """
 
 
@@ -37,4 +37,4 @@ class QueueRecords(Protocol):
     """Visibility of queue records."""
 
     def hide(self, receipt_handle: str, delivery: RecordDelivery) -> AbstractAsyncContextManager[HeldRecord]:
-        """Hide the record while the block runs. It returns within seconds if the block fails or the worker dies."""
+        """Hide the record while the block runs. If the block fails or the worker dies, it is visible within seconds."""

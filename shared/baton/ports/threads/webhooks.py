@@ -15,23 +15,24 @@ from baton.domain.threads.webhook_delivery import DeadDelivery
 class DeadDeliveries(Protocol):
     """Dead deliveries, in the partitions of their threads, so that forgetting a thread removes them.
 
-    Every method raises ``StoreUnavailable``. The caller has checked who may read those of the tenant.
+    Every method raises ``StoreUnavailable``. Callers must have checked that they may read the tenant's deliveries.
     """
 
     async def put(self, dead: DeadDelivery) -> None:
-        """Store a delivery for ``DEAD_LIFETIME``, in place of an earlier record of it."""
+        """Store a delivery for ``DEAD_LIFETIME``, in place of an earlier record of the same delivery."""
 
     async def get(self, scope: Scope, delivery_id: str) -> DeadDelivery | None:
-        """Return the tenant's dead delivery with this id."""
+        """Return the tenant's dead delivery with this id; None if there is none."""
 
     async def page(self, scope: Scope, *, limit: int, cursor: str | None) -> tuple[Sequence[DeadDelivery], str | None]:
         """Return a page of the tenant's dead deliveries, the newest first, and the next cursor.
 
-        A page may have fewer than ``limit``. Raises ``InvalidRequest`` for a cursor that this list did not hand out.
+        A page may have fewer than ``limit`` deliveries. Raises ``InvalidRequest`` for a cursor that this list did not
+        hand out.
         """
 
     async def remove(self, scope: Scope, delivery_id: str) -> None:
-        """Remove a dead delivery. A missing one is not an error."""
+        """Remove a dead delivery. A missing delivery is not an error."""
 
 
 class HookVerifier(Protocol):
@@ -40,10 +41,10 @@ class HookVerifier(Protocol):
     async def verify(
         self, hook: InboundHook | None, headers: Mapping[str, Sequence[str]], body: bytes, now: datetime
     ) -> str:
-        """Return the id of the event that a request brings. The names in ``headers`` are in lower case.
+        """Return the id of the event in a request. The names in ``headers`` are in lower case.
 
-        Raises ``Unauthorized`` if the request is not signed, or not now, or ``hook`` is None; ``InternalError`` and
-        ``StoreUnavailable`` if the hook's secret cannot be read or used.
+        Raises ``Unauthorized`` if the request has no valid signature of about the time ``now``, or if ``hook`` is None;
+        ``InternalError`` and ``StoreUnavailable`` if the hook's secret cannot be read or used.
         """
 
 
