@@ -1,4 +1,4 @@
-"""The base of the families of settings, values that several of them have, and the family of every function."""
+"""The base of the families of settings, types of their values, and the families that every function has."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from baton.domain.tenants.egress_policy import HOST_ENTRY
 from baton.domain.web_url import WithoutCredentials
 
 PACKAGE = r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*"
+"""The dotted name of a Python package."""
 ORIGIN = r"\*|https?://[A-Za-z0-9._-]+(:[0-9]{1,5})?|https?://\[[0-9A-Fa-f:]+\](:[0-9]{1,5})?"
 """A browser's ``Origin``: scheme, host, and the port if it is not the scheme's default; no path, no slash."""
 
@@ -23,8 +24,8 @@ ORIGIN = r"\*|https?://[A-Za-z0-9._-]+(:[0-9]{1,5})?|https?://\[[0-9A-Fa-f:]+\](
 def _list_of(entry: str, form: str) -> AfterValidator:
     """Return a validator of a comma-separated list of ``entry``. It drops white space around entries.
 
-    An empty or invalid entry is an error. A shell makes ``"a,"`` of ``a, b`` without quotes, and half a list that is
-    taken for the whole list would be noticed too late.
+    An empty or invalid entry is an error, because a shell reads ``a, b`` without quotes as ``"a,"``, and half a list
+    would be noticed too late.
     """
 
     def check(text: str) -> str:
@@ -50,13 +51,13 @@ Origins = Annotated[str, _list_of(ORIGIN, "origins of web pages (https://app.exa
 
 
 def parse_object(text: Any) -> Any:
-    """Return the JSON object in ``text``. Raises ``ValueError`` that says where it is broken, without quoting it."""
+    """Return the JSON object in ``text``. Raises ``ValueError`` with the position of the fault, without quoting it."""
     if not isinstance(text, str):
         return text
     try:
         value = json.loads(text, object_pairs_hook=_check_members, parse_constant=refuse_constant)
     except json.JSONDecodeError as error:
-        raise ValueError(f"is no JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
+        raise ValueError(f"is not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
     except RecursionError:
         raise ValueError("is nested too deeply") from None
     if not isinstance(value, dict):
@@ -90,7 +91,7 @@ class Settings(BaseSettings):
 
 
 class StageSettings(Settings):
-    """The stage."""
+    """The stage of the deployment."""
 
     stage: Name = Field(validation_alias="BATON_STAGE")
 
@@ -98,12 +99,13 @@ class StageSettings(Settings):
     def is_local(self) -> bool:
         """True in the local cloud, on a developer's machine.
 
-        Only there may a key be valid for any tenant and be fetched over http, and may logs quote what tools raise.
+        Only in the local cloud, a key may be valid for any tenant, keys may be fetched over http, and logs may quote
+        the exceptions of tools.
         """
         return self.stage == "local"
 
 
 class MetricSettings(Settings):
-    """The dimensions of metrics."""
+    """The stack, which is the dimension of metrics."""
 
     stack: Name = Field(default="baton", validation_alias="BATON_STACK")

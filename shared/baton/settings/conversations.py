@@ -26,14 +26,14 @@ class TitleSettings(Settings):
     """Titles of threads that users have not named."""
 
     source: TitleSource = Field(default=TitleSource.MODEL, validation_alias="BATON_THREAD_TITLES")
-    """``model``: the light model writes them. ``beginning``: they are the beginning of the first message."""
+    """``model``: by the light model. ``beginning``: the beginning of the first message. ``none``: no titles."""
 
 
 class RecallSettings(Settings):
     """Retrieval before an answer."""
 
     deadline_ms: int = Field(default=800, ge=50, le=10_000, validation_alias="BATON_RECALL_DEADLINE_MS")
-    """Milliseconds that a turn waits for retrieval. It continues without the rest."""
+    """Milliseconds that a turn waits for retrieval. It continues without searches that take longer."""
 
     @property
     def deadline(self) -> timedelta:
@@ -44,9 +44,9 @@ class InspectorSettings(Settings):
     """The Context Inspector."""
 
     mode: InspectorMode = Field(default=InspectorMode.ALL, validation_alias="BATON_INSPECTOR")
-    """``all`` turns are recorded, a ``sample``, or none (``off``)."""
+    """The recorded turns: ``all``, a ``sample``, or none (``off``)."""
     rate: float = Field(default=0.1, ge=0, le=1, validation_alias="BATON_INSPECTOR_RATE")
-    """The share of turns in a sample."""
+    """The share of turns in a sample, from 0 to 1."""
     redacts: bool = Field(default=False, validation_alias="BATON_INSPECTOR_REDACT")
     """True if personal data is removed from the records."""
 
@@ -59,7 +59,7 @@ class EpisodeSettings(Settings):
     """The contents of episodes of ended sessions."""
 
     facts: bool = Field(default=True, validation_alias="BATON_EPISODE_FACTS")
-    """True if the light model writes a summary and key facts."""
+    """True if the light model writes a summary and key facts of each episode."""
 
 
 class ProcedureSettings(Settings):

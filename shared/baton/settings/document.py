@@ -1,4 +1,4 @@
-"""The settings document: everything of unbounded length that changes without a deployment, as one JSON object."""
+"""The settings document: settings of any length that change without a deployment, as one JSON object."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 MAX_SETTINGS_BYTES = 1024 * 1024
-"""The size of the largest document that functions read."""
+"""Bytes of the largest document that functions read."""
 MAX_ISSUERS = 2_000
 MAX_HOSTS = 1_000
 MAX_PRICES = 1_000
 MAX_PROBLEMS = 20
-"""Problems of a document that an error names."""
+"""Problems of a document that an error lists."""
 
 _Host = Annotated[str, StringConstraints(pattern=f"^({HOST_ENTRY})$", max_length=253)]
 _Origin = Annotated[str, StringConstraints(pattern=f"^({ORIGIN})$", max_length=300)]
 
 
 def _check_unique(issuers: tuple[OidcIssuer, ...]) -> tuple[OidcIssuer, ...]:
-    """Raise ``ValueError`` if two entries are about one issuer: the second one would never be used."""
+    """Return the issuers. Raise ``ValueError`` if two entries have one issuer, as the second would never be used."""
     name, number = Counter(issuer.issuer for issuer in issuers).most_common(1)[0] if issuers else ("", 0)
     if number > 1:
         raise ValueError(f"{name!r} occurs {number} times")
@@ -47,10 +47,10 @@ def _check_unique(issuers: tuple[OidcIssuer, ...]) -> tuple[OidcIssuer, ...]:
 
 
 def _refuse_keys(providers: dict[str, Provider]) -> dict[str, Provider]:
-    """Raise ``ValueError`` for a key in plain text."""
+    """Return the providers. Raise ``ValueError`` for a key in plain text."""
     for name, provider in providers.items():
         if provider.key is not None:
-            raise ValueError(f"{name}.key: the document is no secret. Name one in `keySecret`")
+            raise ValueError(f"{name}.key: the document is not secret. Name a secret in `keySecret`")
     return providers
 
 
@@ -59,7 +59,7 @@ class DocumentProblem:
     """A fault of a document, without the value."""
 
     path: tuple[str | int, ...]
-    """The names of fields and places in lists that lead to it; empty for the whole document."""
+    """The names of fields and indices in lists that lead to it; empty for the whole document."""
     message: str
 
     def __str__(self) -> str:
@@ -90,7 +90,7 @@ class SettingsDocument(BaseModel):
     token_issuers: Annotated[tuple[OidcIssuer, ...], Field(max_length=MAX_ISSUERS), AfterValidator(_check_unique)] = ()
     """OIDC issuers whose tokens are accepted."""
     model_prices: Annotated[dict[Name, Price], Field(max_length=MAX_PRICES)] = {}
-    """A model's name to its prices for a million tokens."""
+    """The prices of models for a million tokens, by the model's name."""
     tenant_limits: OperatorLimits = OperatorLimits()
     """The limits of every tenant. Tenants may choose less."""
     allowed_origins: Annotated[tuple[_Origin, ...], Field(max_length=MAX_HOSTS)] = ("*",)
@@ -98,7 +98,7 @@ class SettingsDocument(BaseModel):
     allowed_hosts: Annotated[tuple[_Host, ...], Field(max_length=MAX_HOSTS)] = ()
     """Hosts of tools, remote agents and sources of documents that may be called."""
     push_hosts: Annotated[tuple[_Host, ...], Field(max_length=MAX_HOSTS)] = ()
-    """Hosts that A2A clients may be notified at."""
+    """Hosts to which notifications of A2A clients may be posted."""
     webhooks: Annotated[tuple[Webhook, ...], Field(max_length=MAX_WEBHOOKS), AfterValidator(check_unique)] = ()
     """Receivers of events. Their hosts must be among ``allowedHosts``."""
     hooks: Annotated[tuple[InboundHook, ...], Field(max_length=MAX_HOOKS), AfterValidator(check_unique)] = ()
@@ -106,7 +106,7 @@ class SettingsDocument(BaseModel):
     model_providers: Annotated[ProvidersWithAddresses, AfterValidator(_refuse_keys)] = {}
     """Further providers of models by name."""
     model_profiles: Annotated[dict[Name, dict[Name, JsonValue]], Field(max_length=MAX_PROFILES)] = {}
-    """Patterns of models to facts that replace Baton's own facts about them."""
+    """Facts that replace Baton's own facts about models, by patterns of the models' names."""
 
     @cached_property
     def prices(self) -> Prices:
@@ -115,7 +115,7 @@ class SettingsDocument(BaseModel):
 
 
 def read_document(text: str | bytes) -> SettingsDocument:
-    """Return the document in ``text``. Raises ``InvalidDocument`` that names every wrong field, and quotes nothing."""
+    """Return the document in ``text``. Raises ``InvalidDocument``, which names every wrong field but no value."""
     if len(text) > MAX_SETTINGS_BYTES:
         raise InvalidDocument(DocumentProblem((), f"is longer than {MAX_SETTINGS_BYTES} bytes"))
     try:
@@ -160,7 +160,7 @@ def check_deployed(document: SettingsDocument) -> None:
 
 
 class DocumentVariables(Settings):
-    """Variables that replace fields of the document, for the local cloud and tests. The template sets none of them."""
+    """Variables that replace fields of the document, in the local cloud and tests. The template sets none of them."""
 
     token_issuers: Annotated[Json[tuple[OidcIssuer, ...]], NoDecode] = Field(
         default=(), validate_default=False, validation_alias="BATON_TOKEN_ISSUERS"
@@ -178,7 +178,7 @@ class DocumentVariables(Settings):
     allowed_hosts: Hosts = Field(default="", validation_alias="BATON_ALLOWED_HOSTS")
     """Comma-separated hosts, ``*.example.com`` for a domain's subdomains, ``*`` for every public host."""
     push_hosts: Hosts = Field(default="", validation_alias="BATON_PUSH_HOSTS")
-    """Hosts that clients may be notified at, written like ``BATON_ALLOWED_HOSTS``."""
+    """Hosts to which notifications may be posted, written like ``BATON_ALLOWED_HOSTS``."""
     webhooks: Annotated[Json[tuple[Webhook, ...]], NoDecode] = Field(
         default=(), validate_default=False, validation_alias="BATON_WEBHOOKS"
     )
@@ -190,7 +190,7 @@ class DocumentVariables(Settings):
 
 
 def with_variables(document: SettingsDocument) -> SettingsDocument:
-    """Return the document with each field replaced whose variable is set. Raises ``ValidationError``."""
+    """Return the document with the values of variables that are set. Raises ``ValidationError``."""
     replaced: dict[str, object] = {}
     for variables in (DocumentVariables(), ModelVariables()):
         for name in variables.model_fields_set:
@@ -201,16 +201,16 @@ def with_variables(document: SettingsDocument) -> SettingsDocument:
 
 
 FORMS = {
-    "allowedOrigins": "is no origin: write scheme and host, without a path or a slash at the end, such as "
+    "allowedOrigins": "is not an origin: write scheme and host, without a path or a slash at the end, such as "
     "https://app.example.com, or *",
-    "allowedHosts": "is no host name: write api.example.com, *.example.com or *",
-    "pushHosts": "is no host name: write hooks.example.com, *.example.com or *",
+    "allowedHosts": "is not a host name: write api.example.com, *.example.com or *",
+    "pushHosts": "is not a host name: write hooks.example.com, *.example.com or *",
 }
-"""The meaning of the pattern that entries of a field must match, by the field."""
+"""The messages for entries that do not match the pattern of their field, by the field."""
 
 
 def in_plain_words(error: ErrorDetails, document: type[BaseModel]) -> str:
-    """Return what is wrong with a field, without the value. Other messages of pydantic stay as they are."""
+    """Return what is wrong with a field, without the value: in Baton's words, or else in pydantic's."""
     location, kind = error["loc"], error["type"]
     if kind == "extra_forbidden":
         return f"is an unknown field{_suggest(str(location[-1]), _fields_at(location[:-1], document))}"
@@ -220,14 +220,14 @@ def in_plain_words(error: ErrorDetails, document: type[BaseModel]) -> str:
 
 
 def _suggest(name: str, fields: Mapping[str, Any]) -> str:
-    from difflib import get_close_matches  # only for faults
+    from difflib import get_close_matches  # imported for faults only
 
     close = get_close_matches(name, fields, n=1)
     return f": is {close[0]} meant?" if close else f". Available: {', '.join(sorted(fields))}"
 
 
 def _fields_at(location: tuple[int | str, ...], model: type[BaseModel]) -> dict[str, Any]:
-    """Return the fields of the model at ``location``, below lists and mappings of models."""
+    """Return the fields of the model at ``location``, by alias, looking into lists and mappings of models."""
     inner_model = model
     for part in location:
         for field in inner_model.model_fields.values():

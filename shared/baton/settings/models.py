@@ -25,12 +25,12 @@ from baton.settings.base import JsonObject, Name, Settings, Url
 
 
 class BedrockSettings(Settings):
-    """Region and credentials of models on Amazon Bedrock: the function's, or a profile's."""
+    """The region and the credentials for models on Amazon Bedrock: the function's, or a profile's."""
 
     region: BedrockRegion | None = Field(default=None, validation_alias="BATON_BEDROCK_REGION")
-    """The region of providers that name none. The function's own if absent."""
+    """The region of providers that name none. Default: the function's own."""
     endpoint: Url | None = Field(default=None, validation_alias="BATON_BEDROCK_ENDPOINT")
-    """The address that replaces the region's, for providers that name none."""
+    """The address in place of the region's, for providers that name none."""
     guardrail: GuardrailName | None = Field(default=None, validation_alias="BATON_BEDROCK_GUARDRAIL")
     """The guardrail that checks all questions and answers, as ``<id or ARN>:<version>``."""
     profile: Name | None = Field(default=None, validation_alias="BATON_BEDROCK_PROFILE")
@@ -48,7 +48,7 @@ MAX_PROFILES = 100
 
 
 def _check_addresses(providers: dict[str, Provider]) -> dict[str, Provider]:
-    """Raise ``ValueError`` for a provider that could not be asked, or that stands for another one."""
+    """Return the providers. Raise ``ValueError`` for a provider without an address, or a misused reserved name."""
     for name, provider in providers.items():
         if name == DEFAULT_PROVIDER:
             unsupported = provider.model_fields_set - {"kind", "api", "tenant_models"}
@@ -86,7 +86,7 @@ class ModelVariables(Settings):
 
 
 class ModelNameSettings(Settings):
-    """The names of the models, for functions that need nothing else of them. ``ProviderSettings`` checks them."""
+    """The names of the models, for functions that do not call them. ``ProviderSettings`` checks the names."""
 
     chat_model: Name = Field(validation_alias="BATON_CHAT_MODEL")
     light_model: Name | None = Field(default=None, validation_alias="BATON_LIGHT_MODEL")
@@ -110,11 +110,11 @@ class ProviderSettings(ModelVariables):
     cache_hints: Literal["auto", "key", "breakpoints", "none"] = Field(
         default="auto", validation_alias="BATON_MODEL_CACHE_HINTS"
     )
-    """The hints of requests to the endpoint's prompt cache. ``auto``: a key where the endpoint is OpenAI's own."""
-    # Their validator reads the fields above, so they come after those.
+    """The hints of requests to the endpoint's prompt cache. ``auto``: a key if the endpoint is OpenAI's own."""
+    # These fields are last, because their validator reads the fields above.
     chat_model: Name = Field(validation_alias="BATON_CHAT_MODEL")
     light_model: Name | None = Field(default=None, validation_alias="BATON_LIGHT_MODEL")
-    """The model for fast, simple tasks such as the summary of a handoff. The chat model if absent."""
+    """The model for fast, simple tasks such as the summary of a handoff. Default: the chat model."""
 
     @field_validator("chat_model", "light_model")
     @classmethod
@@ -125,14 +125,15 @@ class ProviderSettings(ModelVariables):
         providers = {BEDROCK_PROVIDER, *declared} - {DEFAULT_PROVIDER}
         if route(name, dict.fromkeys(providers)).provider == DEFAULT_PROVIDER:
             raise ValueError(
-                f"{name!r} begins with the name of no provider ({', '.join(sorted(providers))}), and OPENAI_BASE_URL, "
-                "the address of the default provider, is not set. Set it, or name the provider, as in bedrock/<model>"
+                f"{name!r} does not begin with the name of a provider ({', '.join(sorted(providers))}), and "
+                "OPENAI_BASE_URL, the address of the default provider, is not set. Set it, or name the provider, as in "
+                "bedrock/<model>"
             )
         return name
 
     @property
     def providers(self) -> dict[str, Provider]:
-        """All providers by name: those that are declared, Amazon Bedrock, and the default one if it has an address."""
+        """All providers by name: the declared ones, Amazon Bedrock, and the default provider if it has an address."""
         providers = {
             BEDROCK_PROVIDER: Provider(kind=ProviderKind.BEDROCK, metadata=self.sends_metadata),
             **self.model_providers,
@@ -151,7 +152,7 @@ class ProviderSettings(ModelVariables):
 
     @property
     def plain_keys(self) -> list[str]:
-        """The named providers whose keys are in the setting itself, which is for the local cloud."""
+        """The names of the providers whose keys are in the setting itself, which only the local cloud accepts."""
         return [name for name, provider in self.model_providers.items() if provider.key is not None]
 
     def is_on_bedrock(self, name: str) -> bool:
@@ -168,11 +169,11 @@ EmbeddingUrl = Annotated[str, Field(pattern=r"^(https?://|encoder:///.)"), Witho
 
 
 class EmbeddingSettings(Settings):
-    """The embedding model. Its key is the model's."""
+    """The embedding model. Its key is that of the default provider."""
 
     model: Name | None = Field(default=None, validation_alias="BATON_EMBEDDING_MODEL")
-    """The model. Without one, texts are searched by their words only."""
+    """The name of the model. Without a model, texts are searched by their words only."""
     dimensions: int = Field(default=1536, ge=1, le=4096, validation_alias="BATON_EMBEDDING_DIMENSIONS")
     """The length of its vectors."""
     base_url: EmbeddingUrl | None = Field(default=None, validation_alias="BATON_EMBEDDING_BASE_URL")
-    """Its endpoint. The model's if absent. ``encoder:///folder`` is the local cloud's own encoder in its process."""
+    """Its endpoint. Default: the default provider's. ``encoder:///folder`` is the local cloud's own encoder."""

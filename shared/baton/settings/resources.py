@@ -16,7 +16,7 @@ class PipelineSettings(Settings):
     """The engine of the state machines."""
 
     since: AwareDatetime | None = Field(default=None, validation_alias="BATON_PIPELINES_SINCE")
-    """The time of its start. Only the local cloud sets it, whose executions end with its process."""
+    """The time of the engine's start. Only the local cloud sets it, because its executions end with its process."""
     at_once: int = Field(default=20, ge=1, le=1000, validation_alias="BATON_PIPELINES_AT_ONCE")
     """The largest number of runs of each pipeline at the same time."""
     of_tenant: int = Field(default=15, ge=1, le=1000, validation_alias="BATON_PIPELINES_OF_TENANT")
@@ -56,7 +56,7 @@ class ForgettingWaitSettings(Settings):
     """The time for which forgetting waits before its second sweep."""
 
     wait_seconds: int = Field(default=ZOMBIE_SECONDS, ge=0, le=86_400, validation_alias="BATON_FORGET_WAIT_SECONDS")
-    """Seconds. No worker may live longer, so only the local cloud, where none does, may set less than the default."""
+    """The wait in seconds. No worker may live longer, so only the local cloud may set less than the default."""
 
 
 class PushQueueSettings(Settings):
@@ -73,7 +73,7 @@ class PushKeySettings(StageSettings):
 
     @property
     def secret(self) -> str:
-        """The secret's name: the own one, or else the stack's. Variables of a function are 4 KB at most."""
+        """The secret's name: the given one, or else the stack's, because a function's variables have at most 4 KB."""
         return self.own_secret or f"{self.stack}/push-key"
 
 
@@ -81,7 +81,7 @@ class PushIssuerSettings(Settings):
     """The issuer that push notifications name."""
 
     issuer: Url = Field(validation_alias="BATON_PUSH_ISSUER")
-    """The address of the API, below which ``/.well-known/jwks.json`` is."""
+    """The address of the API, whose keys are at ``/.well-known/jwks.json``."""
 
 
 class AgentSettings(Settings):
@@ -93,7 +93,7 @@ class AgentSettings(Settings):
 
 
 class OutsideSettings(StageSettings):
-    """The packages that Python tools may come from, and the stage whose secrets tools may use."""
+    """The packages from which Python tools may come, and the stage whose secrets tools may use."""
 
     tool_packages: Packages = Field(default="", validation_alias="BATON_TOOL_PACKAGES")
     """Comma-separated Python packages from which ``python`` tools may come."""
@@ -107,7 +107,7 @@ class SourceSettings(Settings):
     """The places in S3 that sources of documents may read."""
 
     source_prefixes: Prefixes = Field(default="", validation_alias="BATON_SOURCE_PREFIXES")
-    """Comma-separated ``bucket/path/{tenant}/``: a tenant reads below those with its own id. Empty: none."""
+    """Comma-separated ``bucket/path/{tenant}/``. A tenant reads below those with its own id. Empty: none."""
 
     @property
     def allowed_prefixes(self) -> tuple[str, ...]:
@@ -122,9 +122,9 @@ class DocumentSettings(Settings):
 
     stage: str = Field(default="", validation_alias="BATON_STAGE")
     bucket: Name | None = Field(default=None, validation_alias="BATON_BUCKET")
-    """The bucket. Without one there are only the variables of ``settings.document``."""
+    """The bucket. Without a bucket, only the variables of ``settings.document`` count."""
     seconds: float = Field(default=300, gt=0, le=3_600, validation_alias="BATON_SETTINGS_SECONDS")
-    """Seconds for which a copy is used without a read. Only the local cloud sets them."""
+    """Seconds for which a copy is used without a read. Only the local cloud sets this variable."""
 
     @property
     def is_local(self) -> bool:
@@ -140,12 +140,12 @@ class StoreSettings(Settings):
 
 
 class SearchSettings(Settings):
-    """The search engine: an OpenSearch if there is one, else the embedded index. Without both, search is off."""
+    """The search engine: OpenSearch if it has an address, else the embedded index. Without both, search is off."""
 
     url: SearchUrl = Field(default="", validation_alias="BATON_SEARCH_URL")
     """The address of an OpenSearch; empty: none."""
     bucket: Name | None = Field(default=None, validation_alias="BATON_SEARCH_BUCKET")
-    """The bucket of the embedded index, which has no versions."""
+    """The bucket of the embedded index, whose objects have no versions."""
     stack: Name = Field(default="baton", validation_alias="BATON_STACK")
     own_prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]*$", max_length=128)] | None = Field(
         default=None, validation_alias="BATON_SEARCH_PREFIX"
@@ -157,9 +157,9 @@ class SearchSettings(Settings):
 
     @property
     def prefix(self) -> str:
-        """The beginning of the names of indices in OpenSearch: by default the stack, so that several can share one.
+        """The prefix of the names of indices in OpenSearch: by default the stack, so that stacks can share a domain.
 
-        Variables of a function are 4 KB at most, so the template does not give the name twice.
+        The template does not repeat the stack's name, because variables of a function have at most 4 KB.
         """
         return self.own_prefix or self.stack
 
@@ -171,13 +171,13 @@ class QueueSettings(Settings):
 
 
 class DueQueueSettings(QueueSettings):
-    """The queue of what is due within a minute."""
+    """The queue of items that are due within minutes."""
 
     stack: Name = Field(default="baton", validation_alias="BATON_STACK")
 
     @property
     def due_queue_url(self) -> str:
-        """Its address. The template names it, because a function's variables have little room for another address."""
+        """The queue's address, made of the stack's name, because variables have no room for another address."""
         account, _, _ = self.turns_queue_url.rpartition("/")
         return f"{account}/{self.stack}-due"
 
@@ -196,7 +196,7 @@ class AnnouncementSettings(Settings):
 
 
 class TraceSettings(Settings):
-    """The collector that traces of turns are sent to."""
+    """The collector to which traces of turns are sent."""
 
     endpoint: Url | None = Field(default=None, validation_alias="BATON_TRACES_ENDPOINT")
     """The whole address for OTLP over HTTP, such as ``https://collector.example.com/v1/traces``. Empty: no traces."""
@@ -207,6 +207,6 @@ class TraceSettings(Settings):
 
 
 class TracedDeploymentSettings(StageSettings):
-    """The deployment that traces come from."""
+    """The deployment whose turns are traced."""
 
     stack: Name = Field(default="baton", validation_alias="BATON_STACK")

@@ -122,9 +122,12 @@ def test_hundreds_of_issuers_fit() -> None:
         ({"modelPrices": {"gpt": {"input": "cheap", "output": 1}}}, r"^modelPrices\.gpt\.input: "),
         ({"tenantLimits": {"agents": "20"}}, r"^tenantLimits\.agents: "),
         ({"tenantLimits": {"agentz": 20}}, r"^tenantLimits\.agentz: is an unknown field: is agents meant\?"),
-        ({"allowedOrigins": ["https://app.example.com/"]}, r"^allowedOrigins\.0: is no origin: write scheme and host"),
+        (
+            {"allowedOrigins": ["https://app.example.com/"]},
+            r"^allowedOrigins\.0: is not an origin: write scheme and host",
+        ),
         ({"allowedOrigins": "*"}, r"^allowedOrigins: "),
-        ({"allowedHosts": ["https://api.example.com"]}, r"^allowedHosts\.0: is no host name: write api"),
+        ({"allowedHosts": ["https://api.example.com"]}, r"^allowedHosts\.0: is not a host name: write api"),
         ({"allowedHosts": ["a.example\n"]}, r"^allowedHosts\.0: "),
         ({"pushHosts": [7]}, r"^pushHosts\.0: "),
         ({"modelProviders": {"groq": {"keySecret": "baton/prod/models/groq"}}}, r"^modelProviders: .*groq\.baseUrl"),
@@ -165,8 +168,8 @@ def test_what_is_wrong_is_named_by_its_path(change: dict[str, Any], complaint: s
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        (b"", "is no JSON"),
-        (b"tokenIssuers: []", "is no JSON"),
+        (b"", "is not JSON"),
+        (b"tokenIssuers: []", "is not JSON"),
         (b"\xff\xfe{}", "is not UTF-8"),
         (b"[]", "must be a JSON object"),
         (b'{"version": 1, "version": 1}', "'version' occurs twice"),

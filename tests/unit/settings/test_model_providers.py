@@ -101,7 +101,7 @@ def test_the_default_provider_takes_an_api_and_models_for_tenants(monkeypatch: p
 @pytest.mark.parametrize(
     ("written", "place", "what"),
     [
-        ('{"a": {', "BATON_MODEL_PROVIDERS\n", "is no JSON: .* at line 1, column 8"),
+        ('{"a": {', "BATON_MODEL_PROVIDERS\n", "is not JSON: .* at line 1, column 8"),
         ("[]", "BATON_MODEL_PROVIDERS\n", "must be a JSON object"),
         ("[" * 100_000, "BATON_MODEL_PROVIDERS\n", "is nested too deeply"),
         (json.dumps({"a": GROQ})[:-1] + f', "a": {json.dumps(GROQ)}}}', "BATON_MODEL_PROVIDERS\n", "'a' occurs twice"),

@@ -13,16 +13,16 @@ from baton.domain.handoffs.handoff import ContextMode
 from baton.domain.tenants.identity import PermissionName
 
 MAX_MINUTES = 7 * 24 * 60
-"""A week: people who are away longer cannot be waited for."""
+"""The longest wait for people: a week."""
 
 
 class ClosedDesk(StrEnum):
     """The behaviour of a desk outside its hours."""
 
     STAY = "tell"
-    """Say when it opens, and stay with the agent."""
+    """The user is informed when the desk opens, and stays with the agent."""
     QUEUE = "queue"
-    """Wait for the opening."""
+    """The conversation waits until the desk opens."""
 
 
 class DeskDefinition(Definition):
@@ -54,7 +54,7 @@ class DeskDefinition(Definition):
         return self.closed is ClosedDesk.QUEUE
 
     def takes_at(self, now: datetime) -> bool:
-        """Return whether a conversation may come at ``now``: the desk is open, or lets it wait for the opening."""
+        """Return whether the desk accepts a conversation at ``now``: it is open, or lets conversations wait."""
         return self.waits_when_closed or self.is_open(now)
 
     @property

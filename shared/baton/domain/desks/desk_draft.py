@@ -20,7 +20,7 @@ class DraftKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DeskDraft:
-    """A draft. Nothing of it is stored or shown."""
+    """A draft for a person. It is not stored, and users do not see it."""
 
     text: str
     sources: Sequence[dict[str, Any]]

@@ -31,7 +31,7 @@ class ReturnReason(StrEnum):
     HOURS = "hours"
     CLOSED = "closed"
     UNAVAILABLE = "unavailable"
-    """The desk is no longer there, or its user may no longer talk to it."""
+    """The desk no longer exists, or the user may no longer talk to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,32 +54,32 @@ class DeskSession:
     """The state of a conversation at a desk. Every change returns a new value."""
 
     arrived_at: datetime
-    """The time at which it came to this desk. It identifies the session in its thread."""
+    """The time at which the conversation came to this desk."""
     since: datetime
     """The time since which it has its status."""
     status: DeskStatus = DeskStatus.WAITING
     person: Person | None = None
     """The person who has taken it; None while it waits."""
     unanswered_since: datetime | None = None
-    """The time since which the user waits for a person's words, also without a message; None if they do not."""
+    """The time since which the user waits for a person's words, even without a message; None if nobody waits."""
     unread: int = 0
     """Messages of the user since a person's last one."""
     last_message: str = ""
-    """The beginning of the last message of the user or the person, also of one from before it came to the desk.
+    """The beginning of the last message of the user or the person, even from before the desk.
 
-    Of a message without a text, the names of its files.
+    For a message without text, it has the names of the files.
     """
     user_name: str | None = None
-    """The user's name, as the token of the message that came to the desk gives it."""
+    """The user's name in the token of the message that led to the desk; None if the token has none."""
     user_locale: str | None = None
-    """The user's language, in the same way."""
+    """The user's language at the same time; None if it is not known."""
     permissions: tuple[str, ...] = ()
-    """The user's permissions that desks require, by the token of their last message or request.
+    """The permissions that desks require and the user has, from the token of their last message or request.
 
     Items of earlier releases have none, until the user's next message.
     """
     ahead: int | None = None
-    """Conversations that waited already when it came; None if that is not known, or it is not waiting."""
+    """The number of conversations that waited already when it came; None if unknown, or if it no longer waits."""
 
     def take(self, person: Person, now: datetime) -> Self:
         """Return the session as taken by ``person``."""
@@ -107,7 +107,7 @@ class DeskSession:
         )
 
     def is_taken_by(self, person_id: str) -> bool:
-        """Return whether the person has taken it."""
+        """Return whether the person has taken the conversation."""
         return self.person is not None and self.person.id == person_id
 
 
@@ -117,19 +117,19 @@ class DeskCheck:
 
     reason: ReturnReason | None = None
     at: datetime | None = None
-    """None: it returns now."""
+    """The time of the next check; None if it returns now, or if no check is needed."""
 
 
 MAX_UNCHECKED = timedelta(minutes=15)
-"""The longest time between two checks. In between the desk may be removed, or get other hours."""
+"""The longest time between two checks, because the desk may be removed or get other hours."""
 MAX_SPANS = 1_000
-"""Spans of opening hours that one wait may take: a week's wait in hours of a few minutes a day."""
+"""Spans of opening hours in one wait. A wait of a week may take many if the desk opens for minutes a day."""
 
 
 def check_desk(desk: DeskDefinition | None, session: DeskSession, now: datetime) -> DeskCheck:
-    """Return whether the conversation returns to its main agent now, and otherwise when to check it again.
+    """Return whether the conversation returns to its main agent now, or else when to check it again.
 
-    ``desk`` is None if the desk that it is at is no longer there.
+    ``desk`` is None if the conversation's desk no longer exists.
     """
     if desk is None:
         return DeskCheck(ReturnReason.UNAVAILABLE)
@@ -156,7 +156,7 @@ def _check_silence(desk: DeskDefinition, session: DeskSession, now: datetime) ->
     if desk.silence is None:
         return DeskCheck()
     if session.unanswered_since is None:
-        return DeskCheck(at=now + desk.silence)  # a message that comes meanwhile is checked in time then
+        return DeskCheck(at=now + desk.silence)  # early enough for a message that arrives meanwhile
     ends_at = max(session.unanswered_since, session.since) + desk.silence
     return DeskCheck(ReturnReason.SILENCE) if now >= ends_at else DeskCheck(at=ends_at)
 

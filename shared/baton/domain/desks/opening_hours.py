@@ -28,9 +28,9 @@ class OpeningHours(Definition):
     """The hours in which the people of a desk answer. A span such as ``22:00-06:00`` ends on the next day."""
 
     zone: str
-    """The IANA name of the time zone that the hours are in."""
+    """The IANA name of the time zone of the hours."""
     week: dict[str, str]
-    """Hours by days: ``mon-fri: "09:00-17:00"``. Days that no entry names are closed."""
+    """The hours by days, as in ``mon-fri: "09:00-17:00"``. The desk is closed on days without an entry."""
     exceptions: dict[date, str] = Field(default_factory=dict, max_length=MAX_EXCEPTIONS)
     """Hours of single days, in place of the week's. Files call the field ``except``."""
 
@@ -97,7 +97,7 @@ class OpeningHours(Definition):
         return end
 
     def _spans_around(self, moment: datetime) -> list[tuple[datetime, datetime]]:
-        """Return the spans of the day of ``moment`` and of the day before, whose last one may reach into it."""
+        """Return the spans of the day of ``moment`` and of the previous day, whose last span may reach into it."""
         day = moment.astimezone(ZoneInfo(self.zone)).date()
         return [*self._spans_of_day(day - timedelta(days=1)), *self._spans_of_day(day)]
 
@@ -137,7 +137,7 @@ def _spans_of(hours: str) -> list[tuple[time, time | None]]:
     for part in hours.split(","):
         match = _SPAN.fullmatch(part.strip())
         if match is None:
-            raise ValueError(f"{hours!r} are no hours; write them {_EXAMPLE}")
+            raise ValueError(f"{hours!r} are not opening hours; write them {_EXAMPLE}")
         end = None if match[5] else time(int(match[3]), int(match[4]))
         spans.append((time(int(match[1]), int(match[2])), end))
     return sorted(spans, key=lambda span: span[0])
