@@ -27,8 +27,8 @@ class TokenVerifier(Protocol):
         Raises ``TokenExpired`` for a token with a valid signature that has expired, whatever its other claims are;
         ``Unauthorized`` for every other invalid token, and ``StoreUnavailable`` if the keys cannot be read.
 
-        Thread-safe. It may block for some seconds to fetch keys, so asynchronous code calls it in a thread (FastAPI does
-        so for a plain ``def`` dependency).
+        Thread-safe. It may block for some seconds to fetch keys, so asynchronous code calls it in a thread (FastAPI
+        does so for a plain ``def`` dependency).
         """
 
 
