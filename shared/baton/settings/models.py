@@ -125,9 +125,8 @@ class ProviderSettings(ModelVariables):
         providers = {BEDROCK_PROVIDER, *declared} - {DEFAULT_PROVIDER}
         if route(name, dict.fromkeys(providers)).provider == DEFAULT_PROVIDER:
             raise ValueError(
-                f"{name!r} does not begin with the name of a provider ({', '.join(sorted(providers))}), and "
-                "OPENAI_BASE_URL, the address of the default provider, is not set. Set it, or name the provider, as in "
-                "bedrock/<model>"
+                f"{name!r} begins with the name of no provider ({', '.join(sorted(providers))}), and OPENAI_BASE_URL, "
+                "the address of the default provider, is not set. Set it, or name the provider, as in bedrock/<model>"
             )
         return name
 

@@ -394,7 +394,7 @@ def test_a_model_of_no_provider_is_reported_where_the_deployment_has_no_default_
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "tokenizer")
     _, (problem,) = examined(project)
     assert (problem.file, problem.field) == ("agents/orders.yaml", "model.fallback.0")
-    assert problem.message.startswith("'groq/llama-4' does not begin with the name of a provider (bedrock)")
+    assert problem.message.startswith("'groq/llama-4' begins with the name of no provider (bedrock)")
 
 
 def test_a_program_reads_the_problems_as_json(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
