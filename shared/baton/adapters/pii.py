@@ -55,7 +55,7 @@ _PHONE_WORD = re.compile(
     re.IGNORECASE,
 )
 _MIN_DIGITS, _MAX_DIGITS = 7, 15
-"""The number of digits of phone numbers. The maximum is that of E.164."""
+"""The number of digits of phone numbers. The maximum is the maximum of E.164."""
 _PHONE_WORD_DISTANCE = 40
 """The maximum distance of a word that marks a phone number from the number, in characters."""
 _WINDOW = 80

@@ -27,14 +27,14 @@ MAX_NAME = 200
 MAX_ADDRESS = 2_048
 """The length to which a file's address is cut, in characters."""
 THOUGHTS = ("adk_thought", "thought")
-"""Members of a part's metadata that mark it as thinking; the first is that of Google's ADK."""
+"""Members of a part's metadata that mark it as thinking. Google's ADK writes the first one."""
 UNKNOWN = "[A part of a kind that is not understood here.]"
 TOO_LONG = "[Data, of which this is the beginning: {}]"
 
 
 def read_text(item: Message | Artifact) -> str:
     """Return the text of a message or artifact, with notes in place of parts that cannot be passed on."""
-    # The parts of a message are paragraphs. Those of an artifact are chunks of one text.
+    # The parts of a message are paragraphs. The parts of an artifact are chunks of one text.
     parts = [part for part in item.parts if not _is_thought(part)]
     texts = [part.text for part in parts if part.HasField("text")]
     notes = [note for part in parts if (note := _note(part))]

@@ -1,4 +1,4 @@
-"""Agents from Python modules. Errors name file, line and argument, as those of files in YAML do."""
+"""Agents from Python modules. Errors name the file, line and argument, as errors of files in YAML do."""
 
 from __future__ import annotations
 

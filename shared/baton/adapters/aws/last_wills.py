@@ -47,8 +47,8 @@ class LastWills:
     def write(self, name: str, operations: object, operation: str, request: Mapping[str, Any]) -> None:
         """Have the request sent if this process dies before ``revoke(name)``.
 
-        ``operations`` are those of the request's service. Nothing is written without a supervisor, if ``operations``
-        cannot prepare requests, if the request is too long, and if no slot is free.
+        ``operations`` are the operations of the request's service. Nothing is written without a supervisor, if
+        ``operations`` cannot prepare requests, if the request is too long, and if no slot is free.
         """
         prepare = getattr(operations, "prepare", None)
         if self._file is None or prepare is None:

@@ -43,7 +43,7 @@ _ACCEPT = "text/html, application/xhtml+xml, text/markdown, text/plain;q=0.9, */
 
 @dataclass(slots=True, weakref_slot=True)
 class _Host:
-    """A scheme, host and port: its ``robots.txt``, and the time of the next request. Times are those of the loop."""
+    """A scheme, host and port: its ``robots.txt``, and the time of the next request on the event loop's clock."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held during a request, so that the host gets one at a time."""

@@ -126,7 +126,7 @@ def _has_signed_calls(message: LaidMessage) -> bool:
 def with_calls_as_text(
     laid: Sequence[LaidMessage], foreign_messages: Sequence[LaidMessage] | None = None
 ) -> list[LaidMessage]:
-    """Write calls and their results as text: those of ``foreign_messages``, or all if the request declares no tools."""
+    """Write the calls of ``foreign_messages`` and their results as text; with None, all calls and results."""
     messages_with_foreign = laid if foreign_messages is None else foreign_messages
     foreign = {call.id: call for message in messages_with_foreign for call in message.calls}
     messages: list[LaidMessage] = []

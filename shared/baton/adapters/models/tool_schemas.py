@@ -265,7 +265,7 @@ class _Walk:
 
     def _normalise_member(self, key: str, value: Any, depth: int) -> Any:
         if key in ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas"):
-            # The keys are names of the author, which may be those of keywords.
+            # The tool's author chooses these keys, so they may be the names of keywords.
             members = _to_mapping(value)
             return {name: self.normalise(members[name], depth + 1) for name in sorted(members)}
         if key in ("enum", "const", "default", "examples", "required"):

@@ -60,7 +60,7 @@ SEARCH_SECONDS = 2.0
 QUERY_CHARACTERS = 1000
 """The length to which a query is cut, in characters."""
 QUERY_WORDS = 900
-"""The number of a query's words that are searched. OpenSearch allows 1,024, with those of phrases."""
+"""The number of a query's words that are searched. OpenSearch allows 1,024, including the words of phrases."""
 PAGE = 200
 """The number of documents on a page of a listing."""
 DELETED_AT_ONCE = 2000

@@ -39,6 +39,6 @@ def tenant_prefix(tenant_id: str) -> str:
 
 
 def is_of_index(key: str, index: IndexName) -> bool:
-    """Return whether a key of the bucket is that of a file of the index."""
+    """Return whether a key of the bucket names a file of the index."""
     _, _, rest = key.partition("/")
     return rest.startswith(f"{index.value}/") and key.endswith(SUFFIX)

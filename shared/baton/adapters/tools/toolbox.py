@@ -237,7 +237,7 @@ class Toolbox:
     def _make_guard(
         self, source: ToolSource[Any], definition: ToolDefinition, **caller: str
     ) -> AbstractAsyncContextManager[Any]:
-        """Return the guard of a call. A tenant's own tools have other circuits than those of shipped agents."""
+        """Return the guard of a call. A tenant's own tools have other circuits than the tools of shipped agents."""
         endpoint = source.endpoint(definition)
         if self._guards is None or endpoint is None:
             return nullcontext()

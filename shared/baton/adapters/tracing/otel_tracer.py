@@ -191,7 +191,7 @@ def _parse(traceparent: str | None) -> trace.SpanContext | None:
 
 
 def _select_values(attributes: Attributes, shows_content: bool) -> dict[str, tracing.Value]:
-    """Return the attributes that have values. Those of content are included only with ``shows_content``."""
+    """Return the attributes that have values. Attributes with content are included only with ``shows_content``."""
     return {
         name.value: value
         for name, value in attributes.items()

@@ -100,7 +100,7 @@ class RecentHistories:
             self._keep(key, replace(history, messages=tuple(messages), size=size + MESSAGE_SIZE * len(messages)))
 
     def note_written(self, lease: Lease, message: StoredMessage, size: int) -> None:
-        """Note a message of the run in progress, as a read returns it. ``size`` is that of its content, in bytes."""
+        """Note a message of the run in progress, as a read returns it. ``size`` is its content's size in bytes."""
         key = _make_key(lease.scope, lease.thread_id)
         with self._lock:
             history = self._known.get(key)
