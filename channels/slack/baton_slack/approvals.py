@@ -44,7 +44,7 @@ class Approvals:
         if link is None and self._channel is None:
             return
         channel = link["channel"] if link is not None else self._channel.channel if self._channel else ""
-        questions = [_question(interrupt) for interrupt in data["interrupts"]]
+        questions = [_describe_call(interrupt) for interrupt in data["interrupts"]]
         body, can_decide = blocks.approval_blocks(questions, data["threadId"], data["runId"])
         if can_decide:
             ids = [interrupt["id"] for interrupt in data["interrupts"]]
@@ -105,7 +105,7 @@ class Approvals:
         await self._workspace.update(press["channel"], press["ts"], body, NOTICE)
 
 
-def _question(interrupt: Json) -> tuple[str, list[str]]:
+def _describe_call(interrupt: Json) -> tuple[str, list[str]]:
     """Return the question of a call, and a line for each argument that it does not show."""
     fields = (interrupt.get("metadata") or {}).get("fields") or []
     rest = [field for field in fields if not field.get("inText")]

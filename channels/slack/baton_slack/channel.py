@@ -54,7 +54,7 @@ class Channel:
         ``slack_url`` and ``file_hosts`` name a stand-in of Slack. Raises ``ConfigurationError`` if nothing can make
         tokens.
         """
-        maker = make_token or _embed_key(configuration)
+        maker = make_token or _make_embed_key(configuration)
         self.baton = AsyncBaton(configuration.url, token="", time_zone="")
         client = AsyncWebClient(token=configuration.bot_token.get_secret_value(), base_url=slack_url)
         self.workspace = Workspace(client, records, configuration.team, file_hosts=file_hosts)
@@ -176,7 +176,7 @@ class Worker:
             self._running.pop(job.group, None)
 
 
-def _embed_key(configuration: Configuration) -> EmbedKey:
+def _make_embed_key(configuration: Configuration) -> EmbedKey:
     if configuration.key_id is None or configuration.embed_key is None:
         raise ConfigurationError("Set keyId and BATON_EMBED_KEY, or give the channel a maker of tokens.")
     key = configuration.embed_key.get_secret_value()

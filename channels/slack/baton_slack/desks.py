@@ -71,7 +71,7 @@ class DeskThreads:
         item = case.json()["item"]
         user = str(item.get("userName") or data["userId"])
         about = ", ".join([data["deskId"], *([item["locale"]] if item.get("locale") else [])])
-        lines = [(_author(message, user), text_of(message) or "(file)") for message in messages[-LAST_MESSAGES:]]
+        lines = [(_name_author(message, user), text_of(message) or "(file)") for message in messages[-LAST_MESSAGES:]]
         heading = f"{user} waits for a person ({about})"
         body = blocks.desk_blocks(heading, "Nobody has taken it.", lines, blocks.take_actions(data["threadId"]))
         text = escape(shorten(heading, 150))
@@ -293,5 +293,5 @@ def _list_note_problems(note: str, event: Json) -> list[str]:
     return [*too_long, *(["Files are not kept with notes."] if event.get("files") else [])]
 
 
-def _author(message: Json, user: str) -> str:
+def _name_author(message: Json, user: str) -> str:
     return user if message["role"] == "user" else str(message.get("name") or "Agent")

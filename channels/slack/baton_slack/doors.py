@@ -58,7 +58,7 @@ class Doors:
         team = request.get("team_id") or (request.get("team") or {}).get("id")
         if team != self._configuration.team:
             return Reply(403, "This app answers in another workspace.")
-        job = _event_job(request) if request.get("type") == "event_callback" else _action_job(request)
+        job = _make_event_job(request) if request.get("type") == "event_callback" else _make_action_job(request)
         if job is not None:
             self._jobs.add_job(job)
         return Reply(200)
@@ -104,7 +104,7 @@ def _read_slack(body: bytes) -> Json | None:
     return request if isinstance(request, dict) else None
 
 
-def _event_job(request: Json) -> Job | None:
+def _make_event_job(request: Json) -> Job | None:
     """Return the job of an event; None for an event that the channel ignores, such as all messages of bots."""
     event = request.get("event") or {}
     is_message = event.get("type") in ("message", "app_mention") and event.get("subtype") in PERSON_SUBTYPES
@@ -121,7 +121,7 @@ def _event_job(request: Json) -> Job | None:
     return Job(str(request["event_id"]), group, f"slack.{event['type']}", payload)
 
 
-def _action_job(request: Json) -> Job | None:
+def _make_action_job(request: Json) -> Job | None:
     """Return the job of a pressed button; None for any other interaction."""
     actions = request.get("actions") or []
     if request.get("type") != "block_actions" or len(actions) != 1 or actions[0].get("type") != "button":

@@ -65,7 +65,7 @@ class RunState:
         self.run_id = self.run_id or metadata_of(event).get("runId")
         match event:
             case RunStartedEvent():
-                self._started(event)
+                self._apply_start(event)
             case TextMessageStartEvent():
                 agent_id = metadata_of(event).get("agentId")
                 author = Person.of(metadata_of(event).get("author"))
@@ -73,10 +73,10 @@ class RunState:
                     SaidMessage(event.message_id, agent_id=agent_id, agent_name=event.name, author=author)
                 )
             case TextMessageContentEvent():
-                if message := self._message(event.message_id):
+                if message := self._find_message(event.message_id):
                     message.text += event.delta
             case TextMessageEndEvent():
-                message = self._message(event.message_id)
+                message = self._find_message(event.message_id)
                 if message and metadata_of(event).get("takenBack"):
                     self.messages.remove(message)  # it was the model's thinking, or a guardrail has refused it
                 elif message:
@@ -93,14 +93,14 @@ class RunState:
                 agent_id = metadata_of(event).get("agentId")
                 self.tasks.append(SubTask(event.subagent_run_id, agent_id=agent_id, agent_name=event.name))
             case SubagentFinishedEvent():
-                self._task_ended(event.subagent_run_id, "completed")
+                self._end_task(event.subagent_run_id, "completed")
             case SubagentErrorEvent():
                 code = event.code if event.code in get_args(TaskStatus) else "failed"
-                self._task_ended(event.subagent_run_id, cast("TaskStatus", code), event.message)
+                self._end_task(event.subagent_run_id, cast("TaskStatus", code), event.message)
             case MessagesSnapshotEvent() if metadata_of(event).get("replayed"):
-                self._replayed(event)
+                self._apply_replay(event)
             case RunFinishedEvent():
-                self._finished(event)
+                self._apply_end(event)
 
     def result(self) -> RunResult:
         """Return the run so far."""
@@ -116,7 +116,7 @@ class RunState:
             result=self.answer,
         )
 
-    def _started(self, event: RunStartedEvent) -> None:
+    def _apply_start(self, event: RunStartedEvent) -> None:
         metadata = metadata_of(event)
         self.run_id = metadata.get("runId") or event.run_id
         self.thread_id = metadata.get("threadId") or event.thread_id
@@ -127,33 +127,33 @@ class RunState:
             del self.messages[messages:], self.tasks[tasks:]
         self._attempt = attempt
 
-    def _message(self, message_id: str) -> SaidMessage | None:
+    def _find_message(self, message_id: str) -> SaidMessage | None:
         return next((message for message in reversed(self.messages) if message.id == message_id), None)
 
-    def _task_ended(self, task_id: str, status: TaskStatus, error: str | None = None) -> None:
+    def _end_task(self, task_id: str, status: TaskStatus, error: str | None = None) -> None:
         for task in self.tasks:
             if task.task_id == task_id:
                 task.status, task.error = status, error
 
-    def _replayed(self, event: MessagesSnapshotEvent) -> None:
+    def _apply_replay(self, event: MessagesSnapshotEvent) -> None:
         del self.messages[self._begin[0] :]
         for message in event.messages:
             if message.role == "assistant" and isinstance(message.content, str):
                 said_message = SaidMessage(message.id, agent_name=message.name, text=message.content, is_complete=True)
                 self.messages.append(said_message)
 
-    def _finished(self, event: RunFinishedEvent) -> None:
-        outcome = _plain(event.outcome) or {}
+    def _apply_end(self, event: RunFinishedEvent) -> None:
+        outcome = _to_plain(event.outcome) or {}
         raw = [*(outcome.get("interrupts") or ()), *(metadata_of(event).get("clientTools") or ())]
-        self.interrupts = [self._interrupt(interrupt) for interrupt in raw if isinstance(interrupt, Mapping)]
+        self.interrupts = [self._make_interrupt(interrupt) for interrupt in raw if isinstance(interrupt, Mapping)]
         self.answer = event.result
         # AG-UI's model of the event allows no other types.
         self.outcome = "interrupt" if self.interrupts else cast("Outcome", outcome.get("type") or "success")
         if metadata_of(event).get("outcome") == DELIVERED:
             self.outcome = "delivered"
-        self.usage += [ModelUsage.model_validate(_plain(usage) or {}) for usage in event.usage or ()]
+        self.usage += [ModelUsage.model_validate(_to_plain(usage) or {}) for usage in event.usage or ()]
 
-    def _interrupt(self, raw: Mapping[str, Any]) -> Interrupt:
+    def _make_interrupt(self, raw: Mapping[str, Any]) -> Interrupt:
         call_id = raw.get("toolCallId")
         metadata = raw.get("metadata")
         about: Mapping[str, Any] = metadata if isinstance(metadata, Mapping) else {}
@@ -171,7 +171,7 @@ class RunState:
         )
 
 
-def _plain(value: Any) -> dict[str, Any] | None:
+def _to_plain(value: Any) -> dict[str, Any] | None:
     """Return a part of an event as it was sent."""
     if isinstance(value, BaseModel):
         return value.model_dump(by_alias=True, exclude_none=True, mode="json")

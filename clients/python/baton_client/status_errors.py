@@ -22,20 +22,20 @@ from baton_client.errors import (
 
 def error_of(problem: Mapping[str, Any], *, status: int, retry_after: float | None = None) -> APIStatusError:
     """Return the error of an answer with ``status`` whose body is ``problem`` (RFC 9457, or anything)."""
-    code = _text(problem.get("code")) or f"http_{status}"
+    code = _read_text(problem.get("code")) or f"http_{status}"
     errors = problem.get("errors")
-    return _class(code, status)(
-        _text(problem.get("detail")) or f"The server answered {status}.",
+    return _find_class(code, status)(
+        _read_text(problem.get("detail")) or f"The server answered {status}.",
         code=code,
         status=status,
         retryable=bool(problem.get("retryable", status in {429, 502, 503, 504})),
-        title=_text(problem.get("title")),
-        request_id=_text(problem.get("requestId")) or None,
-        problems=[_problem(error) for error in errors if isinstance(error, Mapping)]
+        title=_read_text(problem.get("title")),
+        request_id=_read_text(problem.get("requestId")) or None,
+        problems=[_read_problem(error) for error in errors if isinstance(error, Mapping)]
         if isinstance(errors, list)
         else (),
         retry_after=retry_after,
-        resets_at=_time(problem.get("resetsAt")),
+        resets_at=_read_time(problem.get("resetsAt")),
         can_continue=problem.get("canContinue") is True,
     )
 
@@ -44,20 +44,20 @@ def error_of_run(message: str, code: str | None, metadata: Mapping[str, Any]) ->
     """Return the error of a RUN_ERROR event."""
     error_code = code or "internal_error"
     seq, wait = metadata.get("seq"), metadata.get("retryAfter")
-    return _class(error_code, None)(
+    return _find_class(error_code, None)(
         message,
         code=error_code,
         retryable=bool(metadata.get("retryable", False)),
-        request_id=_text(metadata.get("requestId")) or None,
-        run_id=_text(metadata.get("runId")) or None,
+        request_id=_read_text(metadata.get("requestId")) or None,
+        run_id=_read_text(metadata.get("runId")) or None,
         seq=seq if isinstance(seq, int) else None,
         retry_after=float(wait) if isinstance(wait, int | float) else None,
-        resets_at=_time(metadata.get("resetsAt")),
+        resets_at=_read_time(metadata.get("resetsAt")),
         can_continue=metadata.get("canContinue") is True,
     )
 
 
-def _class(code: str, status: int | None) -> type[APIStatusError]:
+def _find_class(code: str, status: int | None) -> type[APIStatusError]:
     if code in BY_CODE:
         return BY_CODE[code]
     if status is None:
@@ -68,17 +68,19 @@ def _class(code: str, status: int | None) -> type[APIStatusError]:
     return kinds.get(status, ConflictError if status in {409, 412} else BadRequestError)
 
 
-def _problem(entry: Mapping[str, Any]) -> FieldProblem:
+def _read_problem(entry: Mapping[str, Any]) -> FieldProblem:
     line = entry.get("line")
-    return FieldProblem(_text(entry.get("field")), _text(entry.get("message")), line if isinstance(line, int) else None)
+    return FieldProblem(
+        _read_text(entry.get("field")), _read_text(entry.get("message")), line if isinstance(line, int) else None
+    )
 
 
-def _time(value: Any) -> datetime | None:
+def _read_time(value: Any) -> datetime | None:
     try:
-        return datetime.fromisoformat(_text(value))
+        return datetime.fromisoformat(_read_text(value))
     except ValueError:
         return None
 
 
-def _text(value: Any) -> str:
+def _read_text(value: Any) -> str:
     return value if isinstance(value, str) else ""
