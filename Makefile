@@ -159,7 +159,7 @@ preflight: setup ## Check what a deployment needs: make preflight STAGE=dev|prod
 	@$(BIN)/baton deploy $(STAGE) --check $(ARGS)
 
 deploy: setup web ## Check, build, deploy to AWS, publish and try: make deploy STAGE=dev|prod (ARGS="--yes --unchecked")
-settings: setup ## Check settings.STAGE.yaml, show how it differs from what is deployed, put it (ARGS=--check, --show, --yes)
+settings: setup ## Check settings.STAGE.yaml, show how it differs from the deployed settings, store it (ARGS=--check, --show, --yes)
 publish: setup ## Put the chat widget and the console where a deployed stage serves them: make publish STAGE=dev|prod
 smoke: setup ## Try a deployed stage as a user: make smoke STAGE=dev|prod (TOKEN=..., ARGS="--url https://... --document")
 search: setup ## Administer its search: make search STAGE=dev ARGS="migrate|reindex|rebuild|move|verify|repair --tenant acme"

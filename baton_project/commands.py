@@ -48,7 +48,7 @@ def dev(
 def check(
     folder: Folder = Path(), as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False
 ) -> None:
-    """Say what agents, tools, servers and remote agents lack. Exit code 1: something is missing."""
+    """Report what agents, tools, servers and remote agents lack. Exit code 1: something is missing."""
     with exit_on_problems():
         from baton_project.check import report
 

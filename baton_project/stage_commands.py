@@ -86,7 +86,7 @@ def settings(
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Put them without a question.")] = False,
 ) -> None:
-    """Check settings.STAGE.yaml, show how it differs from what is deployed, ask, and put it."""
+    """Check settings.STAGE.yaml, show how it differs from the deployed settings, ask, and store it."""
     with _carrying_out("settings"):
         from baton_project import operations
 
@@ -194,7 +194,7 @@ def teardown(
     folder: Folder = Path(),
     confirm: Annotated[str, typer.Option(help="The stack's name, where nobody can be asked.")] = "",
 ) -> None:
-    """Show what there is of a stage, and delete what is named, after the stack's name was typed."""
+    """Show which parts of a stage exist, and delete the named parts after the stack's name is typed."""
     with _carrying_out("teardown"):
         from baton_project.operations import remove_stage
 

@@ -54,16 +54,16 @@ COMMANDS = {
 SERVER_COMMANDS = {
     "new": "Make a project: agents, a tool, and what editors and deployments need.",
     "dev": "Run the project on this machine. Edits of agents and tools are used by the next turn.",
-    "check": "Say what agents, tools, servers and remote agents lack. Exit code 1: something is missing.",
+    "check": "Report what agents, tools, servers and remote agents lack. Exit code 1: something is missing.",
     "test": "Hold conversations with a project's agents, and check what happens.",
     "eval": "Evaluate agents by data sets of cases.",
     "deploy": "Check, build and deploy the project to AWS by SAM, publish its front ends, and try it.",
-    "settings": "Check settings.STAGE.yaml, show how it differs from what is deployed, ask, and put it.",
+    "settings": "Check settings.STAGE.yaml, show how it differs from the deployed settings, ask, and store it.",
     "publish": "Upload the chat widget and the console to where a deployed stage serves them.",
     "smoke": "Try a deployed stage, or another server, as a user.",
     "search": "Make, rebuild, move, verify or repair the search indices of a deployed stage.",
     "restore": "Copy lost conversations, records and files back from a point in time, and overwrite nothing newer.",
-    "teardown": "Show what there is of a stage, and delete what is named, after the stack's name was typed.",
+    "teardown": "Show which parts of a stage exist, and delete the named parts after the stack's name is typed.",
 }
 """Commands that the server's distribution adds."""
 

@@ -126,7 +126,7 @@ def resume(context: typer.Context, schedule_id: ScheduleId, user: OfUser = None,
 def cancel(
     context: typer.Context, schedule_id: ScheduleId, user: OfUser = None, yes: Yes = False, as_json: AsJson = False
 ) -> None:
-    """Cancel a schedule. A run of it that has begun goes on."""
+    """Cancel a schedule. A run that has begun continues."""
 
     async def command(session: Session) -> None:
         address = path(SCHEDULE, schedule_id=schedule_id)
