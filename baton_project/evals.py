@@ -12,7 +12,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
@@ -241,19 +240,29 @@ def _evaluate_other(plan: Plan, project: Project, options: Options) -> Evaluatio
 
 def _evaluate_server(options: Options) -> EvaluationRecord:
     from baton_testing.evals.reading import read_datasets
-    from baton_testing.evals.targets.replay_target import replay_problems
+    from baton_testing.evals.results import count
+    from baton_testing.evals.targets.replay_target import replay_problems, select_of_agent
     from baton_testing.evals.targets.server_run import ServerPlan, evaluate_server
     from baton_testing.evals.targets.server_target import server_problems
 
     if (options.agent is None) is not (options.version is None):
         raise ProjectProblem("--agent and --version belong together.")
     agent_id = options.agent
-    check = partial(replay_problems, agent_id=agent_id) if agent_id is not None else server_problems
     if options.against is not None or options.model is not None or options.reach:
         raise ProjectProblem("--against, --model and --reach are about a project: a server has its agents and models.")
+    check = replay_problems if agent_id is not None else server_problems
+    cases = read_datasets(options.paths or [Path("evals")], tags=options.tags, check=check)
+    if agent_id is not None:
+        of_agent = select_of_agent(cases, agent_id)
+        if not of_agent:
+            raise ProjectProblem(f"In no case has {agent_id} spoken last: see agentId in the metadata of the cases.")
+        if len(of_agent) < len(cases):
+            left_out = count(len(cases) - len(of_agent), "case")
+            typer.echo(f"{left_out} left out: another agent than {agent_id} spoke last.", err=True)
+        cases = of_agent
     plan = ServerPlan(
         url=options.url,
-        cases=tuple(read_datasets(options.paths or [Path("evals")], tags=options.tags, check=check)),
+        cases=tuple(cases),
         judge=options.judge,
         repeat=options.repeat,
         concurrency=options.concurrency,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from baton_client import AsyncBaton, AuthenticationError, BatonError, PermissionDeniedError
 from baton_client.models import Rerun
@@ -27,16 +27,26 @@ class ReplayTarget:
         thread_id, run_id = _find_turn(case) or ("", "")
         began = time.monotonic()
         try:
-            rerun = await self.client.threads.rerun(thread_id, run_id, agent_version=self.version)
+            rerun = await self.client.threads.rerun(
+                thread_id, run_id, agent_id=self.agent_id, agent_version=self.version
+            )
         except (AuthenticationError, PermissionDeniedError) as refusal:
             raise CannotRun(f"{self.client.base_url}: {refusal} A replay needs context:inspect.") from None
         except BatonError as failure:
             return Answer(error=f"the server: {failure}", thread_id=thread_id, seconds=time.monotonic() - began)
-        return _to_answer(rerun, thread_id, time.monotonic() - began)
+        answer = _to_answer(rerun, thread_id, time.monotonic() - began)
+        if rerun.agent_versions.get(self.agent_id) == self.version:
+            return answer
+        return replace(answer, error=f"{self.agent_id} took no part in this answer: {rerun.agent_id} answered.")
 
 
-def replay_problems(cases: Sequence[ReadCase], agent_id: str) -> Iterator[Problem]:
-    """Yield a problem for each case that is not a turn of the agent in a stored conversation."""
+def select_of_agent(cases: Sequence[ReadCase], agent_id: str) -> list[ReadCase]:
+    """Return the cases of turns in which the agent spoke last, or in which no agent spoke."""
+    return [case for case in cases if case.case.metadata.get("agentId") in (None, agent_id)]
+
+
+def replay_problems(cases: Sequence[ReadCase]) -> Iterator[Problem]:
+    """Yield a problem for each case that is not a turn of a stored conversation."""
     for case in cases:
         if _find_turn(case) is None:
             yield Problem(
@@ -44,8 +54,6 @@ def replay_problems(cases: Sequence[ReadCase], agent_id: str) -> Iterator[Proble
                 case.line,
                 "metadata: with --version, cases are turns of stored conversations, made by `baton eval collect`",
             )
-        elif case.case.metadata.get("agentId") != agent_id:
-            yield Problem(case.path, case.line, f"metadata.agentId: with --agent {agent_id}, that agent answered")
 
 
 def _find_turn(case: ReadCase) -> tuple[str, str] | None:

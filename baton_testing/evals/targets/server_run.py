@@ -17,12 +17,12 @@ from baton_testing.errors import CannotRun
 from baton_testing.evals.checks import Judge
 from baton_testing.evals.evaluation import Evaluation, Target
 from baton_testing.evals.judging import PROMPT_VERSION, JudgeModel
-from baton_testing.evals.reading import ReadCase
+from baton_testing.evals.reading import Check, ReadCase
 from baton_testing.evals.results import INTERRUPTED, EvaluationRecord
 from baton_testing.evals.scorers import Scorers
 from baton_testing.evals.spending import PRICES, Budget, read_prices
-from baton_testing.evals.targets.replay_target import ReplayTarget
-from baton_testing.evals.targets.server_target import ServerTarget, check_for_server
+from baton_testing.evals.targets.replay_target import ReplayTarget, replay_problems
+from baton_testing.evals.targets.server_target import ServerTarget, check_for_server, server_problems
 from baton_testing.models.metered import MeteredModel
 
 
@@ -47,6 +47,11 @@ class ServerPlan:
         return ReplayTarget(client, self.agent, self.version)
 
     @property
+    def find_problems(self) -> Check:
+        """Yields the problems of cases that the target cannot answer."""
+        return replay_problems if self.version is not None else server_problems
+
+    @property
     def suffix(self) -> str:
         """The version, for the label of the results."""
         return f", {self.agent} version {self.version}" if self.version is not None else ""
@@ -69,7 +74,7 @@ async def signed_in(url: str | None) -> AsyncIterator[AsyncBaton]:
 
 def evaluate_server(plan: ServerPlan, progress: Callable[[Evaluation], None]) -> EvaluationRecord:
     """Run the cases with a server's agents. Ctrl-C ends it with the runs so far. Raises ``CannotRun``."""
-    check_for_server(plan.cases)
+    check_for_server(plan.cases, plan.find_problems)
     scorers = Scorers()
     scorers.check(plan.cases)
     run = _Run(plan, progress, scorers)

@@ -13,7 +13,7 @@ from baton_client import AsyncBaton, AuthenticationError, BatonError, NotFoundEr
 from baton_client.models import Message, MessageAnswer, Task, ToolCallRecord
 from baton_testing.errors import CannotRun
 from baton_testing.evals.answer import Answer, Source, read_retrieved, read_source
-from baton_testing.evals.reading import MAX_PROBLEMS, Problem, ReadCase
+from baton_testing.evals.reading import MAX_PROBLEMS, Check, Problem, ReadCase
 from baton_testing.observation import Called, Observation, Said
 
 _T = TypeVar("_T")
@@ -111,9 +111,12 @@ def server_problems(cases: Sequence[ReadCase]) -> Iterator[Problem]:
             yield Problem(case.path, case.line, "tools, reach: with --url, the server calls its own tools")
 
 
-def check_for_server(cases: Sequence[ReadCase]) -> None:
-    """Raise ``CannotRun`` for cases that can run only with a project's agents in this process."""
-    problems = list(map(str, server_problems(cases)))
+def check_for_server(cases: Sequence[ReadCase], find_problems: Check = server_problems) -> None:
+    """Raise ``CannotRun`` for cases that can run only with a project's agents in this process.
+
+    ``find_problems`` yields the problems of the cases.
+    """
+    problems = list(map(str, find_problems(cases)))
     if problems:
         raise CannotRun("\n".join(problems[:MAX_PROBLEMS]))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
@@ -45,9 +45,11 @@ class RerunOptions:
     model: str | None = None
     """The model of the agents that answer; None: their own."""
     agent_version: int | None = None
-    """The version of the agent that was active; None: the current one."""
+    """The version of ``agent_id``; None: the current one."""
     without: Collection[str] = field(default_factory=frozenset)
     """Ids of items that are left out of the prompt."""
+    agent_id: str | None = None
+    """The agent whose version takes part; None: the agent that was active."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,8 @@ class DryRun:
     """The agent that spoke last."""
     agent_version: int | None
     """The version of the agent that was active; None: it ships with the deployment."""
+    agent_versions: Mapping[str, int]
+    """The versions of the tenant's agents that took part, by the agent's id."""
     outcome: OutcomeType
     duration: timedelta
 
@@ -133,23 +137,23 @@ class Reruns:
     async def _choose_agents(self, caller: Scope, turn: PastTurn, options: RerunOptions) -> RegisteredAgents:
         """Return the current agents, with the requested model and version."""
         agents = await self._services.agents.registry.current(caller)
-        active = turn.thread.active_agent_id
+        changed_id = options.agent_id if options.agent_id is not None else turn.thread.active_agent_id
         chosen = (
-            await self._find_version(caller, active, options.agent_version)
+            await self._find_version(caller, changed_id, options.agent_version)
             if options.agent_version is not None
             else None
         )
 
         def change(agent: AgentDefinition) -> AgentDefinition:
-            if chosen is not None and agent.id == active:
+            if chosen is not None and agent.id == changed_id:
                 agent = chosen
             if options.model is None or agent.remote is not None:
                 return agent
             model = agent.model.model_copy(update={"name": options.model, "fallback": ()})
             return agent.model_copy(update={"model": model})
 
-        if chosen is not None and agents.describe(active) is None:
-            raise RerunUnavailable("The agent that was active in this turn no longer exists.")
+        if chosen is not None and agents.describe(changed_id) is None:
+            raise RerunUnavailable(f"The agent {changed_id} no longer exists.")
         return agents.with_change(change)
 
     async def _find_version(self, caller: Scope, agent_id: str, number: int) -> AgentDefinition:
@@ -236,13 +240,16 @@ class _DryAttempt:
             await attempt.writes.done()
         finally:
             await attempt.writes.stop()
+        versions = dict(attempt.versions)  # the result adds agents that only might have spoken
         result = dialogue.finish()
         if result.error is not None:
             raise result.error
         duration = timedelta(seconds=asyncio.get_running_loop().time() - self._began)
-        return self._to_dry_run(result, attempt.inspection, duration)
+        return self._to_dry_run(result, attempt.inspection, duration, versions)
 
-    def _to_dry_run(self, result: DialogueResult, inspection: Inspection, duration: timedelta) -> DryRun:
+    def _to_dry_run(
+        self, result: DialogueResult, inspection: Inspection, duration: timedelta, versions: Mapping[str, int]
+    ) -> DryRun:
         texts = [message.text for message in result.messages if message.role is Role.ASSISTANT and message.text]
         speaker = result.agent or self._conversation.agent
         waiting = [
@@ -256,6 +263,7 @@ class _DryAttempt:
             model=result.model,
             agent_id=result.agent.id if result.agent is not None else None,
             agent_version=self._conversation.agent.version,
+            agent_versions=versions,
             outcome=result.outcome,
             duration=duration,
         )

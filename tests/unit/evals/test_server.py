@@ -18,9 +18,10 @@ from baton_testing.evals.collecting import MAX_TEXT, Wanted, collect, write_case
 from baton_testing.evals.reading import read_datasets
 from baton_testing.evals.reports.publishing import make_request
 from baton_testing.evals.summary import summarise
-from baton_testing.evals.targets.replay_target import ReplayTarget, replay_problems
+from baton_testing.evals.targets.replay_target import ReplayTarget, select_of_agent
+from baton_testing.evals.targets.server_run import ServerPlan
 from baton_testing.evals.targets.server_target import ServerTarget, check_for_server
-from tests.harness.handoffs import calling
+from tests.harness.handoffs import calling, transfer
 from tests.harness.harness import Harness
 from tests.unit.api.authors import TUTOR, Authors
 from tests.unit.api.served import Served
@@ -76,11 +77,33 @@ async def test_a_version_of_an_agent_answers_stored_turns_again() -> None:
     assert "Ask." in str(served.harness.model.asked[-1])
     gone = await target.hold(case(metadata=stored | {"runId": "nothing"}), 0)
     assert gone.error is not None
-    others = [case(), case(metadata=stored | {"agentId": "assistant"})]
-    assert [problem.text.split(":")[0] for problem in replay_problems(others, "tutor")] == [
-        "metadata",
-        "metadata.agentId",
-    ]
+
+
+async def test_the_version_of_the_agent_that_a_replay_names_answers_and_no_other() -> None:
+    served = Served()
+    authors, model = Authors(served), served.harness.model
+    for prompt in ("Ask.", "Explain."):
+        await authors.put("aide", TUTOR | {"systemPrompt": prompt, "main": False})
+        await authors.put("tutor", TUTOR | {"systemPrompt": f"{prompt} Hand over.", "handoffs": [{"agent": "aide"}]})
+    model.script(transfer("aide"), "I am the aide.")
+    await served.harness.say("m1", "Hello", agent_id="tutor")
+    (turn,), _ = await served.items(f"/threads/{served.harness.thread_id}/turns")
+    stored = {"threadId": served.harness.thread_id, "runId": turn["runId"], "agentId": turn["agentId"]}
+    target = ReplayTarget(client_of(served, "ada", "context:inspect"), "aide", 1)
+    model.script(transfer("aide"), "From version one.")
+    answer = await target.hold(case(metadata=stored), 0)
+    assert (answer.text, answer.answered_by, answer.error) == ("From version one.", "aide", None)
+    assert ["Explain. Hand over." in str(model.asked[-2]), "Ask." in str(model.asked[-1])] == [True, True]
+    model.script("I answer myself.")
+    answer = await target.hold(case(metadata=stored), 0)
+    assert answer.error == "aide took no part in this answer: tutor answered."
+
+
+def test_a_replay_takes_turns_of_stored_conversations_that_its_agent_answered() -> None:
+    turns = [case(metadata={"threadId": "t", "runId": "r", "agentId": name}) for name in ("tutor", "aide", None)]
+    assert select_of_agent(turns, "tutor") == [turns[0], turns[2]]
+    with pytest.raises(CannotRun, match="made by `baton eval collect`"):
+        check_for_server([case()], ServerPlan(None, (), agent="tutor", version=1).find_problems)
 
 
 def test_what_only_a_project_can_do_is_refused_with_its_place() -> None:

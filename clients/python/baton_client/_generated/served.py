@@ -3221,6 +3221,10 @@ class Rerun(Model):
     """
     The model of the agent that answered last.
     """
+    agent_versions: dict[str, int] = Field(..., alias="agentVersions")
+    """
+    The versions of the tenant's agents that took part, by the agent's id.
+    """
     context: ContextRecord
     tool_calls: list[DryCall] = Field(..., alias="toolCalls")
     usage: Usage

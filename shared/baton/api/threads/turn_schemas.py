@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, model_validator
 
 from baton.api.http.schemas import COST, Asked, ServedUsage, describe
 from baton.api.threads.message_schemas import ServedFeedback
@@ -195,7 +195,12 @@ class RerunRequest(Asked):
         "The model of the agents that answer: a model of the settings or of an agent's file.", "gpt-6-sol", default=None
     )
     agent_version: Annotated[int, Field(ge=1)] | None = describe(
-        "A version of the tenant's own agent that was active in the turn.", 3, default=None
+        "A version of the tenant's own agent `agentId`, or of the one that was active in the turn.", 3, default=None
+    )
+    agent_id: Name | None = describe(
+        "The agent whose version takes part, if another agent was active in the turn; only with `agentVersion`.",
+        "tutor",
+        default=None,
     )
     without: Annotated[list[Name], Field(max_length=MAX_WITHOUT)] = describe(
         "Ids of items to leave out: facts, messages, summaries, chunks and procedures. For an item of the "
@@ -208,6 +213,12 @@ class RerunRequest(Asked):
         "m-1",
         default=None,
     )
+
+    @model_validator(mode="after")
+    def _names_a_version(self) -> Self:
+        if self.agent_id is not None and self.agent_version is None:
+            raise ValueError("agentId names the agent of agentVersion: send both")
+        return self
 
 
 class ServedDryCall(WireModel):
@@ -237,6 +248,9 @@ class Rerun(WireModel):
         "The version of the agent that was active; null for an agent that ships with the deployment.", None
     )
     model: str | None = describe("The model of the agent that answered last.", "gpt-6-sol")
+    agent_versions: dict[str, int] = describe(
+        "The versions of the tenant's agents that took part, by the agent's id.", {"tutor": 3}
+    )
     context: ServedContextRecord
     tool_calls: list[ServedDryCall]
     usage: ServedUsage

@@ -102,9 +102,10 @@ async def rerun_turn(thread_id: ThreadId, run_id: RunId, caller: Caller, app: Us
     except errors.NotFound:
         await audited(outcome="not_found", detail=detail)
         raise
-    more = {"agentVersion": body.agent_version, "without": body.without[:MAX_AUDITED_ITEMS]}
+    more = {"agentId": body.agent_id, "agentVersion": body.agent_version, "without": body.without[:MAX_AUDITED_ITEMS]}
     await audited(outcome="allowed", detail=detail | {name: value for name, value in more.items() if value})
-    ran = await app.reruns.run(caller, turn, RerunOptions(body.model, body.agent_version, frozenset(body.without)))
+    options = RerunOptions(body.model, body.agent_version, frozenset(body.without), agent_id=body.agent_id)
+    ran = await app.reruns.run(caller, turn, options)
     record = await app.memory.inspector.describe(thread.id, run_id, ran.inspection)
     rerun = Rerun.of(
         ran, context=ServedContextRecord.model_validate(record), duration_ms=ran.duration, tool_calls=ran.calls

@@ -297,6 +297,7 @@ async def test_an_older_version_of_a_tenants_agent_answers() -> None:
     assert (await served.ran())["agentVersion"] == 2
     first = await served.ran(agentVersion=1)
     assert (sent(first["context"])[0][1][:4], first["agentVersion"]) == ("Ask.", 1)
+    assert first["agentVersions"] == {"tutor": 1}
     unknown = await served.rerun(agentVersion=3)
     assert (unknown.status_code, unknown.json()["code"]) == (404, "unknown_agent_version")
 
@@ -407,7 +408,9 @@ async def test_a_call_that_needs_an_approval_waits_and_asks_nobody() -> None:
     assert (await harness.store.get_thread(harness.ada, harness.thread_id)).pending is None
 
 
-@pytest.mark.parametrize("options", [{"model": ""}, {"agentVersion": 0}, {"without": [""]}, {"without": ["x"] * 201}])
+@pytest.mark.parametrize(
+    "options", [{"model": ""}, {"agentVersion": 0}, {"agentId": "tutor"}, {"without": [""]}, {"without": ["x"] * 201}]
+)
 async def test_a_request_that_is_not_one_is_refused(served: Rerunning, options: dict[str, Any]) -> None:
     await served.harness.say("m1")
     assert (await served.rerun(**options)).status_code == 422

@@ -183,12 +183,14 @@ class Threads(Resource):
         run_id: str,
         *,
         model: str | None = None,
+        agent_id: str | None = None,
         agent_version: int | None = None,
         without: Sequence[str] = (),
         message_id: str | None = None,
     ) -> Rerun:
         """Answer a turn's message again as a dry run, which stores and sends nothing. Needs ``context:inspect``."""
-        body = given(model=model, agentVersion=agent_version, messageId=message_id) | {"without": list(without)}
+        options = given(model=model, agentId=agent_id, agentVersion=agent_version, messageId=message_id)
+        body = options | {"without": list(without)}
         address = path(THREAD + "/turns/{run_id}/rerun", thread_id=thread_id, run_id=run_id)
         return self._post(address, Rerun, body, is_repeatable=False)
 
