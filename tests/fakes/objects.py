@@ -73,9 +73,9 @@ class FakeS3:
         self.around(f"after delete {Key}")
         return {}
 
-    def list_objects_v2(self, *, Bucket: str, Prefix: str) -> Any:  # noqa: N803
+    def list_objects_v2(self, *, Bucket: str, Prefix: str, StartAfter: str = "") -> Any:  # noqa: N803
         with self._lock:
-            keys = sorted(key for key in self.objects if key.startswith(Prefix))
+            keys = sorted(key for key in self.objects if key.startswith(Prefix) and key > StartAfter)
             return {"Contents": [{"Key": key, "Size": len(self.objects[key][0])} for key in keys]}
 
     def _check(self, key: str, tag: str) -> None:

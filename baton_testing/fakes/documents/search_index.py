@@ -91,15 +91,18 @@ class FakeSearchIndex:
         await self._answer()
         return len(list(self._choose(scope, index, chosen)))
 
-    async def count_of_tenant(self, scope: Scope) -> int:
+    async def count_of_tenant(self, scope: Scope, position: str | None) -> tuple[int, str | None]:
         await self._answer()
-        return sum(len(documents) for owner, documents in self.documents.items() if owner[1] == scope.tenant_id)
+        own = sorted(owner for owner in self.documents if owner[1] == scope.tenant_id)
+        number = int(position or 0)
+        following = str(number + 1) if number + 1 < len(own) else None
+        return sum(len(self.documents[owner]) for owner in own[number : number + 1]), following
 
-    async def delete_tenant(self, scope: Scope) -> int:
-        count = await self.count_of_tenant(scope)
-        for owner in [owner for owner in self.documents if owner[1] == scope.tenant_id]:
-            del self.documents[owner]
-        return count
+    async def sweep_tenant(self, scope: Scope) -> tuple[int, bool]:
+        await self._answer()
+        own = sorted(owner for owner in self.documents if owner[1] == scope.tenant_id)
+        number = sum(len(self.documents.pop(owner)) for owner in own[:1])
+        return number, len(own) <= 1
 
     async def fill_percent(self, scope: Scope, agent_id: str) -> int | None:
         await self._answer()

@@ -105,13 +105,21 @@ class RoutedIndex:
                 self._record_move(owner, absence)
         return await self._engine.count(scope, index, chosen)
 
-    async def count_of_tenant(self, scope: Scope) -> int:
-        """See ``SearchIndex``. Copies of a move count too."""
-        return await self._embedded.count_of_tenant(scope) + await self._engine.count_of_tenant(scope)
+    async def count_of_tenant(self, scope: Scope, position: str | None) -> tuple[int, str | None]:
+        """See ``SearchIndex``. Copies of a move count too. The engine counts all of its documents at the end."""
+        number, following = await self._embedded.count_of_tenant(scope, position)
+        if following is None:
+            of_engine, _ = await self._engine.count_of_tenant(scope, None)
+            number += of_engine
+        return number, following
 
-    async def delete_tenant(self, scope: Scope) -> int:
-        """See ``SearchIndex``. Marks of moved owners are deleted too."""
-        return await self._embedded.delete_tenant(scope) + await self._engine.delete_tenant(scope)
+    async def sweep_tenant(self, scope: Scope) -> tuple[int, bool]:
+        """See ``SearchIndex``. Marks of moved owners are deleted too, and the engine's documents last."""
+        number, is_empty = await self._embedded.sweep_tenant(scope)
+        if is_empty:
+            of_engine, is_empty = await self._engine.sweep_tenant(scope)
+            number += of_engine
+        return number, is_empty
 
     async def fill_percent(self, scope: Scope, agent_id: str) -> int | None:
         """See ``SearchIndex``. It is None for an owner that has moved."""

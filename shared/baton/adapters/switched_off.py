@@ -56,13 +56,13 @@ class NoSearch:
         """Count nothing."""
         return 0
 
-    async def count_of_tenant(self, scope: Scope) -> int:
+    async def count_of_tenant(self, scope: Scope, position: str | None) -> tuple[int, str | None]:
         """Count nothing."""
-        return 0
+        return 0, None
 
-    async def delete_tenant(self, scope: Scope) -> int:
+    async def sweep_tenant(self, scope: Scope) -> tuple[int, bool]:
         """Delete nothing."""
-        return 0
+        return 0, True
 
     async def fill_percent(self, scope: Scope, agent_id: str) -> int | None:
         """Return None, because there is no file."""

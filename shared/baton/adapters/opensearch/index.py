@@ -196,24 +196,39 @@ class OpenSearchIndex:
         """See ``SearchIndex``. It deletes in every version, and in the searched one first."""
         return await self._delete_everywhere(scope, index, filter_conditions(scope, index, chosen))
 
-    async def count_of_tenant(self, scope: Scope) -> int:
-        """See ``SearchIndex``."""
-        return sum([await self._count(scope, index, [tenant_condition(scope)]) for index in IndexName])
+    async def count_of_tenant(self, scope: Scope, position: str | None) -> tuple[int, str | None]:
+        """See ``SearchIndex``. The engine counts all documents at once."""
+        counts = [await self._count(scope, index, [tenant_condition(scope)]) for index in IndexName]
+        return sum(counts), None
 
-    async def delete_tenant(self, scope: Scope) -> int:
-        """See ``SearchIndex``."""
-        return sum([await self._delete_everywhere(scope, index, [tenant_condition(scope)]) for index in IndexName])
+    async def sweep_tenant(self, scope: Scope) -> tuple[int, bool]:
+        """See ``SearchIndex``. It deletes documents of one version of an index. Those of the searched one count."""
+        for index in IndexName:
+            for version in await self._list_versions(index):
+                try:
+                    number, has_conflicts = await self._delete_some(version, scope, [tenant_condition(scope)])
+                except EngineError as problem:
+                    if _is_gone(problem, version):
+                        continue
+                    raise
+                if number or has_conflicts:
+                    return number if version.is_read else 0, False
+        return 0, True
 
-    async def _delete_everywhere(self, scope: Scope, index: IndexName, conditions: Conditions) -> int:
+    async def _list_versions(self, index: IndexName) -> Sequence[Version]:
+        """Return the versions of an index, the searched one first. Raises ``NoIndices``."""
         versions = await self._versions.all(index)
         if not any(version.is_read for version in versions):
             raise NoIndices
+        return sorted(versions, key=lambda version: not version.is_read)
+
+    async def _delete_everywhere(self, scope: Scope, index: IndexName, conditions: Conditions) -> int:
         deleted = 0
-        for version in sorted(versions, key=lambda version: not version.is_read):
+        for version in await self._list_versions(index):
             try:
                 count = await self._delete(version, scope, conditions)
             except EngineError as problem:
-                if problem.kind == "index_not_found_exception" and not version.is_read:
+                if _is_gone(problem, version):
                     continue
                 raise
             if version.is_read:
@@ -297,24 +312,37 @@ class OpenSearchIndex:
         """Delete the documents of a version, and return their number. Raises ``SearchUnavailable``."""
         deleted, fruitless_passes = 0, 0
         while fruitless_passes < MAX_FRUITLESS_PASSES:
-            await self.engine.request("POST", f"/{version.name}/_refresh")
-            answer = await self.engine.request(
-                "POST",
-                f"/{version.name}/_delete_by_query",
-                {"query": {"bool": {"filter": [*conditions]}}},
-                routing=scope.tenant_id,
-                conflicts="proceed",
-                max_docs=DELETED_AT_ONCE,
-            )
-            if answer.get("failures") or answer.get("timed_out"):
-                logger.warning("A deletion was not finished: %s", str(answer.get("failures"))[:500])
-                raise SearchUnavailable
-            deleted += int(answer["deleted"])
-            if not answer["deleted"] and not answer["version_conflicts"]:
+            number, has_conflicts = await self._delete_some(version, scope, conditions)
+            deleted += number
+            if not number and not has_conflicts:
                 await self.engine.request("POST", f"/{version.name}/_refresh")
                 return deleted
-            fruitless_passes = 0 if answer["deleted"] else fruitless_passes + 1
+            fruitless_passes = 0 if number else fruitless_passes + 1
         raise SearchUnavailable
+
+    async def _delete_some(self, version: Version, scope: Scope, conditions: Conditions) -> tuple[int, bool]:
+        """Delete some documents of a version. Return their number, and whether others have changed meanwhile.
+
+        Raises ``SearchUnavailable`` and ``EngineError``.
+        """
+        await self.engine.request("POST", f"/{version.name}/_refresh")
+        answer = await self.engine.request(
+            "POST",
+            f"/{version.name}/_delete_by_query",
+            {"query": {"bool": {"filter": [*conditions]}}},
+            routing=scope.tenant_id,
+            conflicts="proceed",
+            max_docs=DELETED_AT_ONCE,
+        )
+        if answer.get("failures") or answer.get("timed_out"):
+            logger.warning("A deletion was not finished: %s", str(answer.get("failures"))[:500])
+            raise SearchUnavailable
+        return int(answer["deleted"]), bool(answer["version_conflicts"])
+
+
+def _is_gone(problem: EngineError, version: Version) -> bool:
+    """Return whether a version that is not searched has been removed meanwhile."""
+    return problem.kind == "index_not_found_exception" and not version.is_read
 
 
 def _vectors_fit(document: IndexDocument, version: Version) -> bool:

@@ -42,6 +42,10 @@ T = TypeVar("T")
 READERS = 8
 WRITERS = 16
 """The number of threads of each kind. They are separate, so that searches need not wait for writers."""
+COUNTED_AT_ONCE = 1000
+"""Files of a tenant that one call counts: those that one request lists."""
+DELETED_AT_ONCE = 100
+"""Files of a tenant that one call deletes."""
 PAGE = 200
 """The number of documents on a page of a listing."""
 
@@ -100,13 +104,15 @@ class SqliteIndex:
         )
         return sum(counts)
 
-    async def count_of_tenant(self, scope: Scope) -> int:
+    async def count_of_tenant(self, scope: Scope, position: str | None) -> tuple[int, str | None]:
         """See ``SearchIndex``. It counts files, and marks of owners that have moved."""
-        return await self._run(self._readers, lambda: len(self._files.of_tenant(scope.tenant_id)))
+        keys = await self._run(self._readers, lambda: self._files.of_tenant(scope.tenant_id, COUNTED_AT_ONCE, position))
+        return len(keys), keys[-1] if len(keys) == COUNTED_AT_ONCE else None
 
-    async def delete_tenant(self, scope: Scope) -> int:
+    async def sweep_tenant(self, scope: Scope) -> tuple[int, bool]:
         """See ``SearchIndex``. It deletes and counts files, and marks of owners that have moved."""
-        return await self._run(self._writers, lambda: self._files.delete_tenant(scope.tenant_id))
+        number = await self._run(self._writers, lambda: self._files.delete_of_tenant(scope.tenant_id, DELETED_AT_ONCE))
+        return number, number < DELETED_AT_ONCE
 
     async def fill_percent(self, scope: Scope, agent_id: str) -> int | None:
         """See ``SearchIndex``."""

@@ -153,17 +153,19 @@ class IndexObjects:
             if content["Key"].endswith(SUFFIX) and (content["Size"] <= MARK_BYTES) == marks:
                 yield content["Key"]
 
-    def all_keys(self, prefix: str) -> Iterator[str]:
-        """Yield the sorted keys of all objects that begin with ``prefix``."""
-        return (content["Key"] for content in self._list(prefix))
+    def all_keys(self, prefix: str, after: str | None = None) -> Iterator[str]:
+        """Yield the sorted keys of all objects that begin with ``prefix``, those after the key ``after``."""
+        return (content["Key"] for content in self._list(prefix, after))
 
     def remove(self, key: str) -> None:
         """Delete an object without a condition."""
         with aws.outages():
             self.client.delete_object(Bucket=self.bucket, Key=key)
 
-    def _list(self, prefix: str) -> Iterator[Any]:
+    def _list(self, prefix: str, after: str | None = None) -> Iterator[Any]:
         request: dict[str, Any] = {"Bucket": self.bucket, "Prefix": prefix}
+        if after is not None:
+            request["StartAfter"] = after
         while True:
             with aws.outages():
                 page = self.client.list_objects_v2(**request)

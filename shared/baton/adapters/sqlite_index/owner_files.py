@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from threading import Lock
 from typing import Any, Generic, TypeVar
@@ -172,13 +173,13 @@ class OwnerFiles:
                     raise
         raise SearchUnavailable
 
-    def of_tenant(self, tenant_id: str) -> list[str]:
-        """Return the keys of all objects of a tenant."""
-        return list(self.objects.all_keys(tenant_prefix(tenant_id)))
+    def of_tenant(self, tenant_id: str, number: int, after: str | None = None) -> list[str]:
+        """Return the first ``number`` keys of objects of a tenant, those after the key ``after``."""
+        return list(islice(self.objects.all_keys(tenant_prefix(tenant_id), after), number))
 
-    def delete_tenant(self, tenant_id: str) -> int:
-        """Delete all objects of a tenant, even those that change meanwhile, and return their number."""
-        keys = self.of_tenant(tenant_id)
+    def delete_of_tenant(self, tenant_id: str, number: int) -> int:
+        """Delete ``number`` objects of a tenant, even those that change meanwhile, and return how many there were."""
+        keys = self.of_tenant(tenant_id, number)
         for key in keys:
             self.objects.remove(key)
             self._copies.drop(key)

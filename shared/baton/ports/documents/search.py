@@ -76,11 +76,17 @@ class SearchIndex(Protocol):
     async def count(self, scope: Scope, index: IndexName, chosen: SearchFilter) -> int:
         """Return the number of chosen documents, whatever permission they require."""
 
-    async def count_of_tenant(self, scope: Scope) -> int:
-        """Return the number of the tenant's documents in all indices, or of the files that contain them."""
+    async def count_of_tenant(self, scope: Scope, position: str | None) -> tuple[int, str | None]:
+        """Count a part of the tenant's documents in all indices, or of the files that contain them.
 
-    async def delete_tenant(self, scope: Scope) -> int:
-        """Delete the tenant's documents in all indices, and return the number as ``count_of_tenant`` does."""
+        Return the number and the position of the rest. None as the position is the beginning, and in a result the end.
+        """
+
+    async def sweep_tenant(self, scope: Scope) -> tuple[int, bool]:
+        """Delete a part of the tenant's documents in all indices.
+
+        Return the number of deleted documents or files, and whether none is left.
+        """
 
     async def fill_percent(self, scope: Scope, agent_id: str) -> int | None:
         """Return the percentage of an agent's space in ``KNOWLEDGE`` that is used.

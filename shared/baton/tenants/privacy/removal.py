@@ -205,22 +205,24 @@ class TenantRemovalWork:
         """
         removes = removal.status is RemovalStatus.REMOVING
         following: str | None = None
+        store: ObjectErasure | SearchIndex
+        next_stage: RemovalStage | None
         match stage:
             case RemovalStage.TABLE:
                 handle = self.table.sweep if removes else self.table.count
                 keeps_audit = removal.keeps_audit and removal.is_confirmed
                 counts, following = await handle(scope, position, keeps_audit=keeps_audit)
                 return counts, stage if following is not None else RemovalStage.OBJECTS, following
-            case RemovalStage.OBJECTS if removes:
-                number, is_empty = await self.objects.sweep_tenant(scope)
-                next_stage = RemovalStage.INDICES if is_empty else stage
             case RemovalStage.OBJECTS:
-                number, following = await self.objects.count_of_tenant(scope, position)
-                next_stage = RemovalStage.INDICES if following is None else stage
+                store, next_stage = self.objects, RemovalStage.INDICES
             case RemovalStage.INDICES:
-                handle_all = self.search.delete_tenant if removes else self.search.count_of_tenant
-                return {_RECORDS[stage]: await handle_all(scope)}, None, None
-        return {_RECORDS[stage]: number}, next_stage, following
+                store, next_stage = self.search, None
+        if removes:
+            number, is_done = await store.sweep_tenant(scope)
+        else:
+            number, following = await store.count_of_tenant(scope, position)
+            is_done = following is None
+        return {_RECORDS[stage]: number}, next_stage if is_done else stage, following
 
     def _end_pass(self, removal: TenantRemoval) -> tuple[TenantRemoval, NextStep | None]:
         """Return the removal after a complete pass, and the next step."""
