@@ -65,7 +65,10 @@ class AuditLog(Protocol):
         detail: dict[str, Any],
         once: Once | None = None,
     ) -> None:
-        """Write one record into the caller's own tenant. Never raises: a fault here must not change an answer."""
+        """Write one record into the caller's own tenant, unless that is removed.
+
+        Never raises: a fault here must not change an answer.
+        """
 
 
 class AuditTrail(AuditLog, Protocol):

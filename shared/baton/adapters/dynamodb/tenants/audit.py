@@ -16,7 +16,7 @@ from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.shards import make_page, read_batches, read_newest_first
 from baton.adapters.dynamodb.table import IS_NEW, ConditionFailed, TimedTableStore
 from baton.domain.cursors import decode_text, encode_text
-from baton.domain.errors import BatonError
+from baton.domain.errors import BatonError, TenantRemoved
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import Scope
 from baton.domain.times import from_millis, to_millis
@@ -59,6 +59,8 @@ class DynamoAuditLog(TimedTableStore):
             await self._table.put(item, condition=IS_NEW)
         except ConditionFailed:
             return  # written by an earlier attempt
+        except TenantRemoved:
+            return  # a removed tenant has no audit any more: nothing is lost
         except (BatonError, ClientError, BotoCoreError):
             logger.exception("audit record lost", action=action, thread_id=thread_id, outcome=outcome)
             count(Metric.AUDIT_RECORDS_LOST)
