@@ -18,7 +18,6 @@ from baton.domain.errors import LeaseLost, StoreUnavailable, ThreadUnavailable
 from baton.domain.memory.forgetting import ForgetStatus, Retention
 from baton.domain.memory.procedure import ProcedureAction, ProcedureDecision, ProcedureScope
 from baton.domain.tenants.identity import Permission, Scope
-from baton.domain.tenants.removal import RemovalStatus, TenantRemoval
 from baton.domain.threads.feedback import Feedback, Rating
 from baton_deployment.restoring.choice import Choice
 from baton_deployment.restoring.conversation_check import ConversationCheck
@@ -100,23 +99,6 @@ async def drill(world: World, new_table: Callable[[str], TableAt], dynamodb_loca
 
 def partition(scope: Scope, thread_id: str) -> str:
     return keys.partition(scope, thread_id)
-
-
-async def test_nothing_of_a_removed_tenant_comes_back(drill: Drill) -> None:
-    world, scopes = drill.world, (ADA, Scope("acme2", "ada"))
-    for scope in scopes:
-        await world.say(scope, new_thread_id(), SECRET)
-        await world.stores.retentions.put(scope, Retention(audit=30))
-    await drill.remember()
-    lost = [item["PK"] for item in world.items()]
-    now = world.clock.now()
-    drill.lose(*lost)
-    closed = TenantRemoval("r", "acme", "operator", now, status=RemovalStatus.COMPLETED, confirmed_at=now, revision=1)
-    assert await world.stores.removals.put(closed)
-    done = await drill.restore()
-    assert done.removed_partitions >= 2
-    assert done.conversations == {"restored": 1}
-    assert [item["PK"] for item in world.items() if item["PK"].startswith("acme#")] == []
 
 
 async def test_a_lost_conversation_comes_back_and_goes_on(drill: Drill) -> None:
@@ -405,6 +387,7 @@ class TestForgotten:
         world, theirs, others = drill.world, new_thread_id(), new_thread_id()
         await world.say(ADA, theirs, "First")
         await world.say(Scope("globex", "bob"), others, "First")
+        await world.stores.retentions.put(ADA, Retention(audit=30))
         await drill.remember()
         drill.lose(*(item["PK"] for item in world.items()))
         await remove_tenant(world.harness)

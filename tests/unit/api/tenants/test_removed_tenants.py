@@ -12,7 +12,6 @@ from baton.domain.documents.document import UPLOAD_WAIT
 from baton.domain.errors import TenantRemoved
 from baton.domain.memory.forgetting import Retention
 from baton.domain.metrics import Metric, counting
-from baton.domain.threads.queued import RecordDelivery
 from baton.knowledge.document_records import DocumentRecords
 from tests.harness.due import DueHarness
 from tests.harness.harness import Harness
@@ -42,8 +41,13 @@ class TestDoors:
         served = Served(harness)
         assert (await served.get("/threads")).status_code == 200
         await remove_tenant(harness)
-        answer = await served.get("/threads")
-        assert (answer.status_code, answer.json()["code"]) == (410, "tenant_removed")
+        refused = [
+            await served.get("/threads"),
+            await served.get("/users/me"),
+            await served.post("/messages", {"messageId": "m", "message": "Hello"}),
+            await served.post("/tenant/removal", None, "tenant:remove"),
+        ]
+        assert {(answer.status_code, answer.json()["code"]) for answer in refused} == {(410, "tenant_removed")}
 
     async def test_the_progress_of_the_removal_is_still_served(self, harness: Harness) -> None:
         await remove_tenant(harness)
@@ -77,15 +81,14 @@ class TestDoors:
 
 
 class TestBackground:
-    async def test_a_queued_message_is_dropped(self) -> None:
-        harness = DueHarness()
-        await harness.remind()
-        harness.clock.advance(3600)
-        await harness.app.due_starts.sweep(seconds=10)
-        [(_, queued)] = harness.queue.sent
+    @pytest.mark.parametrize("is_dead", [False, True])
+    async def test_a_queued_message_is_dropped(self, harness: Harness, is_dead: bool) -> None:
+        socketed = Socketed(harness)
+        await socketed.send("message", content="Hello", messageId="m")
+        assert [event["name"] for event in socketed.received()] == ["message_accepted"]
         await remove_tenant(harness)
-        body = queued.model_dump_json(by_alias=True)
-        await harness.app.queued_turns.run(body, "", RecordDelivery("r", 1), seconds=20)
+        await (socketed.give_up() if is_dead else socketed.work())
+        assert socketed.received() == []
         assert harness.model.asked == []
 
     async def test_a_queued_delivery_to_a_webhook_is_dropped(self, harness: Harness) -> None:
