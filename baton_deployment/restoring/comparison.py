@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.item_kinds import ItemKind, kind_of
 from baton.adapters.dynamodb.table import Table
-from baton_deployment.restoring.item_kinds import ItemKind, kind_of
 
 
 @dataclass(frozen=True, slots=True)

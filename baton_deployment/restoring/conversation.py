@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from baton.adapters.dynamodb import keys
 from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.item_kinds import Handling, ItemKind
 from baton.adapters.dynamodb.key_forms import LAST_NUMBER
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.dynamodb.tenants.erased_items import TOMBSTONE, find_desk_place, make_tombstone
@@ -22,7 +23,6 @@ from baton_deployment.restoring.comparison import Pair, pairs_of
 from baton_deployment.restoring.due_items import PastDue, prepare_due
 from baton_deployment.restoring.forgotten import ANYBODY, ForgottenSince
 from baton_deployment.restoring.item_counts import ItemCounts
-from baton_deployment.restoring.item_kinds import Handling, ItemKind
 from baton_deployment.restoring.live_writes import LiveWrites, has_expired
 from baton_deployment.restoring.object_versions import ObjectVersions
 

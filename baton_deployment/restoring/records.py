@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from baton.adapters.dynamodb import agent_keys, keys
 from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.item_kinds import Handling, partition_name, tenant_of
 from baton.adapters.dynamodb.memory.procedure_writes import procedure_from_item
 from baton.adapters.dynamodb.table import Table
 from baton.concurrency.tasks import gather_each
@@ -18,7 +19,6 @@ from baton_deployment.restoring.comparison import Pair, pairs_of
 from baton_deployment.restoring.due_items import PastDue, prepare_due
 from baton_deployment.restoring.forgotten import ANYBODY, ForgottenSince
 from baton_deployment.restoring.item_counts import ItemCounts
-from baton_deployment.restoring.item_kinds import Handling, partition_name, tenant_of
 from baton_deployment.restoring.live_writes import LiveWrites, has_expired
 
 AT_ONCE = 16

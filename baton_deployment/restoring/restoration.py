@@ -7,6 +7,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
 from baton.adapters.dynamodb import keys
+from baton.adapters.dynamodb.item_kinds import KINDS, Handling, partition_name, tenant_of
 from baton.adapters.dynamodb.shards import LISTING
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.dynamodb.tenants.removals import DynamoTenantRemovals
@@ -20,7 +21,6 @@ from baton_deployment.restoring.conversation import ConversationRestore
 from baton_deployment.restoring.conversation_check import ConversationCheck
 from baton_deployment.restoring.counts import Counts
 from baton_deployment.restoring.forgotten import ANYBODY, ForgottenSince
-from baton_deployment.restoring.item_kinds import KINDS, Handling, partition_name, tenant_of
 from baton_deployment.restoring.live_writes import LiveWrites, Pace
 from baton_deployment.restoring.object_versions import ObjectVersions
 from baton_deployment.restoring.records import RecordRestore

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any, Self
 
 from baton.adapters.tokens.hook_signatures import SignatureVerifier
+from baton.adapters.tokens.sealed_cursors import SealedCursors
 from baton.adapters.tokens.signing_keys import DerivedSigningKey
 from baton.adapters.tokens.webhook_signatures import StandardWebhookSigner
 from baton.composition.ports import Ports
@@ -28,6 +29,7 @@ from tests.fakes.pipelines import FakeExecutions, FakePipelineQueue
 from tests.fakes.push import FakePushConfigs, FakeWebhooks, known_key
 from tests.fakes.searched_tenants import FakeSearchedTenants
 from tests.fakes.sources import FakeSourceObjects, FakeSources, FakeWebPages
+from tests.fakes.tenant_export import FakeTenantFiles, FakeTenantRecords
 from tests.fakes.text_extractor import PlainTextExtractor
 from tests.fakes.token_counter import WordCounter
 from tests.fakes.token_verifier import OpenVerifier
@@ -136,6 +138,18 @@ class FakePorts(MemoryPorts):
     @cached_property
     def tenant_erasure(self) -> FakeTenantErasure:
         return FakeTenantErasure()
+
+    @cached_property
+    def tenant_records(self) -> FakeTenantRecords:
+        return FakeTenantRecords()
+
+    @cached_property
+    def tenant_files(self) -> FakeTenantFiles:
+        return FakeTenantFiles()
+
+    @cached_property
+    def cursor_seal(self) -> SealedCursors:
+        return SealedCursors(lambda: "a secret")
 
     @cached_property
     def objects(self) -> FakeObjectErasure:

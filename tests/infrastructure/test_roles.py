@@ -12,6 +12,7 @@ LOGGING = {"logs:CreateLogStream", "logs:PutLogEvents"}
 GET = "dynamodb:GetItem"
 READ = {GET, "dynamodb:Query"}
 PUT, UPDATE, DELETE, LISTS = "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:BatchGetItem"
+SCAN = "dynamodb:Scan"
 TURNS = READ | {PUT, UPDATE, DELETE}
 LARGE_MESSAGES = {"s3:GetObject", "s3:ListBucket"}
 SETTINGS = {"s3:GetObject", "s3:ListBucket"}
@@ -32,13 +33,13 @@ ALLOWED = {
     "TurnsFunction": LOGGING | TURNS | {LISTS} | OBJECTS | POST | CONSUME | SEND | HIDE | SECRETS | PARAMETERS | CLOSE,
     "DeadTurnsFunction": LOGGING | TURNS | OBJECTS | POST | CONSUME | SEND | CLOSE,
     "NotificationsFunction": LOGGING | READ | {PUT, DELETE} | LARGE_MESSAGES | CONSUME | HIDE | SEND | SECRETS,
-    "StreamsFunction": LOGGING | TURNS | {LISTS} | OBJECTS | POST | SECRETS | PARAMETERS | SEND | CLOSE,
+    "StreamsFunction": LOGGING | TURNS | {LISTS, SCAN} | OBJECTS | POST | SECRETS | PARAMETERS | SEND | CLOSE,
     "HttpFunction": LOGGING | READ | {PUT, UPDATE, DELETE, LISTS} | OBJECTS | POST | SECRETS | SEND | CLOSE,
     "SweeperFunction": LOGGING | TURNS | {LISTS} | SETTINGS | POST | SEND | CONSUME | CLOSE,
-    "SearchFunction": LOGGING | READ | {LISTS, "dynamodb:Scan", PUT, DELETE} | LARGE_MESSAGES | SECRETS | CLOSE,
+    "SearchFunction": LOGGING | READ | {LISTS, SCAN, PUT, DELETE} | LARGE_MESSAGES | SECRETS | CLOSE,
     "ClosingFunction": LOGGING | READ | {PUT, UPDATE, DELETE} | OBJECTS | SECRETS | CLOSE,
     "LearningFunction": LOGGING | READ | {LISTS, PUT, UPDATE, DELETE} | LARGE_MESSAGES | SECRETS | ANNOUNCE | CLOSE,
-    "ForgettingFunction": LOGGING | TURNS | {LISTS, "dynamodb:Scan"} | REMOVE | SEND,
+    "ForgettingFunction": LOGGING | TURNS | {LISTS, SCAN} | REMOVE | SEND,
     "IngestionFunction": LOGGING | TURNS | {LISTS} | OBJECTS | REMOVE | SECRETS | CLOSE,
 }
 READ_SECRETS = {

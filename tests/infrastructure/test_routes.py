@@ -27,6 +27,7 @@ STREAMED = {
     ("GET", "/v1/threads/{thread_id}/events"),
     ("POST", "/v1/episodes/import"),
     ("GET", "/v1/users/{user_id}/export"),
+    ("GET", "/v1/tenant-export"),
 }
 
 
@@ -125,6 +126,10 @@ def answered_by(stack: Stack, method: str, path: str) -> str:
         ("POST", "/v1/episodes/search", "HttpFunction"),
         ("GET", "/v1/users/me/export", "StreamsFunction"),
         ("OPTIONS", "/v1/users/me/export", "HttpFunction"),
+        ("GET", "/v1/tenant-export", "StreamsFunction"),
+        ("OPTIONS", "/v1/tenant-export", "HttpFunction"),
+        ("GET", "/v1/tenant/limits", "HttpFunction"),
+        ("POST", "/v1/tenant/removal/confirm", "HttpFunction"),
         ("GET", "/v1/users", "HttpFunction"),
         ("GET", "/v1/users/me", "HttpFunction"),
     ],

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from baton.adapters.aws.s3_files import S3Files, s3_client
     from baton.adapters.aws.s3_records import S3Bodies
     from baton.adapters.aws.s3_settings import S3Settings
+    from baton.adapters.aws.s3_tenant_files import S3TenantFiles
     from baton.adapters.aws.s3_usage import S3TenantObjects
     from baton.adapters.aws.secrets import ParameterStore, SecretsManager, quick_client
     from baton.adapters.aws.session import CredentialSource, own_region, own_session
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from baton.adapters.cached_value import RefreshedValue
     from baton.adapters.documents.document_reader import ChildProcessExtractor, ChildProcessReader
     from baton.adapters.dynamodb.a2a_tasks import DynamoA2ATasks, DynamoPushConfigs
+    from baton.adapters.dynamodb.bodies import unpack
     from baton.adapters.dynamodb.documents import DynamoDocuments, DynamoSources
     from baton.adapters.dynamodb.memory.captures import DynamoCaptures
     from baton.adapters.dynamodb.memory.episodes import DynamoEpisodes
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
     from baton.adapters.dynamodb.tenants.spending import DynamoSpending
     from baton.adapters.dynamodb.tenants.tenant_erasure import DynamoTenantErasure
     from baton.adapters.dynamodb.tenants.tenant_limits import DynamoTenantLimits
+    from baton.adapters.dynamodb.tenants.tenant_records import DynamoTenantRecords
     from baton.adapters.dynamodb.tenants.user_records import DynamoFeedback, DynamoTimeZones
     from baton.adapters.dynamodb.threads.activity import DynamoActivityCounts
     from baton.adapters.dynamodb.threads.dead_deliveries import DynamoDeadDeliveries
@@ -97,6 +100,7 @@ if TYPE_CHECKING:
     from baton.adapters.tokens.exchange import EXCHANGE_SECONDS, TokenExchanges
     from baton.adapters.tokens.hook_signatures import SignatureVerifier
     from baton.adapters.tokens.receiver_secrets import ReceiverSecrets
+    from baton.adapters.tokens.sealed_cursors import SealedCursors
     from baton.adapters.tokens.signing_keys import DerivedSigningKey, JwkCardSigner
     from baton.adapters.tokens.subject_tokens import SubjectTokens
     from baton.adapters.tokens.verifier import JwtVerifier
@@ -191,6 +195,7 @@ if TYPE_CHECKING:
     from baton.ports.memory.episodes import Closings, Episodes
     from baton.ports.memory.procedures import Announcements, Captures, CaptureStore, PrivateSkills, ProcedureStore
     from baton.ports.tenants.audit import AuditTrail
+    from baton.ports.tenants.export import CursorSeal, TenantFiles, TenantRecords
     from baton.ports.tenants.identity import Secrets, TokenVerifier
     from baton.ports.tenants.privacy import Erasure, ForgetRequests, Forgettings, ObjectErasure, PiiDetector
     from baton.ports.tenants.removal import TenantErasure, TenantRemovals
@@ -263,6 +268,7 @@ if TYPE_CHECKING:
     from baton.tenants.privacy.readers import Readers
     from baton.tenants.privacy.removal import RemovalCalls, TenantRemovalWork
     from baton.tenants.privacy.retention import RetentionRuns
+    from baton.tenants.privacy.tenant_export import TenantExports
     from baton.tenants.rates import ForgottenRuns, PlaceLimits, RunLimits
     from baton.tenants.registry.agent_editing import AgentEditing
     from baton.tenants.registry.agent_registry import AgentRegistry

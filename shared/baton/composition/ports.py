@@ -46,6 +46,17 @@ class Ports(SearchPorts):
         return parts.S3Erasure(parts.deferred_client("s3"), parts.StoreSettings().bucket)
 
     @cached_property
+    def tenant_files(self) -> parts.TenantFiles:
+        """All objects of tenants in the bucket, for exports."""
+        client = parts.deferred_client(parts.s3_client)
+        return parts.S3TenantFiles(client, parts.StoreSettings().bucket, parts.unpack)
+
+    @cached_property
+    def cursor_seal(self) -> parts.CursorSeal:
+        """The cipher of cursors that contain keys of the table."""
+        return parts.SealedCursors(lambda: self.secrets.get(parts.PushKeySettings().secret))
+
+    @cached_property
     def tenant_objects(self) -> parts.TenantObjects:
         """Counts of tenants' objects in the bucket."""
         return parts.S3TenantObjects(parts.deferred_client("s3"), parts.StoreSettings().bucket)

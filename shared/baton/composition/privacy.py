@@ -68,6 +68,14 @@ class PrivacyUseCases:
         )
 
     @cached_property
+    def tenant_exports(self) -> parts.TenantExports:
+        """Exports tenants."""
+        ports = self.ports
+        return parts.TenantExports(
+            ports.tenant_records, ports.tenant_files, ports.cursor_seal, ports.audit, ports.clock
+        )
+
+    @cached_property
     def forgotten_runs(self) -> parts.ForgottenRuns:
         """The use case that counts the tokens of forgotten threads."""
         return parts.ForgottenRuns(self.ports.activity, self.ports.clock)

@@ -63,6 +63,11 @@ class StorePorts:
         return parts.DynamoTenantErasure(replace(self.table, fence=None))
 
     @cached_property
+    def tenant_records(self) -> parts.TenantRecords:
+        """All records of tenants, for exports."""
+        return parts.DynamoTenantRecords(self.table)
+
+    @cached_property
     def bodies(self) -> parts.S3Bodies:
         """Bodies in S3 that are too large for the table."""
         return parts.S3Bodies(parts.deferred_client("s3"), parts.StoreSettings().bucket)

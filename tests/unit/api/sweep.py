@@ -129,7 +129,7 @@ class Sweep:
         async with self._client("the user, who may do everything") as client:
             for number, route in enumerate(self.routes):
                 names = {parameter["name"] for parameter in self._parameters(route)}
-                if "cursor" not in names or route.endswith(("/export", "/overview", "/usage")):
+                if "cursor" not in names or route.endswith(("export", "/overview", "/usage")):
                     continue  # an export says itself where to continue, and sums have no items
                 choices: list[Query] = [{}]
                 choices += [{"roles": roles} for roles in ("tool", ",".join(ROLES))] if "roles" in names else []

@@ -139,6 +139,7 @@ CALLS: dict[str, Callable[[Baton], Any]] = {
     "PUT /v1/retention": lambda b: b.tenant.set_retention(threads=30),
     "GET /v1/tenant/limits": lambda b: b.tenant.limits(),
     "PUT /v1/tenant/limits": lambda b: b.tenant.set_limits(agents=3, version='"1"'),
+    "GET /v1/tenant-export": lambda b: list(b.tenant.export()),
     "GET /v1/tenant/removal": lambda b: b.tenant.removal(),
     "POST /v1/tenant/removal": lambda b: b.tenant.plan_removal(),
     "POST /v1/tenant/removal/confirm": lambda b: b.tenant.confirm_removal("acme", plan_id="p", audit="remove"),

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from baton_client.command import tenant
-from tests.unit.command.served import ScriptedServer, listing, problem
+from tests.unit.command.served import ScriptedServer, problem
 
 REMOVAL: dict[str, Any] = {
     "planId": "p-1",
@@ -28,70 +28,97 @@ def answer(value: Any) -> httpx.Response:
     return httpx.Response(200, json=value)
 
 
-def lines(*values: Any) -> httpx.Response:
-    text = "".join(json.dumps(value) + "\n" for value in (*values, {"type": "end"}))
+def page(*lines: Any, cursor: str | None = None, tenant_id: str = "acme") -> httpx.Response:
+    """A page of an export."""
+    begin = {"type": "begin", "format": 1, "tenantId": tenant_id, "beganAt": "2026-03-02T10:00:00Z"}
+    end = {"type": "end", "counts": {"messages": len(lines)}, "leftOut": {"piecesOfTheLog": 1}, "nextCursor": cursor}
+    text = "".join(json.dumps(line) + "\n" for line in (begin, *lines, end))
     return httpx.Response(200, text=text, headers={"content-type": "application/jsonl"})
+
+
+def record(number: int) -> dict[str, Any]:
+    return {"type": "record", "kind": "messages", "partition": "acme#t", "key": f"MSG#{number}", "values": {}}
+
+
+def file(name: str) -> dict[str, Any]:
+    return {
+        "type": "file",
+        "name": name,
+        "bytes": 5,
+        "storedAt": "2026-03-02T10:00:00Z",
+        "url": "http://s3.test/signed",
+    }
 
 
 @pytest.fixture
 def filled(server: ScriptedServer) -> ScriptedServer:
-    """A server with a tenant."""
-    caller = {"tenantId": "acme", "userId": "operator", "permissions": sorted(tenant.PERMISSIONS)}
-    server.answer("GET /v1/users/me", answer(caller))
-    server.answer("GET /v1/tenant/limits", answer({"limits": {"agents": 3}}))
-    server.answer("GET /v1/retention", answer({"threads": None}))
-    server.answer("GET /v1/agents", listing({"id": "orders"}))
-    server.answer("GET /v1/agents/orders", answer({"id": "orders", "version": 2}))
-    server.answer("GET /v1/agents/orders/versions", listing({"version": 2}, {"version": 1}))
-    for number in (1, 2):
-        server.answer(f"GET /v1/agents/orders/versions/{number}", answer({"version": number, "agent": {}}))
-    for name in ("agents/orders/procedures", "agents/orders/documents", "agents/orders/sources"):
-        server.answer(f"GET /v1/{name}", listing({"id": "x"}))
-    server.answer("GET /v1/evaluations", listing({"id": "e"}))
-    server.answer("GET /v1/evaluations/e", answer({"id": "e", "details": {}}))
-    server.answer("GET /v1/schedules", listing({"id": "s", "userId": "../bob"}))
-    server.answer("GET /v1/threads", listing({"id": "t", "userId": "ada"}, cursor="next"), listing())
-    server.answer("GET /v1/users/ada/export", lines({"type": "thread", "id": "t"}))
-    server.answer("GET /v1/users/../bob/export", lines({"type": "schedule", "id": "s"}))
-    server.answer("GET /v1/audit/export", lines({"action": "thread.read"}))
+    """A server with an export of three pages: one has records, one nothing, and one a file."""
+    named = {"x-amz-meta-name": "a%20b.pdf", "content-type": "application/pdf"}
+    server.answer("GET /signed", httpx.Response(200, content=b"bytes", headers=named))
+    pages = (page(record(1), record(2), cursor="c1"), page(cursor="c2"), page(file("t/files/../file_1")))
+    server.answer("GET /v1/tenant-export", *pages)
     return server
 
 
-def test_an_export_has_every_user_agent_and_setting(filled: ScriptedServer, tmp_path: Path) -> None:
-    folder = tmp_path / "acme"
-    result = filled.run("tenant", "export", str(folder), "--json")
-    assert result.exit_code == 0, result.stderr
-    files = {str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file()}
-    assert files == {
-        *("tenant.json", "complete", "threads.jsonl", "schedules.jsonl", "evaluations.jsonl", "audit.jsonl"),
-        *("settings/limits.jsonl", "settings/retention.jsonl", "users/ada.jsonl", "users/%2E%2E%2Fbob.jsonl"),
-        *(f"agents/orders/{name}.jsonl" for name in ("versions", "procedures", "documents", "sources")),
+def written(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    """The lines of an export, by their files."""
+    return {
+        file.name: [json.loads(line) for line in file.read_text().splitlines()]
+        for file in sorted((folder / "records").iterdir())
     }
-    versions = (folder / "agents/orders/versions.jsonl").read_text().splitlines()
-    assert [json.loads(line)["version"] for line in versions] == [2, 1]
 
 
-def test_an_interrupted_export_goes_on_with_the_files_that_are_missing(filled: ScriptedServer, tmp_path: Path) -> None:
-    folder = tmp_path / "acme"
-    whole = filled.answers["GET /v1/users/ada/export"]
-    filled.answer("GET /v1/users/ada/export", httpx.Response(200, text='{"type":"thread"}\n'))
-    assert filled.run("tenant", "export", str(folder)).exit_code != 0
-    assert not (folder / "users/ada.jsonl").exists()
-    filled.answer("GET /v1/users/ada/export", *whole)
-    asked = len(filled.sent("GET /v1/threads"))
-    assert filled.run("tenant", "export", str(folder)).exit_code == 0
-    assert len(filled.sent("GET /v1/threads")) == asked
-    assert (folder / "complete").exists()
-
-
-def test_an_export_is_refused_without_a_permission_and_into_a_folder_of_others(
+def test_an_export_has_a_file_of_lines_for_each_page_and_the_bytes_of_files(
     filled: ScriptedServer, tmp_path: Path
 ) -> None:
+    folder = tmp_path / "acme"
+    result = filled.run("tenant", "export", str(folder))
+    assert result.exit_code == 0, result.stderr
+    assert "exported: 3 messages" in result.stdout
+    assert "left out: 3 pieces of the log" in result.stdout
+    assert [request.url.params.get("cursor") for request in filled.sent("GET /v1/tenant-export")] == [None, "c1", "c2"]
+    assert "authorization" not in filled.sent("GET /signed")[0].headers
+    pages = written(folder)
+    assert pages["000001.jsonl"] == [record(1), record(2)]
+    [stored] = pages["000002.jsonl"]
+    assert stored["path"] == "files/t/files/%2E%2E/file_1.bin"
+    assert (stored["fileName"], stored["contentType"]) == ("a%20b.pdf", "application/pdf")
+    assert "url" not in stored
+    assert (folder / stored["path"]).read_bytes() == b"bytes"
+    state = json.loads((folder / "export.json").read_text())
+    assert (state["complete"], state["tenantId"], state["beganAt"]) == (True, "acme", "2026-03-02T10:00:00Z")
+
+
+def test_an_interrupted_export_goes_on_with_the_page_that_was_not_complete(
+    filled: ScriptedServer, tmp_path: Path
+) -> None:
+    folder = tmp_path / "acme"
+    whole = [*filled.answers["GET /v1/tenant-export"]]
+    cut = httpx.Response(200, text=json.dumps(record(1)) + "\n")
+    filled.answer("GET /v1/tenant-export", cut, *whole)
+    assert filled.run("tenant", "export", str(folder)).exit_code != 0
+    file_1 = filled.answers.pop("GET /signed")
+    assert filled.run("tenant", "export", str(folder)).exit_code != 0  # at the file of the last page
+    filled.answer("GET /signed", *file_1)
+    filled.answer("GET /v1/tenant-export", whole[-1])
+    result = filled.run("tenant", "export", str(folder), "--json")
+    assert result.exit_code == 0, result.stderr
+    assert [request.url.params.get("cursor") for request in filled.sent("GET /v1/tenant-export")] == [
+        *(None, None, "c1", "c2"),
+        "c2",
+    ]
+    assert list(written(folder)) == ["000001.jsonl", "000002.jsonl"]
+    assert json.loads(result.stdout)["counts"] == {"messages": 3}
+
+
+def test_an_export_is_refused_into_a_folder_of_something_else(filled: ScriptedServer, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert "not empty" in filled.run("tenant", "export", str(tmp_path)).stderr
-    caller = {"tenantId": "acme", "userId": "ada", "permissions": ["user:manage"]}
-    filled.answer("GET /v1/users/me", answer(caller))
-    assert "pii:read" in filled.run("tenant", "export", str(tmp_path / "new")).stderr
+    folder = tmp_path / "acme"
+    filled.answer("GET /v1/tenant-export", page(cursor="c1"), problem(503, "store_unavailable"))
+    assert filled.run("tenant", "export", str(folder)).exit_code != 0
+    filled.answer("GET /v1/tenant-export", page(tenant_id="globex"))
+    assert "another tenant" in filled.run("tenant", "export", str(folder)).stderr
 
 
 def test_a_removal_is_confirmed_with_the_plan_that_was_shown(server: ScriptedServer) -> None:
@@ -102,6 +129,21 @@ def test_a_removal_is_confirmed_with_the_plan_that_was_shown(server: ScriptedSer
     assert result.exit_code == 0, result.stderr
     [request] = server.sent("POST /v1/tenant/removal/confirm")
     assert json.loads(request.content) == {"tenantId": "acme", "planId": "p-1", "audit": "remove"}
+
+
+@pytest.mark.parametrize(("hours", "plans"), [(1, 0), (30, 1)])
+def test_a_plan_that_waits_is_confirmed_and_an_old_one_is_made_again(
+    server: ScriptedServer, hours: int, plans: int
+) -> None:
+    planned_at = datetime.now(UTC) - timedelta(hours=hours)
+    server.answer("GET /v1/tenant/removal", answer({**REMOVAL, "plannedAt": planned_at.isoformat()}))
+    server.answer("POST /v1/tenant/removal", answer({**REMOVAL, "planId": "p-2"}))
+    server.answer("POST /v1/tenant/removal/confirm", answer({**REMOVAL, "status": "removing"}))
+    result = server.run("tenant", "remove", "acme", "--confirm", "acme")
+    assert result.exit_code == 0, result.stderr
+    assert len(server.sent("POST /v1/tenant/removal")) == plans
+    [request] = server.sent("POST /v1/tenant/removal/confirm")
+    assert json.loads(request.content)["planId"] == ("p-2" if plans else "p-1")
 
 
 @pytest.mark.parametrize("status", ["failed", "removing", "completed"])
@@ -122,8 +164,11 @@ def test_a_confirmed_removal_goes_on_without_another_plan(server: ScriptedServer
 def test_another_name_or_none_removes_nothing(server: ScriptedServer, arguments: tuple[str, ...]) -> None:
     server.answer("GET /v1/tenant/removal", problem(404, "not_found"))
     server.answer("POST /v1/tenant/removal", answer(REMOVAL))
-    assert server.run("tenant", "remove", *arguments).exit_code != 0
+    result = server.run("tenant", "remove", *arguments)
+    assert result.exit_code != 0
     assert server.sent("POST /v1/tenant/removal/confirm") == []
+    if len(arguments) == 1:
+        assert "remove all of this. Say so by --confirm" in result.stderr
 
 
 def test_a_removal_can_be_planned_only_and_followed_to_its_end(server: ScriptedServer) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from typing import Any, TypeVar
 
 from baton_client.asynchronous.pages import AsyncPager
@@ -63,34 +64,50 @@ class AsyncResource:
         """
         cursor: str | None = None
         while True:
-            following, is_whole, is_cut_off = None, not has_end, False
-            request = Request(method="GET", path=address, params={**params, "cursor": cursor})
-            async with self._transport.opened(request) as response:
-                async for line in response.aiter_lines():
-                    if not line.strip():
-                        continue
-                    record = _record(line)
-                    if is_cut_off and (record is None or record.get("type") != "error"):
-                        raise UnexpectedAnswerError(NOT_JSON)
-                    if record is None:
-                        is_cut_off = True  # by an error, which follows
-                        continue
+            following: str | None = None
+            async with aclosing(page_lines(self._transport, address, cursor, has_end=has_end, **params)) as records:
+                async for record in records:
                     match record.get("type"):
                         case "end":
-                            following, is_whole = record.get("nextCursor"), True
-                        case "error":
-                            raise UnexpectedAnswerError(f"The export ended early: {record.get('detail') or record}.")
+                            following = record.get("nextCursor")
                         case "cursor":
                             pass
                         case _:
                             yield record
-            if is_cut_off:
-                raise UnexpectedAnswerError(NOT_JSON)
-            if not is_whole:
-                raise UnexpectedAnswerError("The export ended early. Ask for it again.")
             if following is None:
                 return
             cursor = following
+
+
+async def page_lines(
+    transport: AsyncTransport, address: str, cursor: str | None, *, has_end: bool = True, **params: Any
+) -> AsyncGenerator[dict[str, Any], None]:
+    """Yield the records of one answer in JSON Lines, its end included.
+
+    Raises ``UnexpectedAnswerError`` if it is not whole.
+    """
+    is_whole, is_cut_off = not has_end, False
+    request = Request(method="GET", path=address, params={**params, "cursor": cursor})
+    async with transport.opened(request) as response:
+        async for line in response.aiter_lines():
+            if not line.strip():
+                continue
+            record = _record(line)
+            if is_cut_off and (record is None or record.get("type") != "error"):
+                raise UnexpectedAnswerError(NOT_JSON)
+            if record is None:
+                is_cut_off = True  # by an error, which follows
+                continue
+            match record.get("type"):
+                case "end":
+                    is_whole = True
+                case "error":
+                    raise UnexpectedAnswerError(f"The export ended early: {record.get('detail') or record}.")
+            yield record
+    if is_cut_off:
+        raise UnexpectedAnswerError(NOT_JSON)
+    if not is_whole:
+        raise UnexpectedAnswerError("The export ended early. Ask for it again.")
 
 
 def _record(line: str) -> dict[str, Any] | None:

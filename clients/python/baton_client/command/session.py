@@ -136,7 +136,8 @@ class Session:
 
     def _check_terminal(self, question: str, option: str) -> None:
         if self.output.is_json or not self.output.console.is_terminal:
-            raise CommandError(f"{question} Say so by {option}: nobody can be asked here.", ExitCode.USAGE)
+            punctuation = "" if question.endswith(("?", ".")) else "."
+            raise CommandError(f"{question}{punctuation} Say so by {option}: nobody can be asked here.", ExitCode.USAGE)
 
 
 def environment_of(context: typer.Context) -> Environment:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
 
@@ -19,12 +21,9 @@ app = typer.Typer(no_args_is_help=True, help="Export or remove a whole tenant.")
 
 ADDRESS = "/v1/tenant/removal"
 POLL_SECONDS = 5
-PERMISSIONS = {
-    *("agent:write", "audit:read", "document:write", "pii:read", "procedure:approve", "schedule:manage"),
-    *("tenant:manage", "thread:read_all", "user:manage"),
-}
-"""The permissions of an export. Without one of them, data would be missing or replaced by placeholders."""
 AT_WORK = ("counting", "removing", "verifying")
+PLAN_VALID = timedelta(hours=23)
+"""The age up to which a plan is confirmed. The server takes it for a day."""
 
 
 @app.command()
@@ -33,20 +32,17 @@ def export(
     folder: Annotated[Path, typer.Argument(help="New, or with an export that was interrupted.")],
     as_json: AsJson = False,
 ) -> None:
-    """Write everything of the token's tenant into a folder, without uploaded files and without secrets."""
+    """Write everything that is stored of the token's tenant into a folder, with files and without secrets."""
 
     async def command(session: Session) -> None:
-        caller = await session.connection.get("/v1/users/me")
-        missing = sorted(PERMISSIONS - set(caller["permissions"]))
-        if missing:
-            raise CommandError(f"The export of a tenant needs these permissions too: {', '.join(missing)}.")
-        tenant_export = TenantExport(session.connection, folder)
+        tenant_export = TenantExport(session.connection, session.http, folder)
         with session.output.progress() as progress:
             progress.add_task("Exporting", total=None)
-            await tenant_export.run(caller["tenantId"])
-        counts = {"path": str(folder), "lines": tenant_export.lines, "skipped": tenant_export.skipped}
-        summary = f"{tenant_export.lines} lines were written to {folder}; {tenant_export.skipped} files were there."
-        session.output.value(counts, [summary])
+            state = await tenant_export.run()
+        lines = [f"The tenant {one_line(state['tenantId'])}, as it was from {state['beganAt']} on, is in {folder}:"]
+        lines += [f"  exported: {count} {words(kind)}" for kind, count in state["counts"].items()]
+        lines += [f"  left out: {count} {words(kind)}" for kind, count in state["leftOut"].items()]
+        session.output.value({"path": str(folder), **state}, lines)
 
     run(context, command, as_json=as_json)
 
@@ -67,7 +63,8 @@ def remove(
 ) -> None:
     """Count all data of a tenant, ask for its id, close it for ever, and remove everything.
 
-    A removal that has failed goes on, with the choice of its first confirmation.
+    A plan of the last day is used, and not made again. A removal that has failed goes on, with the choice of its first
+    confirmation.
     """
 
     async def command(session: Session) -> None:
@@ -80,7 +77,9 @@ def remove(
                 return
             await _report(session, await _confirm(session, before, before["audit"]), wait=wait)
             return
-        plan = await _follow(session, await session.connection.send("POST", ADDRESS), "Counting")
+        if before is None or plan_only or not _is_waiting(before):
+            before = await session.connection.send("POST", ADDRESS)
+        plan = await _follow(session, before, "Counting")
         if plan["tenantId"] != tenant:
             raise CommandError(f"The token is of the tenant {one_line(plan['tenantId'])}: nothing was removed.")
         if plan["status"] != "planned":
@@ -123,6 +122,15 @@ async def _find_removal(session: Session) -> Json | None:
     return removal
 
 
+def _is_waiting(removal: Json) -> bool:
+    """Return whether a plan can still be confirmed, even when the question is answered an hour later."""
+    if removal["status"] == "counting":
+        return True
+    planned_at = removal["plannedAt"]
+    age = datetime.now(UTC) - datetime.fromisoformat(planned_at) if planned_at is not None else None
+    return removal["status"] == "planned" and age is not None and age < PLAN_VALID
+
+
 async def _confirm(session: Session, removal: Json, audit: str) -> Json:
     body = {"tenantId": removal["tenantId"], "planId": removal["planId"], "audit": audit}
     confirmed: Json = await session.connection.send("POST", f"{ADDRESS}/confirm", body)
@@ -151,7 +159,12 @@ def _lines(removal: Json) -> list[str]:
     lines = [f"Removal of {one_line(removal['tenantId'])}: {removal['status']} (plan {removal['planId']})"]
     names_by_label = {"planned": "plan"} if removal["status"] == "planned" else {"removed": "counts", "left": "residue"}
     for head, name in names_by_label.items():
-        lines += [f"  {head}: {count} {one_line(kind)}" for kind, count in removal[name].items()]
+        lines += [f"  {head}: {count} {words(kind)}" for kind, count in removal[name].items()]
     if removal["status"] == "completed":
         lines.append("Nothing is left.")
     return lines
+
+
+def words(kind: str) -> str:
+    """Return the name of a kind of records in words: ``acceptedTurns`` as "accepted turns"."""
+    return one_line(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind).lower() if kind.isalnum() else kind)

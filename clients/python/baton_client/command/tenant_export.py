@@ -1,120 +1,138 @@
-"""The export of a whole tenant into a folder. An interrupted export continues with the missing files."""
+"""The export of a whole tenant into a folder. An interrupted one goes on with the page that was not complete."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import aclosing
 from hashlib import sha256
 from pathlib import Path
 from urllib.parse import quote
 
-from baton_client.addresses import path
+import httpx
+
+from baton_client.asynchronous.resource import page_lines
 from baton_client.command.connection import Connection, Json
 from baton_client.command.exits import CommandError, ExitCode
 
+ADDRESS = "/v1/tenant-export"
+FORMAT = 1
+"""The form of the lines that this command knows."""
 MAX_NAME = 200
-"""Characters of a file's name. The ids of users whose names would be longer are hashed."""
-LISTS = {
-    "procedures": ("/v1/agents/{agent_id}/procedures", ("pending", "approved", "rejected", "retired")),
-    "documents": ("/v1/agents/{agent_id}/documents", ()),
-    "sources": ("/v1/agents/{agent_id}/sources", ()),
-}
-"""The lists of each agent, and the states by which their items are requested."""
+"""Characters of a file's name. A longer one is hashed."""
+STATE = "export.json"
+BLOCK_BYTES = 256 * 1024
 
 
 class TenantExport:
-    """A tenant's data in a folder: one JSON value a line in each file. A file exists only if it is complete."""
+    """A tenant's data in a folder: ``records/`` has a file of JSON Lines for each page, ``files/`` the objects.
 
-    def __init__(self, connection: Connection, folder: Path) -> None:
-        self._connection = connection
+    ``export.json`` has the position of the next page. It is written after each page, so that a page is either whole or
+    read again.
+    """
+
+    def __init__(self, connection: Connection, http: httpx.AsyncClient, folder: Path) -> None:
+        """``http`` is a client that sends no token, for the addresses of files."""
+        self._transport = connection.transport
+        self._http = http
         self._folder = folder
-        self.lines = 0
-        """Lines that were written."""
-        self.skipped = 0
-        """Files that an earlier export has written."""
+        self._state: Json = {"format": FORMAT, "cursor": None, "pages": 0, "complete": False}
+        self._counts: Counter[str] = Counter()
+        self._left_out: Counter[str] = Counter()
 
-    async def run(self, tenant_id: str) -> None:
-        """Write all files. Raises ``CommandError`` if the folder has the export of another tenant."""
+    async def run(self) -> Json:
+        """Write what is missing, and return the export's state.
+
+        Raises ``CommandError`` if the folder has something else, or a file cannot be read.
+        """
+        self._open()
+        while not self._state["complete"]:
+            await self._write_page()
+        return self._state
+
+    def _open(self) -> None:
+        """Read the state of an interrupted export, or begin one."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        mark = self._folder / "tenant.json"
-        if mark.exists() and json.loads(mark.read_text())["tenantId"] != tenant_id:
-            raise CommandError(f"{self._folder} has the export of another tenant.", ExitCode.CONFLICT)
-        if not mark.exists() and any(self._folder.iterdir()):
+        state = self._folder / STATE
+        if state.exists():
+            self._state = json.loads(state.read_text())
+            self._counts.update(self._state["counts"])
+            self._left_out.update(self._state["leftOut"])
+        elif any(self._folder.iterdir()):
             raise CommandError(f"{self._folder} is not empty, and has no export.", ExitCode.CONFLICT)
-        mark.write_text(json.dumps({"tenantId": tenant_id}))
-        for name in ("tenant/limits", "retention"):
-            await self._write(f"settings/{name.rpartition('/')[2]}.jsonl", self._value(f"/v1/{name}"))
-        for agent in await self._connection.items("/v1/agents"):
-            await self._write_agent(agent["id"])
-        await self._write("evaluations.jsonl", self._evaluations())
-        await self._write("schedules.jsonl", self._items("/v1/schedules", scope="tenant"))
-        await self._write("threads.jsonl", self._items("/v1/threads", scope="tenant"))
-        for user_id in sorted(self._find_users()):
-            address = path("/v1/users/{user_id}/export", user_id=user_id)
-            await self._write(f"users/{file_name(user_id)}.jsonl", self._connection.lines(address))
-        # Last: the export of each user is audited.
-        await self._write("audit.jsonl", self._connection.lines("/v1/audit/export"))
-        (self._folder / "complete").touch()
+        else:
+            self._save()
+        (self._folder / "records").mkdir(exist_ok=True)
 
-    async def _write_agent(self, agent_id: str) -> None:
-        folder = f"agents/{file_name(agent_id)}"
-        await self._write(f"{folder}/versions.jsonl", self._versions(agent_id))
-        for name, (address, states) in LISTS.items():
-            params = {"status": list(states)} if states else {}
-            await self._write(f"{folder}/{name}.jsonl", self._items(path(address, agent_id=agent_id), **params))
+    async def _write_page(self) -> None:
+        """Write a page with its files, and then the position of the next page."""
+        number = self._state["pages"] + 1
+        page = self._folder / "records" / f"{number:06d}.jsonl"
+        draft = page.with_suffix(".part")
+        end: Json = {}
+        written = 0
+        with draft.open("w") as opened:
+            async with aclosing(page_lines(self._transport, ADDRESS, self._state["cursor"])) as lines:
+                async for line in lines:
+                    match line["type"]:
+                        case "begin":
+                            self._check(line)
+                        case "end":
+                            end = line
+                        case _:
+                            stored = await self._write_file(line) if line["type"] == "file" else line
+                            opened.write(json.dumps(stored) + "\n")
+                            written += 1
+        if written:
+            draft.replace(page)
+            self._state["pages"] = number
+        else:  # a page of the table without any record of the tenant
+            draft.unlink()
+        self._counts.update(end["counts"])
+        self._left_out.update(end["leftOut"])
+        self._state["cursor"] = end["nextCursor"]
+        self._state["complete"] = end["nextCursor"] is None
+        self._save()
 
-    async def _versions(self, agent_id: str) -> AsyncIterator[Json]:
-        """Yield all versions of an agent with their definitions. A shipped agent has only its present version."""
-        address = path("/v1/agents/{agent_id}", agent_id=agent_id)
-        agent = await self._connection.get(address)
-        if agent["version"] is None:
-            yield agent
-            return
-        async for version in self._items(f"{address}/versions"):
-            yield await self._connection.get(f"{address}/versions/{version['version']}")
+    def _check(self, begin: Mapping[str, object]) -> None:
+        """Note the tenant and the beginning of the export.
 
-    async def _evaluations(self) -> AsyncIterator[Json]:
-        async for evaluation in self._items("/v1/evaluations"):
-            yield await self._connection.get(path("/v1/evaluations/{evaluation_id}", evaluation_id=evaluation["id"]))
+        Raises ``CommandError`` for another tenant's folder, and for a form that the command does not know.
+        """
+        if begin["format"] != FORMAT:
+            raise CommandError("The server exports in a form that this version of the command does not know.")
+        if self._state.get("tenantId", begin["tenantId"]) != begin["tenantId"]:
+            raise CommandError(f"{self._folder} has the export of another tenant.", ExitCode.CONFLICT)
+        self._state |= {"tenantId": begin["tenantId"], "beganAt": begin["beganAt"]}
 
-    async def _value(self, address: str) -> AsyncIterator[Json]:
-        yield await self._connection.get(address)
-
-    async def _items(self, address: str, **params: object) -> AsyncIterator[Json]:
-        """Yield the items of a list, a page at a time."""
-        cursor: str | None = None
-        while True:
-            page = await self._connection.get(address, limit=100, cursor=cursor, **params)
-            for item in page["items"]:
-                yield item
-            cursor = page.get("nextCursor")
-            if cursor is None:
-                return
-
-    def _find_users(self) -> set[str]:
-        """Return the users who have conversations or schedules."""
-        users = set()
-        for name in ("threads", "schedules"):
-            with (self._folder / f"{name}.jsonl").open() as lines:
-                users |= {user for line in lines if (user := json.loads(line).get("userId")) is not None}
-        return users
-
-    async def _write(self, name: str, values: AsyncIterator[Json]) -> None:
-        """Write a file, unless it exists."""
-        file = self._folder / name
-        if file.exists():
-            self.skipped += 1
-            return
+    async def _write_file(self, line: Json) -> Json:
+        """Write the bytes of an object, unless they are there. Return its line, with the path of its file."""
+        *folders, name = map(file_name, line["name"].split("/"))
+        path = Path("files", *folders, f"{name}.bin")  # which is no name of a folder
+        file = self._folder / path
+        described = {name: value for name, value in line.items() if name != "url"} | {"path": path.as_posix()}
         file.parent.mkdir(parents=True, exist_ok=True)
         draft = file.with_name(f"{file.name}.part")
-        with draft.open("w") as opened:
-            async for value in values:
-                opened.write(json.dumps(value) + "\n")
-                self.lines += 1
+        async with self._http.stream("GET", line["url"]) as answer:
+            if not answer.is_success:
+                raise CommandError(f"{line['name']} was not served ({answer.status_code}). Repeat the command.")
+            with draft.open("wb") as opened:
+                async for block in answer.aiter_bytes(BLOCK_BYTES):
+                    opened.write(block)
+            headers = {"contentType": "content-type", "fileName": "x-amz-meta-name"}
+            described |= {name: answer.headers[header] for name, header in headers.items() if header in answer.headers}
         draft.replace(file)
+        return described
+
+    def _save(self) -> None:
+        self._state |= {"counts": dict(sorted(self._counts.items())), "leftOut": dict(sorted(self._left_out.items()))}
+        draft = self._folder / f"{STATE}.part"
+        draft.write_text(json.dumps(self._state, indent=2) + "\n")
+        draft.replace(self._folder / STATE)
 
 
 def file_name(name: str) -> str:
-    """Return the name of a file or folder for an id: percent-encoded, or the id's digest if that is too long."""
-    encoded = quote(name, safe="").replace(".", "%2E")
+    """Return the name of a file for a part of an object's name: percent-encoded, or its digest if that is too long."""
+    encoded = quote(name, safe="").replace(".", "%2E") or "%"  # a name may contain two slashes in a row
     return encoded if len(encoded) <= MAX_NAME else f"~{sha256(name.encode()).hexdigest()}"

@@ -28,7 +28,7 @@ class ReceiverSecrets:
 
     def __init__(self, read_secret: Callable[[], str]) -> None:
         self._read_secret = read_secret
-        self._keys = ParsedText(_derive)
+        self._keys = ParsedText(lambda secret: derive_cipher(secret, PURPOSE))
 
     def seal(self, config_key: str, secrets: Mapping[str, str]) -> str:
         """Return the secrets of the configuration ``config_key``, sealed. Raises as ``read_secret`` does."""
@@ -52,7 +52,7 @@ class ReceiverSecrets:
         return self._keys.of(self._read_secret())
 
 
-def _derive(secret: str) -> Fernet:
-    """Return the cipher with the key that is derived from ``secret``."""
-    material = HKDF(hashes.SHA256(), 32, salt=None, info=PURPOSE).derive(secret.encode())
+def derive_cipher(secret: str, purpose: bytes) -> Fernet:
+    """Return the cipher with the key that is derived from ``secret`` for a purpose."""
+    material = HKDF(hashes.SHA256(), 32, salt=None, info=purpose).derive(secret.encode())
     return Fernet(base64.urlsafe_b64encode(material))

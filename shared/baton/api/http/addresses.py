@@ -111,6 +111,7 @@ NOUNS: Mapping[str, tuple[str, ...]] = {
     "tenants.usage": ("/usage",),
     "agents.evaluations": ("/evaluations", "/evaluations/{}"),
     "tenants.limits": ("/tenant/limits",),
+    "tenants.tenant_export": ("/tenant-export",),
     "tenants.removal": ("/tenant/removal", "/tenant/removal/confirm"),
     "tenants.hooks": ("/hooks/{}",),
     "tenants.webhooks": ("/webhooks/deliveries", "/webhooks/deliveries/{}/redeliver"),

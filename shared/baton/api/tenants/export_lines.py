@@ -60,15 +60,11 @@ class ExportLines:
                     else:
                         yield await self._to_text(piece)
                     is_first = piece.kind is ExportKind.SESSION_BEGIN
-        except Exception as problem:  # the HTTP status is sent already, so a line reports the error
-            if not isinstance(problem, BatonError):
-                logger.exception("export failed")
-                count(Metric.INTERNAL_FAULTS)
-            error = problem if isinstance(problem, BatonError) else InternalError()
-            yield "\n" + _make_line({"type": "error", "code": error.code, "detail": error.detail})
+        except Exception as problem:  # noqa: BLE001 - the HTTP status is sent already, so a line reports the error
+            yield make_error_line(problem)
         else:
             if with_end:
-                yield _make_line({"type": "end"})
+                yield make_line({"type": "end"})
         finally:
             with contextlib.suppress(Exception):
                 await pieces.aclose()  # type: ignore[attr-defined]
@@ -83,12 +79,12 @@ class ExportLines:
                 ended_at = piece.value.ended_at
                 return ("]}" if ended_at is None else f'],"endedAt":"{iso(ended_at)}"}}') + "\n"
             case ExportKind.CURSOR:
-                return _make_line({"type": "cursor", "cursor": piece.value})
+                return make_line({"type": "cursor", "cursor": piece.value})
         shape = self.make_shapes(await self.find_describe(piece))[piece.kind](piece.value)
         mark = {} if piece.is_selected else {"selected": False}
         feedback = {"feedback": ServedFeedback.of(piece.feedback).wire()} if piece.feedback is not None else {}
         served = await self._redact({**shape, **feedback})
-        return _make_line({"type": piece.kind.value, "threadId": piece.thread_id, **mark, **served})
+        return make_line({"type": piece.kind.value, "threadId": piece.thread_id, **mark, **served})
 
     async def _redact(self, value: dict[str, Any]) -> dict[str, Any]:
         """Return a piece, redacted for the reader."""
@@ -151,10 +147,20 @@ def _make_time(message: StoredMessage) -> dict[str, str]:
     return {"timestamp": iso(message.timestamp), **({"timeZone": zone} if zone is not None else {})}
 
 
-def _make_line(value: dict[str, Any]) -> str:
+def make_error_line(problem: Exception) -> str:
+    """Report the error that ends an export, and return its line. The line before it may be cut off."""
+    if not isinstance(problem, BatonError):
+        logger.exception("export failed")
+        count(Metric.INTERNAL_FAULTS)
+    error = problem if isinstance(problem, BatonError) else InternalError()
+    return "\n" + make_line({"type": "error", "code": error.code, "detail": error.detail})
+
+
+def make_line(value: Mapping[str, Any]) -> str:
+    """Return one line of an export."""
     return _encode(value) + "\n"
 
 
-def _encode(value: dict[str, Any]) -> str:
+def _encode(value: Mapping[str, Any]) -> str:
     """Return JSON in one line. ``UnbrokenLines`` escapes characters that readers may treat as line ends."""
     return json.dumps(value, ensure_ascii=False, default=str)

@@ -52,6 +52,7 @@ class Permission(StrEnum):
     USER_MANAGE = "user:manage"
     PII_READ = "pii:read"
     TENANT_MANAGE = "tenant:manage"
+    TENANT_EXPORT = "tenant:export"
     TENANT_REMOVE = "tenant:remove"
     TRACE_CONTINUE = "trace:continue"
     DESK_ANSWER = "desk:answer"

@@ -1,4 +1,4 @@
-"""Every kind of item says what a restore does with it."""
+"""Every kind of item says what a restore and an export do with it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from baton.adapters.dynamodb.item_kinds import KINDS, Handling, ItemKind, kind_of, partition_name, tenant_of
 from baton.domain.tenants.identity import Scope
-from baton_deployment.restoring.item_kinds import KINDS, Handling, ItemKind, kind_of, partition_name, tenant_of
 from tests.table_keys import every_key
 from tests.unit.docs.pages import ROOT, table
 
@@ -68,4 +68,13 @@ def test_partitions_name_their_tenants() -> None:
 
 def test_no_two_kinds_are_counted_as_one() -> None:
     kinds: list[ItemKind] = list(KINDS.values())
-    assert len({kind.name for kind in kinds}) == len(kinds)
+    assert len({kind.name for kind in kinds}) == len({kind.count_name for kind in kinds}) == len(kinds)
+
+
+def test_the_page_of_exports_lists_every_kind_and_why_some_are_left_out() -> None:
+    rows = table(ROOT / "docs/reference/tenant-export.md", "kind")
+    assert rows.keys() == {kind.count_name for kind in KINDS.values()}
+    for kind in KINDS.values():
+        name, is_exported = rows[kind.count_name]
+        assert name.startswith(f"{kind.name}, ")
+        assert re.fullmatch("yes" if kind.is_exported else "no: .+", is_exported), kind.name

@@ -1,7 +1,8 @@
-"""The kinds of items in the table, and their treatment in a restore if the live table lacks them."""
+"""The kinds of items in the table: their names in counts, and whether restores and exports have them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -19,7 +20,7 @@ class Handling(StrEnum):
     They are put back with a conversation that is restored as a whole, and otherwise by an explicit choice.
     """
     MOMENT = "moment"
-    """Present leases, connections, queues, locks, counts and logs, which are never copied."""
+    """Present leases, connections, queues, locks, counts and logs, which are never copied and not exported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,17 @@ class ItemKind:
     handling: Handling
     of_thread: bool = False
     """Whether its items are copied with their conversation, whatever their partition."""
+
+    @property
+    def count_name(self) -> str:
+        """Its name in the counts of removals and exports, such as ``acceptedTurns``."""
+        first, *others = re.split("[ -]", self.name)
+        return first + "".join(word[0].upper() + word[1:] for word in others)
+
+    @property
+    def is_exported(self) -> bool:
+        """Whether the export of a tenant has its items."""
+        return self.handling is not Handling.MOMENT
 
 
 THREAD_PARTITION = ""
@@ -66,7 +78,7 @@ KINDS: Mapping[tuple[str, str], ItemKind] = {
     (THREAD_PARTITION, "TASKAT#"): _of_thread("pointers to sub-tasks", Handling.HISTORY),
     (THREAD_PARTITION, "REMOTE#"): _of_thread("tasks of remote agents", Handling.HISTORY),
     (THREAD_PARTITION, "STEP#"): _of_thread("steps", Handling.HISTORY),
-    (THREAD_PARTITION, "A2A#"): _of_thread("marks of A2A tasks", Handling.HISTORY),
+    (THREAD_PARTITION, "A2A#"): _of_thread("marks of tasks over A2A", Handling.HISTORY),
     (THREAD_PARTITION, "AUDIT#"): _of_thread("audit records", Handling.HISTORY),
     (THREAD_PARTITION, "CONTEXT#"): _of_thread("prompt records", Handling.HISTORY),
     (THREAD_PARTITION, "REDACTED#"): _of_thread("redacted messages", Handling.HISTORY),
@@ -78,7 +90,7 @@ KINDS: Mapping[tuple[str, str], ItemKind] = {
     (THREAD_PARTITION, "PUSH#"): _of_thread("push configurations"),
     (THREAD_PARTITION, "CAPTURE#"): _of_thread("captures"),
     (THREAD_PARTITION, "BACKGROUND#"): _of_thread("background tasks"),
-    (THREAD_PARTITION, "DUE#"): _of_thread("messages that are due later"),
+    (THREAD_PARTITION, "DUE#"): _of_thread("due messages"),
     (THREAD_PARTITION, "WEBHOOK#"): _of_thread("dead deliveries"),
     (THREAD_PARTITION, "LOG#"): _moment("pieces of the log"),
     (THREAD_PARTITION, "LIVE#"): _moment("connections and requests"),

@@ -1,0 +1,65 @@
+"""The records of a tenant in the table, for an export."""
+
+from __future__ import annotations
+
+import uuid
+from base64 import b64encode
+from collections import Counter
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+from baton.adapters.dynamodb.attributes import Item
+from baton.adapters.dynamodb.bodies import unpack
+from baton.adapters.dynamodb.item_kinds import kind_of
+from baton.adapters.dynamodb.table import TableStore, get_key
+from baton.adapters.dynamodb.tenants.tenant_items import name_kind, read_keys
+from baton.domain.errors import StoreUnavailable
+from baton.domain.tenants.identity import Scope
+from baton.ports.tenants.export import RecordPage, StoredRecord
+
+SECRETS = frozenset({"sealed", "token", "credentials"})
+"""Attributes that no export has: what a receiver of push notifications has entrusted to Baton."""
+_UUID_BYTES = 16
+
+
+class DynamoTenantRecords(TableStore):
+    """``TenantRecords`` on the conversation table. An item of an unknown kind is exported."""
+
+    async def read_page(self, scope: Scope, position: str | None) -> RecordPage:
+        keys, following = await read_keys(self._table, scope, position)
+        left_out = [item for item in keys if not _is_exported(item)]
+        chosen = [get_key(item) for item in keys if _is_exported(item)]
+        items = await self._table.get_many(chosen, consistent=True)
+        records = [_to_record(item) for item in sorted(items, key=lambda item: (item["PK"], item["SK"]))]
+        return RecordPage(records, Counter(map(name_kind, left_out)), following)
+
+
+def _is_exported(item: Item) -> bool:
+    kind = kind_of(item)
+    return kind is None or kind.is_exported
+
+
+def _to_record(item: Item) -> StoredRecord:
+    values = {name: _to_plain(value) for name, value in item.items() if name not in SECRETS | {"PK", "SK"}}
+    return StoredRecord(name_kind(item), item["PK"], item["SK"], values)
+
+
+def _to_plain(value: Any) -> Any:
+    """Return the JSON form of an attribute's value."""
+    if isinstance(value, Mapping):
+        return {name: _to_plain(member) for name, member in value.items()}
+    if isinstance(value, AbstractSet):
+        return sorted(map(_to_plain, value), key=repr)
+    if isinstance(value, list):
+        return [_to_plain(member) for member in value]
+    return _read_bytes(value) if isinstance(value, bytes) else value
+
+
+def _read_bytes(content: bytes) -> Any:
+    """Return the value of a packed body, the text of a UUID, or other bytes in base64."""
+    try:
+        return unpack(content)
+    except (ValueError, StoreUnavailable):  # it is not packed, or damaged
+        pass
+    return str(uuid.UUID(bytes=content)) if len(content) == _UUID_BYTES else {"base64": b64encode(content).decode()}

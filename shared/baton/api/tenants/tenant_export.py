@@ -1,0 +1,83 @@
+"""The export of the caller's tenant. The route also answers for a tenant that is removed: some records may be kept."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Annotated, Any
+
+from fastapi import APIRouter
+from fastapi.responses import StreamingResponse
+
+from baton.api.http.dependencies import UseCases, VerifiedCaller, query
+from baton.api.http.problems import responses
+from baton.api.tenants.export_lines import make_error_line, make_line
+from baton.api.tenants.personal_data import JSON_LINES
+from baton.domain.tenants.identity import Scope
+from baton.domain.times import iso
+from baton.ports.tenants.export import StoredObject, StoredRecord
+from baton.tenants.privacy.tenant_export import FORMAT, ExportEnd, ExportPart, ExportPosition, TenantExports
+
+router = APIRouter(prefix="/v1", tags=["tenants"])
+
+PAGE_SECONDS = 20.0
+"""The time after which a page ends. A client that loses its connection repeats one page only."""
+
+SealedCursor = Annotated[str | None, query("`nextCursor` of the last line of the previous page.", max_length=6000)]
+
+
+@router.get(
+    "/tenant-export",
+    summary="Export the tenant",
+    response_class=StreamingResponse,
+    responses={
+        200: {
+            "description": "One JSON object a line.",
+            "content": {JSON_LINES: {"schema": {"type": "string"}, "example": '{"type":"end","nextCursor":null}\n'}},
+        },
+        **responses("forbidden store_unavailable"),
+    },
+)
+async def export_tenant(caller: VerifiedCaller, app: UseCases, cursor: SealedCursor = None) -> StreamingResponse:
+    """Return a page of everything that is stored of the caller's tenant, as JSON Lines. Needs `tenant:export`.
+
+    The last line has the type `end` and, except on the last page, the cursor of the next page. A page without it
+    broke off. An export can be continued for a week. The route also answers for a removed tenant.
+    """
+    exports = app.privacy.tenant_exports
+    position = await exports.begin(caller, cursor)
+    return StreamingResponse(_write_lines(exports, caller, position), media_type=JSON_LINES)
+
+
+async def _write_lines(exports: TenantExports, scope: Scope, position: ExportPosition) -> AsyncGenerator[str, None]:
+    """Yield the lines of a page."""
+    began_at = iso(position.began_at)
+    yield make_line({"type": "begin", "format": FORMAT, "tenantId": scope.tenant_id, "beganAt": began_at})
+    try:
+        async with aclosing(exports.read_page(scope, position, seconds=PAGE_SECONDS)) as parts:
+            async for part in parts:
+                yield make_line(_to_line(part))
+    except Exception as problem:  # noqa: BLE001 - the status is sent: only a line can still report the error
+        yield make_error_line(problem)
+
+
+def _to_line(part: ExportPart) -> dict[str, Any]:
+    """Return the line of a record, an object or the end."""
+    match part:
+        case StoredRecord():
+            return {
+                "type": "record",
+                "kind": part.kind,
+                "partition": part.partition,
+                "key": part.key,
+                "values": part.values,
+            }
+        case StoredObject(url=None):
+            thread_id, _, digest = part.name.split("/")
+            return {"type": "body", "threadId": thread_id, "sha256": digest, "value": part.body}
+        case StoredObject():
+            times = {"storedAt": iso(part.stored_at)}
+            return {"type": "file", "name": part.name, "bytes": part.size, **times, "url": part.url}
+        case ExportEnd():
+            numbers = {"counts": dict(sorted(part.counts.items())), "leftOut": dict(sorted(part.left_out.items()))}
+            return {"type": "end", **numbers, "nextCursor": part.cursor}

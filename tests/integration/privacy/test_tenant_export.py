@@ -1,0 +1,116 @@
+"""The export of a tenant has everything that its removal removes, and nothing of another tenant."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from baton.adapters.aws.s3_tenant_files import S3TenantFiles
+from baton.adapters.dynamodb.bodies import unpack
+from baton.adapters.dynamodb.item_kinds import Handling, kind_of
+from baton.api.tenants import tenant_export
+from baton.domain.tenants.identity import Scope
+from baton.tenants.removed_tenants import RemovedTenants
+from baton_testing.fakes.clock import FakeClock
+from tests.contracts.schedules import new_schedule
+from tests.integration.privacy.conftest import World
+from tests.integration.privacy.stored_data import LONG, SECRET, conversation
+from tests.integration.privacy.tenant_data import ADA, SIMILAR, fill, items_of, plan, remove
+from tests.unit.api.served import Served
+
+ADDRESS, EXPORT = "/tenant-export", "tenant:export"
+OUTSIDE = "secret-of-another-tenant"
+
+
+@pytest.fixture
+def served(world: World) -> Served:
+    world.harness.tenant_files = S3TenantFiles(world.s3, world.bucket, unpack, page=2)  # type: ignore[assignment]
+    world.harness.ada = ADA
+    return Served(world.harness)
+
+
+async def export(served: Served) -> list[dict[str, Any]]:
+    """The lines of all pages."""
+    read: list[dict[str, Any]] = []
+    cursor: str | None = None
+    while not read or cursor is not None:
+        params = {"cursor": cursor} if cursor is not None else {}
+        answer = (await served.get(ADDRESS, EXPORT, **params)).raise_for_status()
+        read += [json.loads(line) for line in answer.text.splitlines()]
+        cursor = read[-1]["nextCursor"]
+    return read
+
+
+def added(lines: list[dict[str, Any]], *names: str) -> Counter[str]:
+    """The counts of all pages."""
+    return sum((Counter(line[name]) for line in lines if line["type"] == "end" for name in names), Counter())
+
+
+async def test_every_item_is_exported_unless_its_kind_is_of_the_moment(world: World, served: Served) -> None:
+    await fill(world, ADA)
+    for tenant_id in SIMILAR:
+        await fill(world, Scope(tenant_id, "ada"))
+    lines = await export(served)
+    stored = {(item["PK"], item["SK"]): kind_of(item) for item in items_of(world, "acme") if "places" not in item}
+    found = {(line["partition"], line["key"]) for line in lines if line["type"] == "record"}
+    left_out = {kind.name for key, kind in stored.items() if key not in found and kind is not None}
+    assert found - stored.keys() == set()
+    assert left_out == {kind.name for kind in stored.values() if kind is not None and kind.handling is Handling.MOMENT}
+    assert not any(tenant_id in partition.split("#") for tenant_id in SIMILAR for partition, _ in found)
+
+
+async def test_an_export_has_what_was_said_stored_and_made_and_no_secrets(
+    world: World, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tenant_export, "PAGE_SECONDS", 0.0)
+    thread_id = await conversation(world, ADA)
+    await conversation(world, Scope("acme2", "ada"), text=OUTSIDE)
+    world.s3.put_object(Bucket=world.bucket, Key=f"acme/{thread_id}/files/file_2", Body=b"bytes")
+    reminder = new_schedule(world.clock.now(), "reminder", text="Water them.")
+    await world.stores.schedules.add(Scope("acme", "zoe"), reminder)  # who has no conversation
+    lines = await export(served)
+    messages = [line["values"] for line in lines if line.get("kind") == "messages"]
+    assert any(SECRET in json.dumps(message.get("body")) for message in messages)
+    assert any(LONG in json.dumps(line["value"]) for line in lines if line["type"] == "body")
+    assert f"{thread_id}/files/file_2" in [line["name"] for line in lines if line["type"] == "file"]
+    [schedule] = [line for line in lines if line.get("kind") == "schedules"]
+    assert (schedule["partition"], schedule["values"]["body"]["text"]) == ("acme#~USER#zoe", "Water them.")
+    [receiver] = [line for line in lines if line.get("kind") == "pushConfigurations"]
+    assert "sealed" not in receiver["values"]
+    assert OUTSIDE not in json.dumps(lines)
+    assert added(lines, "counts")["messages"] == len(messages)
+
+
+async def test_an_export_counts_what_the_plan_of_the_removal_counts(world: World, served: Served) -> None:
+    await conversation(world, ADA)
+    await fill(world, ADA)
+    counts = added(await export(served), "counts", "leftOut")
+    planned = Counter((await plan(world)).plan)
+    # The plan also counts versions of objects, documents of indices, slots of pipelines and the audit of the export.
+    for name in ("bodies", "files", "backgroundRuns", "objectVersions", "searchDocuments"):
+        del counts[name], planned[name]
+    planned["auditRecordsOfTenants"] -= 1
+    assert counts == planned
+
+
+async def test_the_kept_audit_of_a_removed_tenant_is_exported(world: World, served: Served) -> None:
+    await conversation(world, ADA)
+    await remove(world, keeps_audit=True)
+    kinds = added(await export(served), "counts")
+    assert set(kinds) == {"auditRecords", "auditRecordsOfTenants"}
+
+
+async def test_the_refusal_of_a_removed_tenant_is_not_counted_as_a_lost_record(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    await remove(world)
+    gate = RemovedTenants(world.ports.removals, FakeClock())
+    fenced = replace(world.table, fence=gate.check_partition)
+    audit = type(world.stores.audit)(fenced, world.clock)
+    await audit.record(ADA, "tenant.remove", thread_id=None, outcome="denied", detail={})
+    assert items_of(world, "acme") == []
+    assert "audit record lost" not in caplog.text
