@@ -49,7 +49,13 @@ class Evaluations:
         evaluation = Evaluation(evaluation_entry, _replace_texts(details, clean))
         if not await self.store.put(scope, evaluation):
             return await self.get(scope, entry.id), False
-        detail = {"evaluationId": evaluation_entry.id, "cases": evaluation_entry.cases, "runs": evaluation_entry.runs}
+        detail: dict[str, Any] = {
+            "evaluationId": evaluation_entry.id,
+            "cases": evaluation_entry.cases,
+            "runs": evaluation_entry.runs,
+        }
+        if evaluation_entry.agent_id is not None:  # it may count for the gate of this version
+            detail |= {"agentId": evaluation_entry.agent_id, "version": evaluation_entry.agent_version}
         await self.audit.record(scope, "evaluation.publish", thread_id=None, outcome="published", detail=detail)
         await self._make_room(scope)
         return evaluation, True

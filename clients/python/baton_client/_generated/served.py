@@ -1656,6 +1656,7 @@ class VersionEvaluation(Model):
 
     id: str
     began_at: AwareDatetime = Field(..., alias="beganAt")
+    published_by: str = Field(..., alias="publishedBy")
     runs: int
     passed: float | None = None
     """

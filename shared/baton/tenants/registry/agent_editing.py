@@ -319,8 +319,9 @@ class AgentEditing:
                 definition.id, size, (await self.limits.current(scope)).agents, is_added=share is not None
             )
             state.check_references(scope, definition)
-            if (present is not None) if restores is None else not entry.was_in_force(restores):
-                await self.gate.check(scope, definition.id, restores, share, override)
+            # A version of a deleted agent needs one too: otherwise a deletion would be a way around the gate.
+            if (entry.newest > 0) if restores is None else not entry.was_in_force(restores):
+                await self.gate.check(scope, definition.id, restores, share, override, is_deleted=present is None)
             change = replace(change, warnings=tuple(state.list_warnings(scope, definition)))
             if is_dry:
                 return change

@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from baton.domain.errors import EvaluationRequired
-from baton.domain.tenants.evaluation import EvaluationEntry
+from baton.domain.tenants.evaluation import MAX_EVALUATIONS, EvaluationEntry
 from baton.domain.tenants.identity import Scope
 from baton.ports.tenants.tenants import EvaluationStore
 from baton.tenants.tenant_copies import CurrentLimits
 
 FIRST_SHARE = 10
 """The percentage of new sessions that a version may have without an evaluation."""
-PAGE = 100
-"""The number of evaluations in a page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,17 +22,29 @@ class EvaluationGate:
     limits: CurrentLimits
 
     async def check(
-        self, scope: Scope, agent_id: str, number: int | None, share: int | None, override: str | None
+        self,
+        scope: Scope,
+        agent_id: str,
+        number: int | None,
+        share: int | None,
+        override: str | None,
+        *,
+        is_deleted: bool = False,
     ) -> None:
         """Raise ``EvaluationRequired`` unless the version may have this share of new sessions; None: it is put in
         force.
 
         ``number`` is None for a version that is being made, which has no evaluation. ``override`` is the reason for
-        which the version needs none.
+        which the version needs none. ``is_deleted``: no version of the agent is in force now.
         """
         min_passed = (await self.limits.current(scope)).agent_evaluation
         if min_passed is None or override is not None or (share is not None and share <= FIRST_SHARE):
             return
+        if number is None and is_deleted:
+            raise EvaluationRequired(
+                "The agent was deleted, so that all new sessions would use this version: roll the agent back to a"
+                " version that was in force, then PUT this one with a share. Or send override with the reason."
+            )
         if number is None:
             raise EvaluationRequired(
                 f"A new version begins with at most {FIRST_SHARE} % of new sessions: send share={FIRST_SHARE} or less,"
@@ -56,11 +66,8 @@ class EvaluationGate:
     async def read_latest(self, scope: Scope, agent_id: str) -> dict[int, EvaluationEntry]:
         """Return the last evaluation of each version of an agent. Raises ``StoreUnavailable``."""
         latest: dict[int, EvaluationEntry] = {}
-        cursor: str | None = None
-        while True:
-            page, cursor = await self.evaluations.page(scope, limit=PAGE, cursor=cursor)
-            for entry in page:  # the evaluation that began last comes first
-                if entry.agent_id == agent_id and entry.agent_version is not None:
-                    latest.setdefault(entry.agent_version, entry)
-            if cursor is None:
-                return latest
+        entries, _ = await self.evaluations.page(scope, limit=MAX_EVALUATIONS, cursor=None)
+        for entry in entries:  # the evaluation that began last comes first
+            if entry.agent_id == agent_id and entry.agent_version is not None:
+                latest.setdefault(entry.agent_version, entry)
+        return latest

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.unit.api.authors import TUTOR
 from tests.unit.api.rollouts import Rollout, evaluation, publish
 
 
@@ -53,6 +54,26 @@ async def test_a_rollback_names_the_reason_for_which_it_needs_no_evaluation() ->
     await rollout.call("POST", "/rollback", {"version": 2, "override": "Outage of the judge"})
     record = next(record for record in rollout.harness.audit.records if record.outcome == "restored")
     assert record.detail["override"] == "Outage of the judge"
+
+
+async def test_a_deleted_agent_is_not_made_again_without_an_evaluation() -> None:
+    rollout = Rollout(agent_evaluation=0.9)
+    await rollout.put("Good.")
+    await rollout.authors.call("DELETE", "/agents/tutor")
+    refused = (await rollout.authors.put("tutor", TUTOR | {"systemPrompt": "Worse."})).json()
+    assert (refused["code"], "deleted" in refused["detail"]) == ("evaluation_required", True)
+    assert (await rollout.call("POST", "/rollback", {"version": 1}))["version"] == 3  # it was in force
+    await rollout.authors.call("DELETE", "/agents/tutor")
+    assert await rollout.put("Worse.", override="Another agent of this name") == 201
+
+
+async def test_the_audit_names_the_publisher_and_the_version_of_an_evaluation(rollout: Rollout) -> None:
+    await rollout.put("Good.")
+    await rollout.put("Better.", share=0)
+    await publish(rollout, 0.9)
+    record = next(record for record in rollout.harness.audit.records if record.action == "evaluation.publish")
+    assert (record.scope.user_id, record.detail["agentId"], record.detail["version"]) == ("ada", "tutor", 2)
+    assert (await rollout.call("GET", "/versions"))["items"][0]["evaluation"]["publishedBy"] == "ada"
 
 
 async def test_an_override_names_its_reason_in_the_audit() -> None:
