@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from baton.domain.agents.agent_version import AgentEntry, AgentList, AgentVersion, Candidate
+from baton.domain.agents.agent_version import AgentEntry, AgentList, AgentVersion, Candidate, EntryChange
+from baton.domain.times import from_millis
 from baton.ports.agents.agents import AgentsChanged
 from tests.contracts.stores import Stores
 
@@ -41,10 +43,12 @@ class AgentDefinitionsContract:
     async def test_an_entry_comes_back_whole(self, stores: Stores) -> None:
         listed = await append(stores, made(stores, 1), 90, after=AgentList())
         entry = AgentEntry(1, 90).with_candidate(Candidate(5, 80, 10)).withdraw(3).with_candidate(Candidate(4, 70, 0))
+        entry = replace(entry, changed=EntryChange(from_millis(1_700_000_000_001), "ada", "shared"))
         for changed in (entry, entry.delete(6)):
             listed = listed.with_entry("tutor", changed)
             await stores.agent_definitions.put(stores.ada, listed)
-            assert await stores.agent_definitions.list(stores.ada) == listed
+            stored = await stores.agent_definitions.list(stores.ada)
+            assert (stored, stored.entries["tutor"].changed) == (listed, changed.changed)
             assert [
                 version.number for version in await stores.agent_definitions.versions(stores.ada, "tutor", limit=9)
             ] == [1]

@@ -80,6 +80,16 @@ Ranges = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
+class EntryChange:
+    """The last change of an entry that made no version. A repeated request audits it once more, under the same key."""
+
+    at: datetime
+    by: str
+    outcome: str
+    """``shared``, ``promoted`` or ``withdrawn``."""
+
+
+@dataclass(frozen=True, slots=True)
 class AgentEntry:
     """The version of one agent that is in force, and its candidate."""
 
@@ -95,6 +105,8 @@ class AgentEntry:
     """The version that was in force before the deletion; None if the agent is not deleted."""
     never_in_force: Ranges = ()
     """Former candidates that were not promoted. Where ranges were joined, versions between them too."""
+    changed: EntryChange | None = field(default=None, compare=False)
+    """None if the last change made a version."""
 
     @property
     def is_deleted(self) -> bool:
@@ -132,7 +144,7 @@ class AgentEntry:
 
     def put(self, number: int, size: int) -> AgentEntry:
         """Return the entry with another version in force. The candidate ends; sessions that use it keep it."""
-        entry = replace(self._without_candidate(number), number=number, size=size, deleted=None)
+        entry = replace(self._without_candidate(number), number=number, size=size, deleted=None, changed=None)
         return entry._with_last(self.newest)
 
     def delete(self, number: int) -> AgentEntry:
@@ -142,7 +154,7 @@ class AgentEntry:
 
     def with_candidate(self, candidate: Candidate) -> AgentEntry:
         """Return the entry with this candidate. Sessions that use the former one keep it."""
-        entry = replace(self._without_candidate(candidate.number), candidate=candidate)
+        entry = replace(self._without_candidate(candidate.number), candidate=candidate, changed=None)
         return entry._with_last(self.newest)
 
     def promote(self) -> AgentEntry:

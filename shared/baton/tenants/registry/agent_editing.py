@@ -12,7 +12,7 @@ from typing import Any
 
 from baton.concurrency.tasks import LARGE, off_loop
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.agents.agent_version import AgentEntry, AgentVersion, Candidate
+from baton.domain.agents.agent_version import AgentEntry, AgentVersion, Candidate, EntryChange
 from baton.domain.agents.model_providers import OfferedModels
 from baton.domain.errors import (
     AgentIdTaken,
@@ -24,6 +24,7 @@ from baton.domain.errors import (
     UnknownAgentVersion,
 )
 from baton.domain.tenants.identity import Scope
+from baton.domain.times import to_millis
 from baton.ports.agents.agents import AgentDefinitions, AgentsChanged, ShippedAgents
 from baton.ports.clock import Clock
 from baton.ports.tenants.audit import AuditLog, Once
@@ -257,11 +258,22 @@ class AgentEditing:
         if self.shipped.get(agent_id) is not None:
             raise AgentIdTaken
 
-    async def audit_rollout(self, scope: Scope, agent_id: str, number: int, outcome: str, **details: Any) -> None:
-        """Audit a change that made no version."""
+    def sign(self, scope: Scope, entry: AgentEntry, outcome: str) -> AgentEntry:
+        """Return the entry with the author and the time of a change that makes no version."""
+        return replace(entry, changed=EntryChange(self.clock.now(), scope.user_id, outcome))
+
+    async def audit_rollout(
+        self, scope: Scope, agent_id: str, entry: AgentEntry, outcome: str, number: int, **details: Any
+    ) -> None:
+        """Audit a change of the entry that made no version, once. Nothing if another request has changed it."""
+        change = entry.changed
+        if change is None or (change.by, change.outcome) != (scope.user_id, outcome):
+            return
+        names = scope.tenant_id, agent_id, number, outcome, details.get("share"), to_millis(change.at)
+        once = Once(str(uuid.uuid5(_AUDIT_NAMESPACE, "\0".join(map(str, names)))), change.at)
         detail = {"agentId": agent_id, "version": number} | details
         detail = {name: value for name, value in detail.items() if value is not None}
-        await self.audit.record(scope, "agent.write", thread_id=None, outcome=outcome, detail=detail)
+        await self.audit.record(scope, "agent.write", thread_id=None, outcome=outcome, detail=detail, once=once)
 
     async def _store_version(
         self,
@@ -302,10 +314,12 @@ class AgentEditing:
                 assert present is not None  # noqa: S101 - the definition is the same as this one
                 after = entry.withdraw(restores) if restores is not None else entry
                 if after != entry:
+                    after = self.sign(scope, after, "withdrawn")
                     if not await self.store_entry(scope, state, definition.id, after):
                         continue
-                    await self.audit_rollout(scope, definition.id, entry.newest, "withdrawn", restores=restores)
-                elif not is_dry and present.created_by == scope.user_id:
+                if restores is not None:
+                    await self.audit_rollout(scope, definition.id, after, "withdrawn", entry.newest, restores=restores)
+                if after == entry and not is_dry and present.created_by == scope.user_id:
                     await self._audit_change(scope, present, outcome or ("created" if entry.number == 1 else "changed"))
                 return change
             if share is not None and state.is_candidate(definition, share):

@@ -80,7 +80,9 @@ class AgentRollouts:
             state = await self.editing.read_state(scope, agent_id, attempt)
             candidate = await self._read_candidate(scope, agent_id, state)
             entry = change(state.entry)
-            if entry == state.entry:
+            version = number if number is not None else state.entry.newest
+            if entry == state.entry:  # an earlier request may have ended before its record
+                await self.editing.audit_rollout(scope, agent_id, state.entry, outcome, version, **details)
                 return Rollout.of(entry)
             if candidate is not None and entry.number == candidate.number:
                 values, models = candidate.values or {}, self.editing.models
@@ -88,9 +90,9 @@ class AgentRollouts:
                 state.check_references(scope, draft.definition)
             if number is not None and _is_larger(entry, state.entry):
                 await self.editing.gate.check(scope, agent_id, number, details.get("share"), details.get("override"))
+            entry = self.editing.sign(scope, entry, outcome)
             if await self.editing.store_entry(scope, state, agent_id, entry):
-                version = number if number is not None else state.entry.newest
-                await self.editing.audit_rollout(scope, agent_id, version, outcome, **details)
+                await self.editing.audit_rollout(scope, agent_id, entry, outcome, version, **details)
                 return Rollout.of(entry)
         raise StoreUnavailable
 

@@ -182,6 +182,26 @@ async def test_a_share_is_changed_and_the_change_is_audited(rollout: Rollout) ->
     ]
 
 
+async def test_a_repeated_request_audits_a_change_whose_record_was_lost_and_no_other(
+    rollout: Rollout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await rollout.put("Good.")
+    await rollout.put("Better.", share=5)
+    before = len(rollout.harness.audit.records)
+    with monkeypatch.context() as worker:
+        worker.setattr(rollout.harness.audit, "record", None)  # it dies before the record
+        with pytest.raises(TypeError):
+            await rollout.call("PUT", "/share", {"version": 2, "share": 60})
+    for _ in range(2):
+        await rollout.call("PUT", "/share", {"version": 2, "share": 60})
+        await rollout.call("PUT", "/share", {"version": 2, "share": 60}, user="bob")
+    records = [(record.scope.user_id, record.outcome) for record in rollout.harness.audit.records[before:]]
+    assert records == [("ada", "shared")]
+    await rollout.call("POST", "/promote", {"version": 2})
+    await rollout.call("POST", "/promote", {"version": 2})
+    assert [record.outcome for record in rollout.harness.audit.records[before:]] == ["shared", "promoted"]
+
+
 async def test_a_share_of_a_new_agent_is_refused(rollout: Rollout) -> None:
     assert await rollout.put("Good.", share=10) == 422
 

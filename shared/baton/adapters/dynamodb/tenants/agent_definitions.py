@@ -11,7 +11,7 @@ from baton.adapters.dynamodb.bodies import pack, unpack
 from baton.adapters.dynamodb.conditional_writes import make_revision_condition
 from baton.adapters.dynamodb.table import TableStore, TransactionFailed, Write
 from baton.concurrency.tasks import gather_all
-from baton.domain.agents.agent_version import AgentEntry, AgentList, AgentVersion, Candidate
+from baton.domain.agents.agent_version import AgentEntry, AgentList, AgentVersion, Candidate, EntryChange
 from baton.domain.tenants.identity import Scope
 from baton.domain.times import from_millis, to_millis
 from baton.ports.agents.agents import AgentsChanged
@@ -91,17 +91,24 @@ def _to_entry(number: int, size: int, rollout: Item) -> AgentEntry:
         withdrawn=tuple((first, last) for first, last in rollout.get("withdrawn", ())),
         never_in_force=tuple((first, last) for first, last in rollout.get("neverInForce", ())),
         deleted=rollout.get("deleted"),
+        changed=_to_change(*rollout["changed"]) if "changed" in rollout else None,
     )
+
+
+def _to_change(at: int, by: str, outcome: str) -> EntryChange:
+    return EntryChange(from_millis(at), by, outcome)
 
 
 def _pack_rollout(entry: AgentEntry) -> Item:
     """Return the fields of an entry besides number and size; empty for most entries."""
+    change = entry.changed
     rollout: Item = {
         "candidate": list(astuple(entry.candidate)) if entry.candidate is not None else None,
         "last": entry.last,
         "withdrawn": [list(bounds) for bounds in entry.withdrawn],
         "neverInForce": [list(bounds) for bounds in entry.never_in_force],
         "deleted": entry.deleted,
+        "changed": [to_millis(change.at), change.by, change.outcome] if change is not None else None,
     }
     return {name: value for name, value in rollout.items() if value}
 
