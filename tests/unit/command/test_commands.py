@@ -438,12 +438,12 @@ def test_versions_of_an_agent_stand_beside_each_other_with_their_figures(server:
     counts = {"turns": 2, "failures": 1, "inputTokens": 10, "outputTokens": 4, "cachedInputTokens": 1, "unpriced": 0}
     figures = {"version": 2, **counts, "cost": 0.1, "ups": 3, "downs": 1}
     passed = {"id": "e", "beganAt": "2027-03-01T00:00:00Z", "runs": 30, "passed": 0.9}
-    newer = {"version": 2, "state": "candidate", "share": 10, "evaluation": passed}
-    older = {"version": 1, "state": "in_force", "share": None, "evaluation": None}
+    newer = {"version": 2, "state": "candidate", "share": 10, "evaluation": passed, "restores": None}
+    older = {"version": 1, "state": "in_force", "share": None, "evaluation": None, "restores": 7}
     server.answer("GET /v1/agents/tutor/versions", listing(newer, older))
     server.answer("GET /v1/agents/tutor/figures", listing(figures, cursor="next"), listing(figures))
     assert server.run("agents", "versions", "tutor").stdout == (
-        "2\tcandidate\t10 %\t4\t2\t28\t0.2000\t6\t2\t90.0% of 30\n1\tin force\t\t0\t0\t0\t-\t0\t0\t\n"
+        "2\tcandidate\t10 %\t4\t2\t28\t0.2000\t6\t2\t90.0% of 30\n1\tin force, repeats 7\t\t0\t0\t0\t-\t0\t0\t\n"
     )
 
 
@@ -456,7 +456,6 @@ def test_versions_of_an_agent_stand_beside_each_other_with_their_figures(server:
             "POST /v1/agents/tutor/promote",
             {"version": 2, "override": "Urgent"},
         ),
-        (("rollback", "tutor", "1"), "POST /v1/agents/tutor/rollback", {"version": 1}),
     ],
 )
 def test_a_version_is_shared_promoted_and_rolled_back(
@@ -466,6 +465,14 @@ def test_a_version_is_shared_promoted_and_rolled_back(
     server.answer(request_line, httpx.Response(200, json=rollout))
     assert server.run("agents", *arguments).stdout == "tutor: version 2 is in force.\n"
     assert json.loads(server.requests[-1].content) == body
+
+
+def test_a_rollback_says_which_version_the_new_one_repeats(server: ScriptedServer) -> None:
+    change = {"version": 3, "restores": 1, "isStored": True}
+    server.answer("POST /v1/agents/tutor/rollback", httpx.Response(200, json=change))
+    rolled_back = server.run("agents", "rollback", "tutor", "1", "--override", "Urgent")
+    assert rolled_back.stdout == "tutor: version 3 is in force. It repeats version 1.\n"
+    assert json.loads(server.requests[-1].content) == {"version": 1, "override": "Urgent"}
 
 
 def test_a_candidate_ends_and_without_one_a_rollback_asks_for_a_version(server: ScriptedServer) -> None:

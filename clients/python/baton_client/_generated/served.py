@@ -1836,6 +1836,10 @@ class AgentChange(Model):
     """
     The percentage of new sessions that use it, if it is a candidate.
     """
+    restores: int | None = None
+    """
+    The older version that it repeats, after a rollback.
+    """
     is_new: bool = Field(..., alias="isNew")
     """
     Whether there was no such agent before.

@@ -24,7 +24,7 @@ Comment = Annotated[str | None, typer.Option(help="The reason, for readers of th
 
 COLUMNS = [
     ("VERSION", lambda item: str(item["version"])),
-    ("STATE", lambda item: item["state"].replace("_", " ")),
+    ("STATE", lambda item: _describe_state(item)),
     ("SHARE", lambda item: f"{item['share']} %" if item["share"] is not None else ""),
     ("TURNS", lambda item: str(item["turns"])),
     ("FAILURES", lambda item: str(item["failures"])),
@@ -92,13 +92,15 @@ def roll_back(
         int | None, typer.Argument(min=1, help="The version to put in force again; default: the candidate ends.")
     ] = None,
     comment: Comment = None,
+    override: Override = None,
     as_json: AsJson = False,
 ) -> None:
     """End the candidate, or put an older version in force again, also for running sessions; needs agent:write."""
     if version is None:
         run(context, lambda session: _end_candidate(session, agent_id), as_json=as_json)
     else:
-        _change(context, "POST", agent_id, "rollback", {"version": version} | given(comment=comment), as_json=as_json)
+        body = {"version": version} | given(comment=comment, override=override)
+        _change(context, "POST", agent_id, "rollback", body, as_json=as_json)
 
 
 def add(total: Json | None, figures: Json) -> Json:
@@ -137,10 +139,16 @@ def _change(
 
 
 def _lines(agent_id: str, answer: Json) -> list[str]:
-    lines = [f"{agent_id}: version {answer['version']} is in force."]
+    repeats = f" It repeats version {answer['restores']}." if answer.get("restores") is not None else ""
+    lines = [f"{agent_id}: version {answer['version']} is in force.{repeats}"]
     if answer.get("candidate") is not None:
         lines.append(f"Version {answer['candidate']} is used by {answer['share']} % of new sessions.")
     return lines
+
+
+def _describe_state(item: Json) -> str:
+    repeats = f", repeats {item['restores']}" if item["restores"] is not None else ""
+    return item["state"].replace("_", " ") + repeats
 
 
 def _describe_evaluation(evaluation: Json | None) -> str:

@@ -184,6 +184,7 @@ class ServedAgentChange(WireModel):
     agent: ServedAgent
     version: int = describe("The version with this definition.", 3)
     share: int | None = describe("The percentage of new sessions that use it, if it is a candidate.", None)
+    restores: int | None = describe("The older version that it repeats, after a rollback.", None)
     is_new: bool = describe("Whether there was no such agent before.", examples=[False])
     is_stored: bool = describe(
         "Whether a version was made. False for a dry run, and for the definition that the agent already has.",
@@ -330,11 +331,11 @@ async def make_yaml_response(
 def check_comment(comment: str | None) -> None:
     """Raise ``InvalidRequest`` for a comment that is not one line of text."""
     if comment is not None and not is_printable(comment, MAX_COMMENT):
-        raise InvalidRequest("comment must be one line of printable text.")
+        raise InvalidRequest(f"comment must be one line of at most {MAX_COMMENT} printable characters.")
 
 
 def check_override(reason: str | None) -> str | None:
     """Return the reason for an override, None without one. Raises ``InvalidRequest`` unless it is one line of text."""
     if reason is not None and not is_printable(reason, MAX_COMMENT):
-        raise InvalidRequest("override must be the reason: one line of printable text.")
+        raise InvalidRequest(f"override must be the reason: one line of at most {MAX_COMMENT} printable characters.")
     return reason

@@ -89,6 +89,8 @@ class AgentChange:
     warnings: Sequence[str]
     share: int | None = None
     """The percentage of new sessions that use the version; None if it is not a candidate."""
+    restores: int | None = None
+    """The older version that it repeats, after a rollback."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,6 +311,7 @@ class AgentEditing:
                 changes=changes,
                 warnings=(),
                 share=share if not is_same else None,
+                restores=restores if not is_same else None,
             )
             if is_same:
                 assert present is not None  # noqa: S101 - the definition is the same as this one

@@ -87,7 +87,8 @@ async def test_a_rollback_takes_the_bad_version_away_from_running_conversations(
     await rollout.say()
     await rollout.put("Worse.")
     await rollout.say(begins=True)
-    await rollout.call("POST", "/rollback", {"version": 1})
+    change = await rollout.call("POST", "/rollback", {"version": 1})
+    assert (change["version"], change["restores"]) == (3, 1)
     assert await rollout.say() == "Good."
     assert dict((await rollout.read_thread()).pinned) == {"tutor": 3}
     rollout.harness.thread_id = good

@@ -21,6 +21,8 @@ import "../../components/confirm-button.ts";
 import "../../components/paged-table.ts";
 import "../../components/problem-note.ts";
 
+/** Characters of a reason, as the server limits them. */
+const LONGEST_OVERRIDE = 300;
 const NUMBER = new Intl.NumberFormat();
 const WHEN = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 
@@ -97,6 +99,7 @@ export class AgentVersions extends PageElement {
     const { api } = this.context;
     return html`<form class="row" @submit=${this.#submitShare}>
       <label>${say.share}<input name="share" type="number" min="0" max="100" step="1" required .value=${String(share ?? 0)} /></label>
+      <label>${say.override}<input name="override" dir="auto" maxlength=${LONGEST_OVERRIDE} /></label>
       <button type="submit">${say.setShare(version)}</button>
       <confirm-button label=${say.promote(version)} question=${say.promoteSure} reason=${say.override} @confirmed=${(event: CustomEvent<string>) => this.#change(() => promote(api, this.agentId, version, event.detail))}></confirm-button>
       <confirm-button label=${say.withdraw(version)} question=${say.withdrawSure} @confirmed=${() => this.#change(() => withdraw(api, this.agentId))}></confirm-button>
@@ -173,8 +176,10 @@ export class AgentVersions extends PageElement {
   #submitShare = (event: SubmitEvent): void => {
     event.preventDefault();
     const { candidate } = this;
-    const share = Number(new FormData(event.currentTarget as HTMLFormElement).get("share"));
-    if (candidate) void this.#change(() => setShare(this.context.api, this.agentId, candidate.version, share, ""));
+    const form = new FormData(event.currentTarget as HTMLFormElement);
+    const share = Number(form.get("share"));
+    const override = String(form.get("override") ?? "").trim();
+    if (candidate) void this.#change(() => setShare(this.context.api, this.agentId, candidate.version, share, override));
   };
 
   /** Changes the candidate, and reads the versions again. */
