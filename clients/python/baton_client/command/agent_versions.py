@@ -148,7 +148,8 @@ def _lines(agent_id: str, answer: Json) -> list[str]:
 
 def _describe_state(item: Json) -> str:
     repeats = f", repeats {item['restores']}" if item["restores"] is not None else ""
-    return item["state"].replace("_", " ") + repeats
+    state: str = item["state"]
+    return state.replace("_", " ") + repeats
 
 
 def _describe_evaluation(evaluation: Json | None) -> str:
