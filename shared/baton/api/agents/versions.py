@@ -10,19 +10,21 @@ from pydantic import Field
 
 from baton.api.agents.agent_bodies import (
     AS_YAML,
-    PromotionRequest,
-    RollbackRequest,
     ServedAgentChange,
-    ServedAgentVersion,
-    ServedRollout,
-    ShareRequest,
-    WholeAgentVersion,
     check_comment,
     check_override,
     make_yaml_response,
     read_expected,
     to_change,
     wants_yaml,
+)
+from baton.api.agents.version_schemas import (
+    PromotionRequest,
+    RollbackRequest,
+    ServedAgentVersion,
+    ServedRollout,
+    ShareRequest,
+    WholeAgentVersion,
 )
 from baton.api.http.dependencies import AgentId, Caller, UseCases, query
 from baton.api.http.problems import responses

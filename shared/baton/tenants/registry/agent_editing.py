@@ -11,13 +11,11 @@ from datetime import timedelta
 from typing import Any
 
 from baton.concurrency.tasks import LARGE, off_loop
-from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.agent_version import AgentEntry, AgentVersion, Candidate, EntryChange
 from baton.domain.agents.model_providers import OfferedModels
 from baton.domain.errors import (
     AgentIdTaken,
     AgentInUse,
-    AgentVersionMismatch,
     InvalidRequest,
     StoreUnavailable,
     UnknownAgent,
@@ -28,13 +26,13 @@ from baton.domain.times import to_millis
 from baton.ports.agents.agents import AgentDefinitions, AgentsChanged, ShippedAgents
 from baton.ports.clock import Clock
 from baton.ports.tenants.audit import AuditLog, Once
+from baton.tenants.registry.agent_changes import ANY_STATE, AgentChange, ExpectedState
 from baton.tenants.registry.evaluation_gate import EvaluationGate
 from baton.tenants.registry.own_agents import OwnAgents
 from baton.tenants.registry.registered_agents import RegisteredAgents
 from baton.tenants.registry.tenant_agents import (
     AgentBelongings,
     AgentDraft,
-    FieldChange,
     TenantAgents,
     check_permissions,
     find_changes,
@@ -48,49 +46,6 @@ PAUSE_SECONDS = 0.03
 """The longest pause after the first attempt. Each further attempt adds as much to the longest pause."""
 MAX_PAUSE_SECONDS = 0.3
 _AUDIT_NAMESPACE = uuid.UUID("0e6a3a51-6d0e-4c0e-9f5a-7a3f2d7f6f10")
-
-
-@dataclass(frozen=True, slots=True)
-class ExpectedState:
-    """The state of the agent that the caller expects. In any other state the change is refused."""
-
-    version: int | None = None
-    """The agent's newest version; None: any version."""
-    exists: bool | None = None
-    """Whether the agent exists; None: either."""
-
-    def check(self, present: AgentVersion | None) -> None:
-        """Raise ``AgentVersionMismatch`` if the agent is in another state. ``present`` is None if it does not exist."""
-        if self.exists is not None and self.exists is not (present is not None):
-            raise AgentVersionMismatch("There is no such agent." if self.exists else "There is such an agent already.")
-        if self.version is not None and (present is None or present.number != self.version):
-            state = f"Its newest version is {present.number}" if present is not None else "There is no such agent"
-            raise AgentVersionMismatch(f"{state}, not version {self.version}: read it again and repeat your change.")
-
-
-ANY_STATE = ExpectedState()
-
-
-@dataclass(frozen=True, slots=True)
-class AgentChange:
-    """A change of an agent, or the change that a dry run would make."""
-
-    agent: AgentDefinition
-    version: int
-    """The version with this definition."""
-    in_force: int
-    """The version in force afterwards; an earlier one if the definition is a candidate."""
-    is_new: bool
-    """True if there was no such agent before."""
-    is_stored: bool
-    """True if a version was made: not for a dry run, nor for a definition that the agent has already."""
-    changes: Sequence[FieldChange]
-    """The differences from the version in force."""
-    warnings: Sequence[str]
-    share: int | None = None
-    """The percentage of new sessions that use the version; None if it is not a candidate."""
-    restores: int | None = None
-    """The older version that it repeats, after a rollback."""
 
 
 @dataclass(frozen=True, slots=True)
