@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from baton_client import AsyncBaton, AuthenticationError, BatonError, PermissionDeniedError
+from baton_client.conditions import UnknownAgentVersionError
 from baton_client.models import Rerun
 from baton_testing.errors import CannotRun
 from baton_testing.evals.answer import Answer, read_retrieved
@@ -32,6 +33,8 @@ class ReplayTarget:
             )
         except (AuthenticationError, PermissionDeniedError) as refusal:
             raise CannotRun(f"{self.client.base_url}: {refusal} A replay needs context:inspect.") from None
+        except UnknownAgentVersionError as unknown:
+            raise CannotRun(f"{self.agent_id} version {self.version}: {unknown}") from None
         except BatonError as failure:
             return Answer(error=f"the server: {failure}", thread_id=thread_id, seconds=time.monotonic() - began)
         answer = _to_answer(rerun, thread_id, time.monotonic() - began)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,8 @@ async def test_a_version_of_an_agent_answers_stored_turns_again() -> None:
     assert "Ask." in str(served.harness.model.asked[-1])
     gone = await target.hold(case(metadata=stored | {"runId": "nothing"}), 0)
     assert gone.error is not None
+    with pytest.raises(CannotRun, match="tutor version 3: "):
+        await replace(target, version=3).hold(case(metadata=stored), 0)
 
 
 async def test_the_version_of_the_agent_that_a_replay_names_answers_and_no_other() -> None:

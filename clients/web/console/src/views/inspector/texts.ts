@@ -57,7 +57,7 @@ export const inspectorTexts = {
     "A dry run: today's memory, the history of then. Nothing is stored or sent, and tools answer as they did in the turn.",
   model: "Model",
   ownModel: "its own",
-  version: "Version of the agent",
+  version: "Version of the agent that was active",
   today: "today's",
   items: (count: number) =>
     count
