@@ -127,15 +127,25 @@ async def test_an_agent_that_searches_nothing_begins_nothing() -> None:
     assert (await remembering()).begin(ADA, QUESTION, quiet) is None
 
 
-@pytest.mark.parametrize(("answering", "expected"), [("assistant", ["assistant"]), ("other", ["assistant", "other"])])
-async def test_documents_that_were_searched_early_count_only_for_their_agent(
-    answering: str, expected: list[str]
+@pytest.mark.parametrize(
+    ("answering", "expected"),
+    [
+        ({"id": "assistant"}, ["assistant"]),
+        ({"id": "other"}, ["assistant", "other"]),
+        (
+            {"id": "assistant", "libraries": ["handbook"]},
+            ["assistant", "assistant", "handbook"],
+        ),  # the session's version
+    ],
+)
+async def test_documents_that_were_searched_early_count_only_for_their_agent_and_its_libraries(
+    answering: dict[str, Any], expected: list[str]
 ) -> None:
     memory = await remembering()
     assert isinstance(memory.recall.index, FakeSearchIndex)
     early = memory.begin(ADA, QUESTION, shipped_agents.agent(id="assistant"))
     await asyncio.sleep(0.2)
-    await memory.search(shipped_agents.agent(id=answering), MemorySearch(ADA, QUESTION, early=early))
+    await memory.search(shipped_agents.agent(**answering), MemorySearch(ADA, QUESTION, early=early))
     searches = memory.recall.index.searches
     assert [query.filter.agent_id for _, index, query in searches if index == IndexName.KNOWLEDGE] == expected
 
