@@ -21,13 +21,13 @@ RESERVED_AGENT_ID = "v1"
 """A path segment of A2A addresses, at the same position as the ids of agents."""
 
 
-def _unreserved(agent_id: str) -> str:
+def _refuse_reserved(agent_id: str) -> str:
     if agent_id == RESERVED_AGENT_ID:
         raise ValueError(f"{RESERVED_AGENT_ID} is reserved: addresses of A2A give it another meaning")
     return agent_id
 
 
-AgentId = Annotated[str, StringConstraints(pattern=f"^{AGENT_ID}$"), AfterValidator(_unreserved)]
+AgentId = Annotated[str, StringConstraints(pattern=f"^{AGENT_ID}$"), AfterValidator(_refuse_reserved)]
 LibraryName = Annotated[str, StringConstraints(pattern=f"^{AGENT_ID}$")]
 Locale = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}(-[A-Z]{2})?$")]
 Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
@@ -101,16 +101,16 @@ def suggest_name(name: str, names: Collection[str]) -> str:
 @lru_cache(maxsize=8)
 def field_names(model: type[BaseModel]) -> frozenset[str]:
     """Return the names of all fields of a model and of the models in it, also as the HTTP API writes them."""
-    names = set(_names(model.model_json_schema(by_alias=False)))
+    names = set(_list_names(model.model_json_schema(by_alias=False)))
     return frozenset(names | {to_camel(name) for name in names})
 
 
-def _names(schema: Any) -> Iterator[str]:
+def _list_names(schema: Any) -> Iterator[str]:
     if isinstance(schema, dict):
         properties = schema.get("properties")
         yield from properties if isinstance(properties, dict) else ()
         for part in schema.values():
-            yield from _names(part)
+            yield from _list_names(part)
     elif isinstance(schema, list):
         for part in schema:
-            yield from _names(part)
+            yield from _list_names(part)

@@ -41,15 +41,15 @@ def closed_object(properties: Mapping[str, Any], *, optional: Sequence[str] = ()
 
 def canonical_text(value: Any) -> str:
     """Return JSON text that is the same for equal values. ``1`` and ``1.0`` are equal, ``1`` and ``true`` are not."""
-    return json.dumps(_whole_numbers(value), sort_keys=True)
+    return json.dumps(_convert_whole_numbers(value), sort_keys=True)
 
 
-def _whole_numbers(value: Any) -> Any:
+def _convert_whole_numbers(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, dict):
-        return {name: _whole_numbers(member) for name, member in value.items()}
-    return [_whole_numbers(member) for member in value] if isinstance(value, list) else value
+        return {name: _convert_whole_numbers(member) for name, member in value.items()}
+    return [_convert_whole_numbers(member) for member in value] if isinstance(value, list) else value
 
 
 def _load(text: str) -> Any:
@@ -87,11 +87,11 @@ class ValueCount:
 
     def add(self, piece: bytes) -> int:
         """Count a piece and return the count so far."""
-        outside = self._outside(piece)
+        outside = self._take_outside(piece)
         self.count += outside.count(b",") + outside.count(b"[") + outside.count(b"{")
         return self.count
 
-    def _outside(self, piece: bytes) -> bytes:
+    def _take_outside(self, piece: bytes) -> bytes:
         """Return the part of the next piece that is outside strings."""
         if self._is_escaped and piece:
             piece, self._is_escaped = piece[1:], False
@@ -122,7 +122,7 @@ class MemberCount(ValueCount):
 
     def add(self, piece: bytes) -> int:
         """Count a piece and return the count of values so far."""
-        outside = self._outside(piece)
+        outside = self._take_outside(piece)
         for mark in outside.translate(None, _NO_MARKS):
             if mark == _COMMA:
                 self._members += 1

@@ -77,12 +77,12 @@ class LocaleFormat:
         return sign + written.format(number=number, currency=_SYMBOLS.get(currency, currency))
 
 
-def _names(names: str) -> tuple[str, ...]:
+def _split_names(names: str) -> tuple[str, ...]:
     return tuple(names.split())
 
 
 _ENGLISH = LocaleFormat(
-    _names("January February March April May June July August September October November December"),
+    _split_names("January February March April May June July August September October November December"),
     date_form="{day} {name} {year}",
     group=",",
     money="{currency}{number}",
@@ -95,24 +95,24 @@ _FORMATS: Mapping[str, LocaleFormat] = {
     "en-US": replace(_ENGLISH, date_form="{name} {day}, {year}"),
     "de": replace(
         _COMMA,
-        months=_names("Januar Februar März April Mai Juni Juli August September Oktober November Dezember"),
-        weekdays=_names("Montag Dienstag Mittwoch Donnerstag Freitag Samstag Sonntag"),
+        months=_split_names("Januar Februar März April Mai Juni Juli August September Oktober November Dezember"),
+        weekdays=_split_names("Montag Dienstag Mittwoch Donnerstag Freitag Samstag Sonntag"),
         date_form="{day}. {name} {year}",
         yes="ja",
         no="nein",
     ),
     "es": replace(
         _COMMA,
-        months=_names("enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre"),
-        weekdays=_names("lunes martes miércoles jueves viernes sábado domingo"),
+        months=_split_names("enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre"),
+        weekdays=_split_names("lunes martes miércoles jueves viernes sábado domingo"),
         date_form="{day} de {name} de {year}",
         yes="sí",
         no="no",
     ),
     "fr": replace(
         _COMMA,
-        months=_names("janvier février mars avril mai juin juillet août septembre octobre novembre décembre"),
-        weekdays=_names("lundi mardi mercredi jeudi vendredi samedi dimanche"),
+        months=_split_names("janvier février mars avril mai juin juillet août septembre octobre novembre décembre"),
+        weekdays=_split_names("lundi mardi mercredi jeudi vendredi samedi dimanche"),
         date_form="{day} {name} {year}",
         group="\u202f",
         yes="oui",
@@ -120,16 +120,16 @@ _FORMATS: Mapping[str, LocaleFormat] = {
     ),
     "zh": replace(
         _ENGLISH,
-        months=_names("1 2 3 4 5 6 7 8 9 10 11 12"),
-        weekdays=_names("星期一 星期二 星期三 星期四 星期五 星期六 星期日"),
+        months=_split_names("1 2 3 4 5 6 7 8 9 10 11 12"),
+        weekdays=_split_names("星期一 星期二 星期三 星期四 星期五 星期六 星期日"),
         date_form="{year}年{name}月{day}日",
         yes="是",
         no="否",
     ),
     "ar": replace(
         _ENGLISH,
-        months=_names("يناير فبراير مارس أبريل مايو يونيو يوليو أغسطس سبتمبر أكتوبر نوفمبر ديسمبر"),
-        weekdays=_names("الاثنين الثلاثاء الأربعاء الخميس الجمعة السبت الأحد"),
+        months=_split_names("يناير فبراير مارس أبريل مايو يونيو يوليو أغسطس سبتمبر أكتوبر نوفمبر ديسمبر"),
+        weekdays=_split_names("الاثنين الثلاثاء الأربعاء الخميس الجمعة السبت الأحد"),
         money="{number}\u00a0{currency}",
         yes="نعم",
         no="لا",

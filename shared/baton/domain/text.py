@@ -76,7 +76,7 @@ def normal_form(form: Literal["NFC", "NFKC", "NFKD"], text: str) -> str:
     """
     # Normalising puts the marks of a letter in order, which is quadratic in their number.
     if len(text) > ALWAYS_FAST and not text.isascii():
-        text = _long_marks().sub(r"\1", text)
+        text = _compile_long_marks().sub(r"\1", text)
     normalised = unicodedata.normalize(form, text)
     if form == "NFC" or len(normalised) <= NEVER_CUT:
         return normalised
@@ -84,7 +84,7 @@ def normal_form(form: Literal["NFC", "NFKC", "NFKD"], text: str) -> str:
 
 
 @cache
-def _long_marks() -> Any:
+def _compile_long_marks() -> Any:
     """Return the pattern of marks beyond ``MAX_MARKS``, and of kana's half-width signs, which become marks."""
     import regex  # loaded by the first long text that is not ASCII
 

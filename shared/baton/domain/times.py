@@ -40,7 +40,7 @@ _OFFSET = re.compile(r"UTC([+-])(\d\d):(\d\d)")
 
 def is_time_zone(name: str) -> bool:
     """Return whether IANA has a zone of this name."""
-    return len(name) <= MAX_TIME_ZONE and name in _names()
+    return len(name) <= MAX_TIME_ZONE and name in _load_names()
 
 
 def offset_zone(offset: timedelta) -> str:
@@ -52,12 +52,12 @@ def offset_zone(offset: timedelta) -> str:
 
 def day_in(zone: str | None, moment: datetime) -> date:
     """Return the day of ``moment`` in a zone; in UTC if the zone is None."""
-    return moment.astimezone(_rules(zone)).date() if zone is not None else moment.astimezone(UTC).date()
+    return moment.astimezone(_find_rules(zone)).date() if zone is not None else moment.astimezone(UTC).date()
 
 
 def local_time(zone: str, moment: datetime) -> datetime:
     """Return ``moment`` on the clocks of a zone, with the offset that the zone has then."""
-    return moment.astimezone(_rules(zone))
+    return moment.astimezone(_find_rules(zone))
 
 
 def is_offset(zone: str) -> bool:
@@ -90,14 +90,14 @@ class Today:
 
 
 @cache
-def _names() -> frozenset[str]:
+def _load_names() -> frozenset[str]:
     """Return the names of zones in the package ``tzdata``, because not every system has its own zones."""
     names = files("tzdata").joinpath("zones").read_text(encoding="utf-8").split()
     return frozenset(names) - {"Factory"}  # the placeholder for a system whose zone is not set
 
 
 @lru_cache(maxsize=CACHED_ZONES)
-def _rules(zone: str) -> tzinfo:
+def _find_rules(zone: str) -> tzinfo:
     """Return the rules of a stored zone; those of UTC if the zone is not known."""
     offset = _OFFSET.fullmatch(zone)
     if offset is not None:

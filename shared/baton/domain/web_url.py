@@ -37,17 +37,17 @@ def has_credentials(url: str) -> bool:
         return "@" in url
 
 
-def _without_credentials(url: str) -> str:
+def _refuse_credentials(url: str) -> str:
     if has_credentials(url):
         raise ValueError(CREDENTIALS)
     return url
 
 
-def _web_url(url: str) -> str:
-    if not is_web_url(_without_credentials(url)):
+def _check_web_url(url: str) -> str:
+    if not is_web_url(_refuse_credentials(url)):
         raise ValueError("must be an absolute http or https URL")
     return url
 
 
-WithoutCredentials = AfterValidator(_without_credentials)
-WebUrl = Annotated[str, AfterValidator(_web_url)]
+WithoutCredentials = AfterValidator(_refuse_credentials)
+WebUrl = Annotated[str, AfterValidator(_check_web_url)]

@@ -61,7 +61,7 @@ class WireModel(BaseModel):
         """Return the served form of ``record``. ``more`` adds or replaces attributes, by their names."""
         if not more:
             return cls.model_validate(record)
-        names = _attributes(cls)
+        names = _list_attributes(cls)
         return cls.model_validate({name: more[name] if name in more else getattr(record, name) for name in names})
 
     def wire(self) -> dict[str, Any]:
@@ -70,6 +70,6 @@ class WireModel(BaseModel):
 
 
 @cache
-def _attributes(shape: type[WireModel]) -> tuple[str, ...]:
+def _list_attributes(shape: type[WireModel]) -> tuple[str, ...]:
     """Return the names of the attributes from which the fields of ``shape`` are read."""
     return tuple(str(field.validation_alias or name) for name, field in shape.model_fields.items())

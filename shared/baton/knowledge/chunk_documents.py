@@ -73,7 +73,7 @@ def chunk_documents(
             agent_id=document.agent_id,
             required_permission=document.required_permission,
             embedder=embedder if any(view.vector is not None for view in views.values()) else None,
-            fields=_chunk_fields(document, version, chunk),
+            fields=_make_chunk_fields(document, version, chunk),
         )
         for chunk, views in zip(chunks, indexed, strict=True)
     ]
@@ -117,7 +117,7 @@ def _find_headings_below(title: str, headings: Sequence[str]) -> Sequence[str]:
     return headings[1:] if repeats else headings
 
 
-def _chunk_fields(document: Document, version: DocumentVersion, chunk: Chunk) -> dict[str, Any]:
+def _make_chunk_fields(document: Document, version: DocumentVersion, chunk: Chunk) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "text": chunk.text,
         "title": document.title,

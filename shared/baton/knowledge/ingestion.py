@@ -204,7 +204,7 @@ class Ingestion:
             body = await off_loop(LARGE, pack_chunks, batch)
             await self.files.write(pipeline_scope(ref), document, ref.version, batch_name(index), body)
         if ref.rebuilds:
-            return len(batches) if await self._redivide(ref, len(chunks)) else 0
+            return len(batches) if await self._prepare_reindexing(ref, len(chunks)) else 0
 
         def describe(document: Document) -> Document | None:
             if not next_version_has_status(document, ref.version, VersionStatus.PROCESSING):
@@ -218,7 +218,7 @@ class Ingestion:
                 step=IngestionStep.CHUNK,
                 progress=max(CHUNKED_PERCENT, document.latest.progress),
             )
-            titled = replace(document, title=_title(document, texts))
+            titled = replace(document, title=_choose_title(document, texts))
             return titled.begin(version, self.clock.now())
 
         return len(batches) if await self.records.change(ref, describe) is not None else 0
@@ -302,7 +302,7 @@ class Ingestion:
 
         await self.records.change(ref, end)
 
-    async def _redivide(self, ref: DocumentRef, chunks: int) -> bool:
+    async def _prepare_reindexing(self, ref: DocumentRef, chunks: int) -> bool:
         """Prepare a new indexing: remove the version's chunks from the index, and record their new number.
 
         Return False if the version is no longer in use.
@@ -362,7 +362,7 @@ def _check_content(version: DocumentVersion, body: bytes, digest: str) -> None:
         )
 
 
-def _title(document: Document, texts: Sequence[ExtractedText]) -> str:
+def _choose_title(document: Document, texts: Sequence[ExtractedText]) -> str:
     """Return the title in a document's content if its record has only the name of its file as a title."""
     content_title = next(filter(None, (given_title(text.title) for text in texts)), None)
     if content_title is None or document.title != document.latest.name:

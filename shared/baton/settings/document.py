@@ -213,7 +213,7 @@ def in_plain_words(error: ErrorDetails, document: type[BaseModel]) -> str:
     """Return what is wrong with a field, without the value: in Baton's words, or else in pydantic's."""
     location, kind = error["loc"], error["type"]
     if kind == "extra_forbidden":
-        return f"is an unknown field{_suggest(str(location[-1]), _fields_at(location[:-1], document))}"
+        return f"is an unknown field{_suggest(str(location[-1]), _find_fields(location[:-1], document))}"
     if kind == "string_pattern_mismatch" and location[0] in FORMS:
         return FORMS[str(location[0])]
     return "is missing" if kind == "missing" else KINDS.get(kind, error["msg"])
@@ -226,17 +226,17 @@ def _suggest(name: str, fields: Mapping[str, Any]) -> str:
     return f": is {close[0]} meant?" if close else f". Available: {', '.join(sorted(fields))}"
 
 
-def _fields_at(location: tuple[int | str, ...], model: type[BaseModel]) -> dict[str, Any]:
+def _find_fields(location: tuple[int | str, ...], model: type[BaseModel]) -> dict[str, Any]:
     """Return the fields of the model at ``location``, by alias, looking into lists and mappings of models."""
     inner_model = model
     for part in location:
         for field in inner_model.model_fields.values():
-            if field.alias == part and (inner := _model_in(field.annotation)) is not None:
+            if field.alias == part and (inner := _find_model(field.annotation)) is not None:
                 inner_model = inner
     return {str(field.alias): field for field in inner_model.model_fields.values()}
 
 
-def _model_in(annotation: Any) -> type[BaseModel] | None:
+def _find_model(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    return next((model for argument in get_args(annotation) if (model := _model_in(argument)) is not None), None)
+    return next((model for argument in get_args(annotation) if (model := _find_model(argument)) is not None), None)

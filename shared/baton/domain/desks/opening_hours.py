@@ -53,30 +53,30 @@ class OpeningHours(Definition):
     @field_validator("week")
     @classmethod
     def _days_are_named_once(cls, week: dict[str, str]) -> dict[str, str]:
-        named = [day for days in week for day in _days_of(days)]
+        named = [day for days in week for day in _parse_days(days)]
         twice = sorted({day for day in named if named.count(day) > 1}, key=DAYS.index)
         if twice:
             raise ValueError(f"two entries have hours for {', '.join(twice)}")
         for hours in week.values():
-            _spans_of(hours)
+            _parse_spans(hours)
         return week
 
     @field_validator("exceptions")
     @classmethod
     def _hours_are_readable(cls, exceptions: dict[date, str]) -> dict[date, str]:
         for hours in exceptions.values():
-            _spans_of(hours)
+            _parse_spans(hours)
         return exceptions
 
     def is_open(self, now: datetime) -> bool:
         """Return whether the desk is open at ``now``."""
-        return any(start <= now < end for start, end in self._spans_around(now))
+        return any(start <= now < end for start, end in self._list_spans_around(now))
 
     def next_opening(self, now: datetime) -> datetime | None:
         """Return the next time at which the desk opens; None if it stays closed for more than a year."""
         first = now.astimezone(ZoneInfo(self.zone)).date()
         for offset in range(HORIZON):
-            for start, _ in self._spans_of_day(first + timedelta(days=offset)):
+            for start, _ in self._list_spans_of_day(first + timedelta(days=offset)):
                 if start > now:
                     return start
         return None
@@ -86,28 +86,30 @@ class OpeningHours(Definition):
 
         Spans that follow one another without a gap count as one.
         """
-        end = max((end for start, end in self._spans_around(now) if start <= now < end), default=None)
+        end = max((end for start, end in self._list_spans_around(now) if start <= now < end), default=None)
         for _ in range(HORIZON):
             if end is None:
                 return None
-            later = max((stop for start, stop in self._spans_around(end) if start <= end < stop), default=None)
+            later = max((stop for start, stop in self._list_spans_around(end) if start <= end < stop), default=None)
             if later is None:
                 return end
             end = later
         return end
 
-    def _spans_around(self, moment: datetime) -> list[tuple[datetime, datetime]]:
+    def _list_spans_around(self, moment: datetime) -> list[tuple[datetime, datetime]]:
         """Return the spans of the day of ``moment`` and of the previous day, whose last span may reach into it."""
         day = moment.astimezone(ZoneInfo(self.zone)).date()
-        return [*self._spans_of_day(day - timedelta(days=1)), *self._spans_of_day(day)]
+        return [*self._list_spans_of_day(day - timedelta(days=1)), *self._list_spans_of_day(day)]
 
-    def _spans_of_day(self, day: date) -> Iterator[tuple[datetime, datetime]]:
+    def _list_spans_of_day(self, day: date) -> Iterator[tuple[datetime, datetime]]:
         """Yield the spans that begin on a day, in UTC and in order."""
         hours = self.exceptions.get(day)
         if hours is None:
-            hours = next((hours for days, hours in self.week.items() if DAYS[day.weekday()] in _days_of(days)), CLOSED)
+            hours = next(
+                (hours for days, hours in self.week.items() if DAYS[day.weekday()] in _parse_days(days)), CLOSED
+            )
         zone = ZoneInfo(self.zone)
-        for start, end in _spans_of(hours):
+        for start, end in _parse_spans(hours):
             ends_on = day if end is not None and end > start else day + timedelta(days=1)
             opens_at = datetime.combine(day, start, zone).astimezone(UTC)
             closes_at = datetime.combine(ends_on, end or time(), zone).astimezone(UTC)
@@ -115,7 +117,7 @@ class OpeningHours(Definition):
                 yield opens_at, closes_at
 
 
-def _days_of(days: str) -> tuple[str, ...]:
+def _parse_days(days: str) -> tuple[str, ...]:
     """Return the days of ``mon``, ``mon-fri`` or ``sat, sun``. Raises ``ValueError``."""
     named: list[str] = []
     for part in days.lower().split(","):
@@ -129,7 +131,7 @@ def _days_of(days: str) -> tuple[str, ...]:
     return tuple(named)
 
 
-def _spans_of(hours: str) -> list[tuple[time, time | None]]:
+def _parse_spans(hours: str) -> list[tuple[time, time | None]]:
     """Return the spans of a day in order; None is the end of the day. Raises ``ValueError``."""
     if hours.strip().lower() == CLOSED:
         return []

@@ -42,7 +42,7 @@ def search_form(text: str) -> str:
     if text.isascii():
         return text.lower()
     apart = normal_form("NFKD", replace_surrogates(text)).casefold()
-    return normal_form("NFKC", apart.translate(_forms()))
+    return normal_form("NFKC", apart.translate(_load_forms()))
 
 
 def split_words(text: str) -> list[str]:
@@ -60,7 +60,7 @@ def find_words(text: str) -> Iterator[tuple[str, int]]:
     if text.isascii():
         yield from ((match[0], match.start()) for match in _ASCII_WORD.finditer(text))
         return
-    patterns = _patterns()
+    patterns = _load_patterns()
     for match in patterns.run.finditer(text):
         if match["unspaced"] is None:
             yield match[0], match.start()
@@ -78,7 +78,7 @@ def index_words(text: str) -> list[str]:
     if text.isascii():
         return split_words(text)
     words: list[str] = []
-    patterns = _patterns()
+    patterns = _load_patterns()
     for match in patterns.run.finditer(text):
         if match["unspaced"] is not None:
             signs = patterns.sign.findall(match[0])
@@ -106,7 +106,7 @@ class _Patterns:
 
 
 @cache
-def _patterns() -> _Patterns:
+def _load_patterns() -> _Patterns:
     return _Patterns()
 
 
@@ -118,14 +118,14 @@ class _Forms(dict[int, str]):
 
         super().__init__({ord(letter): form for letter, form in _ARABIC_LETTERS.items()})
         self._ascii = anyascii
-        self._patterns = _patterns()
+        self._patterns = _load_patterns()
 
     def __missing__(self, code: int) -> str:
-        form = self._form(chr(code))
+        form = self._make_form(chr(code))
         self[code] = form
         return form
 
-    def _form(self, character: str) -> str:
+    def _make_form(self, character: str) -> str:
         if character.isascii():
             return character
         if (digit := unicodedata.decimal(character, None)) is not None:
@@ -136,7 +136,7 @@ class _Forms(dict[int, str]):
 
 
 @cache
-def _forms() -> Any:
+def _load_forms() -> Any:
     return _Forms()
 
 

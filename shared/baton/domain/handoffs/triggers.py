@@ -49,12 +49,12 @@ _PROBES = ("zq", "0", "Щ")
 """A pattern that matches all of these matches nearly every message."""
 
 _Matcher = Callable[[str], bool]
-"""Returns whether a trigger matches text prepared by ``_plain``."""
+"""Returns whether a trigger matches text prepared by ``_to_plain``."""
 
 
 def matches(trigger: str, text: str) -> bool:
     """Return whether a message matches ``trigger``, which was validated when it was loaded."""
-    return _matcher(trigger)(normalise(text))
+    return _get_matcher(trigger)(normalise(text))
 
 
 def first_match(triggers: Sequence[str], text: str) -> str | None:
@@ -82,17 +82,17 @@ def specificity(trigger: str, text: str) -> Specificity:
 
 def sentences_of(text: str) -> Sequence[Sequence[str]]:
     """Return the words of a message, by sentence."""
-    return _sentences(normalise(text))
+    return _split_sentences(normalise(text))
 
 
 def normalise(text: str) -> str:
     """Return a message in the form in which triggers are searched for."""
-    return _plain(text[:MAX_TEXT])
+    return _to_plain(text[:MAX_TEXT])
 
 
 def loosest_pattern(trigger: str) -> str:
     """Return the pattern ``trigger`` in the form for re2, without word borders: it also matches within words."""
-    return "".join(_translate(_plain(trigger)))
+    return "".join(_translate(_to_plain(trigger)))
 
 
 def is_phrase(trigger: str) -> bool:
@@ -115,7 +115,7 @@ def normalise_trigger(trigger: str) -> str:
 
     Patterns are returned unchanged, because case may have a meaning in them (``\\w``, ``\\W``).
     """
-    return " ".join(phrase_words(trigger)) if is_phrase(trigger) else _plain(trigger).strip()
+    return " ".join(phrase_words(trigger)) if is_phrase(trigger) else _to_plain(trigger).strip()
 
 
 def exit_locale(words: Mapping[str, Sequence[str]], text: str) -> str | None:
@@ -133,7 +133,7 @@ def check_trigger(trigger: str) -> str:
         raise ValueError(f"a trigger has 1 to {MAX_TRIGGER} characters")
     if not trigger.isprintable():
         raise ValueError("a trigger is one line of printable characters")
-    matcher = _matcher(trigger)
+    matcher = _get_matcher(trigger)
     if matcher("") or all(map(matcher, _PROBES)):
         raise ValueError(f"the trigger {trigger!r} matches nearly every message")
     return trigger
@@ -150,17 +150,17 @@ ExitWord = Annotated[str, AfterValidator(_check_exit_word)]
 
 
 @lru_cache(maxsize=2048)
-def _matcher(trigger: str) -> _Matcher:
+def _get_matcher(trigger: str) -> _Matcher:
     """Return the matcher of a trigger. Raises ``ValueError`` for a pattern that re2 does not accept."""
     if not is_phrase(trigger):
-        return _pattern_matcher(_plain(trigger))
+        return _make_pattern_matcher(_to_plain(trigger))
     phrase = phrase_words(trigger)
     if not phrase:
         raise ValueError("a trigger has at least one letter or digit")
-    return lambda text: any(_in_order(phrase, sentence) for sentence in _sentences(text))
+    return lambda text: any(_are_in_order(phrase, sentence) for sentence in _split_sentences(text))
 
 
-def _in_order(phrase: Sequence[str], words: Sequence[str]) -> bool:
+def _are_in_order(phrase: Sequence[str], words: Sequence[str]) -> bool:
     """Return whether ``phrase`` are among ``words`` in order, with at most ``GAP`` others between two of them."""
     if phrase[0] not in words:  # the usual case, and every message is compared with every trigger
         return False
@@ -171,7 +171,7 @@ def _in_order(phrase: Sequence[str], words: Sequence[str]) -> bool:
     return bool(ends)
 
 
-def _pattern_matcher(pattern: str) -> _Matcher:
+def _make_pattern_matcher(pattern: str) -> _Matcher:
     inner = "".join(_translate(pattern))
     # Compile ``inner`` alone first, so that the text around it cannot close an unmatched parenthesis.
     searched_chars = MATCHING_WORK // compiled(inner, ignores_case=True).programsize
@@ -208,19 +208,19 @@ def _translate(pattern: str) -> Iterator[str]:
 
 
 @lru_cache(maxsize=8)
-def _sentences(text: str) -> tuple[tuple[str, ...], ...]:
+def _split_sentences(text: str) -> tuple[tuple[str, ...], ...]:
     """Return the words of each sentence. Cached, because one message is compared with many triggers."""
     return tuple(tuple(phrase_words(sentence)) for sentence in _SENTENCE_ENDS.split(text))
 
 
 @lru_cache(maxsize=8)
-def _plain(text: str) -> str:
+def _to_plain(text: str) -> str:
     """Return the text in Unicode form NFKC, with ``?`` for lone surrogates."""
     return normal_form("NFKC", text.encode("utf-8", "replace").decode())[:MAX_TEXT]
 
 
 def _fold(text: str) -> str:
-    return normal_form("NFKC", _plain(text).casefold())
+    return normal_form("NFKC", _to_plain(text).casefold())
 
 
 def _is_word_character(character: str) -> bool:

@@ -92,13 +92,13 @@ def progress(definition: WorkflowDefinition, workflow: Workflow) -> Progress | N
 def title(definition: WorkflowDefinition, data: Data) -> str | None:
     """Return the definition's title, filled in; None if it has none or a value is missing."""
     text = definition.title
-    values = {path: _value(definition, data, path) for path in PLACEHOLDER.findall(text or "")}
+    values = {path: _find_value(definition, data, path) for path in PLACEHOLDER.findall(text or "")}
     if text is None or None in values.values():
         return None
     return PLACEHOLDER.sub(lambda match: values[match[1]] or "", text)
 
 
-def _value(definition: WorkflowDefinition, data: Data, path: str) -> str | None:
+def _find_value(definition: WorkflowDefinition, data: Data, path: str) -> str | None:
     """Return the collected text or number at ``path`` for a sentence, short and on one line; None if there is none."""
     for state in definition.states:
         value: Any = data.get(state.name, {})

@@ -163,7 +163,7 @@ class WorkflowDefinition(Definition):
         if states[0].final:
             raise ValueError(f"the first state, {names[0]}, is final")
         targets = {
-            state.name: tuple(transition.to for transition in _transitions(states, index))
+            state.name: tuple(transition.to for transition in _list_transitions(states, index))
             for index, state in enumerate(states)
         }
         for name, own_targets in targets.items():
@@ -219,7 +219,7 @@ class WorkflowDefinition(Definition):
 
     def transitions(self, name: str) -> tuple[Transition, ...]:
         """Return the transitions from a state, open or not: those that it declares, or else the default ones."""
-        return tuple(_transitions(self.states, self.index(name)))
+        return tuple(_list_transitions(self.states, self.index(name)))
 
     def may_skip(self, name: str) -> bool:
         """Return whether the workflow can get from its first state to a final one without the state ``name``."""
@@ -256,7 +256,7 @@ class WorkflowDefinition(Definition):
         return {**fields, "version": self.version}
 
 
-def _transitions(states: tuple[WorkflowState, ...], index: int) -> Iterator[Transition]:
+def _list_transitions(states: tuple[WorkflowState, ...], index: int) -> Iterator[Transition]:
     state = states[index]
     if state.transitions is not None:
         yield from state.transitions

@@ -57,13 +57,13 @@ def begin(definition: WorkflowDefinition, *, id: str, agent_id: str, thread_id: 
     return Workflow(
         id=id,
         agent_id=agent_id,
-        name=_name(definition, {}),
+        name=_choose_name(definition, {}),
         state=definition.first.name,
         data={definition.first.name: {}},
         thread_id=thread_id,
         version=definition.version,
         updated_at=now,
-        expires_at=_expiry(definition, now),
+        expires_at=_compute_expiry(definition, now),
     )
 
 
@@ -78,7 +78,7 @@ def advance(
 
     Raises ``IllegalTransition``.
     """
-    current = _advanceable_state(definition, expire(workflow, now))
+    current = _find_advanceable_state(definition, expire(workflow, now))
     collected = _add(definition, workflow, current, data)
     target = definition.state(state)
     if target is None:
@@ -89,10 +89,10 @@ def advance(
     moved = _enter(definition, replace(workflow, data=collected), target)
     return replace(
         moved,
-        name=_name(definition, moved.data),
+        name=_choose_name(definition, moved.data),
         status=WorkflowStatus.COMPLETED if target.final else WorkflowStatus.ACTIVE,
         updated_at=now,
-        expires_at=_expiry(definition, now),
+        expires_at=_compute_expiry(definition, now),
     )
 
 
@@ -133,7 +133,7 @@ def save(definition: WorkflowDefinition, workflow: Workflow, now: datetime) -> W
         return workflow
     if definition.on_exit == "discard":
         return abandon(workflow, now)
-    return replace(workflow, status=WorkflowStatus.SAVED, updated_at=now, expires_at=_expiry(definition, now))
+    return replace(workflow, status=WorkflowStatus.SAVED, updated_at=now, expires_at=_compute_expiry(definition, now))
 
 
 def abandon(workflow: Workflow, now: datetime) -> Workflow:
@@ -163,14 +163,14 @@ def resume(definition: WorkflowDefinition, workflow: Workflow, *, thread_id: str
         thread_id=thread_id,
         version=definition.version,
         updated_at=now,
-        expires_at=_expiry(definition, now),
+        expires_at=_compute_expiry(definition, now),
     )
     if workflow.version == definition.version:
         return ResumedWorkflow(resumed)
-    reason = _obstacle(definition, workflow)
+    reason = _find_obstacle(definition, workflow)
     if reason is not None:
         resumed = _enter(definition, resumed, definition.first)
-    resumed = replace(resumed, name=_name(definition, resumed.data))
+    resumed = replace(resumed, name=_choose_name(definition, resumed.data))
     return ResumedWorkflow(resumed, DefinitionChanged(resumed.state, reason))
 
 
@@ -179,7 +179,7 @@ def missing(definition: WorkflowDefinition, workflow: Workflow) -> tuple[str, ..
     state = definition.state(workflow.state)
     if state is None:
         return ()
-    return _missing(state, workflow.data.get(state.name, {}))
+    return _find_missing(state, workflow.data.get(state.name, {}))
 
 
 def open_targets(definition: WorkflowDefinition, workflow: Workflow) -> tuple[str, ...]:
@@ -195,7 +195,7 @@ def later_targets(definition: WorkflowDefinition, workflow: Workflow) -> tuple[s
     return tuple(name for name in dict.fromkeys(names) if name not in now)
 
 
-def _advanceable_state(definition: WorkflowDefinition, workflow: Workflow) -> WorkflowState:
+def _find_advanceable_state(definition: WorkflowDefinition, workflow: Workflow) -> WorkflowState:
     """Return the workflow's state. Raises ``IllegalTransition`` if it cannot be advanced at all."""
     if workflow.status is not WorkflowStatus.ACTIVE:
         raise IllegalTransition(f"The workflow is {workflow.status.value}; it cannot be advanced.")
@@ -216,8 +216,8 @@ def _add(definition: WorkflowDefinition, workflow: Workflow, current: WorkflowSt
     if values and current.collects is None:
         raise IllegalTransition(f"{current.name} collects nothing: leave data empty.", legal=legal)
     collected = {**workflow.data, current.name: {**workflow.data.get(current.name, {}), **values}}
-    if faults := _partial_faults(current, values, collected[current.name]):
-        raise IllegalTransition(f"data does not fit: {_messages(faults)}.", legal=legal)
+    if faults := _find_partial_faults(current, values, collected[current.name]):
+        raise IllegalTransition(f"data does not fit: {_join_messages(faults)}.", legal=legal)
     if len(json.dumps([collected, workflow.proposals], ensure_ascii=False).encode("utf-8", "replace")) > MAX_DATA:
         raise IllegalTransition(f"A workflow keeps at most {MAX_DATA // 1024} KB: send less data.", legal=legal)
     return collected
@@ -234,12 +234,12 @@ def _check_transition(
     if not conditions:
         raise IllegalTransition(f"{target.name} cannot follow {current.name}.", legal=legal)
     if definition.index(target.name) > definition.index(current.name) and current.collects is not None:
-        faults = _faults(current, data[current.name])
+        faults = _find_faults(current, data[current.name])
         if faults:
             raise IllegalTransition(
-                f"{current.name} is not complete: {_messages(faults)}.",
+                f"{current.name} is not complete: {_join_messages(faults)}.",
                 legal=legal,
-                missing=_missing(current, data[current.name]),
+                missing=_find_missing(current, data[current.name]),
             )
     unmet = [condition for condition in conditions if condition is not None and not condition.holds(current.name, data)]
     if len(unmet) == len(conditions):
@@ -251,7 +251,7 @@ def _open_targets(definition: WorkflowDefinition, workflow: Workflow, data: Data
     current = definition.state(workflow.state)
     if current is None:
         return ()
-    is_complete = not _faults(current, data.get(current.name, {}))
+    is_complete = not _find_faults(current, data.get(current.name, {}))
     targets = [
         transition.to
         for transition in definition.transitions(current.name)
@@ -261,28 +261,30 @@ def _open_targets(definition: WorkflowDefinition, workflow: Workflow, data: Data
     return tuple(dict.fromkeys(targets))
 
 
-def _faults(state: WorkflowState, collected: Mapping[str, Any]) -> Sequence[Problem]:
+def _find_faults(state: WorkflowState, collected: Mapping[str, Any]) -> Sequence[Problem]:
     """Return the problems of the data because of which the state cannot be left forwards."""
     if state.collects is None:
         return ()
-    declared = _declared(state, collected)
+    declared = _select_declared(state, collected)
     faults = problems(state.collects, declared)
     if faults or state.check is None:
         return faults
     return [Problem(str(problem)) for problem in state.check(declared)]
 
 
-def _partial_faults(state: WorkflowState, values: Mapping[str, Any], collected: Mapping[str, Any]) -> Sequence[Problem]:
+def _find_partial_faults(
+    state: WorkflowState, values: Mapping[str, Any], collected: Mapping[str, Any]
+) -> Sequence[Problem]:
     """Return the problems of new values. ``collected`` is the state's data with them, which may be incomplete."""
     if state.collects is None:
         return ()
     faults = problems(partial(state.collects), values)
     if faults or state.check is None:
         return faults
-    unknown = [name for name in values if name not in _declared(state, values)]
+    unknown = [name for name in values if name not in _select_declared(state, values)]
     if unknown:
         return [Problem(f"{state.name} has no field {', '.join(map(repr, sorted(unknown)[:10]))}")]
-    mismatches = state.check(_declared(state, collected))
+    mismatches = state.check(_select_declared(state, collected))
     # Problems of several fields together, and missing fields, count when the state is left.
     return [
         Problem(str(problem))
@@ -291,7 +293,7 @@ def _partial_faults(state: WorkflowState, values: Mapping[str, Any], collected: 
     ]
 
 
-def _declared(state: WorkflowState, collected: Mapping[str, Any]) -> Mapping[str, Any]:
+def _select_declared(state: WorkflowState, collected: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the state's data without fields of an earlier definition, if the schema or the type allows no others."""
     schema = state.collects or {}
     # Python types ignore other fields by default, and their schemas then lack ``additionalProperties``.
@@ -300,11 +302,11 @@ def _declared(state: WorkflowState, collected: Mapping[str, Any]) -> Mapping[str
     return {name: value for name, value in collected.items() if name in schema.get("properties", {})}
 
 
-def _missing(state: WorkflowState, collected: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for problem in _faults(state, collected) for name in problem.missing))
+def _find_missing(state: WorkflowState, collected: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for problem in _find_faults(state, collected) for name in problem.missing))
 
 
-def _obstacle(definition: WorkflowDefinition, workflow: Workflow) -> str | None:
+def _find_obstacle(definition: WorkflowDefinition, workflow: Workflow) -> str | None:
     """Return why a workflow cannot stay in its state under a changed definition; None if it can."""
     current = definition.state(workflow.state)
     if current is None or current.final:
@@ -314,19 +316,23 @@ def _obstacle(definition: WorkflowDefinition, workflow: Workflow) -> str | None:
             continue
         data = workflow.data[state.name]
         is_current = state.name == current.name
-        faults = _partial_faults(state, _declared(state, data), data) if is_current else _faults(state, data)
+        faults = (
+            _find_partial_faults(state, _select_declared(state, data), data)
+            if is_current
+            else _find_faults(state, data)
+        )
         if faults:
-            return f"{state.name} asks for something else now: {_messages(faults)}"
+            return f"{state.name} asks for something else now: {_join_messages(faults)}"
     return None
 
 
-def _messages(faults: Sequence[Problem]) -> str:
+def _join_messages(faults: Sequence[Problem]) -> str:
     return "; ".join(problem.message for problem in faults)
 
 
-def _expiry(definition: WorkflowDefinition, now: datetime) -> datetime:
+def _compute_expiry(definition: WorkflowDefinition, now: datetime) -> datetime:
     return now + timedelta(days=definition.expiry_days)
 
 
-def _name(definition: WorkflowDefinition, data: Data) -> str:
+def _choose_name(definition: WorkflowDefinition, data: Data) -> str:
     return title(definition, data) or definition.untitled or definition.name

@@ -211,7 +211,7 @@ class ContextItem(RecordedModel):
             included=item.included,
             reason=item.reason,
             ambiguous=item.ambiguous,
-            source=_source(item.source),
+            source=_make_source(item.source),
         )
         if item.number is not None:
             context_item.number = item.number
@@ -225,7 +225,7 @@ class ContextItem(RecordedModel):
         return cls.model_construct(id=id_, kind=kind, title=title, text=text, tokens=tokens, **fields)
 
 
-def _source(source: ItemSource) -> ContextSource | None:
+def _make_source(source: ItemSource) -> ContextSource | None:
     if source == NO_SOURCE:
         return None
     citation = source.citation

@@ -268,16 +268,18 @@ def draft_from(fields: Mapping[str, Any]) -> ProcedureDraft:
     if messages:
         raise InvalidProcedure(messages)
     draft = ProcedureDraft(
-        name=_line(fields["name"]),
-        description=_line(fields["description"]),
+        name=_join_line(fields["name"]),
+        description=_join_line(fields["description"]),
         triggers=tuple(trigger.strip() for trigger in fields["triggers"]),
         steps=tuple(
-            ProcedureStep(_line(step["text"]), _line(step["condition"]) if step.get("condition") is not None else None)
+            ProcedureStep(
+                _join_line(step["text"]), _join_line(step["condition"]) if step.get("condition") is not None else None
+            )
             for step in fields["steps"]
         ),
         allowed_tools=tuple(fields.get("allowed_tools", ())),
     )
-    messages = list(_text_problems(draft))
+    messages = list(_find_text_problems(draft))
     if messages:
         raise InvalidProcedure(messages)
     return draft
@@ -307,7 +309,7 @@ def slug_of(name: str) -> str:
     return slug or "skill-" + hashlib.sha256(name.encode()).hexdigest()[:12]
 
 
-def _text_problems(draft: ProcedureDraft) -> Iterable[str]:
+def _find_text_problems(draft: ProcedureDraft) -> Iterable[str]:
     """Yield the problems that the schema cannot express."""
     texts = [("name", draft.name), ("description", draft.description)]
     for number, step in enumerate(draft.steps, start=1):
@@ -326,5 +328,5 @@ def _text_problems(draft: ProcedureDraft) -> Iterable[str]:
             yield f"{tool} is one of Baton's own tools, which procedures cannot list: remove it"
 
 
-def _line(text: str) -> str:
+def _join_line(text: str) -> str:
     return " ".join(text.split())

@@ -60,7 +60,7 @@ class TriggerIndex:
 
     def find(self, text: str) -> dict[str, Specificity]:
         """Return the triggers that a message matches, each with its specificity for the message."""
-        places = _places(text[:MAX_TEXT])
+        places = _find_positions(text[:MAX_TEXT])
         triggers = [
             trigger for word in places for trigger, words in self._phrases.get(word, ()) if _are_in_order(words, places)
         ]
@@ -104,7 +104,7 @@ def _compile(patterns: Sequence[str]) -> Any:
         return None
 
 
-def _places(text: str) -> _Places:
+def _find_positions(text: str) -> _Places:
     """Return the positions of each word. A gap separates sentences, so that no phrase spans two of them."""
     places: defaultdict[str, list[int]] = defaultdict(list)
     index = 0

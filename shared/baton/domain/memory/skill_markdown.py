@@ -48,7 +48,7 @@ def skill_markdown(draft: ProcedureDraft) -> str:
 
 def numbered_steps(draft: ProcedureDraft) -> str:
     """Return the body of the SKILL.md, also for prompts: the steps, each with its condition on a separate line."""
-    return "\n".join(_step_lines(draft))
+    return "\n".join(_write_step_lines(draft))
 
 
 def parse_skill_markdown(text: str) -> ProcedureDraft:
@@ -58,11 +58,11 @@ def parse_skill_markdown(text: str) -> ProcedureDraft:
     parts = _FILE.match(text.removeprefix("\ufeff").replace("\r\n", "\n"))
     if parts is None:
         raise InvalidProcedure(["a SKILL.md begins with front matter between two lines of ---"])
-    fields = _front_matter(parts[1])
-    return draft_from({**fields, "steps": _steps(parts[2])})
+    fields = _parse_front_matter(parts[1])
+    return draft_from({**fields, "steps": _parse_steps(parts[2])})
 
 
-def _front_matter(text: str) -> dict[str, Any]:
+def _parse_front_matter(text: str) -> dict[str, Any]:
     try:
         loaded = read_yaml(text, aliases=False).values
     except InvalidYaml as error:
@@ -75,7 +75,7 @@ def _front_matter(text: str) -> dict[str, Any]:
     return {_FRONT[name]: value for name, value in loaded.items()}
 
 
-def _steps(body: str) -> list[dict[str, str]]:
+def _parse_steps(body: str) -> list[dict[str, str]]:
     """Return the numbered steps. Headings and empty lines are ignored. Raises ``InvalidProcedure``."""
     steps: list[dict[str, str]] = []
     for line in body.split("\n"):
@@ -91,7 +91,7 @@ def _steps(body: str) -> list[dict[str, str]]:
     return steps
 
 
-def _step_lines(draft: ProcedureDraft) -> Iterator[str]:
+def _write_step_lines(draft: ProcedureDraft) -> Iterator[str]:
     for number, step in enumerate(draft.steps, start=1):
         yield f"{number}. {step.text}"
         if step.condition is not None:

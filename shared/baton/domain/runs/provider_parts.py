@@ -55,10 +55,12 @@ class ProviderParts:
         if replay is Replay.NEVER:
             return None
         sent = [dict(part) for part in parts] if any(part.keys() - {"text", "call"} for part in parts) else []
-        size = _size(sent)
+        size = _measure_size(sent)
         if size > MAX_PARTS_BYTES:
             sent = []
-        small_fields = [{"withheld": dict(withheld)}] if withheld and _size(withheld) <= MAX_WITHHELD_BYTES else []
+        small_fields = (
+            [{"withheld": dict(withheld)}] if withheld and _measure_size(withheld) <= MAX_WITHHELD_BYTES else []
+        )
         if not sent and not small_fields:
             return None
         # ``withheld`` alone is kept beyond the turn, because an API may ask for it in later turns.
@@ -67,7 +69,7 @@ class ProviderParts:
         )
 
 
-def _size(value: object) -> int:
+def _measure_size(value: object) -> int:
     """Return the size of a JSON value in bytes; more than ``MAX_PARTS_BYTES`` if the value cannot be encoded."""
     try:
         return len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())

@@ -106,28 +106,28 @@ class Recurrence:
             if name not in _SUPPORTED:
                 raise InvalidRequest(f"rule: {name} is not supported. Known: {', '.join(_SUPPORTED)}.")
             parts[name] = value
-        frequency = cast("Frequency", _one_of("FREQ", parts.get("FREQ", ""), _FREQUENCIES))
+        frequency = cast("Frequency", _check_one_of("FREQ", parts.get("FREQ", ""), _FREQUENCIES))
         if "COUNT" in parts and "UNTIL" in parts:
             raise InvalidRequest("rule: give COUNT or UNTIL, not both.")
         days = tuple(_read_day(day, frequency) for day in parts["BYDAY"].split(",")) if "BYDAY" in parts else ()
-        days_of_month = _numbers(parts, "BYMONTHDAY", -31, 31)
+        days_of_month = _parse_numbers(parts, "BYMONTHDAY", -31, 31)
         if days_of_month and frequency == "WEEKLY":
             raise InvalidRequest("rule: FREQ=WEEKLY has no BYMONTHDAY.")
-        positions, months = _numbers(parts, "BYSETPOS", -366, 366), _numbers(parts, "BYMONTH", 1, 12)
+        positions, months = _parse_numbers(parts, "BYSETPOS", -366, 366), _parse_numbers(parts, "BYMONTH", 1, 12)
         if positions and not (days or days_of_month or months):
             raise InvalidRequest("rule: BYSETPOS needs BYDAY, BYMONTHDAY or BYMONTH.")
         return cls(
             frequency,
-            interval=_numbers(parts, "INTERVAL", 1, MAX_INTERVAL, max_values=1)[0] if "INTERVAL" in parts else 1,
-            count=_numbers(parts, "COUNT", 1, MAX_COUNT, max_values=1)[0] if "COUNT" in parts else None,
+            interval=_parse_numbers(parts, "INTERVAL", 1, MAX_INTERVAL, max_values=1)[0] if "INTERVAL" in parts else 1,
+            count=_parse_numbers(parts, "COUNT", 1, MAX_COUNT, max_values=1)[0] if "COUNT" in parts else None,
             until=_read_until(parts["UNTIL"]) if "UNTIL" in parts else None,
             days=days,
             months=months,
             days_of_month=days_of_month,
             positions=positions,
-            hour=_numbers(parts, "BYHOUR", 0, 23, max_values=1)[0] if "BYHOUR" in parts else None,
-            minute=_numbers(parts, "BYMINUTE", 0, 59, max_values=1)[0] if "BYMINUTE" in parts else None,
-            week_start=_DAYS.index(_one_of("WKST", parts.get("WKST", "MO"), _DAYS)),
+            hour=_parse_numbers(parts, "BYHOUR", 0, 23, max_values=1)[0] if "BYHOUR" in parts else None,
+            minute=_parse_numbers(parts, "BYMINUTE", 0, 59, max_values=1)[0] if "BYMINUTE" in parts else None,
+            week_start=_DAYS.index(_check_one_of("WKST", parts.get("WKST", "MO"), _DAYS)),
         )
 
     def slots(self, start: datetime, zone: str) -> Iterator[Slot]:
@@ -142,23 +142,23 @@ class Recurrence:
             0 if self.hour is not None or self.minute is not None else start.second,
         )
         numbers = count(1) if self.count is None else range(1, self.count + 1)
-        local_times = (local for day in self._days(start.date()) if (local := datetime.combine(day, at)) >= start)
+        local_times = (local for day in self._list_days(start.date()) if (local := datetime.combine(day, at)) >= start)
         for _, local in zip(numbers, local_times, strict=False):
             slot = Slot.on_clocks(local, zone)
             if self.until is not None and (slot.at if self.until.tzinfo else local) > self.until:
                 return
             yield slot
 
-    def _days(self, start: date) -> Iterator[date]:
+    def _list_days(self, start: date) -> Iterator[date]:
         last = start + HORIZON
-        for period in takewhile(lambda period: period[0] <= last, self._periods(start)):
+        for period in takewhile(lambda period: period[0] <= last, self._list_periods(start)):
             chosen = [day for day in period if self._has(day, start)]
             if self.positions:
                 indices = {number - 1 if number > 0 else len(chosen) + number for number in self.positions}
                 chosen = [day for index, day in enumerate(chosen) if index in indices]
             yield from (day for day in chosen if start <= day <= last)
 
-    def _periods(self, start: date) -> Iterator[Sequence[date]]:
+    def _list_periods(self, start: date) -> Iterator[Sequence[date]]:
         """Yield the days of each period, from the one of ``start`` on."""
         first_of_week = start - timedelta(days=(start.weekday() - self.week_start) % 7)
         for step in count(0, self.interval):
@@ -169,9 +169,9 @@ class Recurrence:
                     yield [first_of_week + timedelta(days=7 * step + day) for day in range(7)]
                 case "MONTHLY":
                     year, month = divmod(start.year * 12 + start.month - 1 + step, 12)
-                    yield _days_of_month(year, month + 1)
+                    yield _list_days_of_month(year, month + 1)
                 case "YEARLY":
-                    yield [day for month in range(1, 13) for day in _days_of_month(start.year + step, month)]
+                    yield [day for month in range(1, 13) for day in _list_days_of_month(start.year + step, month)]
 
     def _has(self, day: date, start: date) -> bool:
         """Return whether the rule includes ``day``. What the rule leaves open is taken from ``start``."""
@@ -206,11 +206,13 @@ def normal_rule(text: str) -> str:
     return text.strip().upper().removeprefix("RRULE:")
 
 
-def _days_of_month(year: int, month: int) -> list[date]:
+def _list_days_of_month(year: int, month: int) -> list[date]:
     return [date(year, month, day + 1) for day in range(calendar.monthrange(year, month)[1])]
 
 
-def _numbers(parts: dict[str, str], name: str, least: int, most: int, *, max_values: int = 400) -> tuple[int, ...]:
+def _parse_numbers(
+    parts: dict[str, str], name: str, least: int, most: int, *, max_values: int = 400
+) -> tuple[int, ...]:
     values = parts[name].split(",") if name in parts else []
     if len(values) > max_values:
         raise InvalidRequest(f"rule: give one {name}. For several times a day, make several schedules.")
@@ -222,7 +224,7 @@ def _numbers(parts: dict[str, str], name: str, least: int, most: int, *, max_val
     return in_range
 
 
-def _one_of(name: str, value: str, values: tuple[str, ...]) -> str:
+def _check_one_of(name: str, value: str, values: tuple[str, ...]) -> str:
     if value not in values:
         raise InvalidRequest(f"rule: {name} must be one of {', '.join(values)}.")
     return value
@@ -236,7 +238,7 @@ def _read_day(day: str, frequency: str) -> DayOfWeek:
         return DayOfWeek(_DAYS.index(match[2]))
     if frequency not in ("MONTHLY", "YEARLY"):
         raise InvalidRequest("rule: BYDAY has a number, which only FREQ=MONTHLY and FREQ=YEARLY may have.")
-    (number,) = _numbers({"BYDAY": match[1]}, "BYDAY", -53, 53)
+    (number,) = _parse_numbers({"BYDAY": match[1]}, "BYDAY", -53, 53)
     return DayOfWeek(_DAYS.index(match[2]), number)
 
 

@@ -76,7 +76,7 @@ class ArgumentSchema:
             if "const" in described and described["const"] != value:
                 continue
             declared = described.get("type")
-            if declared is None or any(kind in types for kind in _listed(declared)):
+            if declared is None or any(kind in types for kind in _as_list(declared)):
                 return _without_title(alternative)
             fallback = fallback or alternative
         return fallback
@@ -101,7 +101,7 @@ class ArgumentSchema:
             labels, values = described.get("x-labels"), described.get("enum", [described.get("const")])
             if not isinstance(labels, Mapping) or not isinstance(values, list) or values == [None]:
                 continue
-            names = [_value_names(value) for value in values]
+            names = [_list_value_names(value) for value in values]
             for label in labels:
                 if not any(label in value_names for value_names in names):
                     advice = suggest_name(str(label), [value_names[0] for value_names in names])
@@ -124,15 +124,15 @@ class ArgumentSchema:
         described = self.describe(part, value)
         labels = described.get("x-labels")
         if isinstance(labels, Mapping):
-            for name in _value_names(value):
+            for name in _list_value_names(value):
                 if isinstance(label := labels.get(name), str):
                     return label
         for keyword in ("oneOf", "anyOf"):
-            for alternative in _listed(described.get(keyword)):
+            for alternative in _as_list(described.get(keyword)):
                 if isinstance(alternative, Mapping) and "const" in alternative and alternative["const"] == value:
                     title = alternative.get("title")
                     return title if isinstance(title, str) else None
-        if isinstance(value, str) and value in _listed(described.get("enum")) and re.fullmatch(r"\w+", value):
+        if isinstance(value, str) and value in _as_list(described.get("enum")) and re.fullmatch(r"\w+", value):
             words = value.replace("_", " ")
             return words.capitalize() if value.isupper() and "_" in value else words
         return None
@@ -165,7 +165,7 @@ class ArgumentSchema:
         return None
 
 
-def _value_names(value: Any) -> tuple[str, ...]:
+def _list_value_names(value: Any) -> tuple[str, ...]:
     """Return the keys under which ``x-labels`` may have the label of a value."""
     return (str(value).lower(), str(value)) if isinstance(value, bool) else (str(value),)
 
@@ -177,7 +177,7 @@ def _without_title(part: object) -> object:
     return {keyword: setting for keyword, setting in part.items() if keyword != "title"}
 
 
-def _listed(keyword: object) -> list[Any]:
+def _as_list(keyword: object) -> list[Any]:
     """Return a keyword's values as a list: a list as it is, a text as its only element, and anything else as empty."""
     if isinstance(keyword, str):
         return [keyword]

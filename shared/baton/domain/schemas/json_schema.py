@@ -105,7 +105,7 @@ def argument_problem(schema: Schema, value: Any, *, formats: FormatCheck | None 
     if error is None:
         return None
     where = "/".join(str(part) for part in error.absolute_path)
-    return f"{f' at {where}' if where else ''}: {_message(error)}"
+    return f"{f' at {where}' if where else ''}: {_write_message(error)}"
 
 
 def partial(schema: Schema) -> Schema:
@@ -113,7 +113,7 @@ def partial(schema: Schema) -> Schema:
     return {keyword: value for keyword, value in schema.items() if keyword in _PARTIAL}
 
 
-def _message(error: Any) -> str:
+def _write_message(error: Any) -> str:
     """Return the error's message, or the types of the alternatives if the value has none of them."""
     kinds = dict.fromkeys(str(cause.validator_value) for cause in error.context or () if cause.validator == "type")
     return f"it must be of type {' or '.join(kinds)}" if kinds else str(error.message)
@@ -121,7 +121,7 @@ def _message(error: Any) -> str:
 
 def _make_problem(error: Any) -> Problem:
     path = ".".join(str(part) for part in error.absolute_path)
-    message = _message(error)
+    message = _write_message(error)
     if len(message) > MAX_MESSAGE:  # the beginning quotes the value, and the end names the problem
         message = f"{message[: MAX_MESSAGE // 2]}...{message[-MAX_MESSAGE // 2 :]}"
     missing: tuple[str, ...] = ()

@@ -17,29 +17,29 @@ _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
 
 
-def _date(text: str) -> None:
+def _check_date(text: str) -> None:
     if _DATE.fullmatch(text) is None:
         raise ValueError  # ISO 8601 also has weeks and dates without hyphens, which RFC 3339 lacks
     date.fromisoformat(text)
 
 
-def _time(text: str) -> None:
+def _check_time(text: str) -> None:
     if time.fromisoformat(text).tzinfo is None or ":" not in text:
         raise ValueError
 
 
-def _date_time(text: str) -> None:
-    _date(text[:10])
+def _check_date_time(text: str) -> None:
+    _check_date(text[:10])
     if datetime.fromisoformat(text).tzinfo is None:
         raise ValueError
 
 
-def _uuid(text: str) -> None:
+def _check_uuid(text: str) -> None:
     if str(uuid.UUID(text)) != text.lower():
         raise ValueError
 
 
-def _matching(pattern: re.Pattern[str]) -> Callable[[str], None]:
+def _make_pattern_check(pattern: re.Pattern[str]) -> Callable[[str], None]:
     def check(text: str) -> None:
         if pattern.fullmatch(text) is None:
             raise ValueError
@@ -48,12 +48,12 @@ def _matching(pattern: re.Pattern[str]) -> Callable[[str], None]:
 
 
 FORMAT_CHECKS: Mapping[str, Callable[[str], None]] = {
-    "date": _date,
-    "date-time": _date_time,
-    "email": _matching(_EMAIL),
-    "time": _time,
-    "uri": _matching(_URI),
-    "uuid": _uuid,
+    "date": _check_date,
+    "date-time": _check_date_time,
+    "email": _make_pattern_check(_EMAIL),
+    "time": _check_time,
+    "uri": _make_pattern_check(_URI),
+    "uuid": _check_uuid,
 }
 """Checks by format. Each raises ``ValueError`` for a text without the format. Times need an offset, as in RFC 3339."""
 
@@ -150,11 +150,11 @@ def _walk(root: object) -> Iterator[tuple[Schema, _Place]]:
             form, expected = (_OLD_FORMS if is_old else {}).get(keyword) or _FORMS.get(keyword, _ANYTHING)
             if not form(value):
                 raise SchemaProblem(f"{_quote(value)} is not {expected}", (position, keyword))
-            waiting += ((inner, step, depth + 1) for inner, step in _inner(keyword, value, (position, keyword)))
+            waiting += ((inner, step, depth + 1) for inner, step in _find_inner(keyword, value, (position, keyword)))
         yield part, position
 
 
-def _inner(keyword: str, value: Any, position: _Place) -> Iterator[tuple[object, _Place]]:
+def _find_inner(keyword: str, value: Any, position: _Place) -> Iterator[tuple[object, _Place]]:
     """Yield the schemas in a keyword's value, with their locations."""
     if keyword in _WITH_ONE and not isinstance(value, list):
         yield value, position

@@ -186,7 +186,7 @@ def validation_errors(
 
     draft = schema.get("$schema")
     head = {"$schema": draft} if isinstance(draft, str) else {}
-    validator = _validator(validator_for(head, default=Draft202012Validator), formats)
+    validator = _make_validator(validator_for(head, default=Draft202012Validator), formats)
     token = _work.set(_Work(schema, steps))
     try:
         return list(islice(validator(schema, _resolver=_Resolver()).iter_errors(value), MAX_ERRORS))
@@ -222,7 +222,7 @@ class _Resolver:
 
 
 @lru_cache(maxsize=16)
-def _validator(draft: Any, formats: FormatCheck | None) -> Any:
+def _make_validator(draft: Any, formats: FormatCheck | None) -> Any:
     """Return the class of validators for schemas of a draft."""
     from jsonschema.validators import create
 
@@ -237,11 +237,11 @@ def _validator(draft: Any, formats: FormatCheck | None) -> Any:
     own: dict[str, Check] = {name: check for name, check in _CHECKS.items() if name in draft.VALIDATORS}
     for name, check in draft.VALIDATORS.items():
         if name == "multipleOf" or name.startswith("unevaluated"):
-            own[name] = partial(_multiple_of if name == "multipleOf" else _unevaluated, check)
-    own["format"] = partial(_format, formats) if formats is not None else _no_check
+            own[name] = partial(_check_multiple_of if name == "multipleOf" else _check_unevaluated, check)
+    own["format"] = partial(_check_format, formats) if formats is not None else _skip_check
     validator = create(
         draft.META_SCHEMA,
-        {name: partial(_counted, check) for name, check in {**draft.VALIDATORS, **own}.items()},
+        {name: partial(_apply_counted, check) for name, check in {**draft.VALIDATORS, **own}.items()},
         type_checker=draft.TYPE_CHECKER,
         id_of=draft.ID_OF,
         applicable_validators=applicable,
@@ -250,7 +250,7 @@ def _validator(draft: Any, formats: FormatCheck | None) -> Any:
     return validator
 
 
-def _counted(check: Check, validator: Any, rule: Any, instance: Any, schema: Any) -> Iterator[Any]:
+def _apply_counted(check: Check, validator: Any, rule: Any, instance: Any, schema: Any) -> Iterator[Any]:
     """Apply a check, and count its steps and those of its errors.
 
     Errors of jsonschema's own checks cost more, because they quote the value and perhaps the schema.
@@ -272,13 +272,13 @@ def _make_error(instance: Any, flaw: str) -> Any:
     return ValidationError(f"{instance!r} {flaw}" if size <= _QUOTED else f"a value of {size:,} characters {flaw}")
 
 
-def _pattern(_validator: Any, pattern: str, instance: Any, _schema: Any) -> Iterator[Any]:
+def _check_pattern(_validator: Any, pattern: str, instance: Any, _schema: Any) -> Iterator[Any]:
     with suppress(ValueError):  # re2 does not accept the pattern
         if isinstance(instance, str) and not _work.get().matches(pattern, instance):
             yield _make_error(instance, f"does not match {pattern!r}")
 
 
-def _pattern_properties(validator: Any, rule: Any, instance: Any, _schema: Any) -> Iterator[Any]:
+def _check_pattern_properties(validator: Any, rule: Any, instance: Any, _schema: Any) -> Iterator[Any]:
     if not isinstance(instance, dict):
         return
     work = _work.get()
@@ -290,7 +290,7 @@ def _pattern_properties(validator: Any, rule: Any, instance: Any, _schema: Any) 
                 yield from validator.descend(instance[name], inner, path=name, schema_path=expression)
 
 
-def _additional_properties(validator: Any, rule: Any, instance: Any, schema: Any) -> Iterator[Any]:
+def _check_additional_properties(validator: Any, rule: Any, instance: Any, schema: Any) -> Iterator[Any]:
     from jsonschema import ValidationError
 
     # With patterns that re2 may not accept, it is not known which names are additional.
@@ -307,19 +307,19 @@ def _additional_properties(validator: Any, rule: Any, instance: Any, schema: Any
         yield ValidationError(f"Additional properties are not allowed ({names} {verb} unexpected)")
 
 
-def _unique_items(_validator: Any, rule: Any, instance: Any, _schema: Any) -> Iterator[Any]:
+def _check_unique_items(_validator: Any, rule: Any, instance: Any, _schema: Any) -> Iterator[Any]:
     if rule and isinstance(instance, list) and len(set(map(_work.get().text, instance))) < len(instance):
         yield _make_error(instance, "has non-unique elements")
 
 
-def _enum(_validator: Any, allowed: list[Any], instance: Any, _schema: Any) -> Iterator[Any]:
+def _check_enum(_validator: Any, allowed: list[Any], instance: Any, _schema: Any) -> Iterator[Any]:
     work = _work.get()
     if work.text(instance) not in work.options(allowed):
         options = repr(allowed) if work.size(allowed) <= _QUOTED else f"{len(allowed):,} values"
         yield _make_error(instance, f"is not one of {options}")
 
 
-def _const(_validator: Any, constant: Any, instance: Any, _schema: Any) -> Iterator[Any]:
+def _check_const(_validator: Any, constant: Any, instance: Any, _schema: Any) -> Iterator[Any]:
     from jsonschema import ValidationError
 
     work = _work.get()
@@ -328,19 +328,19 @@ def _const(_validator: Any, constant: Any, instance: Any, _schema: Any) -> Itera
         yield ValidationError(f"{expected} was expected")
 
 
-def _format(formats: FormatCheck, _validator: Any, name: str, instance: Any, _schema: Any) -> Iterator[Any]:
+def _check_format(formats: FormatCheck, _validator: Any, name: str, instance: Any, _schema: Any) -> Iterator[Any]:
     if not formats(instance, name):
         yield _make_error(instance, f"is not a {name}")
 
 
-def _multiple_of(check: Check, validator: Any, rule: Any, instance: Any, schema: Any) -> Iterator[Any]:
+def _check_multiple_of(check: Check, validator: Any, rule: Any, instance: Any, schema: Any) -> Iterator[Any]:
     try:
         yield from check(validator, rule, instance, schema)
     except (ArithmeticError, ValueError):  # infinity, NaN, or an integer too large for a float
         yield _make_error(instance, f"is not a multiple of {rule!r}")
 
 
-def _unevaluated(check: Check, validator: Any, rule: Any, instance: Any, schema: Any) -> Iterator[Any]:
+def _check_unevaluated(check: Check, validator: Any, rule: Any, instance: Any, schema: Any) -> Iterator[Any]:
     # jsonschema's check is quadratic in the members, and matches names by ``re``.
     work = _work.get()
     if isinstance(instance, dict | list) and work.is_plain():
@@ -348,23 +348,23 @@ def _unevaluated(check: Check, validator: Any, rule: Any, instance: Any, schema:
         yield from check(validator, rule, instance, schema)
 
 
-def _reference(validator: Any, reference: str, instance: Any, _schema: Any) -> Iterator[Any]:
+def _check_reference(validator: Any, reference: str, instance: Any, _schema: Any) -> Iterator[Any]:
     yield from validator.descend(instance, _work.get().target(reference))
 
 
-def _no_check(_validator: Any, _rule: Any, _instance: Any, _schema: Any) -> Iterator[Any]:
+def _skip_check(_validator: Any, _rule: Any, _instance: Any, _schema: Any) -> Iterator[Any]:
     yield from ()
 
 
 _CHECKS: Mapping[str, Check] = {
-    "$dynamicRef": _reference,
-    "$recursiveRef": _reference,
-    "$ref": _reference,
-    "additionalProperties": _additional_properties,
-    "const": _const,
-    "enum": _enum,
-    "pattern": _pattern,
-    "patternProperties": _pattern_properties,
-    "uniqueItems": _unique_items,
+    "$dynamicRef": _check_reference,
+    "$recursiveRef": _check_reference,
+    "$ref": _check_reference,
+    "additionalProperties": _check_additional_properties,
+    "const": _check_const,
+    "enum": _check_enum,
+    "pattern": _check_pattern,
+    "patternProperties": _check_pattern_properties,
+    "uniqueItems": _check_unique_items,
 }
-_OWN = frozenset((*_CHECKS.values(), _no_check))
+_OWN = frozenset((*_CHECKS.values(), _skip_check))

@@ -259,22 +259,24 @@ class Activity:
         others = {other: place for other, place in self.places.items() if other != name}
         of_user = {other: place for other, place in others.items() if place.user == user}
         if _is_reached(rates.places.user, len(of_user)):
-            return _refusal(f"You have {_NAMES[rates.kind]}.", _seconds_to_wait(of_user, leases or {}, now))
+            return _make_refusal(f"You have {_NAMES[rates.kind]}.", _count_seconds_to_wait(of_user, leases or {}, now))
         if _is_reached(rates.places.tenant, len(others)):
-            return _refusal(f"Your organisation has {_NAMES[rates.kind]}.", _seconds_to_wait(others, leases or {}, now))
+            return _make_refusal(
+                f"Your organisation has {_NAMES[rates.kind]}.", _count_seconds_to_wait(others, leases or {}, now)
+            )
         return None
 
     def find_exhausted_rate(self, rates: Rates, user: str, now: datetime, *, is_message: bool) -> RateLimited | None:
         """Return the error if the messages of the minute or the tokens of the day are used up; None if they are not."""
-        day_ends, minute_ends = _seconds_left(now, DAY_SECONDS), _seconds_left(now, MINUTE_SECONDS)
+        day_ends, minute_ends = _count_seconds_left(now, DAY_SECONDS), _count_seconds_left(now, MINUTE_SECONDS)
         if _is_reached(rates.tokens.tenant, self.tokens):
-            return _refusal("Your organisation has used its tokens of today (UTC).", day_ends)
+            return _make_refusal("Your organisation has used its tokens of today (UTC).", day_ends)
         if _is_reached(rates.tokens.user, self.tokens_of.get(user, 0)):
-            return _refusal("You have used your tokens of today (UTC).", day_ends)
+            return _make_refusal("You have used your tokens of today (UTC).", day_ends)
         if is_message and _is_reached(rates.messages.tenant, self.messages):
-            return _refusal("Your organisation has sent its messages of this minute.", minute_ends)
+            return _make_refusal("Your organisation has sent its messages of this minute.", minute_ends)
         if is_message and _is_reached(rates.messages.user, self.messages_of.get(user, 0)):
-            return _refusal("You have sent your messages of this minute.", minute_ends)
+            return _make_refusal("You have sent your messages of this minute.", minute_ends)
         return None
 
 
@@ -303,7 +305,7 @@ def _digest(text: str, size: int) -> str:
     return urlsafe_b64encode(hashlib.sha256(text.encode()).digest()[:size]).decode()
 
 
-def _refusal(reason: str, seconds: int) -> RateLimited:
+def _make_refusal(reason: str, seconds: int) -> RateLimited:
     hours, minutes = math.ceil(seconds / 3600), math.ceil(seconds / 60)
     wait = f"{hours} hours" if minutes > 90 else f"{minutes} minutes" if seconds > 90 else f"{seconds} s"
     return RateLimited(f"{reason} Try again in {wait}.", retry_after=seconds)
@@ -313,12 +315,12 @@ def _is_reached(most: int | None, count: int) -> bool:
     return most is not None and count >= most
 
 
-def _seconds_left(now: datetime, period: int) -> int:
+def _count_seconds_left(now: datetime, period: int) -> int:
     """Return the whole seconds until the ``period`` of seconds ends; at least one."""
     return max(1, math.ceil(period - now.timestamp() % period))
 
 
-def _seconds_to_wait(places: Mapping[str, Place], leases: Mapping[str, datetime], now: datetime) -> int:
+def _count_seconds_to_wait(places: Mapping[str, Place], leases: Mapping[str, datetime], now: datetime) -> int:
     """Return the seconds until the first place is free, from 1 to ``MAX_WAIT_SECONDS``, if none is given back."""
     ends = [leases[name].timestamp() if name in leases else place.until for name, place in places.items()]
     return max(1, min(math.ceil(min(ends, default=0) - now.timestamp()), MAX_WAIT_SECONDS))

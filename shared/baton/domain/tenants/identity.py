@@ -153,7 +153,7 @@ def thread_ref(scope: Scope, thread_id: str) -> ThreadRef:
     own = _as_uuid(thread_id)
     if own is not None:
         return ThreadRef(str(own), may_create=own.version != 5)
-    return ThreadRef(str(uuid.uuid5(_user_space(scope), thread_id)), may_create=True)
+    return ThreadRef(str(uuid.uuid5(_derive_user_space(scope), thread_id)), may_create=True)
 
 
 def imported_thread_ref(scope: Scope, thread_id: str) -> ThreadRef:
@@ -163,7 +163,7 @@ def imported_thread_ref(scope: Scope, thread_id: str) -> ThreadRef:
     """
     own = _as_uuid(thread_id)
     if own is not None and own.version == 5:
-        return ThreadRef(str(uuid.uuid5(_user_space(scope), str(own))), may_create=True)
+        return ThreadRef(str(uuid.uuid5(_derive_user_space(scope), str(own))), may_create=True)
     return thread_ref(scope, thread_id)
 
 
@@ -174,7 +174,7 @@ def derive_thread_ref(scope: Scope, message_id: str, digest: str | None = None) 
     """
     # Printable ids cannot contain a NUL, so no external id maps to the same UUID.
     name = f"message\0{message_id}" if digest is None else f"message\0{message_id}\0{digest}"
-    return ThreadRef(str(uuid.uuid5(_user_space(scope), name)), may_create=True)
+    return ThreadRef(str(uuid.uuid5(_derive_user_space(scope), name)), may_create=True)
 
 
 def derive_run_id(thread_id: str, message_id: str) -> str:
@@ -202,7 +202,7 @@ def derive_procedure_record_id(scope: Scope, action: str, about: str) -> str:
     return str(uuid.uuid5(uuid.uuid5(_THREADS, scope.tenant_id), f"procedure\0{action}\0{about}"))
 
 
-def _user_space(scope: Scope) -> uuid.UUID:
+def _derive_user_space(scope: Scope) -> uuid.UUID:
     return uuid.uuid5(uuid.uuid5(_THREADS, scope.tenant_id), scope.user_id)
 
 

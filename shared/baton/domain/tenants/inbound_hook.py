@@ -112,7 +112,7 @@ def text_at(pointer: str, body: Any, name: str) -> str:
 def value_at(pointer: str, body: Any, name: str) -> Any:
     """Return the value at a JSON pointer. Raises ``InvalidRequest``, which names it ``name``, if there is none."""
     value = body
-    for part in _parts(pointer):
+    for part in _split_pointer(pointer):
         if isinstance(value, dict) and part in value:
             value = value[part]
         elif isinstance(value, list) and re.fullmatch("0|[1-9][0-9]{0,5}", part) and int(part) < len(value):
@@ -122,5 +122,5 @@ def value_at(pointer: str, body: Any, name: str) -> Any:
     return value
 
 
-def _parts(pointer: str) -> Sequence[str]:
+def _split_pointer(pointer: str) -> Sequence[str]:
     return [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]

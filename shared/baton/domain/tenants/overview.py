@@ -161,7 +161,15 @@ class Overview:
             slowest.append(SlowTurn(turn.duration_ms, turn.thread_id, turn.run_id, used.title))
         costliest = (used,) if days else ()
         return cls(
-            int(is_first), days, errors, tuple(first_tokens), _top(slowest), costliest, self_started, models, versions
+            int(is_first),
+            days,
+            errors,
+            tuple(first_tokens),
+            _select_top(slowest),
+            costliest,
+            self_started,
+            models,
+            versions,
         )
 
     def merge(self, other: Overview) -> Overview:
@@ -180,8 +188,8 @@ class Overview:
             days,
             errors,
             tuple(one + two for one, two in zip(self.first_tokens, other.first_tokens, strict=True)),
-            _top((*self.slowest, *other.slowest)),
-            _top((*self.costliest, *other.costliest)),
+            _select_top((*self.slowest, *other.slowest)),
+            _select_top((*self.costliest, *other.costliest)),
             self.self_started + other.self_started,
             models,
             versions,
@@ -200,7 +208,7 @@ def _count(turn: CountedTurn) -> DayCounts:
     )
 
 
-def _top(listed: Iterable[Listed]) -> tuple[Listed, ...]:
+def _select_top(listed: Iterable[Listed]) -> tuple[Listed, ...]:
     """Return the largest entry of each conversation, of the ``TOP`` conversations with the largest entries."""
     of_threads: dict[str, Listed] = {}
     for entry in listed:

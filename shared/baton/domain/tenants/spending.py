@@ -154,12 +154,12 @@ class SpendingCounts:
     def find_full(self, limits: Mapping[SpendingPeriod, int]) -> SpendingPeriod | None:
         """Return the period with the latest end in which nothing is left; None if there is room in all."""
         return next(
-            (period for period in reversed(PERIODS) if self.taken.get(period, 0) >= _most(limits, period)), None
+            (period for period in reversed(PERIODS) if self.taken.get(period, 0) >= _find_limit(limits, period)), None
         )
 
     def find_spent(self, limits: Mapping[SpendingPeriod, int]) -> SpendingPeriod | None:
         """Return the same as ``find_full``, but without reservations."""
-        return next((period for period in reversed(PERIODS) if self.spent(period) >= _most(limits, period)), None)
+        return next((period for period in reversed(PERIODS) if self.spent(period) >= _find_limit(limits, period)), None)
 
     def list_high(self, limits: Mapping[SpendingPeriod, int]) -> Sequence[tuple[SpendingPeriod, int]]:
         """Return the periods in which ``WARNING_SHARE`` of the limit is spent, with the percentages."""
@@ -195,5 +195,5 @@ class SpendingCounts:
         )
 
 
-def _most(limits: Mapping[SpendingPeriod, int], period: SpendingPeriod) -> float:
+def _find_limit(limits: Mapping[SpendingPeriod, int], period: SpendingPeriod) -> float:
     return limits.get(period, math.inf)

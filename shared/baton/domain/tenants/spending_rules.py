@@ -144,14 +144,14 @@ class SpendingRules(_Rules):
                 "tenant": self.tenant.within(deployment.tenant),
                 "user": self.user.within(deployment.user),
                 "agents": {name: self.of_agent(name).within(deployment.of_agent(name)) for name in sorted(names)},
-                "at_limit": _strictest(AtLimit, (self.at_limit, deployment.at_limit)),
-                "unknown_prices": _strictest(UnknownPrices, (self.unknown_prices, deployment.unknown_prices)),
+                "at_limit": _choose_strictest(AtLimit, (self.at_limit, deployment.at_limit)),
+                "unknown_prices": _choose_strictest(UnknownPrices, (self.unknown_prices, deployment.unknown_prices)),
                 "output_tokens": lower(self.output_tokens, deployment.output_tokens),
             }
         )
 
 
-def _strictest(kind: type[StrEnum], choices: Iterable[StrEnum | None]) -> StrEnum | None:
+def _choose_strictest(kind: type[StrEnum], choices: Iterable[StrEnum | None]) -> StrEnum | None:
     """Return the choice that comes first in its enumeration; None if nothing was chosen."""
     listed = set(choices)
     return next((member for member in kind if member in listed), None)

@@ -184,13 +184,13 @@ def find_branch(segments: Segments, next_ordinal: int, branch_id: str) -> Altern
 
 def tip_of(segments: Segments, next_ordinal: int, alternative: Alternative) -> int:
     """Return the ordinal of the newest message of a branch."""
-    for last in _last_messages(segments, next_ordinal):
+    for last in _list_last_messages(segments, next_ordinal):
         if alternative.ordinal in path_of(continued_from(segments, next_ordinal, last), next_ordinal):
             return last
     return alternative.ordinal
 
 
-def _last_messages(segments: Sequence[Segment], next_ordinal: int) -> Iterator[int]:
+def _list_last_messages(segments: Sequence[Segment], next_ordinal: int) -> Iterator[int]:
     """Yield the last message of each segment, the newest first."""
     end = next_ordinal
     for segment in (*reversed(segments), Segment(0, ROOT)):

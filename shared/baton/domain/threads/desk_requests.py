@@ -17,46 +17,58 @@ from baton.domain.times import local_time, to_millis
 
 def ask_request(thread: ThreadRef, desk_id: str, *, key: str) -> ActionRequest:
     """Return the request of a user who asks for the people of a desk. Requests with the same ``key`` are the same."""
-    return _request(thread, ConversationAction.DESK_ASK, _derive(thread.id, ConversationAction.DESK_ASK, key), desk_id)
+    return _make_request(
+        thread, ConversationAction.DESK_ASK, _derive(thread.id, ConversationAction.DESK_ASK, key), desk_id
+    )
 
 
 def take_request(thread: Thread, session: DeskSession, person: Person) -> ActionRequest:
     """Return the request to take a conversation. A person's repetitions are the same request."""
     key = f"{thread.active_agent_id} {visit_key(thread, session)} {person.id}"
     message_id = _derive(thread.id, ConversationAction.DESK_TAKE, key)
-    return _request(_ref(thread), ConversationAction.DESK_TAKE, message_id, thread.active_agent_id, author=person)
+    return _make_request(
+        _make_ref(thread), ConversationAction.DESK_TAKE, message_id, thread.active_agent_id, author=person
+    )
 
 
 def reply_request(thread: Thread, person: Person, message_id: str, content: Content) -> ActionRequest:
     """Return the request of a person to write ``content`` to the user."""
-    return _request(_ref(thread), ConversationAction.DESK_REPLY, message_id, None, content=content, author=person)
+    return _make_request(
+        _make_ref(thread), ConversationAction.DESK_REPLY, message_id, None, content=content, author=person
+    )
 
 
 def note_request(thread: Thread, person: Person, message_id: str, text: str) -> ActionRequest:
     """Return the request of a person to leave a note for other people of the desk."""
     about = thread.active_agent_id
-    return _request(_ref(thread), ConversationAction.DESK_NOTE, message_id, about, content=text, author=person)
+    return _make_request(
+        _make_ref(thread), ConversationAction.DESK_NOTE, message_id, about, content=text, author=person
+    )
 
 
 def return_request(thread: Thread, session: DeskSession, person: Person, note: str) -> ActionRequest:
     """Return the request of a person to hand the conversation back. Their repetitions are the same request."""
     about = ReturnReason.PERSON.value
     message_id = _derive(thread.id, ConversationAction.DESK_RETURN, f"{visit_key(thread, session)} {person.id}")
-    return _request(_ref(thread), ConversationAction.DESK_RETURN, message_id, about, content=note, author=person)
+    return _make_request(
+        _make_ref(thread), ConversationAction.DESK_RETURN, message_id, about, content=note, author=person
+    )
 
 
 def expiry_request(thread: Thread, session: DeskSession, reason: ReturnReason) -> ActionRequest:
     """Return the request by which Baton hands the conversation back when no person has done so."""
-    about = f"{reason.value}/{_moment_of(session, reason)}"
+    about = f"{reason.value}/{_find_moment(session, reason)}"
     message_id = _derive(thread.id, ConversationAction.DESK_RETURN, f"{about} {visit_key(thread, session)}")
-    return _request(_ref(thread), ConversationAction.DESK_RETURN, message_id, about)
+    return _make_request(_make_ref(thread), ConversationAction.DESK_RETURN, message_id, about)
 
 
 def transfer_request(thread: Thread, session: DeskSession, person: Person, desk_id: str, note: str) -> ActionRequest:
     """Return the request to hand the conversation to another desk. A person's repetitions are the same request."""
     key = f"{desk_id} {visit_key(thread, session)} {person.id}"
     message_id = _derive(thread.id, ConversationAction.DESK_TRANSFER, key)
-    return _request(_ref(thread), ConversationAction.DESK_TRANSFER, message_id, desk_id, content=note, author=person)
+    return _make_request(
+        _make_ref(thread), ConversationAction.DESK_TRANSFER, message_id, desk_id, content=note, author=person
+    )
 
 
 def find_desk_refusal(thread: Thread, request: ActionRequest) -> BatonError | None:
@@ -66,7 +78,7 @@ def find_desk_refusal(thread: Thread, request: ActionRequest) -> BatonError | No
         return NotAtDesk()
     if person is None:
         reason, _, moment = (request.about or "").partition("/")
-        return None if moment == str(_moment_of(session, ReturnReason(reason))) else NotAtDesk()
+        return None if moment == str(_find_moment(session, ReturnReason(reason))) else NotAtDesk()
     match request.action:
         case ConversationAction.DESK_TAKE:
             if request.about != thread.active_agent_id:
@@ -96,7 +108,7 @@ def taken_by(person: Person) -> DeskTaken:
     return DeskTaken(f"{person.name} has taken this conversation.", person=MessageAuthor.of(person).wire())
 
 
-def _moment_of(session: DeskSession, reason: ReturnReason) -> int | None:
+def _find_moment(session: DeskSession, reason: ReturnReason) -> int | None:
     """Return the epoch milliseconds since which the reason to return has held; None if it does not hold now."""
     if reason is ReturnReason.SILENCE:
         since = session.unanswered_since if session.status is DeskStatus.ACTIVE else None
@@ -111,7 +123,7 @@ def visit_key(thread: Thread, session: DeskSession) -> str:
     return f"{to_millis(session.arrived_at)} {number}"
 
 
-def _ref(thread: Thread) -> ThreadRef:
+def _make_ref(thread: Thread) -> ThreadRef:
     return ThreadRef(thread.id, may_create=False)
 
 
@@ -119,7 +131,7 @@ def _derive(thread_id: str, action: ConversationAction, key: str) -> str:
     return f"{action.value}-{derive_record_id(thread_id, action.value, key)}"
 
 
-def _request(
+def _make_request(
     thread: ThreadRef,
     action: ConversationAction,
     message_id: str,

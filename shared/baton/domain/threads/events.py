@@ -64,14 +64,14 @@ class Event:
         size = MAX_FRAME_BYTES // 2
         while True:
             parts = [
-                self._part(whole[start : start + size], number, -(-len(whole) // size))
+                self._make_part(whole[start : start + size], number, -(-len(whole) // size))
                 for number, start in enumerate(range(0, len(whole), size), start=1)
             ]
             if all(len(part.encode()) <= MAX_FRAME_BYTES for part in parts):
                 return parts
             size //= 2
 
-    def _part(self, data: str, part: int, of: int) -> str:
+    def _make_part(self, data: str, part: int, of: int) -> str:
         metadata: dict[str, Any] = {"part": part, "of": of}
         if self.seq is not None:
             metadata = {"seq": self.seq, **metadata}
@@ -292,7 +292,7 @@ def run_finished(
         run_id=run_id,
         result=result,
         outcome=outcome,
-        usage=[_token_usage(usage, model)] if usage is not None else None,
+        usage=[_make_token_usage(usage, model)] if usage is not None else None,
         metadata={"finishReason": LENGTH} if is_cut else None,
     )
 
@@ -314,7 +314,7 @@ def run_error(
     return ag_ui.RunErrorEvent(
         message=error.detail,
         code=error.code,
-        usage=[_token_usage(usage, model)] if usage is not None else None,
+        usage=[_make_token_usage(usage, model)] if usage is not None else None,
         metadata={"retryable": error.retryable, **retry, **metadata},
     )
 
@@ -384,7 +384,7 @@ def without_stamp(event: Event) -> dict[str, Any]:
     return body
 
 
-def _token_usage(usage: Usage, model: str | None) -> ag_ui.TokenUsage:
+def _make_token_usage(usage: Usage, model: str | None) -> ag_ui.TokenUsage:
     return ag_ui.TokenUsage(
         model=model,
         input_tokens=usage.input_tokens,

@@ -125,10 +125,10 @@ class Interrupt:
             tool_call_id=self.tool_call_id,
             response_schema=None if self.is_client_call else APPROVAL_SCHEMA,
             expires_at=iso(self.expires_at),
-            metadata=self._metadata(),
+            metadata=self._make_metadata(),
         )
 
-    def _metadata(self) -> dict[str, Any]:
+    def _make_metadata(self) -> dict[str, Any]:
         metadata: dict[str, Any] = {"toolName": self.tool_name}
         if self.arguments:
             metadata["arguments"] = self.arguments
@@ -199,7 +199,7 @@ def to_client_interrupts(interrupts: Iterable[Interrupt]) -> list[dict[str, Any]
 
 def interrupt_id(thread_id: str, message_id: str, number: int) -> str:
     """Return the id of the ``number``-th interrupt of the run that answers ``message_id``."""
-    return f"{_run_part(thread_id, message_id)}.{number}"
+    return f"{_derive_run_part(thread_id, message_id)}.{number}"
 
 
 def decision_message_id(interrupt: str) -> str:
@@ -214,7 +214,7 @@ def client_call_id(thread_id: str, message_id: str, call_id: str) -> str:
     Endpoints accept at most 40 letters, digits, ``_`` and ``-`` as the id of a call.
     """
     digest = uuid.uuid5(uuid.UUID(thread_id), f"client call\0{call_id}").bytes
-    return f"{_run_part(thread_id, message_id)}_{base64.b32encode(digest)[:7].decode().lower()}"
+    return f"{_derive_run_part(thread_id, message_id)}_{base64.b32encode(digest)[:7].decode().lower()}"
 
 
 def is_client_call(call_id: str) -> bool:
@@ -222,5 +222,5 @@ def is_client_call(call_id: str) -> bool:
     return _CLIENT_CALL.fullmatch(call_id) is not None
 
 
-def _run_part(thread_id: str, message_id: str) -> str:
+def _derive_run_part(thread_id: str, message_id: str) -> str:
     return uuid.uuid5(uuid.UUID(thread_id), f"interrupt\0{message_id}").hex

@@ -120,17 +120,17 @@ def workflow_in_progress(definition: WorkflowDefinition, workflow: WorkflowRecor
     """Return the workflow of the active agent, for clients."""
     state = definition.state(workflow.state)
     return WorkflowInProgress.of(
-        workflow, **_progress(definition, workflow), can_exit=state.can_exit if state else True
+        workflow, **_describe_progress(definition, workflow), can_exit=state.can_exit if state else True
     )
 
 
 def resumable_workflow(describe: Describe, workflow: WorkflowRecord) -> Workflow:
     """Return a workflow that can be continued, for clients."""
     agent = describe(workflow.agent_id)
-    return Workflow.of(workflow, **_progress(agent.workflow if agent is not None else None, workflow))
+    return Workflow.of(workflow, **_describe_progress(agent.workflow if agent is not None else None, workflow))
 
 
-def _progress(definition: WorkflowDefinition | None, workflow: WorkflowRecord) -> dict[str, Any]:
+def _describe_progress(definition: WorkflowDefinition | None, workflow: WorkflowRecord) -> dict[str, Any]:
     """Return the label and the step of a workflow. Without its definition, or in an unknown state, the step is None."""
     current = progress(definition, workflow) if definition is not None else None
     return {

@@ -60,14 +60,14 @@ def parse_title(text: str) -> str:
 def to_title(text: str) -> str:
     """Return a title made of a model's text: one short line without markup; empty if nothing is left."""
     line = next((line for line in text.splitlines() if _is_visible(line)), "")
-    line = _LABEL.sub("", _MARKUP.sub("", _EMPHASIS.sub(r"\2", _plain(line))).strip(_QUOTES))
+    line = _LABEL.sub("", _MARKUP.sub("", _EMPHASIS.sub(r"\2", _to_plain(line))).strip(_QUOTES))
     title = beginning(line.strip(_QUOTES), MAX_MADE_TITLE).rstrip(".。,;:")
     return title if _is_visible(title) and title.strip("* ") else ""
 
 
 def beginning(text: str, length: int = MAX_MADE_TITLE) -> str:
     """Return the beginning of ``text`` as one line of at most ``length`` characters; empty if it shows nothing."""
-    line = _plain(text)
+    line = _to_plain(text)
     cut = first_bytes(line[:length], MAX_MADE_BYTES)
     if len(cut) < len(line):
         room = first_bytes(line[: length - 1], MAX_MADE_BYTES - len("…".encode()))
@@ -76,7 +76,7 @@ def beginning(text: str, length: int = MAX_MADE_TITLE) -> str:
     return cut if _is_visible(cut) else ""
 
 
-def _plain(text: str) -> str:
+def _to_plain(text: str) -> str:
     """Return ``text`` as one line, without control characters and characters of ``_REORDERING``."""
     characters = (
         " " if unicodedata.category(character) in _BREAKING else character for character in replace_surrogates(text)

@@ -76,7 +76,7 @@ class ProcedureAdministration:
         if set(statuses) != {ProcedureStatus.APPROVED}:
             scope.require(Permission.PROCEDURE_APPROVE, "procedure.read")
         procedures, after = await self.store.of_agents(scope, [agent_id], statuses, limit=limit, cursor=cursor)
-        return [_for_reader(scope, procedure) for procedure in procedures], after
+        return [_hide_source(scope, procedure) for procedure in procedures], after
 
     async def of_all_agents(
         self,
@@ -110,7 +110,7 @@ class ProcedureAdministration:
             approved = await self.store.get_approved(scope, agent_id, procedure_id)
             if approved is None or version not in (None, approved.version):
                 raise UnknownProcedure
-            procedure = _for_reader(scope, approved)
+            procedure = _hide_source(scope, approved)
             return ProcedureVersions(procedure, [procedure], None)
         stored_version = await self._get(scope, agent_id, procedure_id, version)
         versions = await self.store.versions(scope, agent_id, procedure_id, limit=limit + 1, before=before)
@@ -125,7 +125,7 @@ class ProcedureAdministration:
             scope.require(Permission.PROCEDURE_APPROVE, "procedure.create")
         saved = await self.store.put(scope, self._make_pending(scope, agent_id, draft, of))
         await self._record(scope, agent_id, saved, "procedure.create", "pending")
-        return _for_reader(scope, saved)  # an equal captured version may exist, whose source is hidden
+        return _hide_source(scope, saved)  # an equal captured version may exist, whose source is hidden
 
     async def change(
         self, scope: Scope, agent_id: str, procedure_id: str, draft: ProcedureDraft, *, read: ReadVersion
@@ -219,7 +219,7 @@ class ProcedureAdministration:
         for agent in agents:
             procedures += await self.store.approved(scope, agent.id)
         procedures += await self.store.approved(scope, "", of=ProcedureScope.TENANT)
-        return [_for_reader(scope, procedure) for procedure in procedures]
+        return [_hide_source(scope, procedure) for procedure in procedures]
 
     def _make_pending(self, scope: Scope, agent_id: str, draft: ProcedureDraft, of: ProcedureScope) -> Procedure:
         return Procedure(draft, scope.tenant_id, agent_id, scope.user_id, self.clock.now(), scope=of)
@@ -265,7 +265,7 @@ def _check_read(procedure: Procedure, read: ReadVersion) -> None:
     raise ProcedureVersionMismatch(f"{change} since you read it: read it again and repeat your change.")
 
 
-def _for_reader(scope: Scope, procedure: Procedure) -> Procedure:
+def _hide_source(scope: Scope, procedure: Procedure) -> Procedure:
     """Return the procedure; for callers who may not decide, without its source, which is somebody's conversation."""
     if scope.has(Permission.PROCEDURE_APPROVE):
         return procedure

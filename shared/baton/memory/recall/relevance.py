@@ -75,8 +75,8 @@ def compute_coverage(words: frozenset[str], text: str) -> float:
     """Return the share of ``words`` that the text has, from 0 to 1. Words with the same stem count as equal."""
     if not words:
         return 0.0
-    stems = {_stem(word) for word in find_content_words(text)}
-    return sum(_stem(word) in stems for word in words) / len(words)
+    stems = {_remove_ending(word) for word in find_content_words(text)}
+    return sum(_remove_ending(word) in stems for word in words) / len(words)
 
 
 def find_irrelevance(item: FoundItem, words: frozenset[str], floor: float) -> str | None:
@@ -141,7 +141,7 @@ def _without_apostrophes(text: str) -> str:
     return text.replace("\u2019", "").replace("'", "")
 
 
-def _stem(word: str) -> str:
+def _remove_ending(word: str) -> str:
     """Return a word without common English endings: enough to count "cats" as "cat"."""
     if word.endswith(ENDINGS):  # a quick check, because most words have other endings
         for ending in ENDINGS:

@@ -39,7 +39,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(triggers, "compiled", compiled)
     monkeypatch.setattr(procedure_set, "compile_pattern", compiled)
-    triggers._matcher.cache_clear()
+    triggers._get_matcher.cache_clear()
     return done
 
 
