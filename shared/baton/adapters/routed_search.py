@@ -20,6 +20,8 @@ ATTEMPTS = 5
 """The maximum number of attempts of a write. A change of the owner's engine meanwhile needs another attempt."""
 MOVED_OWNERS = 10_000
 """The number of moved owners that are cached. They never move back while functions use both engines."""
+_ENGINE = "engine:"
+"""The beginning of positions in the engine. Positions in files are keys of tenants, which contain no colon."""
 
 
 class RoutedIndex:
@@ -106,12 +108,12 @@ class RoutedIndex:
         return await self._engine.count(scope, index, chosen)
 
     async def count_of_tenant(self, scope: Scope, position: str | None) -> tuple[int, str | None]:
-        """See ``SearchIndex``. Copies of a move count too. The engine counts all of its documents at the end."""
-        number, following = await self._embedded.count_of_tenant(scope, position)
-        if following is None:
-            of_engine, _ = await self._engine.count_of_tenant(scope, None)
-            number += of_engine
-        return number, following
+        """See ``SearchIndex``. Copies of a move count too. The documents of the engine are counted last."""
+        if position is None or not position.startswith(_ENGINE):
+            number, following = await self._embedded.count_of_tenant(scope, position)
+            return number, following if following is not None else _ENGINE
+        number, following = await self._engine.count_of_tenant(scope, position.removeprefix(_ENGINE) or None)
+        return number, f"{_ENGINE}{following}" if following is not None else None
 
     async def sweep_tenant(self, scope: Scope) -> tuple[int, bool]:
         """See ``SearchIndex``. Marks of moved owners are deleted too, and the engine's documents last."""
