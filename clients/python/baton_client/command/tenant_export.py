@@ -1,4 +1,4 @@
-"""The export of a whole tenant into a folder. An interrupted one goes on with the page that was not complete."""
+"""The export of a whole tenant into a folder. An interrupted one continues with the page that was not complete."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from baton.domain.wire_model import TIMESTAMP, Timestamp, WireModel
 router = APIRouter(prefix="/v1/tenant/removal", tags=["tenants"], responses=responses("forbidden store_unavailable"))
 
 PLAN_ID = "2f6c1c1e-5f0e-4f0b-9f0a-3d0f6a1b2c3d"
-COUNTS = {"messages": 1200, "objectVersions": 31, "threads": 84}
+COUNTS = {"conversations": 84, "messages": 1200, "objectVersions": 31}
 
 
 class ServedRemoval(WireModel):
