@@ -24,9 +24,14 @@ cd "$LAMBDA_TASK_ROOT" || exit 97
 for extension in /opt/extensions/*; do
     if [ -x "$extension" ]; then "$extension" & fi
 done
+case "$AWS_LAMBDA_EXEC_WRAPPER" in
+    /var/task/*) AWS_LAMBDA_EXEC_WRAPPER="$LAMBDA_TASK_ROOT/${AWS_LAMBDA_EXEC_WRAPPER#/var/task/}" ;;
+esac
 exec $AWS_LAMBDA_EXEC_WRAPPER python "$2" "$_HANDLER"
 """
-"""A script for a separate mount namespace. /opt has the layers, read-only; extensions start before the runtime."""
+"""A script for a separate mount namespace. /opt has the layers, read-only; extensions start before the runtime.
+
+A wrapper of the function's own is named by its path in Lambda, where /var/task is LAMBDA_TASK_ROOT."""
 STOP_SECONDS = 5.0
 TAIL = 20
 """The last lines of an environment that ended by itself, which are logged in this process."""

@@ -123,5 +123,5 @@ async def sse_events(response: httpx.Response) -> AsyncIterator[Json]:
             assert number == (None if seq is None else str(seq))
             number = None
             yield event
-        else:
+        elif field != "retry":
             assert line == "" or line.startswith(":"), line

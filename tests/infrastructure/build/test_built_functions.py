@@ -42,6 +42,7 @@ ANSWERS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "IngestionFunction": ("states_ingestion", lambda answer: answer == {"next": "clean"}),  # of no such document
     "ForgettingFunction": ("states_forgetting", lambda answer: answer.startswith("NotFound:")),  # of no such request
     "LearningFunction": ("states_learning_failed", lambda answer: answer == {"status": "failed", "goesOn": False}),
+    "SearchFunction": ("search_unknown", lambda answer: answer.startswith("ValueError: There is no command")),
     "ClosingFunction": ("states_closing_failed", lambda answer: answer == {"status": "failed"}),
 }
 """Function -> a sample of events/, and whether an answer to it is right."""
