@@ -28,6 +28,7 @@ EVENTS = Path(__file__).parents[2] / "events"
 OTHERS = {
     "authorizer_request",
     "schedule_sweeper",
+    "search_unknown",
     "states_closing",
     "states_closing_failed",
     "states_forgetting",
