@@ -90,7 +90,12 @@ export class AgentVersions extends PageElement {
       <h2>${say.comparing(version)}</h2>
       <console-diff .left=${text} .right=${this.saved?.text ?? ""} .leftLabel=${say.theirs(version, chosen.createdBy)} .rightLabel=${say.now}></console-diff>
       <div class="row">
-        ${version === this.saved?.version ? nothing : html`<confirm-button label=${say.rollBack(version)} question=${this.isChanged ? `${say.unsaved} ${say.rollBackSure}` : say.rollBackSure} reason=${say.comment} @confirmed=${(event: CustomEvent<string>) => this.#rollBack(version, event.detail)}></confirm-button>`}
+        ${
+          version === this.saved?.version
+            ? nothing
+            : html`<label>${say.override}<input name="rollback-override" dir="auto" maxlength=${LONGEST_OVERRIDE} /></label>
+        <confirm-button label=${say.rollBack(version)} question=${this.isChanged ? `${say.unsaved} ${say.rollBackSure}` : say.rollBackSure} reason=${say.comment} @confirmed=${(event: CustomEvent<string>) => this.#rollBack(version, event.detail)}></confirm-button>`
+        }
       </div>
     `;
   }
@@ -179,7 +184,8 @@ export class AgentVersions extends PageElement {
     const form = new FormData(event.currentTarget as HTMLFormElement);
     const share = Number(form.get("share"));
     const override = String(form.get("override") ?? "").trim();
-    if (candidate) void this.#change(() => setShare(this.context.api, this.agentId, candidate.version, share, override));
+    if (candidate)
+      void this.#change(() => setShare(this.context.api, this.agentId, candidate.version, share, override));
   };
 
   /** Changes the candidate, and reads the versions again. */
@@ -195,8 +201,10 @@ export class AgentVersions extends PageElement {
 
   async #rollBack(version: number, comment: string): Promise<void> {
     this.problem = null;
+    const override = this.renderRoot.querySelector<HTMLInputElement>("[name=rollback-override]")?.value.trim() ?? "";
     try {
-      const made = await rollBack(this.context.api, this.agentId, version, this.saved?.version ?? null, comment);
+      const saved = this.saved?.version ?? null;
+      const made = await rollBack(this.context.api, this.agentId, version, saved, comment, override);
       this.dispatchEvent(new CustomEvent("restored", { detail: made }));
     } catch (error) {
       if (isAborted(error)) return;

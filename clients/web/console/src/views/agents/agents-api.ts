@@ -92,10 +92,11 @@ export async function rollBack(
   version: number,
   expected: number | null,
   comment: string,
+  override: string,
 ): Promise<AgentChange> {
   const answer = await api.request<AgentChange>(["agents", id, "rollback"], {
     method: "POST",
-    body: { version, ...(comment && { comment }) },
+    body: { version, ...(comment && { comment }), ...(override && { override }) },
     headers: expected === null ? { "If-None-Match": "*" } : { "If-Match": `"${expected}"` },
   });
   return answer.value;
