@@ -25,7 +25,7 @@ from baton_deployment.preflight import NAMES_WIDTH, Preflight, run_preflight
 from baton_deployment.preflight.limits import QUOTA, read_quota
 from baton_deployment.preflight.packages import check_sizes
 from baton_deployment.publishing import publish_front_ends
-from baton_deployment.sam import find_sam, in_region, run_sam, sam_variables
+from baton_deployment.sam import find_sam, in_region, run_sam, sam_variables, variables_without_build
 from baton_deployment.settings_file import path_of
 from baton_deployment.settings_put import SettingsPlan, plan_settings, put_settings
 from baton_deployment.smoke import smoke_stage
@@ -107,9 +107,10 @@ class Deployment:
     def shell_lines(self) -> str:
         """Return the steps of ``deploy``: SAM's commands for a shell, and the other steps as comments."""
         within = f"cd {shlex.quote(str(self.folder))} &&"
+        writes = "" if self.folder == ROOT else f", and write {self.folder}"
         return "\n".join(
             (
-                f"# Check what the stage {self.stage.name} needs, and write {self.folder}",
+                f"# Check what the stage {self.stage.name} needs{writes}",
                 f"{within} {shlex.join(self.build)}",
                 "# Check the sizes of the packages",
                 f"{within} {shlex.join(self.deploy_command())}",
@@ -229,9 +230,8 @@ def deploy_account(write: Write, *, asks: bool = True) -> None:
     command = in_region(("sam", "deploy", *config), account.region)
     if not asks:
         command = (*command, "--no-confirm-changeset")
-    program, variables = find_sam(), sam_variables(account.region)
     write(f"$ {shlex.join(command)}")
-    run_sam(program, command, ROOT, variables)
+    run_sam(find_sam(), command, ROOT, variables_without_build(account.region))
     if role := _find_logging_role(account):  # SAM ends with success, too, if nobody agrees to the change
         write(f"API Gateway writes access logs in {account.region} as {role}.")
     else:

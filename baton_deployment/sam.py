@@ -48,10 +48,17 @@ def sam_variables(region: str | None) -> dict[str, str]:
     private_uv = ROOT / ".baton" / "tools" / "bin" / "uv"  # a checkout's, by `make setup`
     uv = os.environ.get("UV") or shutil.which("uv") or (str(private_uv) if private_uv.exists() else None)
     if uv is None:
-        raise DeploymentError("A deployment packs the layers with uv, and `uv` is not on PATH. Install it.")
+        raise DeploymentError(
+            "A deployment packs the layers with uv, and `uv` is not on PATH. Install it: https://docs.astral.sh/uv/."
+        )
     # Without bytecode a cold start takes twice as long, so a build that cannot compile fails.
     variables = {**os.environ, "UV": uv, "SAM_CLI_TELEMETRY": "0", "BATON_REQUIRE_BYTECODE": "1"}
     return variables if region is None else with_region(variables, region)
+
+
+def variables_without_build(region: str) -> dict[str, str]:
+    """Return the environment of SAM for a ``region`` and a template that needs no build."""
+    return with_region({**os.environ, "SAM_CLI_TELEMETRY": "0"}, region)
 
 
 def in_region(command: tuple[str, ...], region: str) -> tuple[str, ...]:

@@ -246,6 +246,9 @@ def test_the_repositorys_stages_are_deployed_with_all_their_parameters() -> None
 def test_the_accounts_logging_role_is_set_unless_another_team_has(
     calls: Path, monkeypatch: pytest.MonkeyPatch, role: str | None, stack: Any, deploys: bool
 ) -> None:
+    monkeypatch.delenv("UV")  # nothing is built, so uv is not needed
+    monkeypatch.setenv("PATH", str(calls.parent / "bin"))
+    monkeypatch.setattr(sam, "ROOT", calls.parent)
     account = SimpleNamespace(
         region="eu-central-1",
         client=lambda service: SimpleNamespace(get_account=lambda: {"cloudwatchRoleArn": role} if role else {}),
