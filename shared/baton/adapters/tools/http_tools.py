@@ -102,7 +102,7 @@ async def _follow(client: httpx.AsyncClient, request: httpx.Request) -> httpx.Re
 
     Other redirects are refused, because the request's headers are for that origin only.
     """
-    for _ in range(MAX_REDIRECTS):
+    for _ in range(MAX_REDIRECTS + 1):
         response = await client.send(request, follow_redirects=False)
         redirected = response.next_request
         if redirected is None:

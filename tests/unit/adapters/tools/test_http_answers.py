@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from baton.adapters.tools.header_values import HeaderValues
-from baton.adapters.tools.http_tools import HttpCall, HttpRequests
+from baton.adapters.tools.http_tools import MAX_REDIRECTS, HttpCall, HttpRequests
 from baton.domain.tenants.identity import Scope
 from baton.ports.agents.tools import ToolFailed
 from tests.unit.adapters.tools.no_secrets import NoSecrets
@@ -15,16 +15,18 @@ TEXT = "Straße;Gebühr;30 €"
 PAGE = f"<meta charset=koi8-r><p>Да {'.' * 70_000}"
 
 
-async def answer(body: bytes, content_type: str, status: int = 200) -> str:
-    transport = httpx.MockTransport(
-        lambda _: httpx.Response(status, content=body, headers={"Content-Type": content_type})
-    )
+async def send(transport: httpx.MockTransport) -> str:
     requests = HttpRequests(
         lambda _: httpx.AsyncClient(transport=transport), HeaderValues(NoSecrets(), NoSecrets(), "dev")
     )
     call = HttpCall("GET", "https://api.example.com/")
     found = await requests.send(call, {}, scope=Scope("acme", "ada"), idempotency_key="k", timeout_seconds=1)
     return found.text
+
+
+async def answer(body: bytes, content_type: str, status: int = 200) -> str:
+    response = httpx.Response(status, content=body, headers={"Content-Type": content_type})
+    return await send(httpx.MockTransport(lambda _: response))
 
 
 @pytest.mark.parametrize(
@@ -46,3 +48,13 @@ async def test_an_answer_is_decoded_as_pages_are(body: bytes, content_type: str,
 async def test_so_is_the_reason_of_a_refusal() -> None:
     with pytest.raises(ToolFailed, match=TEXT):
         await answer(TEXT.encode("cp1252"), "text/plain; charset=latin1", 400)
+
+
+async def test_the_largest_number_of_redirects_is_followed_and_no_more() -> None:
+    def redirecting(times: int) -> httpx.MockTransport:
+        steps = iter([httpx.Response(302, headers={"Location": f"/{step}"}) for step in range(times)])
+        return httpx.MockTransport(lambda _: next(steps, httpx.Response(200, text="There")))
+
+    assert await send(redirecting(MAX_REDIRECTS)) == "There"
+    with pytest.raises(ToolFailed, match="again and again"):
+        await send(redirecting(MAX_REDIRECTS + 1))
