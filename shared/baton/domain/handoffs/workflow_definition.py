@@ -57,6 +57,8 @@ class Condition(Definition):
     def _asks_one_thing(self) -> Condition:
         if len(self.model_fields_set & {"equals", "present", "one_of"}) != 1:
             raise ValueError("a condition has exactly one of equals, present and in")
+        if "equals" not in self.model_fields_set and self.present is None and self.one_of is None:
+            raise ValueError("present is true or false, and in is a list; equals alone may be null")
         return self
 
     def state_and_field(self, state: str) -> tuple[str, str]:

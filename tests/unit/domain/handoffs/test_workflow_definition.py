@@ -67,6 +67,8 @@ def test_states_that_lead_nowhere_are_refused(states: list[dict[str, Any]], expe
     [
         ({"field": "approved"}, "exactly one of equals, present and in"),
         ({"field": "approved", "equals": True, "present": True}, "exactly one of"),
+        ({"field": "approved", "present": None}, "equals alone may be null"),
+        ({"field": "approved", "in": None}, "equals alone may be null"),
         ({"field": "aproved", "equals": True}, "which TEST does not collect"),
         ({"field": "gather.colour", "present": True}, "which GATHER does not collect"),
         ({"field": "nowhere.name", "present": True}, "names no state"),
