@@ -106,9 +106,10 @@ def recollections(recalled: Sequence[Any], message: str, likeness: Likeness | No
     without a message counts as the newest of its day, because facts include later corrections.
     """
     quotes: dict[str, tuple[str, dict[str, Any]]] = {}
-    # Of equally old items, the one ranked higher counts as later. A message replaces the fact that repeats it.
+    # Of equally old items of one kind, the one ranked higher counts as later. A message replaces the fact that repeats
+    # it.
     items = [item for item in reversed(recalled) if isinstance(item, dict)]
-    for item in sorted(items, key=lambda item: item.get("kind") == "message"):
+    for item in sorted(items, key=lambda item: (item.get("kind") == "message", _time(item))):
         quotes |= {statement.casefold(): (statement, item | {"quote": quote}) for statement, quote in _quotes(item)}
     ordered = sorted(quotes.values(), key=lambda entry: _time(entry[1]))
     stated = [statement for statement, _ in ordered]
