@@ -79,7 +79,7 @@ def approve(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Approve a pending version, so that turns follow it; shows it first."""
+    """Approve a pending version, so that turns follow it. Without --yes, show it and ask first."""
     _decide(context, agent_id, procedure_id, version, "approve", None, is_agreed=yes, as_json=as_json)
 
 
@@ -93,7 +93,7 @@ def reject(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Reject a pending version; shows it first."""
+    """Reject a pending version. Without --yes, show it and ask first."""
     _decide(context, agent_id, procedure_id, version, "reject", reason, is_agreed=yes, as_json=as_json)
 
 
@@ -107,7 +107,7 @@ def retire(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Retire the approved version, or withdraw a pending one; shows it first."""
+    """Retire the approved version, or withdraw a pending one. Without --yes, show it and ask first."""
     _decide(context, agent_id, procedure_id, version, "retire", reason, is_agreed=yes, as_json=as_json)
 
 
