@@ -115,7 +115,10 @@ def warnings_for_people() -> Iterator[None]:
 
 
 def readable(line: Keys) -> str:
-    """Return a line of JSON for people: time, level, function, message and other keys, then the traceback."""
+    """Return the keys of a log line as text for people.
+
+    The order is: time, level, function, message, other keys, traceback.
+    """
     time = str(line.get("timestamp", ""))[11:19]
     named = str(line.get("function_name") or line.get("service") or "")
     function = "" if named == NO_SERVICE else named.removesuffix("Function").lower()

@@ -14,6 +14,7 @@ import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, cast
 
 from baton.adapters.aws.s3_documents import S3Documents
@@ -78,8 +79,11 @@ class TimedEmbedder:
 class NoStarts:
     """``ports.documents.documents.Ingestions`` that starts nothing, because the benchmark runs the steps itself."""
 
-    async def start(self, ref: DocumentRef, *, attempt: int) -> None:
+    async def start(self, ref: DocumentRef, *, attempt: int, created_at: datetime, removes: bool = False) -> None:
         return
+
+    async def rebuild(self, ref: DocumentRef, *, created_at: datetime) -> bool:
+        return False
 
 
 class _Ports(Ports):

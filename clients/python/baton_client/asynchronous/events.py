@@ -73,14 +73,15 @@ class AsyncEvents:
     async def __aiter__(self) -> AsyncGenerator[AnyEvent, None]:
         """Yield events.
 
-        Raises ``StreamInterruptedError`` after ``resume_seconds`` without one, and ``APIStatusError``.
+        Raises ``StreamInterruptedError`` after ``resume_seconds`` without one, or without any byte of an open stream;
+        ``APIConnectionError`` if no request has been answered yet; ``APIStatusError``; and ``UnexpectedAnswerError``.
         """
         async with aclosing(self.received()) as events:
             async for received in events:
                 yield received.event
 
     async def received(self) -> AsyncGenerator[Received, None]:
-        """Yield events with their text as it was sent. Raises like iterating."""
+        """Yield events with their text as it was sent. Raises the errors of ``__aiter__``."""
         behind_gap: Received | None = None
         while True:
             begun_at = time.monotonic()

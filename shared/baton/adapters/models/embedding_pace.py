@@ -75,6 +75,7 @@ class EmbeddingPace:
 
     def note_refusal(self, began: float, pause: float) -> None:
         """Note that the endpoint is overloaded. No request is sent for ``pause`` seconds."""
+        # Halved again, so that it stays: a refusal says nothing about the number of texts.
         self._slow_down(self.texts * 2, began)
         self._paused_until = max(self._paused_until, asyncio.get_running_loop().time() + pause)
 

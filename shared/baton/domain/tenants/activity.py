@@ -249,9 +249,10 @@ class Activity:
     ) -> RateLimited | None:
         """Return the error that refuses the user another place; None if it may be taken.
 
-        The counts must be those ``at`` the time ``now``. ``user`` is a tag. ``name`` is the id of the thread or the
-        connection that requests the place; its own earlier place does not count. ``leases``: the ends of the leases of
-        threads with a place, after which a dead worker's place is free.
+        The counts must be those ``at`` the time ``now``. ``user`` is a tag. ``name`` is the id of the thread,
+        connection, stream or wait that requests the place; its own earlier place does not count. ``leases`` has the
+        ends of the leases of threads with a place, for the wait that the error advises: then a dead worker's place is
+        free. ``is_message``: whether the limits of messages apply too.
         """
         refusal = self.find_exhausted_rate(rates, user, now, is_message=is_message)
         if refusal is not None:

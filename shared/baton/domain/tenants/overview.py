@@ -16,7 +16,7 @@ FIRST_TOKEN_BOUNDS_MS = (
     50, 100, 150, 200, 250, 300, 400, 500, 600, 800, 1_000, 1_250, 1_500, 2_000, 2_500,
     3_000, 4_000, 5_000, 7_500, 10_000, 15_000, 20_000, 30_000, 60_000,
 )  # fmt: skip
-"""Upper bounds of the histogram of times to the first word, in milliseconds. The last one also counts longer times."""
+"""Upper bounds of the histogram of times to the first word, in milliseconds. One more count has longer times."""
 NANO = 1_000_000_000
 """Costs are counted in whole billionths of the currency's unit, so that the order of adding does not matter."""
 TOP = 10

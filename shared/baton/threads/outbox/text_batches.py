@@ -186,7 +186,10 @@ class _Batches:
             self._failure = failure
 
     def _cut(self, *, is_last: bool = False) -> Iterator[ModelChunk]:
-        """Yield the text so far, in slices that fit an event. The first half of a character waits for the second."""
+        """Begin a new interval, and yield the text so far in slices that fit an event.
+
+        Unless ``is_last``, the first half of a surrogate pair at its end waits for the other half.
+        """
         ready, self._pieces, self._size = [(kind, "".join(texts)) for kind, texts in self._pieces], [], 0
         if ready and not is_last and "\ud800" <= ready[-1][1][-1:] <= "\udbff":
             kind, text = ready.pop()
