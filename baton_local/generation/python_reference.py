@@ -52,7 +52,7 @@ def reference() -> str:
         [
             HEAD,
             *_class(baton.Agent),
-            *_class(baton.Desk),
+            *_described("## `Desk`", baton.Desk, inspect.signature(baton.Desk.__init__)),
             *(line for name in FUNCTIONS for line in _function(name)),
             *_described("## Arguments of hooks", HookDecorator.__call__, inspect.signature(HookDecorator.__call__)),
             *(line for name in DESCRIBED for line in _described(f"## `{name}`", getattr(baton, name), _NO_ARGUMENTS)),

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import ValidationError
 
-from baton.authoring.agent_hooks import HookDecorators
+from baton.authoring.agent_hooks import HookDecorators, check_answers_here
 from baton.authoring.call_site import CallSite
 from baton.authoring.errors import UnusableDefinition, WrongArgument
 from baton.authoring.json_schemas import object_schema
@@ -178,7 +178,11 @@ class Agent(HookDecorators):
         The function takes a ``TurnContext`` and returns text, or None for no text. It may be a coroutine. The text is
         placed between the history and the user's message, and not in the system prompt. So the beginning of every
         request, with the system prompt and the history, stays the same for the provider's prompt cache.
+
+        Raises:
+            WrongArgument: The agent is remote or a desk.
         """
+        check_answers_here(self.definition, "prompt is")
         self.definition.code.prompt = function
         return function
 
@@ -190,10 +194,10 @@ class Agent(HookDecorators):
         model, tools, memory, limits, guardrails and hooks apply to the steps of the function.
 
         Raises:
-            WrongArgument: The function is not a coroutine, or the agent has such a function already or is remote.
+            WrongArgument: The function is not a coroutine, or the agent has such a function already, is remote or a
+                desk.
         """
-        if self.definition.remote is not None:
-            raise WrongArgument("run is for agents of this deployment, and not for remote ones")
+        check_answers_here(self.definition, "run is")
         if not inspect.iscoroutinefunction(function):
             raise WrongArgument("run is a coroutine: async def, so that its steps can be awaited")
         if self.definition.code.run is not None:

@@ -17,6 +17,17 @@ MAX_SECONDS = 60.0
 """The most seconds that a call of a hook may take."""
 
 
+def check_answers_here(agent: AgentDefinition, what: str) -> None:
+    """Raise ``WrongArgument`` if the agent has neither a model nor code here, so that nothing would call a function.
+
+    ``what`` begins the message, such as ``run is``.
+    """
+    if agent.remote is not None:
+        raise WrongArgument(f"{what} for agents of this deployment, and not for remote ones")
+    if agent.desk is not None:
+        raise WrongArgument(f"{what} for agents with a model or code, and not for desks")
+
+
 class HookDecorator:
     """A decorator that adds functions to a point of an agent's work.
 
@@ -41,10 +52,9 @@ class HookDecorator:
             timeout_seconds: The time limit of one call, at most 60.
 
         Raises:
-            WrongArgument: An argument is wrong, the point has 8 functions already, or the agent is remote.
+            WrongArgument: An argument is wrong, the point has 8 functions already, or the agent is remote or a desk.
         """
-        if self._agent.remote is not None:
-            raise WrongArgument("hooks and guardrails are for agents of this deployment, and not for remote ones")
+        check_answers_here(self._agent, "hooks and guardrails are")
         if on_failure not in tuple(OnFailure):
             raise WrongArgument(f"on_failure is {on_failure!r}; it is 'closed' or 'open'")
         if not 0 < timeout_seconds <= MAX_SECONDS:

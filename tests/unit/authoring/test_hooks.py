@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from baton import Agent, Handoff, Refuse, Replace, TurnContext, UnusableDefinition, resource, tool
+from baton import Agent, Desk, Handoff, Refuse, Replace, TurnContext, UnusableDefinition, resource, tool
 from baton.authoring.errors import WrongArgument
 from baton.domain.errors import ModelUnavailable, StoreUnavailable
 from baton.domain.runs.provider_parts import ProviderParts, Replay
@@ -484,10 +484,22 @@ class TestDefinitions:
         with pytest.raises(WrongArgument, match="at most 8"):
             agent.before_tool(print)
 
-    def test_a_remote_agent_has_none(self) -> None:
-        remote = Agent("far", remote={"card_url": "https://far.example.com"})
-        with pytest.raises(WrongArgument, match="not for remote ones"):
-            remote.output_guardrail(print)
+    @pytest.mark.parametrize("adds", ["output_guardrail", "on_handoff", "prompt", "run"])
+    @pytest.mark.parametrize(
+        ("agent", "reason"),
+        [
+            (Agent("far", remote={"card_url": "https://far.example.com"}), "not for remote ones"),
+            (Desk("people"), "not for desks"),
+        ],
+        ids=["remote", "desk"],
+    )
+    def test_an_agent_without_a_model_here_has_no_functions(self, agent: Agent, reason: str, adds: str) -> None:
+        async def function() -> None: ...
+
+        with pytest.raises(WrongArgument, match=reason):
+            getattr(agent, adds)(function)
+
+    def test_a_remote_agent_has_no_endpoints(self) -> None:
         with pytest.raises(UnusableDefinition, match="leave `guardrails` out"):
             Agent(
                 "far",
