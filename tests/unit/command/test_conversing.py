@@ -208,3 +208,41 @@ def test_a_script_goes_on_beyond_a_spending_limit_only_by_an_option(
     server.answer("POST /v1/runs", answer)
     result = server.run("chat", "-m", "Hello", *arguments)
     assert (result.exit_code, "--over-spending" in result.output) == (exit_code, exit_code == 1)
+
+
+WAITS = {
+    "type": "RUN_FINISHED",
+    "threadId": "t",
+    "runId": "r",
+    "outcome": {
+        "type": "interrupt",
+        "interrupts": [{"id": "i", "reason": "tool_call", "responseSchema": {"properties": {"approved": {}}}}],
+    },
+}
+
+
+def test_an_answer_that_a_spending_limit_refuses_is_sent_again_and_not_its_question(
+    server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refusal = httpx.Response(429, json=LIMIT, headers=HOUR)
+    server.answer("POST /v1/runs", stream(BEGUN, WAITS), refusal, stream(BEGUN, ENDED))
+    typed = Typed("Refund it", answers=("y", "y"))
+    monkeypatch.setattr("baton_client.command.chat.chat_input", lambda: typed)
+    assert server.run("chat").exit_code == 0
+    _, refused, repeated = (json.loads(request.content) for request in server.sent("POST /v1/runs"))
+    assert (refused["messages"], repeated["messages"]) == ([], [])
+    assert refused["resume"] == repeated["resume"]
+    assert repeated["forwardedProps"]["overSpending"] is True
+
+
+def test_answers_whose_run_has_ended_at_the_limit_are_not_sent_again(
+    server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failure = {"type": "RUN_ERROR", "code": "spending_limit_reached", "message": "The limit is reached."}
+    server.answer(
+        "POST /v1/runs", stream(BEGUN, WAITS), stream(BEGUN, {**failure, "metadata": {"seq": 2, "canContinue": True}})
+    )
+    typed = Typed("Refund it", answers=("y",))
+    monkeypatch.setattr("baton_client.command.chat.chat_input", lambda: typed)
+    assert "The limit is reached." in server.run("chat").output
+    assert len(server.sent("POST /v1/runs")) == 2

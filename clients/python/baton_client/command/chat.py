@@ -179,26 +179,30 @@ class Chat:
         """Send a message and show its run. Raises ``CommandError`` if the run fails, or waits for a person."""
         content = [text, *self._parts] if self._parts else text
         self._parts = []
-        message_id = str(uuid.uuid4())
-        try:
-            await self._run(self._make_body(content, (), message_id))
-        except (APIStatusError, CommandError) as problem:
-            refusal = problem.__cause__ if isinstance(problem, CommandError) else problem
-            if not isinstance(refusal, APIStatusError) or not refusal.can_continue:
-                raise
-            await self._confirm_spending(problem)
-            if refusal.seq is not None:  # its run has ended for good
-                message_id = str(uuid.uuid4())
-            await self._run(self._make_body(content, (), message_id, over_spending=True))
+        await self._run(self._make_body(content, ()))
 
-    async def _confirm_spending(self, problem: Exception) -> None:
-        """Ask whether to go on beyond a spending limit. Raises ``CommandError`` without a yes."""
+    async def _confirm_spending(self, problem: APIStatusError, body: Json) -> Json:
+        """Ask whether to go on beyond a spending limit, and return the body of the request that does.
+
+        Raises ``CommandError`` without a yes, and if the request cannot be repeated.
+        """
         keyboard = self._input or chat_input()
+        has_run = problem.seq is not None
+        if has_run and not body["messages"]:  # answers were taken, and their run has ended for good
+            raise CommandError(advice(problem)) from problem
         if not keyboard.is_terminal or self._output.is_json:
             raise CommandError(f"{advice(problem)} To go on beyond the limit, add --over-spending.") from problem
         self._output.error(advice(problem))
         if (await keyboard.ask("  Go on anyway? [y/N] ")).strip().lower() not in YES:
-            raise CommandError("The message was not sent again.") from problem
+            raise CommandError("It was not sent again.") from problem
+        messages = [{**message, "id": str(uuid.uuid4())} for message in body["messages"]]
+        forwarded = {**body["forwardedProps"], "overSpending": True}
+        return {
+            **body,
+            "runId": str(uuid.uuid4()),
+            "messages": messages if has_run else body["messages"],
+            "forwardedProps": forwarded,
+        }
 
     async def _carry_out(self, text: str) -> bool:
         """Carry out a line of input. Return whether it was the last one."""
@@ -247,8 +251,6 @@ class Chat:
         answers: tuple[Answer, ...],
         message_id: str | None = None,
         while_busy: WhileBusy | None = None,
-        *,
-        over_spending: bool = False,
     ) -> Json:
         return RunInput.of(
             content,
@@ -260,7 +262,7 @@ class Chat:
             context={},
             branch=None,
             while_busy=while_busy,
-            over_spending=over_spending or self._over_spending,
+            over_spending=self._over_spending,
         ).body()
 
     async def _run(self, body: Json) -> None:
@@ -273,11 +275,18 @@ class Chat:
             self._end_line,
         )
         runs = set[str]()
+        limit: APIStatusError | None = None
         listening = self._input.listening(meanwhile.take) if self._input and self._input.is_terminal else nullcontext()
         with stop_on_interrupt(self._cancel) as stops, listening:
             try:
-                async with aclosing(self._session.connection.run(body, on_wait=self._show_wait)) as events:
-                    await self._show(view, events, runs)
+                try:
+                    async with aclosing(self._session.connection.run(body, on_wait=self._show_wait)) as events:
+                        await self._show(view, events, runs)
+                    limit = view.error
+                except APIStatusError as refusal:
+                    if not refusal.can_continue:
+                        raise
+                    limit = refusal
                 while (others := await self._find_next_events(meanwhile, runs)) is not None:
                     await self._show(view, others, runs)
             finally:
@@ -285,9 +294,11 @@ class Chat:
                 await meanwhile.aclose()
         if stops and (self._input is None or not self._input.is_terminal):
             raise KeyboardInterrupt
-        if view.error:
+        if limit and limit.can_continue:
+            await self._run(await self._confirm_spending(limit, body))
+        elif view.error:
             raise CommandError(str(view.error)) from view.error
-        if view.interrupts:
+        elif view.interrupts:
             await self._answer(view.interrupts)
 
     async def _find_next_events(self, meanwhile: Meanwhile, runs: set[str]) -> AsyncIterator[Json] | None:
