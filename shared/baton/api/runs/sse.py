@@ -56,17 +56,20 @@ Frame: TypeAlias = dict[str, str] | bytes
 """One server-sent event: its fields by name, or the bytes to send."""
 
 
-def frame(event: Event, *, is_first_in_run: bool = False) -> Frame:
+RUNNING: Frame = f": running\nretry: {RETRY_MS}\n\n".encode()
+"""Sets the short pause where a stream begins in the middle of a run. Clients ignore it otherwise, as a comment."""
+
+
+def frame(event: Event) -> Frame:
     """Return an AG-UI event as a frame. ``id`` is its sequence number, which browsers send as ``Last-Event-ID``.
 
-    The first event of a run in progress in a stream (``is_first_in_run``) sets a short pause before a client
-    reconnects. The end of the run sets the usual pause again.
+    The beginning of a run sets the short pause before a client reconnects, and its end the usual one.
     """
     lines = []
-    if event.type in RUN_ENDS:
-        lines.append(f"retry: {IDLE_RETRY_MS}")
-    elif is_first_in_run:
+    if event.type == "RUN_STARTED":
         lines.append(f"retry: {RETRY_MS}")
+    elif event.type in RUN_ENDS:
+        lines.append(f"retry: {IDLE_RETRY_MS}")
     if event.seq is not None:
         lines.append(f"id: {event.seq}")
     # Simple clients treat all text after ``data: `` as the event, so its line must be the last.
@@ -124,11 +127,11 @@ class RunStream:
         return self._make_frames(first, began + token_seconds, is_over=is_over)
 
     async def _make_frames(self, first: Event | None, ends_at: float, *, is_over: bool) -> AsyncGenerator[Frame, None]:
-        is_first = True
-        if first is not None:
+        if first is None and not is_over:
+            yield RUNNING
+        elif first is not None:
             for event in await self._redact_for_reader(first):
-                yield frame(self.convert(event), is_first_in_run=is_first)
-                is_first = False
+                yield frame(self.convert(event))
         loop = asyncio.get_running_loop()
         while not is_over:
             try:
@@ -147,8 +150,7 @@ class RunStream:
                 yield frame(unsequenced(run_error(error, requestId=self.request_id)))
                 return
             for event in await self._redact_for_reader(item):
-                yield frame(self.convert(event), is_first_in_run=is_first)
-                is_first = False
+                yield frame(self.convert(event))
 
     async def _redact_for_reader(self, event: Event) -> Sequence[Event]:
         return [event] if self.reader is None else await self.reader.take([event])

@@ -285,15 +285,15 @@ async def _make_frames(
     """Yield the frames of the events, and None if a replay has no events. A ``reader`` removes personal data."""
     async with contextlib.aclosing(following):
         replay: Replay | None = first
-        is_first_in_run = is_running
+        if is_running:
+            yield sse.RUNNING
         while replay is not None:
             snapshot = [] if replay.snapshot is None else [replay.snapshot]
             events = [*snapshot, *replay.events]
             if reader is not None:
                 events = await reader.take(events)
             for event in events:
-                yield sse.frame(convert(event), is_first_in_run=is_first_in_run)
-                is_first_in_run = False
+                yield sse.frame(convert(event))
             if not events:
                 yield None
             replay = await anext(following, None)

@@ -35,7 +35,7 @@ async def silence(served: Served, gate: asyncio.Event) -> None:
 
 
 def comments(answer: httpx.Response) -> int:
-    return sum(line.startswith(":") for line in answer.text.splitlines())
+    return answer.text.splitlines().count(": waiting")
 
 
 async def test_a_stream_is_numbered_events_that_no_proxy_keeps_back() -> None:
@@ -53,27 +53,46 @@ async def test_a_stream_is_numbered_events_that_no_proxy_keeps_back() -> None:
 
 def pauses(answer: httpx.Response) -> list[tuple[int, str]]:
     """The pauses before reconnecting that a stream sets, in milliseconds, each with the type of its event."""
-    reported = [event.split("\n") for event in answer.text.removesuffix("\n\n").split("\n\n")]
+    blocks = [block.split("\n") for block in answer.text.removesuffix("\n\n").split("\n\n")]
     return [
-        (int(lines[0].removeprefix("retry: ")), json.loads(lines[-1].removeprefix("data: "))["type"])
-        for lines in reported
-        if lines[0].startswith("retry: ")
+        (
+            int(line.removeprefix("retry: ")),
+            "" if lines[0].startswith(":") else json.loads(lines[-1].removeprefix("data: "))["type"],
+        )
+        for lines in blocks
+        for line in lines
+        if line.startswith("retry: ")
     ]
 
 
 async def test_clients_come_back_sooner_while_a_run_is_in_progress_than_after_it() -> None:
     served = Served()
+    path = f"/threads/{served.harness.thread_id}/events"
+    await served.harness.say("m0")
     gate = slow_answer(served)
     running = asyncio.ensure_future(served.post("/runs", run_input(served)))
-    await served.harness.model_is_asked()
-    following = asyncio.ensure_future(served.get(f"/threads/{served.harness.thread_id}/events"))
+    await served.harness.model_is_asked(2)
+    following = asyncio.ensure_future(served.get(path))
     await asyncio.sleep(SILENCE)
     gate.set()
     run, followed = await asyncio.gather(running, following)
-    assert pauses(run) == [(500, "RUN_STARTED"), (3_000, "RUN_FINISHED")]
-    assert pauses(followed) == [(500, "RUN_STARTED"), (3_000, "RUN_FINISHED")]
-    missed = await served.get(f"/threads/{served.harness.thread_id}/events")
-    assert pauses(missed) == [(3_000, "RUN_FINISHED")]
+    begun_and_ended = [(500, "RUN_STARTED"), (3_000, "RUN_FINISHED")]
+    assert pauses(run) == begun_and_ended
+    assert pauses(followed) == [(500, ""), *begun_and_ended, *begun_and_ended]
+    assert pauses(await served.get(path))[-1] == (3_000, "RUN_FINISHED")
+
+
+async def test_a_run_that_waits_for_its_first_event_sets_the_short_pause() -> None:
+    served = Served(timing=Timing(first_event_seconds=SHORT))
+    gate = asyncio.Event()
+    served.harness.model.script(Answer(("One ", "two"), gate=gate, gate_at=1))
+    first = asyncio.ensure_future(served.harness.say("m0"))
+    await served.harness.model_is_asked()
+    waiting = asyncio.ensure_future(served.post("/runs", run_input(served)))
+    await asyncio.sleep(SILENCE)
+    gate.set()
+    _, answer = await asyncio.gather(first, waiting)
+    assert pauses(answer)[0] == (500, "")
 
 
 async def test_a_silent_run_shows_that_it_lives() -> None:
