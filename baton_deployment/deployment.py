@@ -235,7 +235,9 @@ def deploy_account(write: Write, *, asks: bool = True) -> None:
     if role := _find_logging_role(account):  # SAM ends with success, too, if nobody agrees to the change
         write(f"API Gateway writes access logs in {account.region} as {role}.")
     else:
-        write(f"Nothing was changed: API Gateway has no logging role in {account.region}, so no stage can be deployed.")
+        raise DeploymentError(
+            f"Nothing was changed: API Gateway has no logging role in {account.region}, so no stage can be deployed."
+        )
 
 
 def _find_logging_role(account: Account) -> str | None:

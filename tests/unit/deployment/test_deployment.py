@@ -256,15 +256,14 @@ def test_the_accounts_logging_role_is_set_unless_another_team_has(
     monkeypatch.setattr(Account, "here", lambda: account)
     monkeypatch.setattr(deployment, "describe_stack", lambda account, stack_name: stack)
     lines: list[str] = []
-    deploy_account(lines.append)
-    assert calls.read_text().startswith("deploy") is deploys
-    if not deploys:
-        result = f"There is nothing to do: API Gateway writes access logs in eu-central-1 as {role}."
-    elif role is None:  # nobody has agreed to SAM's question
-        result = "Nothing was changed: API Gateway has no logging role in eu-central-1, so no stage can be deployed."
+    if role is None:  # nobody has agreed to SAM's question
+        with pytest.raises(DeploymentError, match="has no logging role in eu-central-1, so no stage can be deployed"):
+            deploy_account(lines.append)
     else:
-        result = f"API Gateway writes access logs in eu-central-1 as {role}."
-    assert lines[-1] == result
+        deploy_account(lines.append)
+        reason = "" if deploys else "There is nothing to do: "
+        assert lines[-1] == f"{reason}API Gateway writes access logs in eu-central-1 as {role}."
+    assert calls.read_text().startswith("deploy") is deploys
 
 
 def test_a_checkouts_own_uv_packs_layers_where_no_other_is_installed(

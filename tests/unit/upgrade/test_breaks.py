@@ -56,6 +56,9 @@ KIND = {"type": "string", "const": "x"}
         (TEXT | {"maxLength": 5}, TEXT | {"maxLength": 6}, "maxLength was 5 and is 6"),
         (KIND, {"type": "string", "enum": ["x", "y"]}, "the value 'y' is new"),
         (KIND, TEXT, "it may have any value"),
+        ({"type": "integer"}, KIND, "the value 'x' is new"),
+        ({"type": "array", "items": TEXT}, {"type": "array"}, "it may have any items"),
+        (TEXT | {"maxLength": 1}, {"type": "string", "enum": ["x", "xx"]}, "the value 'xx' is new"),
         ({"type": "string", "enum": ["x", "y"]}, KIND, None),
     ],
 )
