@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from baton_client.command.exits import ExitCode
 from tests.unit.command.served import ScriptedServer, problem
 
 REMOVAL: dict[str, Any] = {
@@ -109,6 +110,41 @@ def test_an_interrupted_export_goes_on_with_the_page_that_was_not_complete(
     ]
     assert list(written(folder)) == ["000001.jsonl", "000002.jsonl"]
     assert json.loads(result.stdout)["counts"] == {"messages": 3}
+
+
+def test_a_complete_export_is_not_repeated_in_its_folder(filled: ScriptedServer, tmp_path: Path) -> None:
+    folder = tmp_path / "acme"
+    assert filled.run("tenant", "export", str(folder)).exit_code == 0
+    requests = len(filled.sent("GET /v1/tenant-export"))
+    filled.answer("GET /v1/tenant-export", page(tenant_id="globex"))
+    result = filled.run("tenant", "export", str(folder))
+    assert (result.exit_code, "is complete. Choose another folder" in result.stderr) == (ExitCode.CONFLICT, True)
+    assert len(filled.sent("GET /v1/tenant-export")) == requests
+
+
+def test_files_are_downloaded_after_the_page_and_only_if_they_are_missing(
+    server: ScriptedServer, tmp_path: Path
+) -> None:
+    folder = tmp_path / "acme"
+    cut = page(file("t/files/file_1"))
+    cut = httpx.Response(200, text=cut.text.rsplit("{", 2)[0])  # without its end
+    server.answer("GET /v1/tenant-export", cut)
+    assert server.run("tenant", "export", str(folder)).exit_code != 0
+    assert server.sent("GET /signed") == []
+
+    named = {"x-amz-meta-name": "a.pdf"}
+    first, gone = httpx.Response(200, content=b"bytes", headers=named), httpx.Response(404)
+    server.answer("GET /v1/tenant-export", page(file("t/files/file_1"), file("t/files/file_2")))
+    server.answer("GET /signed", first, gone)
+    assert server.run("tenant", "export", str(folder)).exit_code != 0
+
+    unread, read = (httpx.Response(200, content=content, headers=named) for content in (b"other", b"third"))
+    changed = {**file("t/files/file_2"), "storedAt": "2026-03-03T10:00:00Z"}
+    server.answer("GET /v1/tenant-export", page(file("t/files/file_1"), changed))
+    server.answer("GET /signed", unread, read)
+    assert server.run("tenant", "export", str(folder)).exit_code == 0
+    assert [(folder / f"files/t/files/file_{number}.bin").read_bytes() for number in (1, 2)] == [b"bytes", b"third"]
+    assert [line["fileName"] for line in written(folder)["000001.jsonl"]] == ["a.pdf", "a.pdf"]
 
 
 def test_an_export_is_refused_into_a_folder_of_something_else(filled: ScriptedServer, tmp_path: Path) -> None:

@@ -1,11 +1,13 @@
-"""The export of a whole tenant into a folder. An interrupted one continues with the page that was not complete."""
+"""The export of a whole tenant into a folder. An interrupted one continues with its incomplete page."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import aclosing
+from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 from urllib.parse import quote
@@ -44,7 +46,7 @@ class TenantExport:
     async def run(self) -> Json:
         """Write what is missing, and return the export's state.
 
-        Raises ``CommandError`` if the folder has something else, or a file cannot be read.
+        Raises ``CommandError`` if the folder has a complete export or something else, or a file cannot be read.
         """
         self._open()
         while not self._state["complete"]:
@@ -59,6 +61,10 @@ class TenantExport:
             self._state = json.loads(state.read_text())
             self._counts.update(self._state["counts"])
             self._left_out.update(self._state["leftOut"])
+            if self._state["complete"]:
+                raise CommandError(
+                    f"The export in {self._folder} is complete. Choose another folder.", ExitCode.CONFLICT
+                )
         elif any(self._folder.iterdir()):
             raise CommandError(f"{self._folder} is not empty, and has no export.", ExitCode.CONFLICT)
         else:
@@ -66,11 +72,15 @@ class TenantExport:
         (self._folder / "records").mkdir(exist_ok=True)
 
     async def _write_page(self) -> None:
-        """Write a page with its files, and then the position of the next page."""
+        """Write a page with its files, and then the position of the next page.
+
+        Files are downloaded after the last line, because a gateway ends a response that stands still.
+        """
         number = self._state["pages"] + 1
         page = self._folder / "records" / f"{number:06d}.jsonl"
         draft = page.with_suffix(".part")
         end: Json = {}
+        files: list[Json] = []
         written = 0
         with draft.open("w") as opened:
             async with aclosing(page_lines(self._transport, ADDRESS, self._state["cursor"])) as lines:
@@ -80,11 +90,14 @@ class TenantExport:
                             self._check(line)
                         case "end":
                             end = line
+                        case "file":
+                            files.append(line)
                         case _:
-                            stored = await self._write_file(line) if line["type"] == "file" else line
-                            opened.write(json.dumps(stored) + "\n")
+                            opened.write(json.dumps(line) + "\n")
                             written += 1
-        if written:
+            for file in files:
+                opened.write(json.dumps(await self._write_file(file)) + "\n")
+        if written or files:
             draft.replace(page)
             self._state["pages"] = number
         else:  # a page of the table without any record of the tenant
@@ -107,7 +120,10 @@ class TenantExport:
         self._state |= {"tenantId": begin["tenantId"], "beganAt": begin["beganAt"]}
 
     async def _write_file(self, line: Json) -> Json:
-        """Write the bytes of an object, unless they are there. Return its line, with the path of its file."""
+        """Write the bytes of an object, unless a file of its size and time is there. Return its line, with the path.
+
+        The file gets the object's time. The line needs headers, so that the object is asked for in any case.
+        """
         *folders, name = map(file_name, line["name"].split("/"))
         path = Path("files", *folders, f"{name}.bin")  # which is no name of a folder
         file = self._folder / path
@@ -117,12 +133,14 @@ class TenantExport:
         async with self._http.stream("GET", line["url"]) as answer:
             if not answer.is_success:
                 raise CommandError(f"{line['name']} was not served ({answer.status_code}). Repeat the command.")
-            with draft.open("wb") as opened:
-                async for block in answer.aiter_bytes(BLOCK_BYTES):
-                    opened.write(block)
+            if not _is_stored(file, line):
+                with draft.open("wb") as opened:
+                    async for block in answer.aiter_bytes(BLOCK_BYTES):
+                        opened.write(block)
+                os.utime(draft, (_time(line), _time(line)))
+                draft.replace(file)
             headers = {"contentType": "content-type", "fileName": "x-amz-meta-name"}
             described |= {name: answer.headers[header] for name, header in headers.items() if header in answer.headers}
-        draft.replace(file)
         return described
 
     def _save(self) -> None:
@@ -130,6 +148,19 @@ class TenantExport:
         draft = self._folder / f"{STATE}.part"
         draft.write_text(json.dumps(self._state, indent=2) + "\n")
         draft.replace(self._folder / STATE)
+
+
+def _is_stored(file: Path, line: Json) -> bool:
+    """Return whether a file has the size and the time of an object."""
+    if not file.exists():
+        return False
+    status = file.stat()
+    return bool(status.st_size == line["bytes"]) and round(status.st_mtime) == round(_time(line))
+
+
+def _time(line: Json) -> float:
+    """Return the Unix time at which an object was stored."""
+    return datetime.fromisoformat(line["storedAt"]).timestamp()
 
 
 def file_name(name: str) -> str:
