@@ -141,6 +141,9 @@ def tear_down(teardown: Teardown, chosen: Collection[str], confirm: Callable[[st
         raise DeploymentError(f"The stack uses {', '.join(sorted(used))}: delete the stack too.")
     for line in teardown.lines(chosen):
         write(line)
+    if not teardown.choices:
+        write("\nThere is nothing to delete.")
+        return
     if not chosen:
         command = f"baton teardown {teardown.stage.name} {' '.join(teardown.choices)}"
         write(f"\nNothing was deleted. Name what is to be deleted, of: {command}")

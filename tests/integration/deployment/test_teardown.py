@@ -97,6 +97,12 @@ def test_without_a_choice_it_shows_what_there_is(stage: Stage) -> None:
     assert names["Table"] in tables()
 
 
+def test_of_a_stage_that_does_not_exist_there_is_nothing_to_delete(aws: str, tmp_path: Path) -> None:
+    lines: list[str] = []
+    tear_down(looked_at(Stage("dev", tmp_path, f"t-{uuid.uuid4().hex[:8]}", {})), [], never, lines.append)
+    assert lines[-1].endswith("There is nothing to delete.")
+
+
 @pytest.mark.parametrize(
     ("chosen", "warning"),
     [
