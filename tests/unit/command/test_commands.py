@@ -34,6 +34,14 @@ def test_a_list_without_a_terminal_has_tabs(server: ScriptedServer) -> None:
     assert server.run("threads", "list").stdout.endswith("\t2\n")
 
 
+def test_the_audit_is_listed_with_agent_version_and_reason(server: ScriptedServer) -> None:
+    detail = {"agentId": "coach", "version": 4, "override": "It is urgent."}
+    item = {"timestamp": "2026-11-23T12:00:00Z", "userId": "ada", "action": "agent.write", "outcome": "promoted"}
+    server.answer("GET /v1/audit", listing({**item, "threadId": None, "detail": detail}))
+    line = "2026-11-23T12:00:00Z\tada\tagent.write\tpromoted\tcoach\t\tversion=4 override=It is urgent.\n"
+    assert server.run("audit", "list").stdout == line
+
+
 @pytest.mark.parametrize(
     ("more", "state"),
     [

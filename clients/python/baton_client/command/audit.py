@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,13 +23,26 @@ Outcome = Annotated[str | None, typer.Option(help="The outcome, such as denied."
 Agent = Annotated[str | None, typer.Option(help="The agent.")]
 Thread = Annotated[str | None, typer.Option(help="A conversation's UUID.")]
 
+AGENT = "agentId"
+
+
+def _describe(item: Mapping[str, Any]) -> str:
+    """Return the details of a record, other than its agent, as ``name=value`` on one line."""
+    details = {name: value for name, value in item.get("detail", {}).items() if name != AGENT}
+    return one_line(
+        " ".join(f"{name}={value if isinstance(value, str) else json.dumps(value)}" for name, value in details.items()),
+        80,
+    )
+
+
 COLUMNS = [
     ("AT", lambda item: item.get("timestamp")),
     ("USER", lambda item: item.get("userId")),
     ("ACTION", lambda item: item.get("action")),
     ("OUTCOME", lambda item: one_line(item.get("outcome"), 30)),
-    ("AGENT", lambda item: item.get("agentId") or ""),
+    ("AGENT", lambda item: one_line(item.get("detail", {}).get(AGENT, ""), 64)),
     ("CONVERSATION", lambda item: item.get("threadId") or ""),
+    ("DETAIL", _describe),
 ]
 
 

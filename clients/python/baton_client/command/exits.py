@@ -30,7 +30,7 @@ class ExitCode(IntEnum):
     UNREACHABLE = 5
     """No server answered."""
     CONFLICT = 6
-    """Something exists already or has changed meanwhile; nothing was overwritten."""
+    """The present state forbids it: something exists already or has changed meanwhile. Nothing was overwritten."""
     INTERRUPTED = 130
     """Ctrl-C."""
 
