@@ -52,6 +52,29 @@ def test_a_change_of_somebody_else_is_reported_and_kept(server: ScriptedServer, 
     assert "agent shop: agent_version_mismatch: It is version 4." in result.stderr
 
 
+def test_changed_agents_become_candidates_and_new_ones_do_not(server: ScriptedServer, folder: Path) -> None:
+    (folder / "agents" / "tutor.yaml").write_text("id: tutor\nname: Tutor\n")
+    known(server)
+    shared = httpx.Response(200, json={"version": 4, "isNew": False, "changes": [CHANGE], "warnings": [], "share": 10})
+    server.answer("PUT /v1/agents/shop", shared)
+    server.answer("GET /v1/agents/tutor", problem(404, "unknown_agent", "There is no such agent."))
+    server.answer("PUT /v1/agents/tutor", answered(CHANGE, is_new=True))
+    result = server.run("apply", str(folder), "--share", "10", "--override", "It is urgent.", "--yes")
+    assert result.exit_code == 0, result.output
+    assert "agent shop: version 4, used by 10 % of new sessions" in result.stdout
+    for request in server.sent("PUT /v1/agents/shop"):
+        assert (request.url.params["share"], request.url.params["override"]) == ("10", "It is urgent.")
+    for request in server.sent("PUT /v1/agents/tutor"):
+        assert "share" not in request.url.params
+
+
+def test_an_agent_that_needs_an_evaluation_is_named(server: ScriptedServer, folder: Path) -> None:
+    server.answer("PUT /v1/agents/shop", problem(409, "evaluation_required", "Send share=10 or less."))
+    result = server.run("apply", str(folder), "--yes")
+    assert result.exit_code == 6
+    assert "shop.yaml: evaluation_required: Send share=10 or less. Nothing was sent." in result.stderr
+
+
 def test_libraries_are_left_to_deployments(server: ScriptedServer, folder: Path) -> None:
     (folder / "libraries" / "manual").mkdir(parents=True)
     (folder / "libraries" / "manual" / "pump.md").write_text("# Pump")

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from baton_client.addresses import path
+from baton_client.addresses import given, path
 from baton_client.agent_folders import OwnedFile
+from baton_client.command.agent_versions import Override
 from baton_client.command.connection import Json
 from baton_client.command.documents import upload_document
 from baton_client.command.exits import CommandError, ExitCode, exit_code
@@ -25,13 +26,22 @@ def apply(
     context: typer.Context,
     folder: Annotated[Path, typer.Argument(help="With agents/*.yaml, documents/AGENT/ and procedures/AGENT/.")],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change, and end.")] = False,
+    share: Annotated[
+        int | None,
+        typer.Option(
+            min=0, max=100, help="Make changed agents candidates, which this percentage of new sessions uses."
+        ),
+    ] = None,
+    override: Override = None,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
     """Apply a folder to the server: show the changes, ask, and overwrite nothing that was changed in the meantime."""
 
+    parameters = given(share=None if share is None else str(share), override=override)
+
     async def command(session: Session) -> None:
-        steps = await make_plan(session.connection, read_folder(folder))
+        steps = await make_plan(session.connection, read_folder(folder), parameters)
         if not session.output.is_json:
             _show(session, steps)
             if (folder / "libraries").is_dir():
@@ -82,9 +92,14 @@ async def _apply(session: Session, step: Step) -> str:
                 {"If-Match": step.etag} if step.etag else {"If-None-Match": "*"} if step.action == "create" else {}
             )
             answer = await connection.send(
-                "PUT", path(AGENT, agent_id=agent.agent_id), content=agent.text, headers={**YAML, **precondition}
+                "PUT",
+                path(AGENT, agent_id=agent.agent_id),
+                content=agent.text,
+                headers={**YAML, **precondition},
+                params=step.parameters,
             )
-            return f"version {answer['version']}"
+            used = f", used by {answer['share']} % of new sessions" if answer.get("share") is not None else ""
+            return f"version {answer['version']}{used}"
         case OwnedFile() as file if step.kind == "document":
             announced = {**description(file.file), "documentId": file.document_id}
             document = await upload_document(session, file.agent_id, file.file, announced)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -17,13 +18,14 @@ from baton_client.command.exits import CommandError, ExitCode, advice
 from baton_client.command.folder import AgentFile, Folder
 from baton_client.command.uploads import description
 from baton_client.conditions import AgentIdTakenError
-from baton_client.errors import APIStatusError, BadRequestError, NotFoundError
+from baton_client.errors import APIStatusError, BadRequestError, ConflictError, NotFoundError
 
 Action = Literal["create", "change", "compare", "none"]
 """``compare``: sent by its checksum, so that the server takes it only if the content is new."""
 
 AGENT = "/v1/agents/{agent_id}"
 SHIPS = "ships with the deployment, and is not compared: `baton deploy` brings its changes"
+SHARE = "share"
 YAML = {"Content-Type": "application/yaml"}
 
 
@@ -39,6 +41,8 @@ class Step:
     etag: str | None = None
     """The ETag of the agent's version with which the definition was compared."""
     note: str | None = None
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    """Parameters of the request that stores an agent."""
 
     @property
     def name(self) -> str:
@@ -57,20 +61,26 @@ class Step:
         return {"kind": self.kind, "name": self.name, "action": self.action, "changes": self.lines, "note": self.note}
 
 
-async def make_plan(connection: Connection, folder: Folder) -> list[Step]:
-    """Return the steps, in the order of their execution. Raises ``CommandError``, which names all wrong files."""
+async def make_plan(connection: Connection, folder: Folder, parameters: Mapping[str, str]) -> list[Step]:
+    """Return the steps, in the order of their execution. Raises ``CommandError``, which names all wrong files.
+
+    Agents are stored with the ``parameters``, but new ones without ``share``.
+    """
     steps: list[Step] = []
     refused: list[tuple[AgentFile, BadRequestError]] = []
     for agent in folder.agents:
         try:
-            steps.append(await _plan_agent(connection, agent))
+            steps.append(await _plan_agent(connection, agent, parameters))
         except BadRequestError as problem:
             refused.append((agent, problem))
     if refused and not any(step.action == "create" for step in steps):
         problems = "; ".join(f"{agent.file}: {advice(problem)}" for agent, problem in refused)
         raise CommandError(f"{problems} Nothing was sent.", ExitCode.USAGE)
     # Refused agents may refer to agents of this folder that the server does not know yet, so they are tried last.
-    steps += [Step("agent", "change", agent, note=f"checked later: {problem.detail}") for agent, problem in refused]
+    steps += [
+        Step("agent", "change", agent, note=f"checked later: {problem.detail}", parameters=parameters)
+        for agent, problem in refused
+    ]
     new = {step.name for step in steps if step.action == "create"} | {agent.agent_id for agent, _ in refused}
     by_agent: dict[str, list[OwnedFile]] = {}
     for document in folder.documents:
@@ -82,19 +92,33 @@ async def make_plan(connection: Connection, folder: Folder) -> list[Step]:
     return steps
 
 
-async def _plan_agent(connection: Connection, agent: AgentFile) -> Step:
+async def _plan_agent(connection: Connection, agent: AgentFile, parameters: Mapping[str, str]) -> Step:
     address = path(AGENT, agent_id=agent.agent_id)
+    if SHARE in parameters and not await _exists(connection, address):
+        parameters = {name: value for name, value in parameters.items() if name != SHARE}
     try:
-        answer = await connection.send("PUT", address, content=agent.text, headers=YAML, params={"dryRun": "true"})
+        answer = await connection.send(
+            "PUT", address, content=agent.text, headers=YAML, params={"dryRun": "true", **parameters}
+        )
     except AgentIdTakenError:
         return Step("agent", "none", agent, note=SHIPS)
+    except ConflictError as problem:
+        raise CommandError(f"{agent.file}: {advice(problem)} Nothing was sent.", ExitCode.CONFLICT) from problem
     warnings = "; ".join(answer.get("warnings") or []) or None
     lines = [line for change in answer["changes"] for line in _change_lines(change)]
     if answer["isNew"]:
-        return Step("agent", "create", agent, lines, note=warnings)
+        return Step("agent", "create", agent, lines, note=warnings, parameters=parameters)
     current = await connection.get(address)
     etag = f'"{current["version"]}"' if current.get("version") is not None else None
-    return Step("agent", "change" if lines else "none", agent, lines, etag, warnings)
+    return Step("agent", "change" if lines else "none", agent, lines, etag, warnings, parameters)
+
+
+async def _exists(connection: Connection, address: str) -> bool:
+    try:
+        await connection.get(address)
+    except NotFoundError:
+        return False
+    return True
 
 
 async def _plan_documents(
