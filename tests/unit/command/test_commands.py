@@ -216,6 +216,7 @@ def test_what_a_server_says_does_not_control_the_terminal(server: ScriptedServer
         (problem(403, "permission_denied"), 3),
         (problem(404, "thread_unavailable"), 4),
         (problem(409, "message_id_conflict"), 6),
+        (problem(410, "tenant_removed"), 1),
         (problem(422, "invalid_request"), 2),
         (problem(500, "internal_error"), 1),
         (httpx.Response(200, text="<html>"), 1),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from http import HTTPStatus
 
 from baton_client.errors import (
     APIConnectionError,
@@ -54,6 +55,8 @@ def exit_code(problem: Exception) -> ExitCode:
             return ExitCode.NOT_FOUND
         case ConflictError():
             return ExitCode.CONFLICT
+        case BadRequestError(status=HTTPStatus.GONE):  # a removed tenant, whatever was asked for
+            return ExitCode.FAILED
         case BadRequestError() | ConfigurationError():
             return ExitCode.USAGE
         case APIConnectionError():
