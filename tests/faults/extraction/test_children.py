@@ -58,16 +58,16 @@ misbehaviours = {
     "failing": lambda: 1 / 0,
     "shutdown": lambda: os.kill(os.getpid(), signal.SIGTERM),
 }
-done = child._done
+do = child._do
 
 def misbehave(task, body):
     name, _, work = body.decode().splitlines()[0].partition(" in ")
     if work == task["work"]:
         misbehaviours[name]()
-    return done(task, body)
+    return do(task, body)
 
 answers = os.dup(1)
-child._done = misbehave
+child._do = misbehave
 child.main()
 """
 REASONS: Mapping[str, str] = {

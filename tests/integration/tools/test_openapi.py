@@ -142,7 +142,7 @@ def document(found: dict[str, Any], **components: Any) -> dict[str, Any]:
         ({"requestBody": {"content": {"text/plain": {}}}}, "takes no JSON"),
         ({"parameters": [{"name": "s", "in": "cookie", "required": True}]}, "cookie"),
         ({"parameters": [{"$ref": "#/components/parameters/A"}]}, "circles"),
-        ({"parameters": [{"name": "s", "in": "query", "schema": {"$ref": "other.json#/x"}}]}, "another one"),
+        ({"parameters": [{"name": "s", "in": "query", "schema": {"$ref": "other.json#/x"}}]}, "another document"),
         ({"parameters": [{"name": "s", "in": "query", "schema": {"$ref": "#/components/absent"}}]}, "not in it"),
         ({"parameters": [{"name": "s", "in": "query", "schema": {"$ref": 1}}]}, "does not allow"),
         ({"servers": [{"url": "/relative"}]}, "set base_url"),

@@ -153,7 +153,7 @@ def attempt(*_):
             file.write("x")
     except OSError:
         return {{"blocks": [{{"kind": "paragraph", "text": json.dumps(limits)}}]}}
-child._done = attempt
+child._do = attempt
 child.main()
 """
     text = await extractor_of(program).extract(b"x", DocumentFormat.TEXT, (1, 1))
