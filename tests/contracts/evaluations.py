@@ -34,6 +34,8 @@ def made(clock: Clock, number: int = 0, **details: Any) -> Evaluation:
         passed=0.5,
         low=0.188,
         high=0.812,
+        not_run=number,
+        passes=3,
     )
     metric = {"name": "passed", "mean": 0.5, "low": 0.188, "high": 0.812, "runs": 6, "not_judged": 0, "is_rate": True}
     case = {"name": "Größe", "runs": 6, "judged": 6, "passes": 3, "metrics": {}, "reasons": [], "tags": []}

@@ -15,8 +15,9 @@ from tests.unit.api.served import Served
 
 def evaluation(harness: Harness, passed: float = 1.0, **fields: Any) -> dict[str, Any]:
     """The body that publishes an evaluation."""
-    metric = {"name": "passed", "mean": passed, "low": 0.1, "high": 1.0, "runs": 10, "notJudged": 0, "isRate": True}
-    case = {"name": "Refund", "runs": 10, "judged": 10, "passes": 9, "metrics": {}, "reasons": [], "tags": []}
+    passes = round(passed * 100)
+    metric = {"name": "passed", "mean": passed, "low": 0.1, "high": 1.0, "runs": 100, "notJudged": 0, "isRate": True}
+    case = {"name": "Refund", "runs": 100, "judged": 100, "passes": passes, "metrics": {}, "reasons": [], "tags": []}
     numbers = {"beganAt": iso(harness.clock.now()), "seconds": 1.5}
     named = {"name": "5d0ad1c6d1b0", "label": "my-shop", "model": "gpt-6-luna"}
     return {**named, **numbers, "metrics": [metric], "cases": [case], **fields}
@@ -64,7 +65,7 @@ class Rollout:
         return [(item["version"], item["state"], item["share"]) for item in items]
 
 
-async def publish(rollout: Rollout, passed: float) -> None:
+async def publish(rollout: Rollout, passed: float, **fields: Any) -> None:
     """Publish an evaluation of version 2."""
-    sent = evaluation(rollout.harness, passed, agentId="tutor", agentVersion=2)
+    sent = evaluation(rollout.harness, passed, agentId="tutor", agentVersion=2, **fields)
     assert (await rollout.served.post("/evaluations", sent, "agent:write")).status_code == 201

@@ -111,17 +111,22 @@ class EvaluationRequest(Asked):
         details = self.model_dump(mode="json", include=_DETAILS)
         if utf8_size(json.dumps(details, ensure_ascii=False)) > MAX_EVALUATION_BYTES:
             raise InvalidRequest(f"metrics and cases together may have at most {MAX_EVALUATION_BYTES} bytes.")
-        passed = next((metric for metric in self.metrics if metric.name == "passed"), self.metrics[0])
+        passed = next((metric for metric in self.metrics if metric.name == "passed"), None)
+        runs, passes = sum(case.runs for case in self.cases), sum(case.passes for case in self.cases)
+        if passed is not None and self.cases_left_out:  # the metric has the runs of all cases
+            runs = max(runs, passed.runs + passed.not_judged)
+            passes = round((passed.mean or 0) * passed.runs)
         entry = EvaluationEntry(
-            **self.model_dump(include={"label", "model", "judge", "began_at", "agent_id", "agent_version"}),
+            **self.model_dump(include={"label", "model", "judge", "began_at", "agent_id", "agent_version", "not_run"}),
             id=evaluation_id(self.began_at, self.name),
             published_by=published_by,
             published_at=self.began_at,
             cases=len(self.cases) + self.cases_left_out,
-            runs=sum(case.runs for case in self.cases),
-            passed=passed.mean,
-            low=passed.low,
-            high=passed.high,
+            runs=runs,
+            passes=passes,
+            passed=passed.mean if passed is not None else None,
+            low=passed.low if passed is not None else None,
+            high=passed.high if passed is not None else None,
         )
         return entry, details
 

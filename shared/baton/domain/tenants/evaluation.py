@@ -47,6 +47,17 @@ class EvaluationEntry:
     agent_id: str | None = None
     """The agent of a tenant whose version was evaluated; None for other evaluations."""
     agent_version: int | None = None
+    not_run: int = 0
+    """Runs that did not take place."""
+    passes: int | None = None
+    """Runs that passed; None in entries that were stored without it."""
+
+    @property
+    def share_of_runs(self) -> float | None:
+        """The share of all runs that passed. Runs that were not judged count as not passed. None without results."""
+        if self.passed is None or self.passes is None or not self.runs:
+            return self.passed
+        return self.passes / self.runs
 
     @property
     def expires_at(self) -> datetime:

@@ -56,11 +56,17 @@ class EvaluationGate:
                 f"Version {number} has no evaluation: run `baton eval --agent {agent_id} --version {number}` and"
                 " publish the results. Or send override with the reason."
             )
-        if entry.passed is None or entry.passed < min_passed:
-            passed = "none" if entry.passed is None else f"{entry.passed:.1%}"
+        if entry.not_run:
+            raise EvaluationRequired(
+                f"The last evaluation of version {number} is incomplete: {entry.not_run} of its runs did not take"
+                " place. Evaluate it again. Or send override with the reason."
+            )
+        passed_share = entry.share_of_runs
+        if passed_share is None or passed_share < min_passed:
+            passed = "none" if passed_share is None else f"{passed_share:.1%}"
             raise EvaluationRequired(
                 f"Of version {number}, {passed} of the runs passed in its last evaluation, and {min_passed:.1%} are"
-                " needed. Or send override with the reason."
+                " needed. Runs that were not judged count as not passed. Or send override with the reason."
             )
 
     async def read_latest(self, scope: Scope, agent_id: str) -> dict[int, EvaluationEntry]:

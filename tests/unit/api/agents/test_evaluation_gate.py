@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.unit.api.authors import TUTOR
@@ -31,6 +33,32 @@ async def test_a_deployment_may_ask_for_an_evaluation_before_a_version_takes_mor
     await publish(rollout, 0.9)
     assert (await rollout.call("GET", "/versions"))["items"][0]["evaluation"]["passed"] == 0.9
     assert (await rollout.call("POST", "/promote", {"version": 2}))["version"] == 2
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"notRun": 29}, "29 of its runs did not take place"),
+        ({"metrics": [{"name": "judge", "mean": 1, "low": None, "high": None, "runs": 100}]}, "none of the runs"),
+        ({"cases": [{"name": "Refund", "runs": 30, "judged": 1, "passes": 1}]}, "3.3% of the runs"),
+        ({"cases": [{"name": "Refund", "runs": 30, "judged": 0, "passes": 0}]}, "0.0% of the runs"),
+        (
+            {
+                "metrics": [{"name": "passed", "mean": 1, "low": 0.1, "high": 1, "runs": 30, "notJudged": 20}],
+                "cases": [{"name": "Refund", "runs": 1, "judged": 1, "passes": 1}],
+                "casesLeftOut": 49,
+            },
+            "60.0% of the runs",
+        ),
+    ],
+)
+async def test_an_evaluation_counts_only_if_all_runs_took_place_and_passed(fields: dict[str, Any], reason: str) -> None:
+    rollout = Rollout(agent_evaluation=0.8)
+    await rollout.put("Good.")
+    await rollout.put("Better.", share=10)
+    await publish(rollout, 1.0, **fields)
+    refused = await rollout.call("POST", "/promote", {"version": 2})
+    assert (refused["code"], reason in refused["detail"]) == ("evaluation_required", True), refused
 
 
 @pytest.mark.parametrize("is_ended", [False, True])

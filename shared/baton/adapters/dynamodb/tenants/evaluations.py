@@ -17,7 +17,7 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.times import from_millis, to_millis
 
 _TIMES = ("began_at", "published_at")
-_ATTRIBUTES = ("agent_id", "agent_version")
+_ATTRIBUTES = ("agent_id", "agent_version", "not_run", "passes")
 """Fields that are stored outside the body, because an earlier release fails for unknown fields in the body."""
 
 
@@ -74,5 +74,5 @@ class DynamoEvaluations(TimedTableStore):
 def _to_entry(item: Item) -> EvaluationEntry:
     values = unpack(item["body"])
     times = {name: from_millis(values[name]) for name in _TIMES}
-    values |= times | {name: item.get(name) for name in _ATTRIBUTES}
+    values |= times | {name: item[name] for name in _ATTRIBUTES if name in item}
     return EvaluationEntry(id=item["SK"].removeprefix(agent_keys.EVALUATION), **values)
