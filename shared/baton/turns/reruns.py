@@ -160,9 +160,7 @@ class Reruns:
         try:
             _, version = await self._editing.version(caller, agent_id, number)
         except UnknownAgent:
-            raise UnknownAgentVersion(
-                "Only agents that a tenant has made have versions; this one ships with the deployment."
-            ) from None
+            raise UnknownAgentVersion("There is no such agent of the tenant, or you may not use it.") from None
         definition = self._own_agents.parse_usable(caller.tenant_id, version) if version.values is not None else None
         if definition is None:
             raise UnknownAgentVersion("This version deletes the agent, or the present rules do not allow it.")

@@ -302,11 +302,18 @@ async def test_an_older_version_of_a_tenants_agent_answers() -> None:
     assert (unknown.status_code, unknown.json()["code"]) == (404, "unknown_agent_version")
 
 
-async def test_an_agent_that_ships_has_no_versions(served: Rerunning) -> None:
-    await served.harness.say("m1")
-    refused = await served.rerun(agentVersion=1)
+@pytest.mark.parametrize("agent_id", ["assistant", "nobody", "hidden"])
+async def test_versions_are_of_agents_that_the_tenant_has_made_and_the_caller_may_use(
+    served: Rerunning, agent_id: str
+) -> None:
+    harness = served.harness
+    values = {"id": "hidden", "name": "H", "description": "Hides.", "system_prompt": "Hide.", "main": True}
+    hidden = values | {"required_permissions": ["hide"]}
+    await Tenant(harness.agent_definitions, harness.clock, harness.ada).put("hidden", hidden)
+    await harness.say("m1")
+    refused = await served.rerun(agentId=agent_id, agentVersion=1)
     assert (refused.status_code, refused.json()["code"]) == (404, "unknown_agent_version")
-    assert "ships with the deployment" in refused.json()["detail"]
+    assert refused.json()["detail"] == "There is no such agent of the tenant, or you may not use it."
 
 
 async def test_a_handoff_is_shown_and_the_conversation_stays_where_it_is() -> None:
