@@ -69,7 +69,7 @@ _SENT: dict[str, Any] = {
             "schema": {"type": "string", "pattern": rf"^\s*({pattern})\s*$"},
         }
         for name, described, pattern in (
-            ("If-Match", 'The `ETag` of the version to replace (`"3"`).', rf"\*|{TAG.pattern}"),
+            ("If-Match", 'The `ETag` of the agent, which is its version in force (`"3"`).', rf"\*|{TAG.pattern}"),
             ("If-None-Match", "`*` to store the agent only if it does not exist.", r"\*"),
         )
     ],
@@ -149,8 +149,8 @@ async def put_agent(
 
     With `share`, the version is a candidate, which that percentage of new sessions uses until it is promoted or rolled
     back. Needs `agent:write`. The rules are those of agents' files, with some more for tenants' agents: see the page
-    about agents. The same definition again makes no version. JSON may contain `version`, which must be the newest
-    version, like `If-Match`.
+    about agents. The same definition again makes no version. JSON may contain `version`, which must be the version
+    in force, like `If-Match`.
     """
     scope.require(Permission.AGENT_WRITE, WRITE)
     check_comment(comment)

@@ -16,7 +16,7 @@ class ExpectedState:
     """The state of the agent that the caller expects. In any other state the change is refused."""
 
     version: int | None = None
-    """The agent's newest version; None: any version."""
+    """The agent's version in force; None: any version. A candidate does not matter."""
     exists: bool | None = None
     """Whether the agent exists; None: either."""
 
@@ -25,7 +25,7 @@ class ExpectedState:
         if self.exists is not None and self.exists is not (present is not None):
             raise AgentVersionMismatch("There is no such agent." if self.exists else "There is such an agent already.")
         if self.version is not None and (present is None or present.number != self.version):
-            state = f"Its newest version is {present.number}" if present is not None else "There is no such agent"
+            state = f"The version in force is {present.number}" if present is not None else "There is no such agent"
             raise AgentVersionMismatch(f"{state}, not version {self.version}: read it again and repeat your change.")
 
 

@@ -272,6 +272,7 @@ class AgentEditing:
                 assert present is not None  # noqa: S101 - the definition is the same as this one
                 after = entry.withdraw(restores) if restores is not None else entry
                 if after != entry:
+                    expected.check(present)
                     after = self.sign(scope, after, "withdrawn")
                     if not await self.store_entry(scope, state, definition.id, after):
                         continue

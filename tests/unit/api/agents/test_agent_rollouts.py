@@ -126,6 +126,21 @@ async def test_a_rollback_to_the_version_in_force_ends_the_candidate(rollout: Ro
     ]
 
 
+async def test_an_outdated_rollback_leaves_the_candidate_of_others(rollout: Rollout) -> None:
+    for prompt in ("Good.", "Worse.", "Good."):
+        await rollout.put(prompt)
+    await rollout.put("Better.", share=20)
+    path, body = "/agents/tutor/rollback", {"version": 1}
+    refused = await rollout.authors.call("POST", path, json=body, headers={"If-Match": '"2"'})
+    assert (refused.status_code, refused.json()["code"]) == (412, "agent_version_mismatch")
+    assert "The version in force is 3" in refused.json()["detail"]
+    assert (await rollout.states())[0] == (4, "candidate", 20)
+    assert (await rollout.authors.call("POST", path, json=body, headers={"If-Match": '"3"'})).status_code == 200
+    assert (await rollout.states())[0] == (4, "withdrawn", None)
+    again = await rollout.authors.call("POST", path, json=body, headers={"If-Match": '"2"'})
+    assert again.status_code == 200  # a repetition changes nothing
+
+
 async def test_a_repeated_candidate_is_stored_once(rollout: Rollout) -> None:
     await rollout.put("Good.")
     for is_stored in (True, False):
