@@ -138,7 +138,8 @@ class _Command:
         self._rebuild_indices(tenants)
         is_sound = await self._verify(stores)
         is_sound = await self._verify_indices(tenants) and is_sound
-        self.write(f"\nWhen nothing is missing any more: aws dynamodb delete-table --table-name {source.name}")
+        delete = f"aws dynamodb delete-table --table-name {source.name} --region {self.account.region}"
+        self.write(f"\nWhen nothing is missing any more: {delete}")
         if not is_sound:
             raise DeploymentError("Something is still missing: see above.")
 
