@@ -111,7 +111,18 @@ async def _ask(
         return await _run(context, caller, turn)
     except errors.BatonError as error:
         is_unknown = isinstance(error, errors.ThreadUnavailable | errors.UnknownAgent)
-        return _fail(error, None if is_unknown else turn.request.thread.id)
+        return _fail(error, None if is_unknown else await _find_thread_id(caller, turn))
+
+
+async def _find_thread_id(caller: McpCaller, turn: RequestedTurn) -> str | None:
+    """Return the id with which the client can go on; None if its first message was refused before it was stored."""
+    thread = turn.request.thread
+    if thread.may_create:
+        try:
+            await caller.app.ports.store.get_thread(turn.owner, thread.id)
+        except errors.BatonError:
+            return None
+    return thread.id
 
 
 def _fail(error: errors.BatonError, thread_id: str | None = None) -> types.CallToolResult:

@@ -14,6 +14,8 @@ from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.tool import IDEMPOTENCY_KEY, TIME_ZONE_KEY
 from baton.domain.errors import ModelUnavailable
 from baton.domain.tenants.identity import Scope
+from baton.domain.tenants.spending_rules import SpendingRules
+from baton.domain.tenants.tenant_limits import DeploymentLimits
 from baton.domain.threads.message import OutcomeType
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness
@@ -108,6 +110,17 @@ async def test_a_failure_of_the_model_is_a_result_and_the_conversation_goes_on(s
         served.harness.model.script("Here again.")
         after = await client.call_tool("assistant", {"message": "Again", "thread_id": reported["thread_id"]})
     assert structured(after)["message"] == "Here again."
+
+
+async def test_a_first_message_that_is_refused_begins_no_conversation(mode: str) -> None:
+    harness = Harness(assistant=open_to_mcp())
+    harness.deployment_limits = DeploymentLimits(spending=SpendingRules(enabled=False))
+    served = McpServed.over(harness)
+    async with served.client(mode=mode) as client:
+        reported = structured(await client.call_tool("assistant", {"message": "Hello"}))
+        assert (reported["code"], reported.get("thread_id")) == ("models_stopped", None)
+        harness.deployment_limits = DeploymentLimits()
+        assert structured(await client.call_tool("assistant", {"message": "Again"}))["message"]
 
 
 async def test_progress_is_reported_while_the_agent_works(mode: str) -> None:
