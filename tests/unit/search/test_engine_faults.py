@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from baton.adapters.opensearch.engine import MAX_ATTEMPTS, MAX_BYTES, Engine, EngineError, region_of
-from baton.adapters.opensearch.index import OpenSearchIndex
+from baton.adapters.opensearch.index import MAX_FRUITLESS_PASSES, OpenSearchIndex
 from baton.domain.errors import SearchUnavailable, WrongDimension
 from baton.ports.clock import SystemClock
 from baton_local.engines.process import find_free_port
@@ -244,3 +244,17 @@ async def test_requests_to_a_domain_of_aws_carry_a_signature(
     scripted.on("/_msearch", (200, {"responses": [NOTHING]}))
     await index.search(new_scope(), EPISODES, query("gr\u00fcn", WORDS))
     assert "/eu-central-1/es/aws4_request" in scripted.authorization
+
+
+async def test_a_removal_of_a_tenant_whose_documents_others_always_change_fails(
+    engine: tuple[Scripted, OpenSearchIndex],
+) -> None:
+    scripted, index = engine
+    conflicts = {"deleted": 0, "version_conflicts": 2}
+    scripted.on("/baton-episodes-v1/_delete_by_query", (200, conflicts), (200, {**conflicts, "deleted": 1}))
+    assert await index.sweep_tenant(new_scope()) == (1, False)
+    scripted.on("/baton-episodes-v1/_delete_by_query", (200, conflicts))
+    scripted.asked.clear()
+    with pytest.raises(SearchUnavailable):
+        await index.sweep_tenant(new_scope())
+    assert scripted.asked.count("/baton-episodes-v1/_delete_by_query") == MAX_FRUITLESS_PASSES

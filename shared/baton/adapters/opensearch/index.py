@@ -197,23 +197,37 @@ class OpenSearchIndex:
         return await self._delete_everywhere(scope, index, filter_conditions(scope, index, chosen))
 
     async def count_of_tenant(self, scope: Scope, position: str | None) -> tuple[int, str | None]:
-        """See ``SearchIndex``. The engine counts all documents at once."""
+        """See ``SearchIndex``. The engine counts all documents at once, so there is never a position."""
         counts = [await self._count(scope, index, [tenant_condition(scope)]) for index in IndexName]
         return sum(counts), None
 
     async def sweep_tenant(self, scope: Scope) -> tuple[int, bool]:
-        """See ``SearchIndex``. It deletes documents of one version of an index. Those of the searched one count."""
+        """See ``SearchIndex``. It deletes documents of one version of an index. Those of the searched one count.
+
+        Raises ``SearchUnavailable`` if other writers change the documents in each of ``MAX_FRUITLESS_PASSES``.
+        """
         for index in IndexName:
             for version in await self._list_versions(index):
                 try:
-                    number, has_conflicts = await self._delete_some(version, scope, [tenant_condition(scope)])
+                    number = await self._sweep_some(version, scope)
                 except EngineError as problem:
                     if _is_gone(problem, version):
                         continue
                     raise
-                if number or has_conflicts:
+                if number:
                     return number if version.is_read else 0, False
         return 0, True
+
+    async def _sweep_some(self, version: Version, scope: Scope) -> int:
+        """Delete some of the tenant's documents in a version. Return their number, which is 0 if none is left.
+
+        Raises ``EngineError``, and ``SearchUnavailable`` after passes that deleted nothing because of other writers.
+        """
+        for _ in range(MAX_FRUITLESS_PASSES):
+            number, has_conflicts = await self._delete_some(version, scope, [tenant_condition(scope)])
+            if number or not has_conflicts:
+                return number
+        raise SearchUnavailable
 
     async def _list_versions(self, index: IndexName) -> Sequence[Version]:
         """Return the versions of an index, the searched one first. Raises ``NoIndices``."""
