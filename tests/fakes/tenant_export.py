@@ -11,16 +11,18 @@ from baton.ports.tenants.export import RecordPage, StoredObject, StoredRecord
 
 @dataclass
 class FakeTenantRecords:
-    """``ports.tenants.export.TenantRecords``. A page has one record."""
+    """``ports.tenants.export.TenantRecords``. A page is one record of the table, which all tenants share."""
 
     records: dict[str, list[StoredRecord]] = field(default_factory=dict)
     left_out: dict[str, int] = field(default_factory=dict)
-    """The numbers of records that each page leaves out, by kind."""
+    """The numbers of records that each page with a record of the tenant leaves out, by kind."""
 
     async def read_page(self, scope: Scope, position: str | None) -> RecordPage:
-        own, number = self.records.get(scope.tenant_id, []), int(position or 0)
-        following = str(number + 1) if number + 1 < len(own) else None
-        return RecordPage(own[number : number + 1], self.left_out, following)
+        table = [(tenant_id, record) for tenant_id, records in self.records.items() for record in records]
+        number = int(position or 0)
+        own = [record for tenant_id, record in table[number : number + 1] if tenant_id == scope.tenant_id]
+        following = str(number + 1) if number + 1 < len(table) else None
+        return RecordPage(own, self.left_out if own else {}, following)
 
 
 @dataclass
@@ -33,6 +35,6 @@ class FakeTenantFiles:
     async def list(self, scope: Scope, after: str | None) -> AsyncGenerator[StoredObject, None]:
         if self.failure is not None:
             raise self.failure
-        for stored in self.objects.get(scope.tenant_id, []):
+        for stored in sorted(self.objects.get(scope.tenant_id, []), key=lambda stored: stored.name):
             if after is None or stored.name > after:
                 yield stored

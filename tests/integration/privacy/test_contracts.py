@@ -7,18 +7,24 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from baton.adapters.aws.s3_tenant_files import S3TenantFiles
+from baton.adapters.dynamodb.bodies import unpack
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.dynamodb.tenants.forget_requests import DynamoForgetRequests, DynamoRetentions
+from baton.adapters.dynamodb.tenants.tenant_records import DynamoTenantRecords
 from baton.domain.tenants.identity import Scope
+from baton.ports.tenants.export import StoredObject, StoredRecord
 from baton_local.engines.clients import client
 from baton_testing.fakes.clock import FakeClock
 from baton_testing.fakes.tenants.forget_requests import FakeForgetRequests
 from tests.contracts.erasure import Erasing, ErasureContract, ObjectErasureContract
 from tests.contracts.forgetting import Forgotten, RequestContract, RetentionContract
 from tests.contracts.stores import answered, said
+from tests.contracts.tenant_export import Exporting, TenantFilesContract, TenantRecordsContract
 from tests.contracts.threads import fork_request
 from tests.engines import TableAt
 from tests.fakes.erasure import FakeErasure, FakeObjectErasure, FakeRetentions
+from tests.fakes.tenant_export import FakeTenantFiles, FakeTenantRecords
 from tests.integration.privacy.conftest import World
 
 if TYPE_CHECKING:
@@ -97,4 +103,44 @@ class TestErasure(ErasureContract):
 
 
 class TestObjectErasure(ObjectErasureContract):
+    pass
+
+
+def exporting_in_memory() -> Exporting:
+    records, files = FakeTenantRecords(left_out={"piecesOfTheLog": 1}), FakeTenantFiles()
+
+    async def put(scope: Scope, key: str) -> None:
+        record = StoredRecord("messages", f"{scope.tenant_id}#t", key, {})
+        records.records.setdefault(scope.tenant_id, []).append(record)
+
+    async def upload(scope: Scope, name: str) -> None:
+        stored = StoredObject(name, 1, FakeClock().now(), url="http://file")
+        files.objects.setdefault(scope.tenant_id, []).append(stored)
+
+    return Exporting(records, files, put, upload)
+
+
+def exporting_in_world(world: World) -> Exporting:
+    async def put(scope: Scope, key: str) -> None:
+        await world.table.put({"PK": f"{scope.tenant_id}#t", "SK": key, "text": "x" * 350_000})
+
+    async def upload(scope: Scope, name: str) -> None:
+        world.s3.put_object(Bucket=world.bucket, Key=f"{scope.tenant_id}/{name}", Body=b"x")
+
+    files = S3TenantFiles(world.s3, world.bucket, unpack, page=2)
+    return Exporting(DynamoTenantRecords(world.table), files, put, upload)
+
+
+@pytest.fixture(params=["in_memory", "world"])
+def exporting(request: pytest.FixtureRequest) -> Exporting:
+    if request.param == "in_memory":
+        return exporting_in_memory()
+    return exporting_in_world(request.getfixturevalue(request.param))
+
+
+class TestTenantRecords(TenantRecordsContract):
+    pass
+
+
+class TestTenantFiles(TenantFilesContract):
     pass
