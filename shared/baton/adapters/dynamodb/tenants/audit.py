@@ -60,7 +60,14 @@ class DynamoAuditLog(TimedTableStore):
         except ConditionFailed:
             return  # written by an earlier attempt
         except TenantRemoved:
-            return  # a removed tenant has no audit any more: nothing is lost
+            # A removed tenant gets no further audit records. The log has what is done to those that are left.
+            logger.warning(
+                "action of a removed tenant",
+                action=action,
+                outcome=outcome,
+                tenant_id=scope.tenant_id,
+                user_id=scope.user_id,
+            )
         except (BatonError, ClientError, BotoCoreError):
             logger.exception("audit record lost", action=action, thread_id=thread_id, outcome=outcome)
             count(Metric.AUDIT_RECORDS_LOST)
