@@ -16,7 +16,7 @@ from datetime import datetime
 
 from aws_lambda_powertools import Logger
 
-from baton.domain.errors import CountsBusy, LimitReached, RateLimited, StoreUnavailable
+from baton.domain.errors import CountsBusy, LimitReached, RateLimited, StoreUnavailable, TenantRemoved
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.activity import (
     MAX_PLACES,
@@ -287,7 +287,7 @@ class PlaceLimits:
         async def give_back(activity: Activity) -> Activity:
             return activity.give_back(name)
 
-        with contextlib.suppress(StoreUnavailable, CountsTooLarge):
+        with contextlib.suppress(StoreUnavailable, CountsTooLarge, TenantRemoved):
             await self.counts.change(scope, rates.counter(user), give_back)
 
     @asynccontextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections import Counter
 from dataclasses import replace
 from typing import Any
@@ -12,11 +13,14 @@ import pytest
 from baton.adapters.aws.s3_tenant_files import S3TenantFiles
 from baton.adapters.dynamodb.bodies import unpack
 from baton.adapters.dynamodb.item_kinds import Handling, kind_of
+from baton.adapters.dynamodb.tenants import audit
+from baton.adapters.dynamodb.threads.activity import DynamoActivityCounts
 from baton.api.tenants import tenant_export
 from baton.domain.tenants.identity import Scope
 from baton.tenants.removed_tenants import RemovedTenants
 from baton_testing.fakes.clock import FakeClock
 from tests.contracts.schedules import new_schedule
+from tests.harness.harness import Harness
 from tests.integration.privacy.conftest import World
 from tests.integration.privacy.stored_data import LONG, SECRET, conversation
 from tests.integration.privacy.tenant_data import ADA, SIMILAR, fill, items_of, plan, remove
@@ -30,6 +34,8 @@ OUTSIDE = "secret-of-another-tenant"
 def served(world: World) -> Served:
     world.harness.tenant_files = S3TenantFiles(world.s3, world.bucket, unpack, page=2)  # type: ignore[assignment]
     world.harness.ada = ADA
+    others = Harness()  # the table may have limits and counts without content
+    world.harness.tenant_limits, world.harness.activity = others.tenant_limits, others.activity  # type: ignore[assignment]
     return Served(world.harness)
 
 
@@ -95,6 +101,49 @@ async def test_an_export_counts_what_the_plan_of_the_removal_counts(world: World
         del counts[name], planned[name]
     planned["auditRecordsOfTenants"] -= 1
     assert counts == planned
+
+
+async def test_a_damaged_body_is_exported_as_a_file_and_the_rest_follows(world: World, served: Served) -> None:
+    bodies = {"t/bodies/a": b"\x04damaged", "t/bodies/b": b"\x09of a later release", "t/files/c": b"bytes"}
+    for name, content in bodies.items():
+        world.s3.put_object(Bucket=world.bucket, Key=f"acme/{name}", Body=content)
+    lines = await export(served)
+    files = {line["name"]: line for line in lines if line["type"] == "file"}
+    assert list(files) == list(bodies)
+    assert all(line["url"].startswith("http") for line in files.values())
+    assert lines[-1]["counts"]["files"] == 3
+
+
+async def test_an_export_reads_the_shared_table_at_half_the_price(world: World, served: Served) -> None:
+    scans: list[bool] = []
+
+    def note(params: dict[str, Any], **_: Any) -> None:
+        scans.append(params.get("ConsistentRead", False))
+
+    world.dynamodb.meta.events.register("provide-client-params.dynamodb.Scan", note)
+    try:
+        await export(served)
+    finally:
+        world.dynamodb.meta.events.unregister("provide-client-params.dynamodb.Scan", note)
+    assert scans
+    assert not any(scans)
+
+
+async def test_the_export_of_a_removed_tenant_is_logged_and_writes_nothing(
+    world: World, served: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    await conversation(world, ADA)
+    await remove(world, keeps_audit=True)
+    gate = RemovedTenants(world.ports.removals, FakeClock())
+    fenced = replace(world.table, fence=gate.check_partition)
+    served.harness.audit = type(world.stores.audit)(fenced, world.clock)  # type: ignore[assignment]
+    served.harness.activity = DynamoActivityCounts(fenced, world.clock)  # type: ignore[assignment]
+    before = items_of(world, "acme")
+    with caplog.at_level(logging.INFO, logger=audit.logger.name):
+        assert set(added(await export(Served(served.harness)), "counts")) == {"auditRecords", "auditRecordsOfTenants"}
+    [line] = [record for record in caplog.records if record.getMessage() == "action of a removed tenant"]
+    assert (getattr(line, "action", None), getattr(line, "user_id", None)) == ("tenant.export", "ada")
+    assert items_of(world, "acme") == before
 
 
 async def test_the_kept_audit_of_a_removed_tenant_is_exported(world: World, served: Served) -> None:

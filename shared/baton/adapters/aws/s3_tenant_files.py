@@ -10,6 +10,8 @@ from botocore.exceptions import ClientError
 
 from baton.adapters.aws.blocking_calls import call, error_code
 from baton.adapters.aws.s3_files import VALID_FOR
+from baton.concurrency.tasks import off_loop
+from baton.domain.errors import StoreUnavailable
 from baton.domain.tenants.identity import Scope
 from baton.ports.tenants.export import StoredObject
 
@@ -27,7 +29,7 @@ class S3TenantFiles:
     client: S3Client
     bucket: str
     unpack: Callable[[bytes], Any]
-    """Returns the value of a record's body."""
+    """Returns the value of a record's body. Raises ``ValueError`` or ``StoreUnavailable`` if it cannot."""
     page: int = PAGE
 
     async def list(self, scope: Scope, after: str | None) -> AsyncGenerator[StoredObject, None]:
@@ -47,21 +49,27 @@ class S3TenantFiles:
             after = listed[-1]["Key"].removeprefix(prefix)
 
     async def _read(self, entry: Any, name: str) -> StoredObject | None:
-        """Return an object; None for a body that was removed since it was listed."""
+        """Return an object; None for a body that was removed since it was listed.
+
+        A body that cannot be unpacked is returned as a file, so that it does not end every export at the same place.
+        """
         size, stored_at = entry["Size"], entry["LastModified"]
-        if not _is_body(name):
-            params = {"Bucket": self.bucket, "Key": entry["Key"]}
-            seconds = int(VALID_FOR.total_seconds())
-            url = await call(self.client.generate_presigned_url, "get_object", Params=params, ExpiresIn=seconds)
-            return StoredObject(name, size, stored_at, url=url)
-        try:
-            answer = await call(self.client.get_object, Bucket=self.bucket, Key=entry["Key"])
-        except ClientError as error:
-            if error_code(error) == "NoSuchKey":
-                return None
-            raise
-        packed: bytes = await call(answer["Body"].read)
-        return StoredObject(name, size, stored_at, body=self.unpack(packed))
+        if _is_body(name):
+            try:
+                answer = await call(self.client.get_object, Bucket=self.bucket, Key=entry["Key"])
+            except ClientError as error:
+                if error_code(error) == "NoSuchKey":
+                    return None
+                raise
+            packed: bytes = await call(answer["Body"].read)
+            try:
+                return StoredObject(name, size, stored_at, body=await off_loop(len(packed) * 4, self.unpack, packed))
+            except (ValueError, StoreUnavailable):
+                pass  # its line is that of a file
+        params = {"Bucket": self.bucket, "Key": entry["Key"]}
+        seconds = int(VALID_FOR.total_seconds())
+        url = await call(self.client.generate_presigned_url, "get_object", Params=params, ExpiresIn=seconds)
+        return StoredObject(name, size, stored_at, url=url)
 
 
 def _is_body(name: str) -> bool:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
 
 from baton.api.http.dependencies import UseCases, VerifiedCaller, query
-from baton.api.http.problems import responses
+from baton.api.http.problems import request_id, responses
 from baton.api.tenants.export_lines import make_error_line, make_line
 from baton.api.tenants.personal_data import JSON_LINES
+from baton.domain.errors import TenantRemoved
+from baton.domain.tenants.activity import CounterKind
 from baton.domain.tenants.identity import Scope
 from baton.domain.times import iso
 from baton.ports.tenants.export import StoredObject, StoredRecord
@@ -35,30 +38,43 @@ SealedCursor = Annotated[str | None, query("`nextCursor` of the last line of the
             "description": "One JSON object a line.",
             "content": {JSON_LINES: {"schema": {"type": "string"}, "example": '{"type":"end","nextCursor":null}\n'}},
         },
-        **responses("forbidden store_unavailable"),
+        **responses("forbidden rate_limited store_unavailable"),
     },
 )
-async def export_tenant(caller: VerifiedCaller, app: UseCases, cursor: SealedCursor = None) -> StreamingResponse:
+async def export_tenant(
+    request: Request, caller: VerifiedCaller, app: UseCases, cursor: SealedCursor = None
+) -> StreamingResponse:
     """Return a page of everything that is stored of the caller's tenant, as JSON Lines. Needs `tenant:export`.
 
     The last line has the type `end` and, except on the last page, the cursor of the next page. A page without it
-    broke off. An export can be continued for a week. The route also answers for a removed tenant.
+    broke off. An export can be continued for a week. The route also answers for a removed tenant. A tenant reads one
+    page at once.
     """
     exports = app.privacy.tenant_exports
     position = await exports.begin(caller, cursor)
-    return StreamingResponse(_write_lines(exports, caller, position), media_type=JSON_LINES)
+    name = request_id(request)
+    async with AsyncExitStack() as stack:
+        with contextlib.suppress(TenantRemoved):  # nothing is counted for a removed tenant, which has little left
+            await stack.enter_async_context(
+                app.place_limits.place(caller, CounterKind.EXPORTS, name, seconds=PAGE_SECONDS)
+            )
+        resources = stack.pop_all()
+    return StreamingResponse(_write_lines(exports, caller, position, resources), media_type=JSON_LINES)
 
 
-async def _write_lines(exports: TenantExports, scope: Scope, position: ExportPosition) -> AsyncGenerator[str, None]:
-    """Yield the lines of a page."""
-    began_at = iso(position.began_at)
-    yield make_line({"type": "begin", "format": FORMAT, "tenantId": scope.tenant_id, "beganAt": began_at})
-    try:
-        async with aclosing(exports.read_page(scope, position, seconds=PAGE_SECONDS)) as parts:
-            async for part in parts:
-                yield make_line(_to_line(part))
-    except Exception as problem:  # noqa: BLE001 - the status is sent: only a line can still report the error
-        yield make_error_line(problem)
+async def _write_lines(
+    exports: TenantExports, scope: Scope, position: ExportPosition, resources: AsyncExitStack
+) -> AsyncGenerator[str, None]:
+    """Yield the lines of a page, and then free ``resources``."""
+    async with resources:
+        began_at = iso(position.began_at)
+        yield make_line({"type": "begin", "format": FORMAT, "tenantId": scope.tenant_id, "beganAt": began_at})
+        try:
+            async with aclosing(exports.read_page(scope, position, seconds=PAGE_SECONDS)) as parts:
+                async for part in parts:
+                    yield make_line(_to_line(part))
+        except Exception as problem:  # noqa: BLE001 - the status is sent: only a line can still report the error
+            yield make_error_line(problem)
 
 
 def _to_line(part: ExportPart) -> dict[str, Any]:

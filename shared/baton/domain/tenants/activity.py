@@ -43,6 +43,8 @@ class CounterKind(StrEnum):
     """Streams that follow a thread's events, or a task."""
     WAITS = "WAITS"
     """Requests over HTTP that wait for a run of their thread in progress."""
+    EXPORTS = "EXPORTS"
+    """Pages of exports of the tenant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,8 @@ class Rates:
                 return cls(kind, UserAndTenantLimit(limits.follow_streams, limits.user_follow_streams))
             case CounterKind.WAITS:
                 return cls(kind, UserAndTenantLimit(limits.runs_at_once, limits.user_runs_at_once))
+            case CounterKind.EXPORTS:  # each reads the whole table, which all tenants share
+                return cls(kind, UserAndTenantLimit(tenant=1))
             case CounterKind.RUNS:
                 rules = limits.self_started_runs or SelfStartedRuns()
                 return cls(
@@ -286,6 +290,7 @@ _NAMES = {
     CounterKind.CONNECTIONS: "as many open connections as are allowed",
     CounterKind.STREAMS: "as many open event streams as are allowed",
     CounterKind.WAITS: "as many requests waiting for answers in progress as are allowed",
+    CounterKind.EXPORTS: "an export in progress, and only one is allowed at once",
 }
 
 

@@ -54,7 +54,7 @@ class StoredObject:
     """Bytes."""
     stored_at: datetime
     url: str | None = None
-    """The address of its bytes for a few minutes; None for the body of a record."""
+    """The address of its bytes for a few minutes; None for the body of a record, unless the body is damaged."""
     body: Any = None
     """The value of a record's attribute that was too large for the table."""
 

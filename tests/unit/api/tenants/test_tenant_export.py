@@ -11,6 +11,7 @@ import pytest
 
 from baton.api.tenants import tenant_export
 from baton.domain.errors import StoreUnavailable
+from baton.domain.tenants.activity import CounterKind
 from baton.domain.tenants.identity import Scope
 from baton.ports.tenants.export import StoredObject, StoredRecord
 from baton.tenants.privacy import tenant_export as exports
@@ -106,6 +107,19 @@ async def test_cursors_of_another_tenant_of_nobody_and_of_an_old_export_are_refu
     served.harness.clock.advance(8 * 86_400)
     old = await served.get(ADDRESS, EXPORT, cursor=cursor)
     assert (old.status_code, "Begin a new one" in old.json()["detail"]) == (422, True)
+
+
+async def test_a_tenant_has_one_export_at_once(served: Served) -> None:
+    ada, bob = Scope("acme", "ada"), Scope("acme", "bob")
+    async with served.harness.app.place_limits.place(bob, CounterKind.EXPORTS, "other", seconds=20):
+        refused = await served.get(ADDRESS, EXPORT)
+        assert (refused.status_code, refused.json()["code"]) == (429, "rate_limited")
+        assert "only one is allowed" in refused.json()["detail"]
+    await pages(served)
+    await served.harness.app.place_limits.take(ada, CounterKind.EXPORTS, "interrupted", seconds=20)
+    served.harness.clock.advance(21)
+    await pages(served)
+    await pages(served)
 
 
 async def test_an_error_after_the_first_line_is_a_line(served: Served) -> None:

@@ -61,7 +61,7 @@ class DynamoAuditLog(TimedTableStore):
             return  # written by an earlier attempt
         except TenantRemoved:
             # A removed tenant gets no further audit records. The log has what is done to those that are left.
-            logger.warning(
+            logger.info(
                 "action of a removed tenant",
                 action=action,
                 outcome=outcome,

@@ -20,10 +20,13 @@ _OWN = (
 )
 
 
-async def read_keys(table: Table, scope: Scope, position: str | None) -> tuple[list[Item], str | None]:
+async def read_keys(
+    table: Table, scope: Scope, position: str | None, *, consistent: bool = True
+) -> tuple[list[Item], str | None]:
     """Return the keys of the tenant's items in a page of the table, and the position of the next page.
 
     None as the position is the beginning, and in the result the end. A position may be another tenant's key.
+    Without ``consistent``, the read costs half, and may miss items of the last second.
     """
     own = f"{scope.tenant_id}#"
     values: Item = {
@@ -35,7 +38,7 @@ async def read_keys(table: Table, scope: Scope, position: str | None) -> tuple[l
         ":retentions": keys.RETENTIONS,
     }
     after = json.loads(position) if position is not None else None
-    pages = table.scan_keys(where=(_OWN, values), after=after, consistent=True)
+    pages = table.scan_keys(where=(_OWN, values), after=after, consistent=consistent)
     try:
         items, following = await anext(pages)
     finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
@@ -14,6 +14,7 @@ from baton.adapters.dynamodb.bodies import unpack
 from baton.adapters.dynamodb.item_kinds import kind_of
 from baton.adapters.dynamodb.table import TableStore, get_key
 from baton.adapters.dynamodb.tenants.tenant_items import name_kind, read_keys
+from baton.concurrency.tasks import off_loop
 from baton.domain.errors import StoreUnavailable
 from baton.domain.tenants.identity import Scope
 from baton.ports.tenants.export import RecordPage, StoredRecord
@@ -27,17 +28,23 @@ class DynamoTenantRecords(TableStore):
     """``TenantRecords`` on the conversation table. An item of an unknown kind is exported."""
 
     async def read_page(self, scope: Scope, position: str | None) -> RecordPage:
-        keys, following = await read_keys(self._table, scope, position)
+        keys, following = await read_keys(self._table, scope, position, consistent=False)
         left_out = [item for item in keys if not _is_exported(item)]
         chosen = [get_key(item) for item in keys if _is_exported(item)]
         items = await self._table.get_many(chosen, consistent=True)
-        records = [_to_record(item) for item in sorted(items, key=lambda item: (item["PK"], item["SK"]))]
+        size = sum(len(value) for item in items for value in item.values() if isinstance(value, bytes))
+        records = await off_loop(size * 4, _to_records, items)
         return RecordPage(records, Counter(map(name_kind, left_out)), following)
 
 
 def _is_exported(item: Item) -> bool:
     kind = kind_of(item)
     return kind is None or kind.is_exported
+
+
+def _to_records(items: Sequence[Item]) -> list[StoredRecord]:
+    """Return the records of items, in the order of their keys."""
+    return [_to_record(item) for item in sorted(items, key=lambda item: (item["PK"], item["SK"]))]
 
 
 def _to_record(item: Item) -> StoredRecord:
