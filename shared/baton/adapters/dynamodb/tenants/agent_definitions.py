@@ -31,7 +31,8 @@ class DynamoAgentDefinitions(TableStore):
         # Apart from the sizes, because an earlier release reads only the sizes.
         rollouts: dict[str, Item] = unpack(item["rollouts"]) if "rollouts" in item else {}
         entries = {
-            agent_id: _to_entry(number, size, rollouts.get(agent_id, {})) for agent_id, (number, size) in sizes.items()
+            agent_id: _to_entry(number, size, rollouts.get(agent_id, {}))
+            for agent_id, (number, size, *_) in sizes.items()
         }
         return AgentList(item["revision"], entries)
 
@@ -83,15 +84,16 @@ class DynamoAgentDefinitions(TableStore):
 
 
 def _to_entry(number: int, size: int, rollout: Item) -> AgentEntry:
+    """Return an entry. Further values of its lists are left out: a later release may have appended them."""
     return AgentEntry(
         number,
         size,
-        candidate=Candidate(*rollout["candidate"]) if "candidate" in rollout else None,
+        candidate=Candidate(*rollout["candidate"][:3]) if "candidate" in rollout else None,
         last=rollout.get("last", 0),
-        withdrawn=tuple((first, last) for first, last in rollout.get("withdrawn", ())),
-        never_in_force=tuple((first, last) for first, last in rollout.get("neverInForce", ())),
+        withdrawn=tuple((first, last) for first, last, *_ in rollout.get("withdrawn", ())),
+        never_in_force=tuple((first, last) for first, last, *_ in rollout.get("neverInForce", ())),
         deleted=rollout.get("deleted"),
-        changed=_to_change(*rollout["changed"]) if "changed" in rollout else None,
+        changed=_to_change(*rollout["changed"][:3]) if "changed" in rollout else None,
     )
 
 

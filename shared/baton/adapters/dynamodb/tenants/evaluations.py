@@ -75,4 +75,6 @@ def _to_entry(item: Item) -> EvaluationEntry:
     values = unpack(item["body"])
     times = {name: from_millis(values[name]) for name in _TIMES}
     values |= times | {name: item[name] for name in _ATTRIBUTES if name in item}
-    return EvaluationEntry(id=item["SK"].removeprefix(agent_keys.EVALUATION), **values)
+    values["id"] = item["SK"].removeprefix(agent_keys.EVALUATION)
+    names = {field.name for field in fields(EvaluationEntry)}  # a later release may have added others
+    return EvaluationEntry(**{name: value for name, value in values.items() if name in names})
