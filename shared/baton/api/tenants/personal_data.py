@@ -14,7 +14,7 @@ from baton.api.http.dependencies import Caller, Cursor, ThreadId, UseCases, quer
 from baton.api.http.problems import responses
 from baton.api.http.schemas import EXTERNAL_ID, Asked, describe
 from baton.api.tenants.export_lines import ExportLines, record_shapes
-from baton.api.threads.access import agents_of_workflow
+from baton.api.threads.access import agents_of_workflows
 from baton.composition.app import App
 from baton.concurrency.tasks import gather_all
 from baton.domain.errors import InvalidRequest
@@ -207,7 +207,7 @@ async def _find_describe(app: App, subject: Scope, piece: ExportPiece) -> Descri
         case ExportKind.THREAD:
             agents = await app.agents.in_session(subject, piece.value)
         case ExportKind.WORKFLOW:
-            agents = await agents_of_workflow(app, subject, piece.value)
+            [agents] = await agents_of_workflows(app, subject, [piece.value])
         case _:
             agents = await app.agents.in_force(subject)
     return agents.describe

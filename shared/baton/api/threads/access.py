@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from typing import Annotated
@@ -12,6 +12,7 @@ from fastapi import Path
 
 from baton.api.threads.thread_schemas import ServedThread
 from baton.composition.app import App
+from baton.concurrency.tasks import gather_each
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import ThreadUnavailable, UnknownAgent
 from baton.domain.handoffs.workflow import Workflow
@@ -22,6 +23,8 @@ from baton.tenants.registry.registered_agents import RegisteredAgents
 from baton.threads.outbox.follow import WhenDead
 from baton.threads.requests.thread_access import read_audited
 
+AT_ONCE = 10
+"""The number of conversations that are read at the same time."""
 REPEATED_WITHIN = timedelta(minutes=15)
 """The time in which repeated reads of the same data, for example by clients that follow it, are audited once."""
 
@@ -63,17 +66,27 @@ async def serve_thread(app: App, scope: Scope, thread: Thread, last_seq: int | N
     return ServedThread.from_record(agents.describe, app.ports.prices, thread, last_seq)
 
 
-async def agents_of_workflow(app: App, scope: Scope, workflow: Workflow) -> RegisteredAgents:
-    """Return the agents in the versions of the workflow's conversation. Raises ``StoreUnavailable``."""
+async def agents_of_workflows(app: App, scope: Scope, workflows: Sequence[Workflow]) -> list[RegisteredAgents]:
+    """Return, for each workflow, the agents in the versions of its conversation. Raises ``StoreUnavailable``."""
     agents = await app.agents.in_force(scope)
-    agent = agents.describe(workflow.agent_id)
-    if agent is None or agent.version is None:
-        return agents  # shipped agents have no versions
-    try:
-        thread = await app.ports.store.get_thread(scope, workflow.thread_id)
-    except ThreadUnavailable:
-        return agents
-    return await app.agents.in_session(scope, thread)
+
+    def has_versions(workflow: Workflow) -> bool:
+        agent = agents.describe(workflow.agent_id)
+        return agent is not None and agent.version is not None  # shipped agents have no versions
+
+    async def read(thread_id: str) -> Thread | None:
+        try:
+            return await app.ports.store.get_thread(scope, thread_id)
+        except ThreadUnavailable:
+            return None
+
+    thread_ids = dict.fromkeys(workflow.thread_id for workflow in filter(has_versions, workflows))
+    if not thread_ids:
+        return [agents] * len(workflows)
+    threads = [thread for thread in await gather_each(thread_ids, read, at_once=AT_ONCE) if thread is not None]
+    sessions = zip(threads, await app.agents.in_sessions(scope, threads), strict=True)
+    by_thread = {thread.id: in_session for thread, in_session in sessions}
+    return [by_thread.get(workflow.thread_id, agents) for workflow in workflows]
 
 
 def once_for_reads(scope: Scope, what: str, now: datetime) -> Once:

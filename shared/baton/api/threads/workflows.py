@@ -10,9 +10,8 @@ from pydantic import Field
 from baton.api.http.dependencies import Caller, Cursor, Limit, UseCases, query
 from baton.api.http.problems import responses
 from baton.api.http.schemas import Listing, describe
-from baton.api.threads.access import agents_of_workflow
+from baton.api.threads.access import agents_of_workflows
 from baton.api.threads.thread_filters import period
-from baton.concurrency.tasks import gather_all
 from baton.domain.errors import InvalidRequest
 from baton.domain.tenants.identity import Permission
 from baton.domain.threads.thread_state import Workflow, resumable_workflow
@@ -52,10 +51,11 @@ async def list_workflows(caller: Caller, app: UseCases) -> Listing[Workflow]:
     `POST /v1/threads/{id}/continue` continues a workflow.
     """
     unfinished = await app.ports.workflows.unfinished(caller)
-    agents = await gather_all(*(agents_of_workflow(app, caller, workflow) for workflow, _ in unfinished))
+    workflows = [workflow for workflow, _ in unfinished]
+    agents = await agents_of_workflows(app, caller, workflows)
     items = [
         resumable_workflow(registered.describe, workflow)
-        for registered, (workflow, _) in zip(agents, unfinished, strict=True)
+        for registered, workflow in zip(agents, workflows, strict=True)
     ]
     return Listing[Workflow](items=items, next_cursor=None)
 

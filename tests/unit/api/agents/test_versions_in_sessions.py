@@ -5,12 +5,16 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import baton
+from baton.domain.tenants.identity import Scope
+from baton.domain.threads.thread import Thread
+from baton.ports.threads.leases import LeaseRequest
 from baton.tenants.tenant_copies import FRESH
 from tests.fakes.chat_model import Answer
 from tests.harness.due import DueHarness
@@ -88,6 +92,33 @@ async def test_a_workflow_goes_on_in_the_version_that_has_begun_it(tenant: Tenan
     said = await tenant.harness.say("m2", "Box")
     assert texts(said) == [("Maker", "Building.")]
     assert "Make it, old." in tenant.prompt
+
+
+async def test_a_list_of_workflows_reads_each_conversation_once(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workflow = MAKER.model_dump(by_alias=True, exclude_unset=True)["workflow"]
+    maker = TUTOR | {"name": "Maker", "main": False, "workflow": workflow}
+    await tenant.put("Make it.", "maker", base=maker)
+    await tenant.put("Hello.", handoffs=[{"agent": "maker"}])
+    harness, store = tenant.harness, tenant.harness.store
+    for number in range(2):
+        harness.thread_id = harness.clock.new_id()
+        harness.model.script(transfer(), "Name?")
+        await tenant.say(f"m{number}")
+    first, *_ = await harness.workflows.unfinished(harness.ada)
+    lease = await store.acquire(harness.ada, LeaseRequest(first.workflow.thread_id))
+    await harness.workflows.put(lease, replace(first.workflow, id="another"))
+    read: list[str] = []
+    get_thread = store.get_thread
+
+    async def count(scope: Scope, thread_id: str) -> Thread:
+        read.append(thread_id)
+        return await get_thread(scope, thread_id)
+
+    monkeypatch.setattr(store, "get_thread", count)
+    listed, _ = await tenant.served.items("/workflows")
+    assert (len(listed), len(read), len(set(read))) == (3, 2, 2)
 
 
 @pytest.mark.parametrize("branch", [{"from": "m1", "regenerate": True}, {"from": "m1"}])
