@@ -38,7 +38,7 @@ class ReplayTarget:
         except BatonError as failure:
             return Answer(error=f"the server: {failure}", thread_id=thread_id, seconds=time.monotonic() - began)
         answer = _to_answer(rerun, thread_id, time.monotonic() - began)
-        if rerun.agent_versions.get(self.agent_id) == self.version:
+        if (rerun.agent_versions or {}).get(self.agent_id) == self.version:
             return answer
         return replace(answer, error=f"{self.agent_id} took no part in this answer: {rerun.agent_id} answered.")
 

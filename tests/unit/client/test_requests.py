@@ -51,6 +51,23 @@ def test_an_answer_has_types_and_keeps_what_is_unknown(served: Served) -> None:
     assert answer.http_response.status == 200
 
 
+def test_versions_of_a_server_of_the_release_before_are_read(served: Served) -> None:
+    version: Json = {
+        "agentId": "tutor",
+        "version": 2,
+        "isDeletion": False,
+        "createdBy": "ada",
+        "createdAt": "2026-11-01T10:00:00.000Z",
+        "state": "candidate",
+        "evaluation": {"id": "e1", "beganAt": "2026-11-01T10:00:00.000Z", "runs": 30, "passed": 0.9},
+    }
+    page = httpx.Response(200, json={"items": [version], "nextCursor": None})
+    served.script.answer("GET /v1/agents/tutor/versions", page)
+    [read] = served.client.agents.versions("tutor").page().items
+    assert read.evaluation is not None
+    assert (read.evaluation.passed, read.evaluation.published_by) == (0.9, None)
+
+
 def test_ids_of_a_host_are_one_part_of_the_path(served: Served) -> None:
     served.script.answer("*", thread())
     served.client.threads.get("crm/42?x")

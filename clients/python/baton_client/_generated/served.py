@@ -1073,7 +1073,7 @@ class PublishedEvaluation(Model):
     runs: int
     passed: float | None = None
     """
-    The share of judged runs that passed; null if no run was judged.
+    The share of judged runs that passed; null if no run was judged, or there is no metric `passed`.
     """
     low: float | None = None
     """
@@ -1656,11 +1656,11 @@ class VersionEvaluation(Model):
 
     id: str
     began_at: AwareDatetime = Field(..., alias="beganAt")
-    published_by: str = Field(..., alias="publishedBy")
+    published_by: str | None = Field(None, alias="publishedBy")
     runs: int
     passed: float | None = None
     """
-    The share of judged runs that passed; null if no run was judged.
+    The share of judged runs that passed; null if no run was judged, or there is no metric `passed`.
     """
 
 
@@ -3007,7 +3007,7 @@ class WholeEvaluation(Model):
     runs: int
     passed: float | None = None
     """
-    The share of judged runs that passed; null if no run was judged.
+    The share of judged runs that passed; null if no run was judged, or there is no metric `passed`.
     """
     low: float | None = None
     """
@@ -3226,7 +3226,7 @@ class Rerun(Model):
     """
     The model of the agent that answered last.
     """
-    agent_versions: dict[str, int] = Field(..., alias="agentVersions")
+    agent_versions: dict[str, int] | None = Field(None, alias="agentVersions")
     """
     The versions of the tenant's agents that took part, by the agent's id.
     """

@@ -147,7 +147,9 @@ class PublishedEvaluation(WireModel):
     expires_at: Timestamp = describe("The time after which the evaluation is no longer served.", TIMESTAMP)
     cases: int = Field(examples=[10])
     runs: int = Field(examples=[30])
-    passed: float | None = describe("The share of judged runs that passed; null if no run was judged.", 0.9)
+    passed: float | None = describe(
+        "The share of judged runs that passed; null if no run was judged, or there is no metric `passed`.", 0.9
+    )
     low: float | None = describe("The lower end of its 95% interval.", 0.74)
     high: float | None = Field(examples=[0.97])
     agent_id: str | None = describe("The tenant's own agent that was evaluated.", None)

@@ -39,9 +39,11 @@ class VersionEvaluation(WireModel):
 
     id: str = Field(examples=["001773480413589-5d0ad1c6d1b0"])
     began_at: Timestamp = Field(examples=[TIMESTAMP])
-    published_by: str = Field(examples=["alice"])
+    published_by: str = Field(default="", examples=["alice"])
     runs: int = Field(examples=[30])
-    passed: float | None = describe("The share of judged runs that passed; null if no run was judged.", 0.9)
+    passed: float | None = describe(
+        "The share of judged runs that passed; null if no run was judged, or there is no metric `passed`.", 0.9
+    )
 
 
 class ServedAgentVersion(WireModel):

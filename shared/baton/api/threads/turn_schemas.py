@@ -249,7 +249,7 @@ class Rerun(WireModel):
     )
     model: str | None = describe("The model of the agent that answered last.", "gpt-6-sol")
     agent_versions: dict[str, int] = describe(
-        "The versions of the tenant's agents that took part, by the agent's id.", {"tutor": 3}
+        "The versions of the tenant's agents that took part, by the agent's id.", {"tutor": 3}, default={}
     )
     context: ServedContextRecord
     tool_calls: list[ServedDryCall]

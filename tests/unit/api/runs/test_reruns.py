@@ -18,6 +18,7 @@ from baton.domain.agents.tool import BackgroundRules
 from baton.domain.errors import ModelError, ModelUnavailable
 from baton.domain.runs.tool_call import ToolCall
 from baton.ports.agents.tools import ToolResult
+from baton_client.models import Rerun
 from tests.examples import examples
 from tests.fakes.chat_model import Answer
 from tests.harness.armed import CITY, armed, call
@@ -300,6 +301,13 @@ async def test_an_older_version_of_a_tenants_agent_answers() -> None:
     assert first["agentVersions"] == {"tutor": 1}
     unknown = await served.rerun(agentVersion=3)
     assert (unknown.status_code, unknown.json()["code"]) == (404, "unknown_agent_version")
+
+
+async def test_a_client_reads_a_dry_run_of_a_server_of_the_release_before(served: Rerunning) -> None:
+    await served.harness.say("m1")
+    ran = await served.ran()
+    assert ran.pop("agentVersions") == {}
+    assert Rerun.model_validate(ran).agent_versions is None
 
 
 @pytest.mark.parametrize("agent_id", ["assistant", "nobody", "hidden"])
