@@ -74,14 +74,15 @@ class Events:
     def __iter__(self) -> Generator[AnyEvent, None]:
         """Yield events.
 
-        Raises ``StreamInterruptedError`` after ``resume_seconds`` without one, and ``APIStatusError``.
+        Raises ``StreamInterruptedError`` after ``resume_seconds`` without one, or without any byte of an open stream;
+        ``APIConnectionError`` if no request has been answered yet; ``APIStatusError``; and ``UnexpectedAnswerError``.
         """
         with closing(self.received()) as events:
             for received in events:
                 yield received.event
 
     def received(self) -> Generator[Received, None]:
-        """Yield events with their text as it was sent. Raises like iterating."""
+        """Yield events with their text as it was sent. Raises the errors of ``__aiter__``."""
         behind_gap: Received | None = None
         while True:
             begun_at = time.monotonic()
