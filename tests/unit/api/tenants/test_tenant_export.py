@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from baton.api.tenants import tenant_export
-from baton.domain.errors import StoreUnavailable
+from baton.domain.errors import StoreUnavailable, TenantRemoved
 from baton.domain.tenants.activity import CounterKind
 from baton.domain.tenants.identity import Scope
 from baton.ports.tenants.export import StoredObject, StoredRecord
@@ -120,6 +120,24 @@ async def test_a_tenant_has_one_export_at_once(served: Served) -> None:
     served.harness.clock.advance(21)
     await pages(served)
     await pages(served)
+
+
+async def test_a_page_is_complete_if_the_tenant_is_removed_meanwhile(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    activity = served.harness.activity
+    changes = iter([activity.change])
+
+    async def change(*arguments: Any, **options: Any) -> bool:
+        allowed = next(changes, None)
+        if allowed is None:
+            raise TenantRemoved
+        return await allowed(*arguments, **options)
+
+    monkeypatch.setattr(activity, "change", change)
+    for _ in range(2):  # the second page begins after the removal
+        [page] = await pages(served)
+        assert page[-1]["type"] == "end"
 
 
 async def test_an_error_after_the_first_line_is_a_line(served: Served) -> None:
