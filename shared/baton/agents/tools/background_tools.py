@@ -41,7 +41,10 @@ class ToolsWithBackground:
         self, agent: AgentDefinition, name: str, arguments: Mapping[str, Any], context: CallContext
     ) -> ToolResult:
         """See ``Tools.call``."""
-        is_own = name == CANCEL_BACKGROUND and all(tool.name != name for tool in agent.tools)
+        is_own = name == CANCEL_BACKGROUND
+        if is_own:
+            offered = await self.others.offered(agent, context.scope)
+            is_own = all(tool.spec.name != name for tool in offered.tools)
         if not is_own:
             return await self.others.call(agent, name, arguments, context)
         try:

@@ -106,7 +106,10 @@ class ToolsWithSchedules:
             LIST_SCHEDULES: self._list,
             CANCEL_SCHEDULE: self._cancel,
         }
-        is_own = agent.schedules.allowed and name in calls and all(tool.name != name for tool in agent.tools)
+        is_own = agent.schedules.allowed and name in calls
+        if is_own and agent.tools:
+            offered = await self.others.offered(agent, context.scope)
+            is_own = all(tool.spec.name != name for tool in offered.tools)
         if not is_own:
             return await self.others.call(agent, name, arguments, context)
         try:
