@@ -45,12 +45,12 @@ class Cassette:
     @classmethod
     def read(cls, path: Path) -> Cassette:
         """Read a file. Raises ``CannotRun`` if it is missing, damaged or of another format."""
-        test = path.name.removesuffix(".cassette.json")
-        again = f"record it again: `baton test {path.with_name(f'{test}.yaml')} --record`"
+        command = f"`baton test {_find_test(path)} --record`"
+        again = f"record it again: {command}"
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise CannotRun(f"{path}: there is no cassette, so nothing is recorded: {again}.") from None
+            raise CannotRun(f"{path}: there is no cassette. Record one: {command}.") from None
         except (OSError, ValueError) as problem:
             raise CannotRun(f"{path}: the cassette cannot be read ({problem}): {again}.") from None
         version = content.get("format") if isinstance(content, dict) else None
@@ -92,3 +92,10 @@ class Cassette:
         unfinished = path.with_name(f".{path.name}.unfinished")
         unfinished.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         unfinished.replace(path)
+
+
+def _find_test(path: Path) -> Path:
+    """Return the file of tests of a cassette, which may end with ``.yaml`` or ``.yml``."""
+    name = path.name.removesuffix(".cassette.json")
+    short = path.with_name(f"{name}.yml")
+    return short if short.is_file() else path.with_name(f"{name}.yaml")
