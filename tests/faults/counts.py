@@ -23,7 +23,7 @@ SERVICES = {
 }
 USUAL = 27
 """The number of generated cases to which the numbers of other cases are in proportion."""
-GENERATED = int(os.environ.get("BATON_FAULT_CASES", 18))
+GENERATED = int(os.environ.get("BATON_FAULT_CASES", 12))
 """The number of cases and of schedules that a session generates in memory."""
 EVENTS = {
     "kill -9": "kills",

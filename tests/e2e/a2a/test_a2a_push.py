@@ -64,6 +64,7 @@ async def test_a_client_hears_of_every_state(
     assert claims["request_body_sha256"] == hashlib.sha256(ended.body).hexdigest()
 
 
+@pytest.mark.nightly
 async def test_a_queued_message_is_announced_by_the_tab_that_takes_it_from_the_queue(
     alice: User, receiver: Receiver
 ) -> None:
@@ -101,7 +102,8 @@ async def test_what_fails_is_sent_again(
     assert await heard(receiver, "1.x", 3) == ["working", "working", "completed"]
 
 
-@pytest.mark.parametrize("answer", [301, pytest.param(FLOOD, marks=pytest.mark.nightly)], ids=str)
+@pytest.mark.nightly
+@pytest.mark.parametrize("answer", [301, FLOOD], ids=str)
 async def test_redirects_are_not_followed_and_bodies_not_read(
     running_clients: dict[str, A2AClient], alice: User, receiver: Receiver, answer: int | str
 ) -> None:

@@ -98,6 +98,7 @@ async def test_a_remote_agent_that_is_killed_while_it_works_does_not_fail_the_tu
     assert reported.startswith("Error: Doomed-Echo could not answer")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("call", "complaint"),
     [
