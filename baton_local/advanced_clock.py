@@ -88,7 +88,10 @@ class AdvancedClock:
         self._drain(drain_deadline)
 
     def _drain(self, drain_deadline: float) -> None:
-        """Wait until no run is in progress or queued, for ``DRAIN_SECONDS`` at most."""
+        """Wait until no run of the queue waits or is in progress, for ``DRAIN_SECONDS`` at most.
+
+        Runs over HTTP are not in the queue.
+        """
         deadline = min(time.monotonic() + DRAIN_SECONDS, drain_deadline)
         while self._is_busy() and time.monotonic() < deadline:
             time.sleep(0.02)

@@ -216,7 +216,10 @@ class Bench:
     thread_id: str
 
     async def measure(self) -> dict[str, float]:
-        """Return the write units of each act at a desk, after a plain turn."""
+        """Return the write units of a plain turn and of each act at a desk.
+
+        The first turn, which creates the thread, is not counted.
+        """
         baton, anna = self.baton, Person(ANNA, "Anna")
         self._store = baton.make_ports().store
         self._turns = baton.turns_with(PacedModel(), *(AgentDefinition.model_validate(agent) for agent in (MAIN, DESK)))
@@ -252,7 +255,7 @@ class Bench:
 
 
 async def measure_units() -> dict[str, float]:
-    """Return the write units of each act at a desk."""
+    """Return the write units of a plain turn and of each act at a desk."""
     async with started() as baton:
         return await Bench(baton, str(uuid.uuid4())).measure()
 

@@ -60,8 +60,9 @@ class ReaderProcesses:
     """Processes that each read one document, in the order of the calls, and ``at_once`` at the same time.
 
     Methods raise ``DocumentRefused`` if the file cannot be read or ends its process, ``ReaderUnavailable`` if no
-    process can be started or if something else ends it, and ``LibraryMissing``. If a call is cancelled, its process
-    ends. ``seconds`` limits the time by the clock, including the wait for other documents.
+    process can be started in time or if something else ends it, and ``LibraryMissing``. If a call is cancelled, its
+    process ends. ``seconds`` limits the time by the clock, including the wait for other documents: if it is over before
+    the process starts, ``ReaderUnavailable`` is raised; afterwards the file is refused as too slow.
     """
 
     def __init__(self, limits: ProcessLimits, at_once: int = 1, *, module: str = CHILD) -> None:

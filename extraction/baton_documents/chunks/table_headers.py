@@ -41,9 +41,10 @@ def header_rows(table: str) -> tuple[str, ...]:
 
 
 def header_text(rows: Sequence[str], column: int = 0) -> str | None:
-    """Return a header of at most ``MAX_HEADER`` characters; None if there are no rows.
+    """Return a header of at most ``MAX_HEADER`` characters without line ends; None if there are no rows.
 
-    A longer header keeps the cells from ``column`` on that fit, for a text that begins in that column.
+    Each row has an equal share of them. A longer row keeps the cells from ``column`` on that fit, for a text that
+    begins in that column.
     """
     most = MAX_HEADER // max(1, len(rows))
     return "\n".join(_fit(row, most, column) for row in rows) or None

@@ -120,14 +120,17 @@ class _Page:
 
     @cached_property
     def mixed(self) -> set[int]:
-        """The text objects with letters of both directions. Their white space does not show a change of direction."""
-        letters = {
+        """The text objects with letters from the right and letters or digits from the left.
+
+        Their white space does not show a change of direction.
+        """
+        directions = {
             (glyph.owner, pdf_bidi.direction(glyph.text) in ("R", "AL"))
             for row in self.rows
             for glyph in row.glyphs
             if pdf_bidi.direction(glyph.text) in ("L", "R", "AL", "EN")
         }
-        return {owner for owner, is_right in letters if is_right and (owner, False) in letters}
+        return {owner for owner, is_right in directions if is_right and (owner, False) in directions}
 
     @cached_property
     def has_spaces(self) -> bool:

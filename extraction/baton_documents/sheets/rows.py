@@ -113,7 +113,8 @@ class SheetRows:
             if not is_hidden and index >= 0 and (text := self._to_text(cell)):
                 self._take(cell, text)
                 cells[index] = text
-                self._row = self._row if len(cells) > 1 else line
+                if len(cells) == 1:  # the address of the first visible cell decides the row's number
+                    self._row = line
         return cells
 
     def _take(self, cell: SheetCell, text: str) -> None:

@@ -62,9 +62,9 @@ async def endpoints(http: httpx.AsyncClient, issuer: str) -> Endpoints:
 async def sign_in(
     http: httpx.AsyncClient, addresses: Endpoints, *, client_id: str, scopes: str, show: Callable[[str, str], None]
 ) -> StoredTokens:
-    """Return tokens once the user has agreed at the address, with the code, that ``show`` is called with.
+    """Call ``show`` with an address and a code, and return tokens once the user has entered the code there and agreed.
 
-    Raises ``CommandError`` if the user refuses, or takes too long.
+    Raises ``CommandError`` if the user refuses or takes too long, or if the issuer answers with another error.
     """
     authorization = await _read_json(await http.post(addresses.device, data={"client_id": client_id, "scope": scopes}))
     code = authorization.get("device_code")

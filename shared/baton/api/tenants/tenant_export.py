@@ -47,8 +47,8 @@ async def export_tenant(
     """Return a page of everything that is stored of the caller's tenant, as JSON Lines. Needs `tenant:export`.
 
     The last line has the type `end` and, except on the last page, the cursor of the next page. A page without it
-    broke off. An export can be continued for a week. The route also answers for a removed tenant. A tenant reads one
-    page at once.
+    broke off. An export can be continued for a week. The route also answers for a removed tenant. A tenant can read
+    only one page at a time.
     """
     exports = app.privacy.tenant_exports
     position = await exports.begin(caller, cursor)
@@ -92,8 +92,8 @@ def _to_line(part: ExportPart) -> dict[str, Any]:
             thread_id, _, digest = part.name.split("/")
             return {"type": "body", "threadId": thread_id, "sha256": digest, "value": part.body}
         case StoredObject():
-            times = {"storedAt": iso(part.stored_at)}
-            return {"type": "file", "name": part.name, "bytes": part.size, **times, "url": part.url}
+            stored_at = iso(part.stored_at)
+            return {"type": "file", "name": part.name, "bytes": part.size, "storedAt": stored_at, "url": part.url}
         case ExportEnd():
             numbers = {"counts": dict(sorted(part.counts.items())), "leftOut": dict(sorted(part.left_out.items()))}
             return {"type": "end", **numbers, "nextCursor": part.cursor}

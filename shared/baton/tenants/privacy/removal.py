@@ -176,7 +176,7 @@ class TenantRemovalWork:
         stage: RemovalStage | None = removal.stage
         position, until = removal.position, min(deadline, loop.time() + SAVE_SECONDS)
         while stage is not None:
-            counted, stage, position = await self._read_page(scope, removal, stage, position)
+            counted, stage, position = await self._handle_page(scope, removal, stage, position)
             counts.update(counted)
             if loop.time() >= until:
                 break
@@ -196,12 +196,12 @@ class TenantRemovalWork:
             following = NextStep.SWEEP
         return saved, following
 
-    async def _read_page(
+    async def _handle_page(
         self, scope: Scope, removal: TenantRemoval, stage: RemovalStage, position: str | None
     ) -> tuple[Mapping[str, int], RemovalStage | None, str | None]:
         """Count or remove a page of a stage. Return the counts, and the next stage and position; None after the last.
 
-        Audit records keep their content while they are counted for the plan.
+        A plan counts all audit records, because none has lost its content yet.
         """
         removes = removal.status is RemovalStatus.REMOVING
         following: str | None = None
