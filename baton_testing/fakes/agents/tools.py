@@ -72,7 +72,7 @@ class FakeTools:
     async def call(
         self, agent: AgentDefinition, name: str, arguments: Mapping[str, Any], context: CallContext
     ) -> ToolResult:
-        if name not in {tool.spec.name for tool in (await self.offered(agent, context.scope)).tools}:
+        if name not in (await self.offered(agent, context.scope)).names:
             raise ToolFailed(f"There is no tool {name!r}.")
         self.calls.append(Called(name, arguments, context))
         tool, function, _ = self._tools[name]

@@ -33,7 +33,7 @@ class ToolsWithBackground:
         """See ``Tools.offered``. A tool of the agent with the same name replaces the tool that cancels tasks."""
         offered = await self.others.offered(agent, scope)
         begins_tasks = agent.background_agents or any(tool.background is not None for tool in offered.tools)
-        if not begins_tasks or any(tool.spec.name == CANCEL_BACKGROUND for tool in offered.tools):
+        if not begins_tasks or CANCEL_BACKGROUND in offered.names:
             return offered
         return replace(offered, tools=(*offered.tools, Tool(_SPEC, "baton")))
 
@@ -41,10 +41,7 @@ class ToolsWithBackground:
         self, agent: AgentDefinition, name: str, arguments: Mapping[str, Any], context: CallContext
     ) -> ToolResult:
         """See ``Tools.call``."""
-        is_own = name == CANCEL_BACKGROUND
-        if is_own:
-            offered = await self.others.offered(agent, context.scope)
-            is_own = all(tool.spec.name != name for tool in offered.tools)
+        is_own = name == CANCEL_BACKGROUND and name not in (await self.others.offered(agent, context.scope)).names
         if not is_own:
             return await self.others.call(agent, name, arguments, context)
         try:

@@ -93,8 +93,7 @@ class ToolsWithSchedules:
         offered = await self.others.offered(agent, scope) if agent.tools else OfferedTools()
         if not agent.schedules.allowed:
             return offered
-        taken = {tool.spec.name for tool in offered.tools}
-        own = tuple(Tool(spec, "baton") for spec in _SPECS if spec.name not in taken)
+        own = tuple(Tool(spec, "baton") for spec in _SPECS if spec.name not in offered.names)
         return replace(offered, tools=(*offered.tools, *own))
 
     async def call(
@@ -108,8 +107,7 @@ class ToolsWithSchedules:
         }
         is_own = agent.schedules.allowed and name in calls
         if is_own and agent.tools:
-            offered = await self.others.offered(agent, context.scope)
-            is_own = all(tool.spec.name != name for tool in offered.tools)
+            is_own = name not in (await self.others.offered(agent, context.scope)).names
         if not is_own:
             return await self.others.call(agent, name, arguments, context)
         try:

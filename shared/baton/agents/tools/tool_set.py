@@ -192,7 +192,7 @@ async def find_taken_name(agent: AgentDefinition, scope: Scope, tools: Tools, cl
     if not agent.client_tools or not agent.tools or not client.tools:
         return None
     external = await tools.offered(agent, scope)
-    own = {tool.spec.name for tool in external.tools} | {tool.name for tool in agent.tools if tool.type != "mcp"}
+    own = external.names | {tool.name for tool in agent.tools if tool.type != "mcp"}
     return next((tool.name for tool in client.tools if tool.name in own), None)
 
 

@@ -80,6 +80,11 @@ class OfferedTools:
     tools: tuple[Tool, ...] = ()
     missing: tuple[MissingTools, ...] = ()
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the tools, as the model calls them."""
+        return frozenset(tool.spec.name for tool in self.tools)
+
 
 @dataclass(frozen=True, slots=True)
 class NewFile:
