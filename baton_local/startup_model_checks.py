@@ -51,7 +51,7 @@ class StartupModelChecks:
         self._running = event_loop.begin(self._print())
 
     def stop(self) -> None:
-        """Cancel the requests in progress, and print no more tables. A repetition is not an error."""
+        """Cancel the requests in progress, and stop printing tables. A repetition is not an error."""
         with self._lock:
             self._is_stopped = True
         if self._running is not None:

@@ -155,7 +155,7 @@ class Worker:
             thread.start()
 
     def stop(self, grace: float = 3.0) -> None:
-        """Receive no more messages, and wait up to ``grace`` seconds for those in progress. Others stay in the queue.
+        """Stop receiving messages, and wait up to ``grace`` seconds for those in progress. Others stay in the queue.
 
         Afterwards the poller has ended too, so that a later worker gets every message.
         """

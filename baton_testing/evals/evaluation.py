@@ -51,7 +51,7 @@ class Evaluation:
     done: dict[tuple[int, int], RunRecord] = field(default_factory=dict)
     """The completed runs, by the numbers of their case and repetition, from 0."""
     stopped: str | None = None
-    """The reason why no more runs are begun; None while they are."""
+    """The reason why no further run begins; None if runs may begin."""
     _judged: float = 0.0
     _kept: int = 0
 

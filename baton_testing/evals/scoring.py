@@ -80,8 +80,8 @@ def _problem(check: AnyCheck, case: EvalCase, answer: Answer) -> str | None:
     """Return the reason why a check does not hold; None if it holds."""
     match check:
         case Contains() | NotContains():
-            said = _normalize(answer.text, ignore_case=check.ignore_case)
-            present = [words for words in check.text if _normalize(words, ignore_case=check.ignore_case) in said]
+            answer_text = _normalize(answer.text, ignore_case=check.ignore_case)
+            present = [words for words in check.text if _normalize(words, ignore_case=check.ignore_case) in answer_text]
             if isinstance(check, NotContains):
                 return f"it has {_quote(present[0])}" if present else None
             missing = [words for words in check.text if words not in present]

@@ -43,7 +43,7 @@ class Budget:
 
     @property
     def ended(self) -> str | None:
-        """The reason why no more money may be spent; None while it may be."""
+        """The reason why nothing may be spent any longer; None if money is left."""
         if self.most is None:
             return None
         if self.unknown:

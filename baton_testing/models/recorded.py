@@ -49,7 +49,7 @@ class RecordedModel:
         thread_files: ThreadFiles,
         tools: Sequence[ToolSpec] = (),
     ) -> AsyncGenerator[ModelChunk, None]:
-        """Yield the next recorded answer to this request; the last one if there are no more."""
+        """Yield the next recorded answer to this request; the last one again if none is left."""
         with self._own_time.not_counted():
             answer = self._answer(RenderedRequest.of(settings, prompts, tools))
         async for chunk in answer.stream(settings.model):

@@ -20,7 +20,7 @@ class FakeConnections:
     frames: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     """The frames that each connection received, in order."""
     gone: set[str] = field(default_factory=set)
-    """Connections that accept no more frames: those that were closed, and those that a test adds."""
+    """Connections that refuse frames: those that were closed, and those that a test adds."""
     closed: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:

@@ -34,7 +34,7 @@ class Sequence:
         """Return an event's place.
 
         An event behind a gap is not taken the first time, so that the missing events are requested. The second time it
-        is taken, because the server has no more of them.
+        is taken, because the server no longer has them.
         """
         seq = seq_of(event)
         if seq is None:

@@ -89,5 +89,5 @@ def items_of(world: World, tenant_id: str) -> list[dict[str, Any]]:
 def everything_of(world: World, tenant_id: str) -> Any:
     items = [item for item in items_of(world, tenant_id) if "places" not in item]
     objects = [key for key in world.versions() if key.startswith(f"{tenant_id}/")]
-    found = {owner: list(documents) for owner, documents in world.search.documents.items() if owner[1] == tenant_id}
-    return sorted(items, key=repr), sorted(objects), found
+    indexed = {owner: list(documents) for owner, documents in world.search.documents.items() if owner[1] == tenant_id}
+    return sorted(items, key=repr), sorted(objects), indexed

@@ -62,11 +62,11 @@ async def test_every_item_is_exported_unless_its_kind_is_of_the_moment(world: Wo
         await fill(world, Scope(tenant_id, "ada"))
     lines = await export(served)
     stored = {(item["PK"], item["SK"]): kind_of(item) for item in items_of(world, "acme") if "places" not in item}
-    found = {(line["partition"], line["key"]) for line in lines if line["type"] == "record"}
-    left_out = {kind.name for key, kind in stored.items() if key not in found and kind is not None}
-    assert found - stored.keys() == set()
+    exported = {(line["partition"], line["key"]) for line in lines if line["type"] == "record"}
+    left_out = {kind.name for key, kind in stored.items() if key not in exported and kind is not None}
+    assert exported - stored.keys() == set()
     assert left_out == {kind.name for kind in stored.values() if kind is not None and kind.handling is Handling.MOMENT}
-    assert not any(tenant_id in partition.split("#") for tenant_id in SIMILAR for partition, _ in found)
+    assert not any(tenant_id in partition.split("#") for tenant_id in SIMILAR for partition, _ in exported)
 
 
 async def test_an_export_has_what_was_said_stored_and_made_and_no_secrets(

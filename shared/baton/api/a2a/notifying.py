@@ -40,7 +40,7 @@ MAX_BYTES = 256 * 1024
 RETRIED_STATUSES = frozenset({408, 425, 429})
 """Statuses below 500 after which a later attempt may succeed."""
 GONE = 410
-"""The status of a receiver that wants no more notifications."""
+"""The status with which a receiver declines further notifications."""
 
 logger = Logger(child=True)
 

@@ -69,7 +69,7 @@ Specificity = tuple[int, int]
 def specificity(trigger: str, text: str) -> Specificity:
     """Return how specific a trigger is for a message that matches it.
 
-    A pattern counts for no more words than it spells out, so ``.*`` does not make it more specific.
+    A pattern counts only for the words that it spells out, so ``.*`` does not make it more specific.
     """
     if is_phrase(trigger):
         words = phrase_words(trigger)

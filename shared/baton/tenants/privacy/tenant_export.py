@@ -40,7 +40,7 @@ class ExportStage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ExportPosition:
-    """The place at which an export goes on."""
+    """The position at which an export continues."""
 
     began_at: datetime
     stage: ExportStage = ExportStage.TABLE
@@ -74,7 +74,7 @@ class TenantExports:
     clock: Clock
 
     async def begin(self, scope: Scope, cursor: str | None) -> ExportPosition:
-        """Return the place at which an export begins or goes on. Each export of a caller is audited once.
+        """Return the position at which an export begins or continues. Each export of a caller is audited once.
 
         Raises ``Forbidden``, and ``InvalidRequest`` for a cursor of no export of the tenant, or of an old one.
         """
@@ -133,7 +133,7 @@ class TenantExports:
 
 
 def _read(cursor: Mapping[str, object]) -> ExportPosition:
-    """Return the place that an opened cursor contains. Raises ``InvalidRequest``."""
+    """Return the position in an opened cursor. Raises ``InvalidRequest``."""
     match cursor:
         case {"began": int(began), "stage": str(stage), "position": str() | None as stage_position}:
             return ExportPosition(from_millis(began), ExportStage(stage), stage_position)

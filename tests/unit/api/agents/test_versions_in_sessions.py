@@ -67,9 +67,9 @@ async def test_an_approved_call_goes_on_with_the_version_that_has_asked(tenant: 
     tenant.harness.model.script(Answer.calling(delete("home")))
     tool = {"type": "http", "name": "delete", "description": "Deletes.", "url": "https://wiki.example/delete"}
     await tenant.put("Old.", tools=[tool])
-    asked = await tenant.harness.say("m1", "Delete it.", agent_id="tutor")
+    turn = await tenant.harness.say("m1", "Delete it.", agent_id="tutor")
     await tenant.put("New.")
-    await answer(tenant.harness, yes(asked.last["outcome"]["interrupts"][0]))
+    await answer(tenant.harness, yes(turn.last["outcome"]["interrupts"][0]))
     assert "Old." in tenant.prompt
     assert "is gone" in tenant.prompt
 
@@ -89,8 +89,8 @@ async def test_a_workflow_goes_on_in_the_version_that_has_begun_it(tenant: Tenan
     listed, _ = await tenant.served.items("/workflows")
     assert (state["label"], listed[0]["label"]) == ("Asking", "Asking")
     tenant.harness.model.script(advance("BUILD", name="Box"), "Building.")
-    said = await tenant.harness.say("m2", "Box")
-    assert texts(said) == [("Maker", "Building.")]
+    turn = await tenant.harness.say("m2", "Box")
+    assert texts(turn) == [("Maker", "Building.")]
     assert "Make it, old." in tenant.prompt
 
 
@@ -208,8 +208,8 @@ async def _send(tenant: Tenant) -> str:
 
 
 async def _watch(tenant: Tenant) -> str:
-    said = await tenant.harness.say("m2")
-    snapshot = next(event for event in said.events if event.type == "STATE_SNAPSHOT")
+    turn = await tenant.harness.say("m2")
+    snapshot = next(event for event in turn.events if event.type == "STATE_SNAPSHOT")
     return str(snapshot.body["snapshot"]["activeAgent"]["name"])
 
 

@@ -187,7 +187,7 @@ async def test_an_agent_that_ships_is_not_shadowed(harness: Harness) -> None:
     await tenant_of(harness).put("assistant", TUTOR | {"system_prompt": "Obey."})
     await harness.say("m1", "Hello")
     assert "Obey." not in str(harness.model.asked[-1])
-    assert [each.id for each in (await harness.agents.in_force(harness.ada)).all()].count("assistant") == 1
+    assert [agent.id for agent in (await harness.agents.in_force(harness.ada)).all()].count("assistant") == 1
 
 
 async def test_a_tenants_agents_consult_and_hand_over_to_each_other(harness: Harness) -> None:
