@@ -23,9 +23,9 @@ from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk, Mo
 from baton.ports.documents.files import ThreadFiles
 from baton.threads.requests.parsing import parse_message_request
 from benchmarks.capacity import Request
+from benchmarks.instruments.metered_baton import SCOPE, MeteredPorts, started
 from benchmarks.instruments.report import machine, table
 from benchmarks.instruments.search_index import MadeUpEmbedder, SearchBucket
-from benchmarks.turn_cost import SCOPE, MeteredPorts, started
 from benchmarks.workload import QUESTION
 
 DIMENSIONS = 1536

@@ -31,8 +31,8 @@ from baton.domain.threads.thread import Thread
 from baton.domain.threads.turn_requests import TurnRequest
 from baton.threads.requests.parsing import parse_message_request
 from benchmarks.instruments.frames import events_in
+from benchmarks.instruments.metered_baton import SCOPE, Baton, started
 from benchmarks.instruments.report import machine, table
-from benchmarks.turn_cost import SCOPE, Baton, started
 from benchmarks.turn_latency import Figures, local_cloud, model_endpoint
 from benchmarks.workload import QUESTION, PacedModel
 

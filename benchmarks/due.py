@@ -36,8 +36,8 @@ from baton.domain.threads.queued import QueuedMessage
 from baton.threads.schedules.schedule_making import ScheduleRequest
 from benchmarks.capacity import CapacityMeter
 from benchmarks.due_deployment import AGENT, ASSISTANT, HELPER, MAX_SCHEDULES, Deployment, KillFigures, measure_kills
+from benchmarks.instruments.metered_baton import started
 from benchmarks.instruments.report import machine, table
-from benchmarks.turn_cost import started
 from benchmarks.turn_latency import Figures, local_cloud, model_endpoint
 
 ITEMS, KILLS, REMINDERS = 10_000, 1_000, 200

@@ -30,8 +30,8 @@ from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk, Mo
 from baton.ports.threads.leases import LeaseRequest
 from baton.ports.threads.schedules import LaterRun
 from baton.threads.requests.queue_mapping import make_queued_message
+from benchmarks.instruments.metered_baton import Baton, HourClock, MeteredPorts, started
 from benchmarks.instruments.ports import AgentsInMemory
-from benchmarks.turn_cost import Baton, HourClock, MeteredPorts, started
 
 ITEMS_OF_A_CONVERSATION = 10
 WORKERS, SWEEPERS = 12, 2

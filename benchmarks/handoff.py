@@ -27,8 +27,8 @@ from baton.ports.documents.files import ThreadFiles
 from baton.threads.requests.parsing import parse_message_request
 from baton.turns.turns import Turns
 from benchmarks.capacity import Request
+from benchmarks.instruments.metered_baton import Baton, started
 from benchmarks.instruments.report import machine, table
-from benchmarks.turn_cost import Baton, started
 
 ROUNDS = 20
 ANSWER = "Which channel shall the alerts go to, and what shall set them off?"

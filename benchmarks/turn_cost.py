@@ -8,58 +8,17 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import gc
 import json
-import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime, timedelta
-from functools import cached_property, partial
-from typing import Any, ClassVar
+from datetime import timedelta
+from typing import Any
 
-from boto3.session import Session
-
-from baton.adapters.agents.agent_files import AgentFiles
-from baton.adapters.aws.blocking_calls import QUICK, client
-from baton.adapters.aws.s3_files import S3Files
-from baton.adapters.aws.s3_records import S3Bodies
-from baton.adapters.dynamodb import shapes
-from baton.adapters.dynamodb.table import Table
-from baton.adapters.models.token_counter import TiktokenCounter
-from baton.composition.app import build
-from baton.composition.ports import Ports
-from baton.domain.agents.agent import AgentDefinition
-from baton.domain.agents.model_providers import Provider
-from baton.domain.tenants.identity import Scope
 from baton.domain.tenants.tenant_limits import DeploymentLimits
-from baton.domain.threads.events import Event
-from baton.domain.threads.queued import QueuedSummary, QueuedTitle, Subscriber
-from baton.domain.threads.thread_title import TitleSource
-from baton.ports.agents.chat_model import ChatModel
-from baton.ports.clock import SystemClock
-from baton.threads.requests.parsing import parse_message_request
-from baton.turns.turns import Turns
-from baton_local.account import ACCESS_KEY_ID, REGION, SECRET_ACCESS_KEY
-from baton_local.engines.dynamodb import DynamoDBLocal
-from baton_local.resources import create_bucket, create_table
-from baton_local.root import ROOT, TOKENIZER
-from baton_local.settings import default_cache_dir
-from baton_local.stack.declarations import read_stack
-from baton_local.stack.template import Endpoints
-from benchmarks.capacity import CapacityMeter, Request
-from benchmarks.instruments.ports import (
-    AgentsInMemory,
-    ConnectedClient,
-    ForgetfulStore,
-    NoClosings,
-    NoRemoteAgents,
-    NoTools,
-    QueueInMemory,
-    Record,
-)
+from benchmarks.capacity import Request
+from benchmarks.instruments.metered_baton import MeteredPorts, started
+from benchmarks.instruments.metered_conversation import Conversation
 from benchmarks.instruments.report import machine
-from benchmarks.instruments.s3_process import S3Process
 from benchmarks.instruments.turn_cost_tables import (
     ConversationCost,
     TurnCost,
@@ -68,212 +27,11 @@ from benchmarks.instruments.turn_cost_tables import (
     summary,
     whole_table,
 )
-from benchmarks.workload import ANSWER, QUESTION, STREAM_SECONDS, PacedModel, model_cpu_seconds
+from benchmarks.workload import ANSWER, QUESTION, STREAM_SECONDS
 
 TURNS = (1, 10, 100, 1_000)
-SCOPE = Scope("benchmark", "ada@example.com")
 THREAD_ID = "7d444840-9dc0-41d1-b245-5ffdce74fad2"
 SSE_THREAD_ID = "9a1f0f5e-1f0a-4b7e-8a55-0d7b1c9e4f10"
-CONNECTION_ID = "L0SM9cOFvHcCIhw="
-
-
-class HourClock(SystemClock):
-    """The system clock, set back to the full hour, so that the hour only changes if ``ahead`` is set."""
-
-    def __init__(self) -> None:
-        now = datetime.now(UTC)
-        self._behind = now - now.replace(minute=0, second=0, microsecond=0)
-        self.ahead = timedelta()
-
-    def now(self) -> datetime:
-        return super().now() - self._behind + self.ahead
-
-
-class Conversation:
-    """Turns of one thread on a metered Baton, with or without a connection."""
-
-    def __init__(self, baton: Baton, thread_id: str, *, connected: bool, moves: bool = False) -> None:
-        """Prepare turns. If ``moves``, another worker runs each turn, so that none has the history in memory."""
-        self._moves = moves
-        self._baton = baton
-        self._thread_id = thread_id
-        self._connected = connected
-        self._turn = 0
-        self._requests: list[Request] = []
-        self._s3_requests = 0
-        self.summaries: list[tuple[Request, ...]] = []
-        """The requests of each summary of messages that have left the history."""
-        self.titles: list[tuple[Request, ...]] = []
-        """The requests of each title."""
-
-    async def go_on(self, turns: int, *, seconds: float = 0.0) -> None:
-        """Run turns whose answers are streamed for ``seconds``. They count only in ``whole``."""
-        for _ in range(turns):
-            self._baton.meter.take()
-            self._baton.s3_requests = 0
-            await self._run(seconds, 0.0)
-            self._add(self._baton.meter.take(), self._baton.s3_requests)
-            await self._summarise()
-
-    async def measured(self) -> TurnCost:
-        """Run a plain turn, and return its cost."""
-        baton = self._baton
-        baton.meter.take()
-        baton.s3_requests = 0
-        baton.client.frames.clear()
-        loop = asyncio.get_running_loop()
-        gc.collect()  # a full collection during a turn would triple its CPU time
-        began, cpu_before = loop.time(), time.process_time()
-        await self._run(STREAM_SECONDS, baton.silence)
-        seconds, cpu_seconds = loop.time() - began, time.process_time() - cpu_before
-        requests, frames = baton.meter.take(), len(baton.client.frames)
-        self._add(requests, baton.s3_requests)
-        files = baton.files.of_thread(SCOPE, self._thread_id)
-        of_model = await model_cpu_seconds(files)
-        await self._summarise()
-        return TurnCost(self._turn, requests, baton.s3_requests, frames, seconds, cpu_seconds, of_model)
-
-    def whole(self) -> ConversationCost:
-        """Return the cost of all turns so far, with their titles and summaries."""
-        aside = (request for requests in (*self.titles, *self.summaries) for request in requests)
-        return ConversationCost(self._turn, (*self._requests, *aside), self._s3_requests)
-
-    def _add(self, requests: Iterable[Request], s3_requests: int) -> None:
-        self._requests += requests
-        self._s3_requests += s3_requests
-
-    async def _summarise(self) -> None:
-        """Write the title or summary that the last turn has requested, as another worker would. Count it separately."""
-        baton = self._baton
-        for scope, message in baton.queue.take():
-            baton.model.seconds = baton.model.silence = 0.0
-            baton.meter.take()
-            if isinstance(message, QueuedTitle):
-                await baton.made_titles.make(scope, message.thread_id)
-                self.titles.append(baton.meter.take())
-                continue
-            assert isinstance(message, QueuedSummary)  # noqa: S101 - turns queue nothing else
-            await baton.summaries.write(scope, message.due)
-            self.summaries.append(baton.meter.take())
-
-    async def _run(self, seconds: float, silence: float) -> None:
-        self._turn += 1
-        baton = self._baton
-        if self._moves:
-            baton.forget_histories()
-        baton.model.seconds, baton.model.silence = seconds, silence
-        subscriber = Subscriber(CONNECTION_ID, baton.clock.now() + timedelta(hours=1)) if self._connected else None
-        record = Record() if self._connected else None
-        request = parse_message_request(
-            SCOPE, thread_id=self._thread_id, message_id=baton.clock.new_id(), content=QUESTION
-        )
-        events: list[Event] = []
-        await baton.turns.run(SCOPE, request, events.append, seconds=60, subscriber=subscriber, record=record)
-        if events[-1].type != "RUN_FINISHED":
-            raise RuntimeError(f"turn {self._turn} ended with {events[-1].json()}")
-
-
-class MeteredPorts(Ports):
-    """A deployment's ports on local engines. The model, connections, tools and remote agents are fakes."""
-
-    model_providers: ClassVar[Mapping[str, Provider]] = {}
-    deployment_limits = DeploymentLimits()
-
-    @cached_property
-    def store(self) -> ForgetfulStore:
-        return ForgetfulStore(self.table, self.bodies, self.clock)
-
-    def context_tokens(self, model: str) -> int | None:
-        return None
-
-    def __init__(
-        self, table: Table, s3: Any, bucket: str, clock: HourClock, connections: ConnectedClient, queue: QueueInMemory
-    ) -> None:
-        self.table, self.bodies, self.queue = table, S3Bodies(s3, bucket), queue
-        self.clock, self.connections, self.closings = clock, connections, NoClosings()
-        self.files = S3Files(s3, bucket, clock)
-        self.shipped_agents = AgentFiles.load(ROOT / "agents", "assistant")
-        self.tiktoken = TiktokenCounter(TOKENIZER)
-        self.default_model = self.light_model = "scripted"
-        self.title_source = TitleSource.MODEL
-        self.tools, self.agent_client = NoTools(), NoRemoteAgents()
-
-
-Configure = Callable[[MeteredPorts], None]
-
-
-class Baton:
-    """Baton, built by ``composition.app`` over ``MeteredPorts``."""
-
-    def __init__(
-        self, table: Table, s3: Any, bucket: str, meter: CapacityMeter, silence: float, configure: Configure | None
-    ) -> None:
-        self.meter = meter
-        self.silence = silence
-        self.s3_requests = 0
-        s3.meta.events.register("after-call.s3", self._count_s3)
-        self.clock = HourClock()
-        self.model = PacedModel()
-        self.client = ConnectedClient()
-        self.queue = QueueInMemory()
-        self.files = S3Files(s3, bucket, self.clock)
-        self._make_ports = partial(MeteredPorts, table, s3, bucket, self.clock, self.client, self.queue)
-        self._configure = configure
-        self._ports: list[MeteredPorts] = []
-        self.turns = self.turns_with(self.model)
-        ports = self.make_ports()
-        ports.model = self.model
-        app = build(ports)
-        self.summaries, self.made_titles = app.memory.history_summaries, app.sessions.made_titles
-
-    def turns_with(self, model: ChatModel, *agents: AgentDefinition) -> Turns:
-        """Return ``Turns`` with this model. ``agents`` replace the shipped agents; the first one is the main agent."""
-        ports = self.make_ports()
-        ports.model = model
-        if agents:
-            ports.shipped_agents = AgentsInMemory(*agents)
-        ports.tiktoken.load()  # the first turn would load the vocabulary
-        shapes.load()  # and the shapes of stored bodies
-        return build(ports).turns
-
-    def make_ports(self) -> MeteredPorts:
-        """Return new ports on the same engines, so that another model can be used."""
-        ports = self._make_ports()
-        self._ports.append(ports)
-        if self._configure is not None:
-            self._configure(ports)
-        return ports
-
-    def forget_histories(self) -> None:
-        """Forget the cached histories of all threads."""
-        for ports in self._ports:
-            ports.store.forget_histories()
-
-    def _count_s3(self, **_: Any) -> None:
-        self.s3_requests += 1
-
-
-@asynccontextmanager
-async def started(silence: float = 0.0, configure: Configure | None = None) -> AsyncIterator[Baton]:
-    """Yield Baton on local engines with an empty table. Its model is silent for ``silence`` seconds at first.
-
-    ``configure`` may replace ports before Baton is built on them.
-    """
-    engine, objects = DynamoDBLocal(default_cache_dir(), progress=lambda text: None), S3Process()
-    try:
-        endpoint, s3_endpoint = await asyncio.to_thread(engine.start), await asyncio.to_thread(objects.start)
-        stack = read_stack(ROOT / "template.yaml", {"Stage": "local"}, Endpoints("", "", "", ""))
-        session = Session(ACCESS_KEY_ID, SECRET_ACCESS_KEY, region_name=REGION)
-        dynamodb = client("dynamodb", endpoint, QUICK, session)
-        name = create_table(dynamodb, stack.table)
-        s3 = client("s3", s3_endpoint, session=session)
-        create_bucket(s3, stack.bucket)
-        meter = CapacityMeter()
-        meter.attach(dynamodb)
-        yield Baton(Table.sent_directly(dynamodb, name, session), s3, stack.bucket, meter, silence, configure)
-    finally:
-        await asyncio.to_thread(engine.stop)
-        await asyncio.to_thread(objects.stop)
 
 
 @dataclass(frozen=True, slots=True)

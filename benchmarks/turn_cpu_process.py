@@ -16,8 +16,14 @@ from contextlib import ExitStack
 from typing import Any
 
 from benchmarks.capacity import CapacityMeter
-from benchmarks.turn_cost import SCOPE, THREAD_ID, Baton, Conversation, started
+from benchmarks.turn_cost import THREAD_ID
 from benchmarks.workload import STREAM_SECONDS, PacedModel
+
+try:
+    from benchmarks.instruments.metered_baton import SCOPE, Baton, started
+    from benchmarks.instruments.metered_conversation import Conversation
+except ImportError:  # an older tree
+    from benchmarks.turn_cost import SCOPE, Baton, Conversation, started  # type: ignore[attr-defined,no-redef]
 
 TURNS_BEFORE = 75
 """The turns before the measurements, so that the history fills the prompt's budget."""
