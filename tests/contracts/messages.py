@@ -8,7 +8,8 @@ from dataclasses import replace
 from ag_ui.core import DataSource, DocumentPart, FileSource, ImagePart, TextPart, UrlSource
 
 from baton.domain.runs.usage import Usage
-from baton.domain.threads.message import MessageStatus, OutcomeType, Role, RunEnd, StoredMessage
+from baton.domain.threads.message import MessageStatus, Role, StoredMessage
+from baton.domain.threads.run_end import OutcomeType, RunEnd
 from baton.domain.threads.thread import Thread
 from baton.ports.threads.leases import Commit
 from tests.contracts.stores import Stores, answered, new_thread_id, said, texts

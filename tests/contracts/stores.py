@@ -10,8 +10,9 @@ from typing import Any
 from baton.composition.ports import Ports
 from baton.domain.runs.usage import ModelUsage, Usage
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.message import Content, OutcomeType, Role, RunEnd, StoredMessage
+from baton.domain.threads.message import Content, Role, StoredMessage
 from baton.domain.threads.queued import RecordDelivery
+from baton.domain.threads.run_end import OutcomeType, RunEnd
 from baton.domain.threads.thread import LeaseMark
 from baton.ports.threads.leases import Commit, CommittedThread, Lease, LeaseRequest, UnreadChange
 from baton.ports.threads.messages import TurnRecord

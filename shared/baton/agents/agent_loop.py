@@ -21,7 +21,8 @@ from baton.domain.agents.sentences import sentence
 from baton.domain.documents.numbered_passages import join_consulted, name_cited
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.runs.usage import OTHER_MODELS, ModelUsage, Usage
-from baton.domain.threads.message import FollowedProcedure, Role
+from baton.domain.threads.message import Role
+from baton.domain.threads.run_end import FollowedProcedure
 from baton.memory.inspection.inspection import AgentContext, ModelCall
 from baton.memory.prompt.context import AssembledContext
 from baton.memory.recalled import NOTHING_RECALLED

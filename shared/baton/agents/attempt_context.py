@@ -29,7 +29,8 @@ from baton.domain.runs.usage import ModelUsage, Usage
 from baton.domain.tenants.identity import Scope
 from baton.domain.tenants.spending import SpendingWarning
 from baton.domain.threads.events import spending_warning
-from baton.domain.threads.message import OutcomeType, Role, StoredMessage, with_text
+from baton.domain.threads.message import Role, StoredMessage, with_text
+from baton.domain.threads.run_end import OutcomeType
 from baton.domain.threads.thread import Run
 from baton.domain.threads.turn_requests import MessageRequest
 from baton.domain.times import Today

@@ -13,7 +13,7 @@ from baton.domain.runs.call_card import CallCard
 from baton.domain.runs.conversation_data import DataChange
 from baton.domain.runs.tool_call import CallEnd, ToolCall
 from baton.domain.runs.usage import Usage
-from baton.domain.threads.message import FollowedProcedure
+from baton.domain.threads.run_end import FollowedProcedure
 from baton.memory.prompt.history_window import WindowedHistory
 from baton.ports.agents.agent_client import AgentReport
 

@@ -21,7 +21,8 @@ from baton.domain.runs.run_step import RunStep
 from baton.domain.runs.task import RemoteTask
 from baton.domain.runs.tool_call import ToolCallRecord
 from baton.domain.threads.history_window import session_of, window_of
-from baton.domain.threads.message import OutcomeType, Role
+from baton.domain.threads.message import Role
+from baton.domain.threads.run_end import OutcomeType
 from baton.domain.threads.running_conversation import RunningConversation
 from baton.domain.times import Today
 from baton.memory.early_recall import EarlyRecall

@@ -11,7 +11,8 @@ from baton.domain.handoffs.handoff import ContextMode, HandoffOutcome
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.branches import ROOT, BranchRequest, BranchStart, check_room
 from baton.domain.threads.history_window import on_path
-from baton.domain.threads.message import Content, OutcomeType, StoredMessage
+from baton.domain.threads.message import Content, StoredMessage
+from baton.domain.threads.run_end import OutcomeType
 from baton.domain.threads.running_conversation import RunningConversation
 from baton.domain.threads.thread import ConversationState, Thread
 from baton.ports.threads.messages import Page

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from baton.domain.tenants.identity import Scope, derive_record_id
-from baton.domain.threads.message import OutcomeType
+from baton.domain.threads.run_end import OutcomeType
 from baton.ports.tenants.audit import AuditLog, Once
 from baton.threads.handoffs.forks import Forks
 from baton.threads.outbox.outbox import discard

@@ -10,7 +10,8 @@ from baton.domain.errors import NotFound, RerunUnavailable
 from baton.domain.handoffs.handoff import ContextMode
 from baton.domain.handoffs.workflow import Workflow
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.message import OutcomeType, Role, StoredMessage
+from baton.domain.threads.message import Role, StoredMessage
+from baton.domain.threads.run_end import OutcomeType
 from baton.domain.threads.running_conversation import RunningConversation
 from baton.domain.threads.thread import ConversationState, Thread
 from baton.domain.threads.thread_state import Describe

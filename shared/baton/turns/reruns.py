@@ -16,7 +16,8 @@ from baton.domain.runs.tool_call import ToolCallRecord, is_shown
 from baton.domain.runs.usage import ModelUsage, Usage
 from baton.domain.tenants.activity import CounterKind
 from baton.domain.tenants.identity import Scope, ThreadRef
-from baton.domain.threads.message import OutcomeType, Role
+from baton.domain.threads.message import Role
+from baton.domain.threads.run_end import OutcomeType
 from baton.domain.threads.running_conversation import RunningConversation
 from baton.domain.threads.thread import Run
 from baton.domain.threads.turn_requests import MessageRequest

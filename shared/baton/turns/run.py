@@ -14,7 +14,8 @@ from baton.concurrency.tasks import gather_all, stop_all
 from baton.domain.errors import LeaseLost
 from baton.domain.metrics import Metric, count
 from baton.domain.threads.events import RunStamp
-from baton.domain.threads.message import OutcomeType, Role, StoredMessage, answer_text, question_text
+from baton.domain.threads.message import Role, StoredMessage, answer_text, question_text
+from baton.domain.threads.run_end import OutcomeType
 from baton.domain.threads.turn_requests import DecisionRequest
 from baton.domain.times import Today, to_millis
 from baton.domain.tracing import Attribute, exchange, inside

@@ -30,8 +30,9 @@ from baton.domain.threads.desk_requests import (
     transfer_request,
 )
 from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision
-from baton.domain.threads.message import OutcomeType, Role, StoredMessage
+from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.queued import RecordDelivery
+from baton.domain.threads.run_end import OutcomeType
 from baton.domain.threads.thread import Thread
 from baton.ports.agents.chat_model import ModelChunk, ModelSettings, Prompt, ToolSpec
 from baton.ports.documents.files import ThreadFiles

@@ -23,7 +23,8 @@ from baton.domain.schedules.schedule import ScheduleStatus
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.desk_requests import reply_request, return_request, take_request
 from baton.domain.threads.interrupt import DecisionStatus
-from baton.domain.threads.message import OutcomeType, StoredMessage
+from baton.domain.threads.message import StoredMessage
+from baton.domain.threads.run_end import OutcomeType
 from baton.domain.threads.turn_requests import TurnRequest
 from baton.ports.agents.tools import ToolFailed, ToolResult
 from baton.threads.background.callbacks import TaskReport

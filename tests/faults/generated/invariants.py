@@ -7,7 +7,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from baton.domain.errors import Interrupted
-from baton.domain.threads.message import OutcomeType, Role, StoredMessage
+from baton.domain.threads.message import Role, StoredMessage
+from baton.domain.threads.run_end import OutcomeType
 from baton.ports.threads.leases import LeaseBusy, LeaseRequest
 from tests.faults.screen import Screen, conversation_of, difference
 

@@ -23,8 +23,9 @@ from baton.domain.errors import (
 )
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.runs.usage import Usage
-from baton.domain.threads.message import OutcomeType, Role, StoredMessage
+from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.queued import RecordDelivery
+from baton.domain.threads.run_end import OutcomeType
 from baton.entry.actions import Caller
 from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk, ModelSettings, Prompt, TextDelta
 from tests.faults.capture.dying import Dying

@@ -32,7 +32,8 @@ from baton.domain.threads.events import (
     unsequenced,
 )
 from baton.domain.threads.interrupt import DecisionStatus, Interrupt, InterruptDecision
-from baton.domain.threads.message import MessageStatus, OutcomeType, Role, StoredMessage
+from baton.domain.threads.message import MessageStatus, Role, StoredMessage
+from baton.domain.threads.run_end import OutcomeType
 from baton.domain.threads.run_events import (
     HANDOFF,
     RETURN,

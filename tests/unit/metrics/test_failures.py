@@ -63,8 +63,9 @@ from baton.domain.tenants.spending_rules import SpendingLimit, SpendingRules
 from baton.domain.tenants.tenant_limits import DeploymentLimits
 from baton.domain.threads.events import custom, unsequenced
 from baton.domain.threads.feedback import Rating
-from baton.domain.threads.message import FollowedProcedure, OutcomeType, Role, RunEnd
+from baton.domain.threads.message import Role
 from baton.domain.threads.queued import RecordDelivery
+from baton.domain.threads.run_end import FollowedProcedure, OutcomeType, RunEnd
 from baton.domain.threads.thread_change import MAX_RECEIVES, ChangeKind, ThreadChange
 from baton.domain.threads.thread_title import TitleSource
 from baton.entry.jobs.sweep import SweepReport

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from baton.domain.threads.message import OutcomeType
+from baton.domain.threads.run_end import OutcomeType
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness
 

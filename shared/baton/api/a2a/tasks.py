@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from baton.domain.threads.a2a_task import MarkStatus, TaskId, TaskMark, TaskState, state_of
-from baton.domain.threads.message import OutcomeType, Role, RunEnd, StoredMessage
+from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.push_config import PushNotice
+from baton.domain.threads.run_end import OutcomeType, RunEnd
 from baton.domain.threads.thread import Thread
 from baton.domain.threads.thread_change import ChangeKind, ThreadChange
 from baton.domain.threads.turn_requests import ClientOffer

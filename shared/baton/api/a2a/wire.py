@@ -24,8 +24,9 @@ from baton.domain.threads.a2a_task import EXTENSION_URI, MarkStatus, TaskId
 from baton.domain.threads.a2a_task import TaskState as State
 from baton.domain.threads.content import part_name
 from baton.domain.threads.interrupt import to_client_interrupts
-from baton.domain.threads.message import MessageAuthor, OutcomeType, StoredMessage
+from baton.domain.threads.message import MessageAuthor, StoredMessage
 from baton.domain.threads.message import Role as StoredRole
+from baton.domain.threads.run_end import OutcomeType
 from baton.domain.threads.thread_state import Describe, thread_state
 from baton.tenants.registry.agent_registry import AgentRegistry
 

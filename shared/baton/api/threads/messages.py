@@ -15,7 +15,8 @@ from baton.api.threads.message_schemas import Message, MessageAnswer, SentMessag
 from baton.composition.app import App
 from baton.domain.runs.usage import Usage
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.message import OutcomeType, RunEnd, result_of
+from baton.domain.threads.message import result_of
+from baton.domain.threads.run_end import OutcomeType, RunEnd
 from baton.domain.threads.thread_state import thread_state
 from baton.domain.threads.turn_requests import TurnRequest
 from baton.threads.requests.parsing import parse_locale, parse_message_request

@@ -12,7 +12,8 @@ from baton.domain.agents.agent_settings import LearningSettings
 from baton.domain.handoffs.workflow import Workflow, WorkflowStatus
 from baton.domain.memory.procedure import ProcedureDraft, ProcedureScope
 from baton.domain.runs.tool_call import CallEnd, is_shown
-from baton.domain.threads.message import OutcomeType, Role, StoredMessage
+from baton.domain.threads.message import Role, StoredMessage
+from baton.domain.threads.run_end import OutcomeType
 
 MAX_MESSAGES = 200
 """The most messages of a capture: the last ones of a longer session."""

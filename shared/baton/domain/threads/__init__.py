@@ -1,1 +1,1 @@
-"""Values of threads: messages, events, interrupts, branches, titles, requests, and the records of the queue."""
+"""Values of threads: messages, ends of runs, events, interrupts, branches, titles, requests and queue records."""

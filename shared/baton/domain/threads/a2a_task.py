@@ -13,7 +13,7 @@ from enum import StrEnum
 from urllib.parse import quote, unquote
 
 from baton.domain.tenants.identity import MAX_MESSAGE_ID, is_printable, is_thread_id
-from baton.domain.threads.message import OutcomeType, RunEnd
+from baton.domain.threads.run_end import OutcomeType, RunEnd
 
 EXTENSION_URI = "https://baton.dev/a2a/extensions/conversation/v1"
 """Baton's extension of A2A: the conversation that a message or task belongs to."""

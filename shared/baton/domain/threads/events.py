@@ -20,7 +20,8 @@ from baton.domain.schedules.background_task import BackgroundTask
 from baton.domain.tenants.spending import SpendingWarning
 from baton.domain.text import replace_surrogates, slices
 from baton.domain.threads.interrupt import Interrupt, InterruptDecision
-from baton.domain.threads.message import LENGTH, MessageAuthor, OutcomeType, Role, StoredMessage
+from baton.domain.threads.message import LENGTH, MessageAuthor, Role, StoredMessage
+from baton.domain.threads.run_end import OutcomeType
 from baton.domain.threads.thread import EndReason, Thread
 from baton.domain.times import iso
 

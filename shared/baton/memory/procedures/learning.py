@@ -28,7 +28,8 @@ from baton.domain.memory.episode import EpisodeRef
 from baton.domain.metrics import Metric, count
 from baton.domain.runs.tool_call import CallEnd
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.message import OutcomeType, Role, StoredMessage
+from baton.domain.threads.message import Role, StoredMessage
+from baton.domain.threads.run_end import OutcomeType
 from baton.domain.threads.thread import Thread
 from baton.memory.procedures.skill_administration import is_private_id
 from baton.memory.prompt.history_reading import read_messages_between

@@ -23,8 +23,9 @@ from baton.domain.schedules.background_task import (
 )
 from baton.domain.tenants.identity import Scope, ThreadRef, derive_run_id
 from baton.domain.text import first_bytes
-from baton.domain.threads.message import OutcomeType, StoredMessage, answer_text
+from baton.domain.threads.message import StoredMessage, answer_text
 from baton.domain.threads.queued import ForgottenTask
+from baton.domain.threads.run_end import OutcomeType
 from baton.domain.threads.thread import Thread
 from baton.domain.threads.turn_requests import MessageRequest
 from baton.ports.agents.tools import ToolResult

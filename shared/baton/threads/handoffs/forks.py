@@ -18,7 +18,8 @@ from baton.domain.runs.usage import Usage
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.content import content_digest
 from baton.domain.threads.history_window import HistoryWindow
-from baton.domain.threads.message import Content, OutcomeType, Part, Role, RunEnd, StoredMessage
+from baton.domain.threads.message import Content, Part, Role, StoredMessage
+from baton.domain.threads.run_end import OutcomeType, RunEnd
 from baton.domain.threads.thread import Run, SessionVersions, Thread
 from baton.memory.prompt.history_reading import ReadHistory, read_history, read_messages_between, select_spoken
 from baton.memory.prompt.message_prompts import count_message_tokens

@@ -18,7 +18,8 @@ from baton.domain.threads.events import (
     run_started,
     unsequenced,
 )
-from baton.domain.threads.message import OutcomeType, StoredMessage, result_of
+from baton.domain.threads.message import StoredMessage, result_of
+from baton.domain.threads.run_end import OutcomeType
 from baton.domain.threads.thread import Thread
 from baton.ports.clock import Clock
 from baton.ports.threads.stream_log import LogPiece, StreamLog

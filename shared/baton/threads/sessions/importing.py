@@ -14,7 +14,8 @@ from baton.domain.runs.usage import Usage
 from baton.domain.tenants.identity import Scope, derive_record_id, derive_run_id
 from baton.domain.threads.feedback import Feedback
 from baton.domain.threads.imported_session import IMPORT_TURN, ImportedSession
-from baton.domain.threads.message import IMPORTED, OutcomeType, Role, RunEnd, StoredMessage
+from baton.domain.threads.message import IMPORTED, Role, StoredMessage
+from baton.domain.threads.run_end import OutcomeType, RunEnd
 from baton.domain.threads.thread import EndReason
 from baton.memory.prompt.message_prompts import count_message_tokens, quote_cause
 from baton.ports.agents.chat_model import TokenCounter

@@ -12,7 +12,8 @@ from baton.domain.desks.desk_session import DeskStatus, ReturnReason
 from baton.domain.handoffs.handoff import HandoffOutcome
 from baton.domain.handoffs.workflow import Workflow, WorkflowStatus
 from baton.domain.tenants.webhook import WebhookEvent
-from baton.domain.threads.message import MessageAuthor, OutcomeType, Role, RunEnd, StoredMessage
+from baton.domain.threads.message import MessageAuthor, Role, StoredMessage
+from baton.domain.threads.run_end import OutcomeType, RunEnd
 from baton.domain.threads.thread import ConversationState, Thread
 from baton.domain.threads.thread_change import ChangeKind, ChangeRecord, DeskChange
 from baton.domain.threads.turn_requests import ActionRequest, ConversationAction, TurnRequest

@@ -16,8 +16,8 @@ from baton.domain.memory.episode import EpisodeRef
 from baton.domain.metrics import Metric, count
 from baton.domain.threads.events import thread_title, unsequenced
 from baton.domain.threads.history_window import SummaryDue
-from baton.domain.threads.message import OutcomeType, RunEnd
 from baton.domain.threads.queued import QueuedSummary, QueuedTitle
+from baton.domain.threads.run_end import OutcomeType, RunEnd
 from baton.domain.threads.thread import Thread, ThreadStatus
 from baton.threads.outbox.outbox import Outbox
 from baton.threads.requests.queue_mapping import make_queued_summary, make_queued_title

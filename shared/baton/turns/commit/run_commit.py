@@ -17,7 +17,8 @@ from baton.domain.metrics import Metric, count
 from baton.domain.runs.usage import OTHER_MODELS, ModelUsage
 from baton.domain.threads.events import Event, RunStamp
 from baton.domain.threads.interrupt import PendingInterrupts
-from baton.domain.threads.message import OutcomeType, RunEnd, StoredMessage
+from baton.domain.threads.message import StoredMessage
+from baton.domain.threads.run_end import OutcomeType, RunEnd
 from baton.domain.threads.run_events import state_changes
 from baton.domain.threads.running_conversation import RunningConversation
 from baton.domain.threads.thread import EndReason, Run, Thread

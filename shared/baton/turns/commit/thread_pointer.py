@@ -12,7 +12,8 @@ from baton.domain.memory.episode import EpisodeRef
 from baton.domain.runs.usage import by_model
 from baton.domain.threads.history_window import HistoryWindow
 from baton.domain.threads.interrupt import PendingInterrupts
-from baton.domain.threads.message import RunEnd, StoredMessage
+from baton.domain.threads.message import StoredMessage
+from baton.domain.threads.run_end import RunEnd
 from baton.domain.threads.thread import ConversationState, Thread, ThreadStatus, Watchers
 from baton.ports.threads.leases import Commit, CommittedThread
 from baton.threads.outbox.outbox import Outbox

@@ -20,7 +20,8 @@ from baton.domain.runs.tool_call import CallEnd, ToolCallRecord
 from baton.domain.runs.usage import by_model
 from baton.domain.threads.events import message_steered, run_started, state_snapshot
 from baton.domain.threads.interrupt import PendingInterrupts
-from baton.domain.threads.message import OutcomeType, Role
+from baton.domain.threads.message import Role
+from baton.domain.threads.run_end import OutcomeType
 from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT
 from baton.threads.outbox.event_log import find_jump
 from baton.turns.dialogue.agent_histories import DialogueServices

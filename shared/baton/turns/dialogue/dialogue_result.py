@@ -18,7 +18,8 @@ from baton.domain.runs.usage import ModelUsage, Usage
 from baton.domain.threads.events import run_error, run_finished, thread_closed
 from baton.domain.threads.history_window import HistoryWindow, SummaryDue
 from baton.domain.threads.interrupt import PendingInterrupts
-from baton.domain.threads.message import FollowedProcedure, OutcomeType, StoredMessage, result_of
+from baton.domain.threads.message import StoredMessage, result_of
+from baton.domain.threads.run_end import FollowedProcedure, OutcomeType
 from baton.domain.threads.running_conversation import RunningConversation
 from baton.threads.handoffs.forks import ForkedExchange
 

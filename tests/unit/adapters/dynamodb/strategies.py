@@ -21,7 +21,8 @@ from baton.domain.runs.task import Task, TaskMessage, TaskStatus
 from baton.domain.runs.tool_call import CallEnd, ToolCall, ToolCallRecord
 from baton.domain.runs.usage import Usage
 from baton.domain.threads.interrupt import DecisionStatus, Interrupt, InterruptDecision, PendingInterrupts
-from baton.domain.threads.message import MessageStatus, OutcomeType, Role, RunEnd, StoredMessage
+from baton.domain.threads.message import MessageStatus, Role, StoredMessage
+from baton.domain.threads.run_end import OutcomeType, RunEnd
 from baton.domain.threads.thread import ConversationChange, ConversationState
 from baton.domain.times import from_millis
 from tests.unit.domain.strategies import contents

@@ -17,7 +17,8 @@ from baton.adapters.dynamodb.shapes import MESSAGE
 from baton.adapters.dynamodb.threads.message_items import pack_message, unpack_message
 from baton.domain.errors import StoreUnavailable
 from baton.domain.runs.usage import Usage
-from baton.domain.threads.message import OutcomeType, Role, RunEnd, StoredMessage
+from baton.domain.threads.message import Role, StoredMessage
+from baton.domain.threads.run_end import OutcomeType, RunEnd
 from baton.domain.times import from_millis
 from benchmarks.workload import ANSWER, pieces
 from tests.unit.adapters.dynamodb.strategies import json_values

@@ -32,7 +32,8 @@ from baton.domain.runs.task import Task
 from baton.domain.runs.tool_call import ToolCallRecord
 from baton.domain.runs.usage import Usage
 from baton.domain.threads.interrupt import PendingInterrupts
-from baton.domain.threads.message import OutcomeType, Role, RunEnd, StoredMessage
+from baton.domain.threads.message import Role, StoredMessage
+from baton.domain.threads.run_end import OutcomeType, RunEnd
 from baton.domain.threads.thread import ConversationChange, ConversationState
 from baton.domain.times import from_millis
 from tests.unit.adapters.dynamodb.strategies import (

@@ -16,7 +16,7 @@ from baton.domain.errors import ModelUnavailable
 from baton.domain.tenants.identity import Scope
 from baton.domain.tenants.spending_rules import SpendingRules
 from baton.domain.tenants.tenant_limits import DeploymentLimits
-from baton.domain.threads.message import OutcomeType
+from baton.domain.threads.run_end import OutcomeType
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import ASSISTANT, Harness
 from tests.unit.api.mcp_client import ACCEPT, MODES, Json, McpServed, open_to_mcp, request, structured

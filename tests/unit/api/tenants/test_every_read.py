@@ -6,7 +6,8 @@ import pytest
 
 from baton.domain.handoffs.handoff import ContextMode, HandoffOutcome
 from baton.domain.runs.task import TaskStatus
-from baton.domain.threads.message import MessageStatus, OutcomeType, Role
+from baton.domain.threads.message import MessageStatus, Role
+from baton.domain.threads.run_end import OutcomeType
 from baton.domain.threads.thread import RunStatus, ThreadStatus
 from tests.unit.api.every_read import AT_ONCE
 from tests.unit.api.recorded import RecordedHarness

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from baton.domain.runs.usage import Usage
 from baton.domain.threads.a2a_task import MarkStatus, TaskId, TaskState, state_of
-from baton.domain.threads.message import OutcomeType, RunEnd
+from baton.domain.threads.run_end import OutcomeType, RunEnd
 
 
 def ended(outcome: OutcomeType, code: str | None = None) -> RunEnd:

@@ -32,7 +32,8 @@ from baton.domain.threads.events import (
     unsequenced,
     without_stamp,
 )
-from baton.domain.threads.message import OutcomeType, Role, StoredMessage
+from baton.domain.threads.message import Role, StoredMessage
+from baton.domain.threads.run_end import OutcomeType
 from baton_testing.fakes.agents.shipped_agents import agent
 from baton_testing.fakes.clock import NOON
 
