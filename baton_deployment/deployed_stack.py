@@ -17,6 +17,7 @@ ADDRESSES = (
     "WebSocketUrl",
     "SocketDomainUrl",
     "SocketDomainTarget",
+    "FrontEndDomainTarget",
     "WidgetUrl",
     "ConsoleUrl",
 )
@@ -74,4 +75,4 @@ def read_outputs(account: Account, stack: str) -> dict[str, str]:
 
 def address_lines(outputs: Mapping[str, str]) -> list[str]:
     """Return a line for each address in the outputs that people and programs use."""
-    return [f"{name:<18} {outputs[name]}" for name in ADDRESSES if name in outputs]
+    return [f"{name:<20} {outputs[name]}" for name in ADDRESSES if name in outputs]
