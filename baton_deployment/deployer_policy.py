@@ -8,6 +8,10 @@ from dataclasses import dataclass, field
 from baton_deployment.policies import NAMES, read_policy
 
 PATH = "docs/reference/deployer-policy.json"
+ROLES = "Roles"
+"""The statement about roles, whose boundary a deployer may have to set."""
+BOUNDARY_KEY = "iam:PermissionsBoundary"
+REMOVAL_OF_BOUNDARY = "iam:DeleteRolePermissionsBoundary"
 
 # The simulator accepts no wildcards in actions, so these examples stand for the policy's wildcards.
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
@@ -49,17 +53,28 @@ class Question:
     """Values by condition keys."""
 
 
-def questions(account: str, region: str, stack: str) -> list[Question]:
-    """Return one question for each statement of the policy, about an example of the stack's resources."""
+def questions(account: str, region: str, stack: str, boundary: str = "") -> list[Question]:
+    """Return one question for each statement of the policy, about an example of the stack's resources.
+
+    ``boundary`` is the ARN of the permissions boundary of the stack's roles, or empty. A deployer who must set it may
+    not be allowed to remove it.
+    """
+    context = {BOUNDARY_KEY: boundary} if boundary else {}
     return [
         Question(
-            tuple(action for pattern in statement["Action"] for action in _examples(pattern)),
+            tuple(
+                action
+                for pattern in statement["Action"]
+                for action in _examples(pattern)
+                if not (boundary and action == REMOVAL_OF_BOUNDARY)
+            ),
             _example_resource(statement["Resource"], account, region, stack),
             {
                 key: values[0]
                 for conditions in statement.get("Condition", {}).values()
                 for key, values in conditions.items()
-            },
+            }
+            | (context if statement["Sid"] == ROLES else {}),
         )
         for statement in read_policy("deployer")["Statement"]
     ]

@@ -151,7 +151,7 @@ class Preflight:
     ) -> Iterator[Check]:
         stack = self.stage.stack
         checks: list[tuple[str, Callable[[], Iterator[Check]]]] = [
-            (PERMISSIONS, partial(check_permissions, account, who, stack)),
+            (PERMISSIONS, partial(check_permissions, account, who, stack, template.values["PermissionsBoundary"])),
             (STATE, partial(check_state, account, stack)),
             (CONCURRENCY, partial(check_concurrency, account, template)),
             (LOGGING_ROLE, partial(check_logging_role, account)),

@@ -22,8 +22,11 @@ def check_account(account: Account) -> tuple[dict[str, Any], Check]:
     return who, fine("account", f"{who['Account']} in {account.region}, as {who['Arn']}")
 
 
-def check_permissions(account: Account, who: dict[str, Any], stack: str) -> Iterator[Check]:
-    """Yield whether the caller has the permissions for a deployment, by IAM's policy simulator."""
+def check_permissions(account: Account, who: dict[str, Any], stack: str, boundary: str = "") -> Iterator[Check]:
+    """Yield whether the caller has the permissions for a deployment, by IAM's policy simulator.
+
+    ``boundary`` is the ARN of the permissions boundary of the stack's roles, or empty.
+    """
     arn = str(who["Arn"])
     if arn.endswith(":root"):
         yield note(PERMISSIONS, "the account's root user may do everything", "Deploy with a role instead.")
@@ -34,7 +37,7 @@ def check_permissions(account: Account, who: dict[str, Any], stack: str) -> Iter
         if principal is None:
             yield unknown(PERMISSIONS, f"the simulator judges users and roles only, not {arn}")
             return
-        missing = list(_missing(iam, principal, questions(str(who["Account"]), account.region, stack)))
+        missing = list(_missing(iam, principal, questions(str(who["Account"]), account.region, stack, boundary)))
     except ClientError as problem:
         if not is_denied(problem):
             raise

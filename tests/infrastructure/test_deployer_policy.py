@@ -116,6 +116,15 @@ def test_the_simulator_is_asked_about_each_statement_with_actions_it_knows_and_t
     assert passing.context == {"iam:PassedToService": "lambda.amazonaws.com"}
 
 
+def test_a_deployer_who_must_set_a_boundary_needs_no_permission_to_remove_it() -> None:
+    boundary = "arn:aws:iam::123456789012:policy/bounds"
+    asked = questions("123456789012", "eu-central-1", "shop-dev", boundary)
+    roles = next(question for question in asked if "iam:CreateRole" in question.actions)
+    assert roles.context == {"iam:PermissionsBoundary": boundary}
+    assert "iam:DeleteRolePermissionsBoundary" not in roles.actions
+    assert [question for question in asked if "iam:PermissionsBoundary" in question.context] == [roles]
+
+
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_project_gets_the_policies_with_its_own_names(name: str, tmp_path: Path) -> None:
     parameters = {"Stage": "dev", "EmbedKeysSecret": "shop/dev/embed-keys", "ModelKeySecret": "shop/dev/model-key"}
