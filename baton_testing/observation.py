@@ -154,6 +154,7 @@ def combine(parts: list[Observation]) -> Observation:
                 "sources",
                 "runs",
                 "people",
+                "begun_by",
                 "steered",
             )
         },

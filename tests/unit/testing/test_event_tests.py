@@ -47,6 +47,12 @@ def test_an_event_begins_a_run_and_the_users_reply_has_it_before_it(shop: Projec
     assert ran.code == 0, ran.output
 
 
+def test_the_whole_conversation_may_expect_what_began_its_runs(shop: Project) -> None:
+    steps = ({"say": "Hello.", "answers": ["Hello."]}, send("DHL has your lamp."))
+    assert run(shop, written(shop, *steps, conversation={"expect": {"begun_by": "event"}})).code == 0
+    assert run(shop, written(shop, *steps, conversation={"expect": {"begun_by": None}})).code == 1
+
+
 def test_an_event_that_comes_again_begins_nothing(shop: Project) -> None:
     again = send(id="e1", expect={"begun_by": None})
     ran = run(shop, written(shop, send("DHL has it.", id="e1"), again, {"wait": "1 week"}, again))
