@@ -78,6 +78,8 @@ def read_datasets(paths: Sequence[Path], *, tags: Sequence[str] = (), check: Che
     """
     cases: list[ReadCase] = []
     problems: list[Problem] = []
+    wanted_tags = set(tags)
+    count_chosen = 0
     files = _files(paths)
     for path in files:
         for part in _read(path):
@@ -85,7 +87,8 @@ def read_datasets(paths: Sequence[Path], *, tags: Sequence[str] = (), check: Che
                 problems.append(part)
             else:
                 cases.append(part)
-            if len(cases) > MAX_CASES:
+                count_chosen += not wanted_tags or not wanted_tags.isdisjoint(part.case.tags)
+            if count_chosen > MAX_CASES:
                 raise CannotRun(
                     f"{path}: a run has at most {MAX_CASES} cases. Choose some by --tag, or by fewer files."
                 )
@@ -95,7 +98,7 @@ def read_datasets(paths: Sequence[Path], *, tags: Sequence[str] = (), check: Che
     if problems:
         read = [*cases, *{problem.rest.place: problem.rest for problem in problems if problem.rest}.values()]
         raise CannotRun("\n".join(_all_problems(files, problems, read, check)))
-    chosen = [case for case in cases if not tags or set(tags) & set(case.case.tags)]
+    chosen = [case for case in cases if not wanted_tags or not wanted_tags.isdisjoint(case.case.tags)]
     if not chosen:
         names = ", ".join(map(str, paths))
         if not cases:

@@ -101,6 +101,12 @@ def test_sizes_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         read_datasets([_written(tmp_path, *({**GOOD, "name": str(number)} for number in range(3)))])
 
 
+def test_only_cases_with_a_chosen_tag_count_towards_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "MAX_CASES", 1)
+    path = _written(tmp_path, {**GOOD, "tags": ["a"]}, {**GOOD, "name": "Other", "tags": ["b"]})
+    assert [case.case.name for case in read_datasets([path], tags=["b"])] == ["Other"]
+
+
 def test_cases_are_chosen_by_tags(tmp_path: Path) -> None:
     path = _written(tmp_path, {**GOOD, "tags": ["a", "b"]}, {**GOOD, "name": "Other", "tags": ["c"]})
     assert [dataset.case.name for dataset in read_datasets([path], tags=["b"])] == ["A case"]
