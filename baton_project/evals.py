@@ -177,7 +177,7 @@ def _run(options: Options) -> int:
     from baton_testing.evals.results import INTERRUPTED
     from baton_testing.evals.summary import summarise
 
-    if options.url is not None or options.version is not None:
+    if any(option is not None for option in (options.url, options.agent, options.version)):
         record, before = _evaluate_server(options), None
     else:
         project = Project.found(options.folder)

@@ -164,6 +164,12 @@ def test_a_document_that_was_retrieved_and_not_cited_is_named(project: Project) 
     assert "It was retrieved: an answer cites a document by its title in brackets, or its address" in ran.output
 
 
+def test_an_agent_needs_its_version_and_a_url(project: Project) -> None:
+    ran = run(project, "--agent", "orders")
+    assert ran.code == 2
+    assert "belong together" in ran.errors
+
+
 def test_money_needs_prices(project: Project) -> None:
     ran = run(project, "--max-usd", "1")
     assert ran.code == 2
