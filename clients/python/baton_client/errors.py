@@ -119,7 +119,7 @@ class APIStatusError(BatonError):
 
 
 class BadRequestError(APIStatusError):
-    """The request is invalid; repeating it unchanged fails again (400, 405, 413, 415, 422)."""
+    """The request is invalid; repeating it unchanged fails again (400, 405, 410, 413, 415, 422)."""
 
 
 class AuthenticationError(APIStatusError):

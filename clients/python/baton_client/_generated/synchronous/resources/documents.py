@@ -98,7 +98,7 @@ class Documents(Resource):
         required_permission: str | None = None,
         document_id: str | None = None,
     ) -> Document:
-        """Upload a document; ``wait`` waits until it can be found. The same content is not uploaded again.
+        """Upload a document, for which ``documents.wait`` waits. The same content is not uploaded again.
 
         ``document_id`` replaces that document. Raises ``ConfigurationError`` without a name or a type.
         """
