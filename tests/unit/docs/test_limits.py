@@ -97,7 +97,7 @@ LIMITS: dict[str, tuple[int, str]] = {
     "a remote agent's card": (cards.MAX_CARD_BYTES, "bytes"),
     "files of a remote agent's answer": (attached_files.MAX_FILES, ""),
     "sources of an answer": (answer_sources.MAX_SOURCES, ""),
-    "tools of an agent": (agent_checks.MAX_TOOLS, ""),
+    "tools of an agent that a tenant has made": (agent_checks.MAX_TOOLS, ""),
     "an agent's definition": (tenant_agents.MAX_DEFINITION, "bytes"),
     "an agent's `answer_schema`": (answer_schema.MAX_SCHEMA_BYTES, "bytes"),
     "subschemas of a JSON Schema that an agent's definition, an evaluation or a client's tool declares": (
