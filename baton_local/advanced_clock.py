@@ -43,7 +43,7 @@ class Schedule(Protocol):
 class AdvancedClock:
     """The clock of the functions in this process, which can only be advanced.
 
-    Tokens, signatures, connections and queues keep the machine's time (``baton.ports.clock.machine_time``).
+    Tokens, signatures, connections and queues keep the machine's time (``baton.ports.clock.read_machine_time``).
     """
 
     environment: Mapping[str, str]

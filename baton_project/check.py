@@ -126,7 +126,7 @@ def read_contents(project: Project, stage: str) -> Contents:
 
 def _problems_of_script(project: Project) -> Iterator[str]:
     """Yield the problems of the demo model's script."""
-    from baton.domain.definition import similar_name
+    from baton.domain.definition import find_similar_name
     from baton_local.project.shared_agents import read_agents
 
     path = project.environment().get("BATON_DEMO_SCRIPT")
@@ -156,7 +156,7 @@ def _problems_of_script(project: Project) -> Iterator[str]:
             if not is_computed and not any(fnmatchcase(tool, name) for tool in names.tools | called):
                 problems.append(names.find_tool_problem(name))
         for name in rule.call.keys() - awaited:
-            if similar_name(name, names.tools) is not None:
+            if find_similar_name(name, names.tools) is not None:
                 problems.append(names.find_tool_problem(name))
         yield from (f"{compiled.location}: {problem}" for problem in problems if problem is not None)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from baton.domain.definition import in_plain_words, unknown_field
+from baton.domain.definition import describe_unknown_field, in_plain_words
 from baton.domain.tenants.identity import PermissionName
 from baton_client.command.exits import CommandError
 from baton_client.command.project_variables import read_variables
@@ -119,7 +119,9 @@ def _read(file: Path) -> dict[str, dict[str, object]]:
 
 def _wrong(error: ErrorDetails) -> str:
     is_unknown = error["type"] == "extra_forbidden"
-    return unknown_field(error["loc"][-1], ProjectSettings.model_fields) if is_unknown else in_plain_words(error)
+    return (
+        describe_unknown_field(error["loc"][-1], ProjectSettings.model_fields) if is_unknown else in_plain_words(error)
+    )
 
 
 def _project(folder: Path, read: dict[str, dict[str, object]]) -> Project:

@@ -15,13 +15,13 @@ from typing import Any
 from baton.composition.app import build
 from baton.domain.desks.desk_session import DeskSession, Person
 from baton.domain.errors import BatonError, NotAtDesk
-from baton.domain.tenants.identity import Scope, ThreadRef, thread_ref
+from baton.domain.tenants.identity import Scope, ThreadRef, resolve_thread_ref
 from baton.domain.threads.desk_requests import (
-    note_request,
-    reply_request,
-    return_request,
-    take_request,
-    transfer_request,
+    make_note_request,
+    make_reply_request,
+    make_return_request,
+    make_take_request,
+    make_transfer_request,
 )
 from baton.domain.threads.events import Event
 from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision
@@ -82,7 +82,7 @@ class DrivenConversation:
     def _open_page(self) -> None:
         """Open a page with a conversation of the next name."""
         self._name = next(self._names)
-        self.thread_id = thread_ref(self.scope, self._name).id
+        self.thread_id = resolve_thread_ref(self.scope, self._name).id
         self._messages = 0
         self._interrupts: list[dict[str, Any]] = []
         self._page = UserPage(self._ports, self._app, self.scope, self._name, self.thread_id)
@@ -186,16 +186,16 @@ class DrivenConversation:
                 await self._app.turns.run(self.scope, request, emit, seconds=TURN_SECONDS)
 
             if step.takes:
-                await carry_out(lambda thread, session: take_request(thread, session, person))
+                await carry_out(lambda thread, session: make_take_request(thread, session, person))
             if (says := step.says) is not None:
-                await carry_out(lambda thread, _: reply_request(thread, person, self._next_id(), says))
+                await carry_out(lambda thread, _: make_reply_request(thread, person, self._next_id(), says))
             if (notes := step.notes) is not None:
-                await carry_out(lambda thread, _: note_request(thread, person, self._next_id(), notes))
+                await carry_out(lambda thread, _: make_note_request(thread, person, self._next_id(), notes))
             if (target := step.transfers) is not None:
-                await carry_out(lambda thread, session: transfer_request(thread, session, person, target, ""))
+                await carry_out(lambda thread, session: make_transfer_request(thread, session, person, target, ""))
             if step.returns:
                 note = step.returns if isinstance(step.returns, str) else ""
-                await carry_out(lambda thread, session: return_request(thread, session, person, note))
+                await carry_out(lambda thread, session: make_return_request(thread, session, person, note))
 
         return await self._observe(f"{step.name}: {step.says or 'acts'}", act)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from baton.adapters.agents.yaml_document import YamlDocument, YamlFileError
-from baton.domain.definition import field_names, in_plain_words, unknown_field
+from baton.domain.definition import describe_unknown_field, in_plain_words, list_field_names
 from baton.domain.yaml_text import Place
 from baton_testing.conversation_test import ConversationFile, ConversationTest, Expectation, ScriptedAnswer
 from baton_testing.errors import CannotRun
@@ -154,7 +154,11 @@ def _list_problems(document: YamlDocument, problem: ValidationError) -> Iterator
         if error["type"] == "too_short" and any(len(other["loc"]) > len(location) for other in errors):
             continue  # the list is too short because its items cannot be read
         is_unknown = error["type"] == "extra_forbidden"
-        what = unknown_field(location[-1], field_names(ConversationFile)) if is_unknown else in_plain_words(error)
+        what = (
+            describe_unknown_field(location[-1], list_field_names(ConversationFile))
+            if is_unknown
+            else in_plain_words(error)
+        )
         yield document.problem(location, what)
 
 

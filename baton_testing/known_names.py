@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from baton.adapters.agents.agent_files import AgentFiles
 from baton.agents.tools.schedule_tools import SCHEDULE_TOOLS
 from baton.domain.agents.tool import HttpTool, McpServer, OpenApiTool, PythonTool
-from baton.domain.definition import similar_name
-from baton.domain.runs.tool_call import ASK, BUILTIN_TOOLS, TRANSFER, tool_name
+from baton.domain.definition import find_similar_name
+from baton.domain.runs.tool_call import ASK, BUILTIN_TOOLS, TRANSFER, make_tool_name
 from baton_testing.actions import Action
 from baton_testing.conversation_test import ToolStub
 
@@ -32,7 +32,9 @@ class KnownNames:
         """Return the names of these agents."""
         agents = files.all()
         declared = [tool for agent in agents for tool in agent.tools]
-        made_tools = {name for agent in agents for name in (tool_name(ASK, agent.id), tool_name(TRANSFER, agent.id))}
+        made_tools = {
+            name for agent in agents for name in (make_tool_name(ASK, agent.id), make_tool_name(TRANSFER, agent.id))
+        }
         return cls(
             agents=frozenset(agent.id for agent in agents),
             mains=frozenset(agent.id for agent in agents if agent.main),
@@ -101,5 +103,5 @@ class KnownNames:
 
 def _advise(name: str, names: Collection[str]) -> str:
     """Return the end of a problem's text: a similar name, or all available names."""
-    similar = similar_name(name, names)
+    similar = find_similar_name(name, names)
     return f" (did you mean {similar}?)" if similar else f". Available: {', '.join(sorted(names)) or 'none'}"

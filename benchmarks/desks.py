@@ -26,7 +26,12 @@ from websockets.typing import Subprotocol
 
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.desks.desk_session import DeskSession, Person
-from baton.domain.threads.desk_requests import note_request, reply_request, return_request, take_request
+from baton.domain.threads.desk_requests import (
+    make_note_request,
+    make_reply_request,
+    make_return_request,
+    make_take_request,
+)
 from baton.domain.threads.thread import Thread
 from baton.domain.threads.turn_requests import TurnRequest
 from baton.threads.requests.parsing import parse_message_request
@@ -227,13 +232,13 @@ class Bench:
         units = {"plain turn": await self._count_units(self._message(QUESTION))}
         units["arrival, by a trigger"] = await self._count_units(self._message(TRIGGER))
         thread, session = await self._state()
-        units[TAKE] = await self._count_units(take_request(thread, session, anna))
+        units[TAKE] = await self._count_units(make_take_request(thread, session, anna))
         units[MESSAGE] = await self._count_units(self._message(QUESTION))
         thread, session = await self._state()
-        units[REPLY] = await self._count_units(reply_request(thread, anna, baton.clock.new_id(), QUESTION))
-        units["note"] = await self._count_units(note_request(thread, anna, baton.clock.new_id(), QUESTION))
+        units[REPLY] = await self._count_units(make_reply_request(thread, anna, baton.clock.new_id(), QUESTION))
+        units["note"] = await self._count_units(make_note_request(thread, anna, baton.clock.new_id(), QUESTION))
         thread, session = await self._state()
-        units["return"] = await self._count_units(return_request(thread, session, anna, ""))
+        units["return"] = await self._count_units(make_return_request(thread, session, anna, ""))
         return units
 
     def _message(self, text: str) -> TurnRequest:

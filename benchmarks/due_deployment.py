@@ -19,7 +19,7 @@ from baton.composition.app import App, build
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import BatonError, StoreUnavailable
 from baton.domain.runs.usage import Usage
-from baton.domain.schedules.background_task import BackgroundKind, BackgroundTask, result_message_id
+from baton.domain.schedules.background_task import BackgroundKind, BackgroundTask, derive_result_message_id
 from baton.domain.schedules.due_entry import DueEntry
 from baton.domain.schedules.schedule import Schedule
 from baton.domain.tenants.identity import Scope, ThreadRef, derive_run_id
@@ -277,7 +277,7 @@ async def _add(ports: MeteredPorts, scope: Scope, thread_id: str, index: int, no
             check_at=now,
         )
         await ports.background_tasks.add(scope, thread_id, task)
-        return result_message_id(thread_id, task_id)
+        return derive_result_message_id(thread_id, task_id)
     schedule = Schedule(
         id=str(uuid.uuid4()),
         agent_id="assistant",

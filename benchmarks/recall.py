@@ -30,7 +30,7 @@ from baton.domain.documents.search import (
     SearchQuery,
     SearchResult,
     Vector,
-    clause_weights,
+    compute_clause_weights,
     fuse_scores,
     rank,
 )
@@ -117,7 +117,7 @@ async def _rankings(
     index: SearchIndex, scope: Scope, text: str, vector: Vector, search: EpisodeSearch
 ) -> dict[str, tuple[list[str], list[str]]]:
     """Return the ids of sessions and messages, best first, by the name of the ranking."""
-    every = clause_weights(USUAL_WEIGHTS.messages)
+    every = compute_clause_weights(USUAL_WEIGHTS.messages)
     result = await index.search(
         scope, IndexName.EPISODES, SearchQuery(text, vector, tuple(every), SearchFilter(kinds=(MESSAGE,)))
     )

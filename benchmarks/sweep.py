@@ -25,7 +25,7 @@ from baton.adapters.dynamodb.table import Table
 from baton.adapters.dynamodb.threads.thread_store import DynamoThreadStore
 from baton.composition.app import build
 from baton.composition.ports import Ports
-from baton.domain.memory.episode import Episode, EpisodePart, EpisodeStatus, ended_session
+from baton.domain.memory.episode import Episode, EpisodePart, EpisodeStatus, make_episode_ref
 from baton.domain.runs.usage import Usage
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.thread import EndReason
@@ -116,7 +116,7 @@ class Bench:
         thread_id = str(uuid4())
         request = LeaseRequest(thread_id, "r1", "m1", may_create=True, agent_id="assistant", idle_seconds=1800)
         lease = await self.store.acquire(SCOPE, request)
-        session = ended_session(lease.thread, 2, EndReason.TIMEOUT, self.clock.now()) if with_session else None
+        session = make_episode_ref(lease.thread, 2, EndReason.TIMEOUT, self.clock.now()) if with_session else None
         if session is not None:
             await self.episodes.begin(lease, session)
             done = Episode(session, "ada", ("assistant",), EpisodeStatus.COMPLETE, self.clock.now(), 2, Usage())

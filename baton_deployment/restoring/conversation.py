@@ -15,7 +15,7 @@ from baton.adapters.dynamodb.key_forms import LAST_NUMBER
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.dynamodb.tenants.erased_items import TOMBSTONE, find_desk_place, make_tombstone
 from baton.concurrency.tasks import gather_each
-from baton.domain.memory.episode import episode_id
+from baton.domain.memory.episode import derive_episode_id
 from baton.domain.tenants.identity import Scope
 from baton.domain.times import to_millis
 from baton.ports.clock import Clock
@@ -285,7 +285,7 @@ class ConversationRestore:
         episodes = await self.source.read_all(then["PK"], prefix=keys.episode.prefix, consistent=False)
         numbers = [keys.episode.number(item) for item in episodes]
         pointer_keys = [
-            keys.episode_place(scope, episode_id(thread_id, number), thread_id, number) for number in numbers
+            keys.episode_place(scope, derive_episode_id(thread_id, number), thread_id, number) for number in numbers
         ]
         pointer_keys.append(keys.user_upload(scope, thread_id))
         desk_key = find_desk_place(scope, then)

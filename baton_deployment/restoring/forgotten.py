@@ -11,7 +11,7 @@ from baton.adapters.dynamodb.attributes import Item
 from baton.adapters.dynamodb.table import Table
 from baton.adapters.dynamodb.tenants.erased_items import TOMBSTONE
 from baton.adapters.dynamodb.tenants.forget_requests import DynamoRetentions
-from baton.domain.memory.forgetting import ForgetSubject, kept_since
+from baton.domain.memory.forgetting import ForgetSubject, compute_cutoff
 from baton.domain.tenants.identity import Scope
 from baton.domain.times import from_millis, to_millis
 from baton.ports.clock import Clock
@@ -107,7 +107,7 @@ class ForgottenSince:
                 earlier = threads.get(request.thread_id, request.cutoff_at)
                 threads[request.thread_id] = max(request.cutoff_at, earlier)
         retention = await DynamoRetentions(self.live, self.clock).get(scope)
-        return TenantRequests(tuple(requests), users, threads, kept_since(self.clock.now(), retention.threads))
+        return TenantRequests(tuple(requests), users, threads, compute_cutoff(self.clock.now(), retention.threads))
 
     def _is_since(self, item: Item) -> bool:
         if item["subject"] == ForgetSubject.RETENTION.value:

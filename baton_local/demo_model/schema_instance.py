@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from baton.domain.json_values import json_object
+from baton.domain.json_values import find_json_object
 from baton_local.demo_model.engine import Reply
 from baton_local.demo_model.wire import ChatRequest
 
@@ -121,6 +121,11 @@ def structured(reply: Reply, request: ChatRequest) -> Reply:
     the smallest valid value. Replies with calls and replies to Baton's own tasks stay unchanged.
     """
     schema = request.answer_schema
-    if schema is None or reply.calls or (request.metadata or {}).get("task") or json_object(reply.text) is not None:
+    if (
+        schema is None
+        or reply.calls
+        or (request.metadata or {}).get("task")
+        or find_json_object(reply.text) is not None
+    ):
         return reply
     return replace(reply, text=json.dumps(instance_of(schema), ensure_ascii=False))

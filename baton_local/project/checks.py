@@ -26,9 +26,9 @@ from baton.concurrency.tasks import gather_all
 from baton.domain.agents.agent_settings import ModelChoice
 from baton.domain.agents.guardrail import Refuse
 from baton.domain.agents.model_providers import route
-from baton.domain.agents.sentences import result_placeholder_problems
+from baton.domain.agents.sentences import find_result_placeholder_problems
 from baton.domain.agents.tool import PythonTool, ToolDefinition
-from baton.domain.definition import similar_name
+from baton.domain.definition import find_similar_name
 from baton.domain.errors import EmbedderUnavailable, WrongEmbeddings
 from baton.domain.handoffs.completion_arguments import find_completion_problems
 from baton.domain.handoffs.handoff import ContextMode
@@ -152,7 +152,7 @@ async def _completions() -> list[str]:
         ]
         found += [
             f"{files.find_position(agent, 'sentences', locale, name)}: {what}. The sentence is not said until then."
-            for locale, name, what in result_placeholder_problems(agent, _result_schema(definition))
+            for locale, name, what in find_result_placeholder_problems(agent, _result_schema(definition))
         ]
     return found
 
@@ -186,7 +186,7 @@ def _unknown_states(workflow: WorkflowDefinition, tool: ToolDefinition | None) -
         for argument in call.keywords if name in (Refuse.__name__, ToolFailed.__name__) else ():
             state = argument.value.value if isinstance(argument.value, ast.Constant) else None
             if argument.arg == "state" and isinstance(state, str) and workflow.state(state) is None:
-                similar = similar_name(state.upper(), [known.name for known in workflow.states])
+                similar = find_similar_name(state.upper(), [known.name for known in workflow.states])
                 advice = f" (did you mean {similar}?)" if similar else ""
                 yield f"{function.__name__} refuses to the state {state!r}, which does not exist{advice}"
 

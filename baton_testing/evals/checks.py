@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from baton.domain.patterns import compile_pattern
-from baton.domain.schemas.schema_form import check_declared, subschemas
+from baton.domain.schemas.schema_form import check_declared, walk_subschemas
 from baton_testing.actions import Part
 from baton_testing.conversation_test import Words
 
@@ -85,7 +85,7 @@ class JsonSchema(Check):
     @classmethod
     def _is_a_schema(cls, schema: dict[str, Any]) -> dict[str, Any]:
         check_declared(schema)
-        for part in subschemas(schema):
+        for part in walk_subschemas(schema):
             _check_patterns(part)
         return schema
 

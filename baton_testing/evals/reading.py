@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from baton.domain.definition import field_names, in_plain_words, suggest_name, unknown_field
+from baton.domain.definition import describe_unknown_field, in_plain_words, list_field_names, suggest_name
 from baton.domain.text import replace_surrogates
 from baton_testing.errors import CannotRun
 from baton_testing.evals.checks import TYPES, AnyCheck
@@ -245,7 +245,7 @@ def _problems(problem: ValidationError) -> Iterator[str]:
         what = in_plain_words(error)
         match error["type"]:
             case "extra_forbidden":
-                what = unknown_field(place[-1], field_names(EvalCase))
+                what = describe_unknown_field(place[-1], list_field_names(EvalCase))
             case "union_tag_invalid":
                 place, what = [*place, "type"], _unknown_type(str(error["ctx"]["tag"]))
             case "union_tag_not_found":

@@ -21,7 +21,7 @@ from types import ModuleType
 from typing import Any
 
 from baton.adapters.agents.agent_modules import describe_code_problem
-from baton.domain.definition import similar_name, suggest_name
+from baton.domain.definition import find_similar_name, suggest_name
 from baton_testing.errors import CannotRun
 from baton_testing.evals.answer import Answer
 from baton_testing.evals.checks import PythonScorer
@@ -119,7 +119,7 @@ def _argument_problem(function: Callable[..., Any], check: PythonScorer) -> str 
     takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
     for name in check.arguments:
         if name in GIVEN or (name not in names and not takes_all):
-            similar = similar_name(name, [name for name in names if name not in GIVEN])
+            similar = find_similar_name(name, [name for name in names if name not in GIVEN])
             return f"arguments.{name}: {check.function} takes no such argument" + (
                 f" (did you mean {similar}?)" if similar else ""
             )

@@ -8,9 +8,9 @@ from typing import Any
 
 from jsonschema.exceptions import best_match
 
-from baton.domain.json_values import canonical_text
-from baton.domain.patterns import compiled
-from baton.domain.schemas.schema_validator import UncheckableValue, validation_errors
+from baton.domain.json_values import write_canonical_text
+from baton.domain.patterns import compile_cached
+from baton.domain.schemas.schema_validator import UncheckableValue, find_validation_errors
 from baton.domain.text import replace_surrogates
 from baton_testing.evals.answer import Answer, Source
 from baton_testing.evals.checks import (
@@ -88,7 +88,7 @@ def _problem(check: AnyCheck, case: EvalCase, answer: Answer) -> str | None:
             return f"it lacks {_quote(missing[0])}" if missing else None
         case Regex():
             text = replace_surrogates(answer.text)[:MAX_MATCHED]
-            found = compiled(check.pattern, ignores_case=check.ignore_case).search(text)
+            found = compile_cached(check.pattern, ignores_case=check.ignore_case).search(text)
             return None if found else f"nothing matches {_quote(check.pattern)}"
         case Equals():
             expected = check.text if check.text is not None else str(case.expected)
@@ -129,13 +129,13 @@ def _json_problem(check: JsonEquals | JsonSchema, case: EvalCase, answer: Answer
 
 def _difference(check: JsonEquals, case: EvalCase, found: Any) -> str | None:
     expected = check.value if "value" in check.model_fields_set else case.expected
-    is_same = holds(found, expected) if check.partial else canonical_text(found) == canonical_text(expected)
+    is_same = holds(found, expected) if check.partial else write_canonical_text(found) == write_canonical_text(expected)
     return None if is_same else f"it is {cut(json.dumps(found, ensure_ascii=False))}"
 
 
 def _schema_problem(check: JsonSchema, found: Any) -> str | None:
     try:
-        error = best_match(iter(validation_errors(check.schema_, found)))
+        error = best_match(iter(find_validation_errors(check.schema_, found)))
     except UncheckableValue:
         return "the schema cannot be used: it refers to something outside, or takes too many steps to check"
     return None if error is None else cut(f"{error.json_path}: {error.message}")

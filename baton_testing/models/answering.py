@@ -6,12 +6,12 @@ from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from baton.domain.errors import ModelError, ModelRefused, error_classes
+from baton.domain.errors import ModelError, ModelRefused, list_error_classes
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.runs.usage import Usage
 from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk, TextDelta
 
-MODEL_ERRORS = {error.code: error for error in error_classes() if issubclass(error, ModelError)}
+MODEL_ERRORS = {error.code: error for error in list_error_classes() if issubclass(error, ModelError)}
 """The errors that models fail with, by their codes."""
 
 

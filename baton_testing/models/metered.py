@@ -49,4 +49,4 @@ class MeteredModel:
         """Return the cost so far, in USD; None if a price or a usage is unknown."""
         if not self.is_complete:
             return None
-        return prices.cost(self.spent, Usage(self.tokens)) if prices else None
+        return prices.compute_cost(self.spent, Usage(self.tokens)) if prices else None

@@ -14,7 +14,17 @@ from typing import Any
 from baton.adapters.agents.agent_files import AgentFiles
 from baton.agents.tools.schedule_tools import SCHEDULE_TOOLS
 from baton.domain.agents.tool import McpServer
-from baton.domain.runs.tool_call import ADVANCE, ASK, BUILTIN_TOOLS, END, RETURN, SILENT, TRANSFER, CallEnd, tool_name
+from baton.domain.runs.tool_call import (
+    ADVANCE,
+    ASK,
+    BUILTIN_TOOLS,
+    END,
+    RETURN,
+    SILENT,
+    TRANSFER,
+    CallEnd,
+    make_tool_name,
+)
 from baton.domain.schedules.run_source import CauseKind
 from baton.domain.threads.interrupt import is_client_call
 from baton.domain.times import is_time_zone
@@ -341,7 +351,7 @@ def _recorded(call: Json) -> Json:
 
 def _transfer_call(handoff: Json) -> Json:
     arguments = {"reason": handoff["handoffReason"], "context_summary": handoff["contextSummary"]}
-    return {"name": tool_name(TRANSFER, handoff["targetAgentId"]), "arguments": arguments}
+    return {"name": make_tool_name(TRANSFER, handoff["targetAgentId"]), "arguments": arguments}
 
 
 def _answer(agent_id: str | None, text: str, calls: Sequence[Json]) -> Json:

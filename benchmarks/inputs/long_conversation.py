@@ -15,7 +15,7 @@ from baton.agents.tools.tool_set import ToolOffer, ToolSet
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.handoffs.handoff import ContextMode, HandoffRequest
 from baton.domain.runs.tool_call import ToolCall
-from baton.domain.threads.history_window import HistoryWindow, window_of
+from baton.domain.threads.history_window import HistoryWindow, find_window
 from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.times import Today
 from baton.memory.prompt.context import AgentHistory, Assembly, Notes, compute_reading_budget
@@ -126,7 +126,7 @@ class Player:
 
     def _answer(self, turn: Turn, agent: AgentDefinition, handoff: HandoffRequest | None) -> None:
         session = f"{handoff.ordinal}.0" if handoff else ""
-        window = window_of(tuple(self.windows.values()), agent.id, session)
+        window = find_window(tuple(self.windows.values()), agent.id, session)
         question = self._message(turn, Role.USER, turn.question, len(self.stored))
         earlier = self._read(window, agent)
         seen = AgentHistory(

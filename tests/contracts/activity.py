@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from baton.composition.app import build
 from baton.domain.errors import LimitReached, RateLimited
-from baton.domain.tenants.activity import Activity, CounterKind, user_tag
+from baton.domain.tenants.activity import Activity, CounterKind, derive_user_tag
 from baton.domain.tenants.activity import Counter as Counted
 from baton.domain.tenants.identity import Scope
 from baton.domain.tenants.self_started_runs import SelfStartedRuns
@@ -97,7 +97,7 @@ class LimitedTenant:
         """Return the counts of runs: the user's if ``limit`` is one of users, otherwise the tenant's."""
         scope = self.scope(user)
         return await self.stores.activity.get(
-            scope, Counted(CounterKind.RUNS, user_tag(scope) if limit.startswith("user_") else "")
+            scope, Counted(CounterKind.RUNS, derive_user_tag(scope) if limit.startswith("user_") else "")
         )
 
     def by_user(self) -> Counter[str]:

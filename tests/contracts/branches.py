@@ -17,7 +17,7 @@ from tests.contracts.stores import Stores, answered, new_thread_id, said, texts
 async def branched(stores: Stores, thread_id: str, number: int, parent: int, *, commits: bool = True) -> Lease:
     """A turn that continues from the message ``parent``."""
     lease = await stores.acquire(thread_id, message_id=f"m{number}", run_id=f"r{number}")
-    lease = replace(lease, thread=lease.thread.continued_from(parent))
+    lease = replace(lease, thread=lease.thread.continue_from(parent))
     start = BranchStart("m2", is_regenerate=False, after_id="r1-1")
     messages = replace(said(lease, f"q{number}"), branch=start), answered(lease, f"a{number}")
     if commits:
@@ -58,7 +58,7 @@ class BranchContract:
         assert texts(await recent(stores.ada, thread, token_budget=1_000, first_ordinal=1, before=9)) == path[1:-1]
         everything = ["q1", "a1", "q2", "a2", "q3", "a3", *path[2:]]
         assert await read(stores, thread.unbranched) == everything
-        assert await read(stores, thread.continued_from(5)) == everything[:6]
+        assert await read(stores, thread.continue_from(5)) == everything[:6]
 
     async def test_branches_far_from_each_other_are_read_as_one(self, stores: Stores) -> None:
         thread_id = new_thread_id()
@@ -97,7 +97,7 @@ class BranchContract:
             await stores.turn(thread_id, number)
         await branched(stores, thread_id, 3, parent=1)
         lease = await stores.lease(thread_id)
-        lease = replace(lease, thread=lease.thread.continued_from(3))
+        lease = replace(lease, thread=lease.thread.continue_from(3))
         window, state = HistoryWindow("assistant", first_ordinal=2), ConversationState("maker")
         await stores.store.select(lease, last_seq=lease.first_seq, conversation=state, windows=(window,))
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from baton.domain.errors import LeaseLost
-from baton.domain.memory.episode import EpisodeRef, ended_session
+from baton.domain.memory.episode import EpisodeRef, make_episode_ref
 from baton.domain.runs.usage import Usage
 from baton.domain.threads.thread import EndReason, ThreadStatus
 from baton.ports.threads.connections import Live
@@ -23,7 +23,7 @@ IDLE = timedelta(seconds=1800)
 def session(stores: Stores, lease: Lease, *, end: int | None = None) -> EpisodeRef:
     """The session that ends now."""
     thread = lease.thread
-    ended = ended_session(
+    ended = make_episode_ref(
         thread, thread.next_ordinal if end is None else end, EndReason.USER_CLOSED, stores.clock.now()
     )
     assert ended is not None

@@ -16,8 +16,8 @@ from baton.domain.memory.episode import (
     EpisodeRef,
     EpisodeStatus,
     Fact,
-    ended_session,
-    fact_id,
+    derive_fact_id,
+    make_episode_ref,
 )
 from baton.domain.runs.usage import Usage
 from baton.domain.tenants.identity import Scope
@@ -31,7 +31,7 @@ async def begun(stores: Stores, *, scope: Scope | None = None) -> EpisodeRef:
     lease = await stores.lease(thread_id, scope=scope)
     thread = lease.thread
     anna = Person("anna", "Anna", "https://example.com/anna.png")
-    ref = ended_session(thread, thread.next_ordinal, EndReason.PERSON_CLOSED, stores.clock.now(), closed_by=anna)
+    ref = make_episode_ref(thread, thread.next_ordinal, EndReason.PERSON_CLOSED, stores.clock.now(), closed_by=anna)
     assert ref is not None
     ref = replace(ref, desk_id="support")
     await stores.episodes.begin(lease, ref)
@@ -53,7 +53,7 @@ async def stored(stores: Stores, *, scope: Scope | None = None) -> Episode:
 
 
 def fact(episode: Episode, text: str = "Ada lives in Bern.") -> Fact:
-    return Fact(fact_id(episode.ref.id, text), text, date(2026, 3, 14), ("m1",))
+    return Fact(derive_fact_id(episode.ref.id, text), text, date(2026, 3, 14), ("m1",))
 
 
 class EpisodeContract:
@@ -186,7 +186,9 @@ class EpisodeContract:
                 await stores.episodes.put_redaction(stores.ada, ref.thread_id, ordinal, text)
 
         async def between(scope: Scope, first: int, end: int) -> dict[int, str]:
-            return dict(await stores.episodes.redactions(scope, ref.thread_id, first_ordinal=first, end_ordinal=end))
+            return dict(
+                await stores.episodes.read_redactions(scope, ref.thread_id, first_ordinal=first, end_ordinal=end)
+            )
 
         assert await between(stores.ada, 0, 8) == {0: "I am [email]", 7: "[phone] " * 200_000}
         assert list(await between(stores.ada, 1, 13)) == [7, 12]

@@ -100,7 +100,7 @@ class ErasureContract:
         between = erasing.clock.now()
         erasing.clock.advance(HOUR)
         await erasing.said()
-        found = [each.id async for page in erasing.erasure.inactive_since(erasing.ada, between) for each in page]
+        found = [each.id async for page in erasing.erasure.list_inactive_threads(erasing.ada, between) for each in page]
         assert set(found) == {old, other}
 
     async def test_a_tombstone_is_put_once_and_by_the_owner_only(self, erasing: Erasing) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from baton.domain.cursors import encode_text
 from baton.domain.errors import InvalidRequest
-from baton.domain.tenants.evaluation import RETENTION, Evaluation, EvaluationEntry, evaluation_id
+from baton.domain.tenants.evaluation import RETENTION, Evaluation, EvaluationEntry, make_evaluation_id
 from baton.domain.tenants.identity import Scope
 from baton.ports.clock import Clock
 from baton.ports.tenants.tenants import EvaluationStore
@@ -22,7 +22,7 @@ def made(clock: Clock, number: int = 0, **details: Any) -> Evaluation:
     """Return an evaluation that began ``number`` minutes ago."""
     began_at: datetime = clock.now() - timedelta(minutes=number)
     entry = EvaluationEntry(
-        id=evaluation_id(began_at, f"{number:012x}"),
+        id=make_evaluation_id(began_at, f"{number:012x}"),
         label="my-shop",
         model="gpt-6-luna",
         judge=None,

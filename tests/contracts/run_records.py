@@ -176,10 +176,12 @@ class RemoteTaskContract:
             await stores.records.put_remote_task(lease, one)
         begun_again = replace(first, remote_task_id="remote-9", known={})
         await stores.records.put_remote_task(lease, begun_again)
-        found = await stores.records.remote_tasks(stores.ada, lease.thread_id, first_ordinal=lease.thread.next_ordinal)
+        found = await stores.records.read_remote_tasks(
+            stores.ada, lease.thread_id, first_ordinal=lease.thread.next_ordinal
+        )
         assert list(found) == [begun_again, second]
         for scope, ordinal in ((stores.ada, 7), (Scope("other", "ada"), lease.thread.next_ordinal)):
-            assert list(await stores.records.remote_tasks(scope, lease.thread_id, first_ordinal=ordinal)) == []
+            assert list(await stores.records.read_remote_tasks(scope, lease.thread_id, first_ordinal=ordinal)) == []
 
     async def test_a_worker_that_has_lost_its_lease_writes_no_remote_task(self, stores: Stores) -> None:
         lease = await stores.acquire(new_thread_id())

@@ -10,7 +10,7 @@ from typing import Any
 from baton.domain.schedules.background_task import BackgroundKind, BackgroundStatus, BackgroundTask
 from baton.domain.schedules.due_entry import DueEntry
 from baton.domain.schedules.run_source import CauseKind, RunSource
-from baton.domain.schedules.schedule import Schedule, SlotConversation, user_place
+from baton.domain.schedules.schedule import Schedule, SlotConversation, derive_user_place
 from baton.domain.tenants.identity import Scope, ThreadRef, derive_run_id
 from baton.domain.threads.queued import QueuedMessage
 from baton.domain.threads.turn_requests import MessageRequest
@@ -88,8 +88,10 @@ class SchedulesContract:
         await stores.schedules.add(bob, schedule(stores))
         await stores.schedules.add(bob, schedule(stores, "second"), is_first=False)
         users = [user async for user in stores.schedules.users(stores.ada)]
-        assert users == sorted([stores.ada.user_id, "bob"], key=user_place)
-        assert [user async for user in stores.schedules.users(stores.ada, first=user_place(users[1]))] == users[1:]
+        assert users == sorted([stores.ada.user_id, "bob"], key=derive_user_place)
+        assert [user async for user in stores.schedules.users(stores.ada, first=derive_user_place(users[1]))] == users[
+            1:
+        ]
         assert [user async for user in stores.schedules.users(stores.stranger)] == []
 
     async def test_a_change_replaces_the_revision_before_its_own(self, stores: Stores) -> None:

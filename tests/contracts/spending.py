@@ -17,7 +17,7 @@ from baton.domain.tenants.spending import (
     Hold,
     SpendingCounts,
     SpendingPeriod,
-    day_of,
+    find_day_number,
 )
 from baton.ports.tenants.spending import Reservation
 from tests.contracts.stores import Stores
@@ -53,7 +53,7 @@ class Spender:
 
     def hold(self) -> Hold:
         until = int(self.now.timestamp()) + HOLD_SECONDS
-        return Hold(self.amount, least=10, until=until, day=day_of(self.now))
+        return Hold(self.amount, least=10, until=until, day=find_day_number(self.now))
 
     async def reserve(self, name: str | None = None) -> Reservation:
         name = name or f"c{uuid.uuid4().hex}"
@@ -87,9 +87,9 @@ async def check_spending(stores: Stores, done: Steps, *, per_day: int, per_month
             spender.calls.clear()
         elif spender.calls:
             await spender.settle(list(spender.calls)[number % len(spender.calls)])
-        counts = (await spender.counts()).at(day_of(spender.now))
+        counts = (await spender.counts()).at(find_day_number(spender.now))
         for period, most in spender.limits.items():
-            assert counts.spent(period) >= 0
+            assert counts.compute_spent(period) >= 0
             assert counts.taken.get(period, 0) < most + spender.amount
         assert set(spender.calls) <= set(counts.holds)
 
@@ -102,7 +102,7 @@ class SpendingContract:
         begun = await asyncio.gather(*(spender.may_begin() for _ in range(200)))
         assert sum(begun) == 10
         await asyncio.gather(*(spender.settle(name) for name in list(spender.calls)))
-        assert (await spender.counts()).spent(DAY) == 400
+        assert (await spender.counts()).compute_spent(DAY) == 400
         assert await spender.may_begin()
 
     async def test_runs_of_several_calls_at_once_spend_no_more_than_the_limit_and_a_call(self, stores: Stores) -> None:
@@ -118,7 +118,7 @@ class SpendingContract:
         await asyncio.gather(*(run() for _ in range(40)))
         counts = await spender.counts()
         assert not counts.holds
-        assert 1_000 <= counts.spent(DAY) < 1_000 + spender.amount
+        assert 1_000 <= counts.compute_spent(DAY) < 1_000 + spender.amount
 
     async def test_the_reservation_of_a_dead_worker_ends(self, stores: Stores) -> None:
         spender = Spender(stores, {DAY: 100})
@@ -126,7 +126,7 @@ class SpendingContract:
         assert not await spender.may_begin()
         stores.clock.advance(HOLD_SECONDS)
         assert await spender.may_begin()
-        assert (await spender.counts()).spent(DAY) == 10
+        assert (await spender.counts()).compute_spent(DAY) == 10
 
     async def test_a_cost_is_counted_once_however_often_it_is_settled(self, stores: Stores) -> None:
         spender = Spender(stores, {DAY: 1_000})
@@ -134,9 +134,9 @@ class SpendingContract:
         hold = spender.calls["c1"]
         counts = await spender.settle("c1")
         assert counts is not None
-        assert (counts.spent(DAY), counts.spent(MONTH), counts.holds) == (40, 40, {})
+        assert (counts.compute_spent(DAY), counts.compute_spent(MONTH), counts.holds) == (40, 40, {})
         assert await stores.spending.settle(spender.scope, spender.account, "c1", hold, 40) is None
-        assert (await spender.counts()).spent(DAY) == 40
+        assert (await spender.counts()).compute_spent(DAY) == 40
 
     async def test_a_repeated_reservation_reserves_nothing_more(self, stores: Stores) -> None:
         spender = Spender(stores, {DAY: 100})
@@ -160,7 +160,11 @@ class SpendingContract:
         stores.clock.advance(31 * 86_400)
         assert await spender.may_begin()
         counts = await spender.counts()
-        assert (counts.spent_in(march), counts.spent_in(march + 1), counts.spent_in(march - 1)) == (200, 0, 0)
+        assert (counts.find_spent_in(march), counts.find_spent_in(march + 1), counts.find_spent_in(march - 1)) == (
+            200,
+            0,
+            0,
+        )
 
     async def test_a_call_over_midnight_counts_for_the_day_on_which_it_began(self, stores: Stores) -> None:
         spender = Spender(stores, {DAY: 1_000})
@@ -171,19 +175,19 @@ class SpendingContract:
         await spender.settle("c1", 70)
         counts = await spender.settle("c2", 20)
         assert counts is not None
-        assert (counts.spent(DAY), counts.spent(MONTH)) == (20, 90)
+        assert (counts.compute_spent(DAY), counts.compute_spent(MONTH)) == (20, 90)
 
     async def test_a_call_over_the_end_of_a_month_counts_for_the_month_in_which_it_began(self, stores: Stores) -> None:
         spender = Spender(stores, {MONTH: 1_000})
         stores.clock.advance(30 * 86_400 + 12 * 3_600 - 60)  # from noon of 1 March
         await spender.reserve("c1")
-        march = MONTH.number(day_of(spender.now))
+        march = MONTH.number(find_day_number(spender.now))
         stores.clock.advance(120)
         await spender.reserve("c2")
         await spender.settle("c1", 70)
         await spender.settle("c2", 20)
         counts = await spender.counts()
-        assert (counts.spent_in(march), counts.spent_in(march + 1)) == (70, 20)
+        assert (counts.find_spent_in(march), counts.find_spent_in(march + 1)) == (70, 20)
 
     async def test_a_limit_of_nothing_lets_no_call_begin(self, stores: Stores) -> None:
         spender = Spender(stores, {MONTH: 0})

@@ -11,7 +11,7 @@ import pytest
 from baton.domain.runs.usage import ModelUsage, Price, Prices, Usage
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.thread import Thread
-from baton.domain.threads.thread_search import ThreadQuery, ThreadState, thread_query
+from baton.domain.threads.thread_search import ThreadQuery, ThreadState, parse_thread_query
 from baton.ports.threads.leases import LeaseRequest
 from tests.contracts.stores import Stores, answered, new_thread_id, said
 
@@ -117,7 +117,7 @@ class TenantListContract:
         for scope in (stores.ada, stores.bob, stores.stranger):
             thread_id = (await stores.turn(new_thread_id(), scope=scope)).thread_id
             await stores.store.rename(scope, thread_id, f"Lisbon by {scope.user_id}")
-        found, _ = await page(stores, query=thread_query("lisbon"))
+        found, _ = await page(stores, query=parse_thread_query("lisbon"))
         assert sorted(each.title or "" for each in found) == ["Lisbon by ada", "Lisbon by bob"]
 
     @pytest.mark.parametrize("limit", [1, 3])
@@ -138,7 +138,9 @@ class TenantListContract:
         thread = await stores.store.get_thread(stores.ada, thread_id)
         assert thread.spent == (ModelUsage("small", Usage(15, 10, 4)), ModelUsage("big", Usage(1, 1)))
         assert thread.last_error == "model_error"
-        assert PRICES.cost(thread.spent, thread.usage) == pytest.approx((11 + 4 * 0.5 + 20 + 10 + 30) / 1_000_000)
+        assert PRICES.compute_cost(thread.spent, thread.usage) == pytest.approx(
+            (11 + 4 * 0.5 + 20 + 10 + 30) / 1_000_000
+        )
 
 
 async def spent(

@@ -11,7 +11,7 @@ from baton.domain.runs.usage import Usage
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.feedback import Feedback, Rating
 from baton.domain.threads.thread import Thread
-from baton.domain.threads.thread_search import thread_query
+from baton.domain.threads.thread_search import parse_thread_query
 from baton.ports.threads.leases import Commit, CommittedThread
 from tests.contracts.stores import Stores, answered, new_thread_id, said
 from tests.contracts.threads import HOUR
@@ -107,7 +107,7 @@ class SearchContract:
     async def test_forks_are_searched_with_their_parent(self, stores: Stores) -> None:
         thread_id = await named(stores, "Mine")
         found, cursor = await stores.store.list_threads(
-            stores.ada, limit=5, cursor=None, parent_thread_id=thread_id, query=thread_query("mine")
+            stores.ada, limit=5, cursor=None, parent_thread_id=thread_id, query=parse_thread_query("mine")
         )
         assert (list(found), cursor) == ([], None)
 
@@ -120,7 +120,7 @@ class FoundMessageContract:
         for number in (1, 2):
             lease = await stores.turn(thread_id, number)
         thread = await stores.store.get_thread(stores.ada, thread_id)
-        branch = thread.continued_from(0)
+        branch = thread.continue_from(0)
         for each in (thread, branch):
             message = await stores.store.find_message(stores.ada, each, "r2-1")
             assert message is not None
@@ -187,7 +187,7 @@ async def _found(stores: Stores, text: str, *, limit: int = 10) -> list[list[str
     cursor: str | None = None
     while True:
         found, cursor = await stores.store.list_threads(
-            stores.ada, limit=limit, cursor=cursor, query=thread_query(text)
+            stores.ada, limit=limit, cursor=cursor, query=parse_thread_query(text)
         )
         pages.append([thread.id for thread in found])
         if cursor is None:

@@ -59,7 +59,7 @@ class FakeErasure:
             if key not in self.parents and key in self.traces:
                 yield [self.traces[key]]
 
-    async def inactive_since(self, scope: Scope, before: datetime) -> AsyncIterator[Sequence[ThreadTrace]]:
+    async def list_inactive_threads(self, scope: Scope, before: datetime) -> AsyncIterator[Sequence[ThreadTrace]]:
         self._step()
         for key, trace in list(self.traces.items()):
             old = trace.created_at is not None and trace.created_at < before
@@ -133,7 +133,7 @@ class FakeErasure:
         self._step()
         return {}, True
 
-    async def ended_before(self, scope: Scope, before: datetime) -> AsyncIterator[Sequence[EpisodeTrace]]:
+    async def list_ended_episodes(self, scope: Scope, before: datetime) -> AsyncIterator[Sequence[EpisodeTrace]]:
         self._step()
         for episode, (tenant_id, ended_at) in list(self.listed.items()):
             if tenant_id == scope.tenant_id and ended_at < before:

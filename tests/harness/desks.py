@@ -10,11 +10,11 @@ from baton.domain.agents.agent import AgentDefinition
 from baton.domain.desks.desk_session import DeskSession, Person
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.desk_requests import (
-    note_request,
-    reply_request,
-    return_request,
-    take_request,
-    transfer_request,
+    make_note_request,
+    make_reply_request,
+    make_return_request,
+    make_take_request,
+    make_transfer_request,
 )
 from baton.domain.threads.queued import RecordDelivery
 from baton.domain.threads.thread import Thread
@@ -83,19 +83,19 @@ class DeskHarness(Harness):
         return session
 
     async def take(self, person: Person = ANNA) -> Said:
-        return await self.act(take_request(await self.thread(), await self.session(), person))
+        return await self.act(make_take_request(await self.thread(), await self.session(), person))
 
     async def reply(self, text: str = "I am here.", message_id: str = "p1", person: Person = ANNA) -> Said:
-        return await self.act(reply_request(await self.thread(), person, message_id, text))
+        return await self.act(make_reply_request(await self.thread(), person, message_id, text))
 
     async def note(self, text: str, message_id: str = "n1", person: Person = ANNA) -> Said:
-        return await self.act(note_request(await self.thread(), person, message_id, text))
+        return await self.act(make_note_request(await self.thread(), person, message_id, text))
 
     async def hand_back(self, note: str = "", person: Person = ANNA) -> Said:
-        return await self.act(return_request(await self.thread(), await self.session(), person, note))
+        return await self.act(make_return_request(await self.thread(), await self.session(), person, note))
 
     async def hand_on(self, desk_id: str = "billing", note: str = "", person: Person = ANNA) -> Said:
-        return await self.act(transfer_request(await self.thread(), await self.session(), person, desk_id, note))
+        return await self.act(make_transfer_request(await self.thread(), await self.session(), person, desk_id, note))
 
     def someone(self, *permissions: str, user_id: str = "anna") -> Scope:
         """A person with permissions."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 
-from baton.domain.tenants.identity import Permission, Scope, thread_ref
+from baton.domain.tenants.identity import Permission, Scope, resolve_thread_ref
 from baton.domain.threads.message import StoredMessage
 from baton.memory.prompt.history_reading import read_messages_between
 from tests.harness.due import work_off
@@ -41,7 +41,7 @@ class EventSender:
     async def messages(self, thread_id: str | None = None, *, owner: Scope | None = None) -> list[StoredMessage]:
         """The messages of ada's conversation, or of another one."""
         owner = owner or self.harness.ada
-        canonical = thread_ref(owner, thread_id or self.harness.thread_id).id
+        canonical = resolve_thread_ref(owner, thread_id or self.harness.thread_id).id
         thread = await self.harness.store.get_thread(owner, canonical)
         return await read_messages_between(self.harness.store, owner, thread, 0, thread.next_ordinal)
 

@@ -9,7 +9,7 @@ from baton.api.threads.record_schemas import Handoff
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.thread_state import thread_state
+from baton.domain.threads.thread_state import describe_thread_state
 from baton.threads.requests.parsing import make_continue_request, make_exit_request
 from tests.fakes.chat_model import Answer, ScriptedChatModel
 from tests.harness.harness import ASSISTANT, Harness, Said
@@ -104,7 +104,7 @@ class HandoffHarness(Harness):
     async def state(self) -> dict[str, Any]:
         """The thread's state as its screens show it."""
         thread = await self.store.get_thread(self.ada, self.thread_id)
-        return thread_state((await self.agents.in_session(self.ada, thread)).describe, thread).wire()
+        return describe_thread_state((await self.agents.in_session(self.ada, thread)).describe, thread).wire()
 
     async def handoffs_kept(self) -> list[dict[str, Any]]:
         """The thread's handoffs, the newest first."""

@@ -17,8 +17,8 @@ from aws_lambda_powertools.utilities.parser.models import (
 )
 from pydantic import BaseModel
 
-from baton.domain.documents.document import IngestionStep, original_of_key
-from baton.domain.memory.episode import episode_id
+from baton.domain.documents.document import IngestionStep, parse_original_key
+from baton.domain.memory.episode import derive_episode_id
 from baton.domain.threads.queued import QueuedMessage, parse_queued
 from baton.domain.threads.thread import EndReason
 from baton.entry.jobs.ingestion_events import document_of
@@ -90,7 +90,7 @@ def test_a_schedule_sends_a_notification_whose_detail_is_text() -> None:
 def test_a_session_that_ended_is_referred_to_by_the_episode_it_becomes() -> None:
     event = sample("states_closing")["session"]
     assert sample("states_closing")["step"] in set(ClosingStep)
-    assert event["episodeId"] == episode_id(event["threadId"], event["episode"])
+    assert event["episodeId"] == derive_episode_id(event["threadId"], event["episode"])
     assert EndReason(event["reason"])
     assert len(f"{event['threadId']}-{event['episode']}-{event['attempt']}") <= 80
     failed = sample("states_closing_failed")
@@ -106,7 +106,7 @@ def test_a_step_of_forgetting_refers_to_its_request() -> None:
 
 
 def test_a_stored_content_leads_to_the_steps_of_its_version() -> None:
-    ref = original_of_key(sample("object_created")["detail"]["object"]["key"])
+    ref = parse_original_key(sample("object_created")["detail"]["object"]["key"])
     step = sample("states_ingestion")
     assert step["step"] in list(IngestionStep)
     assert ref is not None

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from baton.api.http import middleware
-from baton.domain.errors import BatonError, InternalError, InvalidRequest, error_classes
+from baton.domain.errors import BatonError, InternalError, InvalidRequest, list_error_classes
 from tests.infrastructure.stack import Stack
 
 STATUSES = {
@@ -88,7 +88,7 @@ def test_the_answer_is_a_problem_document_that_any_page_may_read(stack: Stack, k
 @pytest.mark.parametrize("kind", STATUSES)
 def test_codes_and_words_are_those_of_the_app(stack: Stack, kind: str) -> None:
     status, _, problem = answer(stack, kind)
-    errors: dict[str, type[BatonError]] = {error.code: error for error in error_classes()}
+    errors: dict[str, type[BatonError]] = {error.code: error for error in list_error_classes()}
     if problem["code"] in OF_THE_GATEWAY_ALONE:
         return
     error = errors[problem["code"]]

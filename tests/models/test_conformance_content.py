@@ -131,7 +131,7 @@ async def test_tools_with_any_schema_and_name_are_offered_in_a_form_that_is_take
             talk.prompts.append(Prompt(Role.USER, f"use the tool {name}"))
             [call] = (await talk.ask(tools)).calls
             assert call.name == name
-            assert call.parsed() is not None
+            assert call.parse_arguments() is not None
             talk.prompts.pop()
     # llama.cpp's grammar may lack what no other server refuses.
     assert len(rule_refusals(stand_ins)) <= (1 if endpoint.name == "llama-cpp" else 0)

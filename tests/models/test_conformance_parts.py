@@ -147,7 +147,7 @@ async def test_a_call_without_arguments_has_an_empty_object(
         talk = Talk(model, endpoint)
         talk.prompts.append(Prompt(Role.USER, f"use the tool now with {words} arguments"))
         [call] = (await talk.ask(tools=(now,))).calls
-        assert call.parsed() == {}
+        assert call.parse_arguments() == {}
         await talk.say(f"use the tool now with {words} arguments", tools=(now,))
 
 

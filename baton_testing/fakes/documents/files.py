@@ -27,7 +27,7 @@ class FakeFiles:
         headers = {"Content-Type": content_type, "Content-Length": str(size), "x-amz-meta-name": quote(name, safe="")}
         return Upload(file_id, url, "PUT", headers, datetime.now(UTC) + VALID_FOR)
 
-    async def download_url(self, scope: Scope, thread_id: str, file_id: str) -> str:
+    async def presign_download(self, scope: Scope, thread_id: str, file_id: str) -> str:
         await self.of_thread(scope, thread_id).read(file_id)
         return f"https://files.invalid/{file_id}?download"
 

@@ -22,10 +22,10 @@ from baton.domain.documents.search import (
     add_scored,
     find_unscored,
 )
-from baton.domain.documents.search_words import index_words, search_form
+from baton.domain.documents.search_words import index_words, to_search_form
 from baton.domain.errors import WrongDimension
 from baton.domain.tenants.identity import Scope
-from baton.domain.text import codes_of
+from baton.domain.text import find_codes
 from baton.domain.times import from_millis, to_millis
 from baton_testing.fakes.documents.embedder import DIMENSIONS
 
@@ -150,7 +150,7 @@ def _scores(clause: SearchClause, query: SearchQuery, documents: Sequence[IndexD
             for name, view in views.items()
             if view.vector is not None
         ]
-    codes = codes_of(search_form(query.text))
+    codes = find_codes(to_search_form(query.text))
     words = {name: Counter([*index_words(view.text), *_codes(view.text, codes)]) for name, view in views.items()}
     spread = Counter(word for counted in words.values() for word in counted)
     mean = sum(counted.total() for counted in words.values()) / max(1, len(words))

@@ -70,7 +70,7 @@ class FakeEpisodes:
         self._write()
         self._redactions[scope.tenant_id, thread_id, ordinal] = text
 
-    async def redactions(
+    async def read_redactions(
         self, scope: Scope, thread_id: str, *, first_ordinal: int, end_ordinal: int
     ) -> Mapping[int, str]:
         return {

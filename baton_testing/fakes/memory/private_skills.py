@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.errors import ProcedureChanged, UnknownProcedure
-from baton.domain.memory.private_skill import IN_USE, SkillDecision, name_taken, shared_version
+from baton.domain.memory.private_skill import IN_USE, SkillDecision, make_name_taken_error, make_shared_version
 from baton.domain.memory.procedure import USER_PREFIX, Procedure, ProcedureScope, ProcedureStatus
 from baton.domain.tenants.identity import Scope
 from baton.domain.times import from_millis, to_millis
@@ -114,8 +114,8 @@ class FakePrivateSkills:
         decided = _decide(procedure, decision)
         approved = await self._procedures.get_approved(scope, agent_id, procedure.slug)
         if replaces != (approved.version if approved is not None else None):
-            raise name_taken(approved)
-        shared = self._procedures.add_shared(scope, shared_version(procedure, decision))
+            raise make_name_taken_error(approved)
+        shared = self._procedures.add_shared(scope, make_shared_version(procedure, decision))
         row.skill, row.shared_as = decided, shared.version
         return SharedSkill(shared, replaces)
 

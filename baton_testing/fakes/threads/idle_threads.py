@@ -10,7 +10,7 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.threads.thread import Thread
 from baton.domain.times import from_millis, to_millis
 from baton.ports.clock import Clock
-from baton.ports.threads.threads import DueThread, IdleThread, closing_time
+from baton.ports.threads.threads import DueThread, IdleThread, compute_closing_time
 from baton_testing.fakes.threads.thread_store import FakeThreadStore
 
 
@@ -49,5 +49,5 @@ class FakeIdleThreads:
     def _read(self, key: tuple[str, str], thread: Thread) -> IdleThread:
         if thread.id in self.unreadable:
             raise ValueError(f"the record of {thread.id} makes no sense")
-        closes_at = closing_time(thread, self._store.rows[key].idle)
+        closes_at = compute_closing_time(thread, self._store.rows[key].idle)
         return IdleThread(Scope(key[0], thread.user_id), thread, closes_at)

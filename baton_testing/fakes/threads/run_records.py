@@ -92,7 +92,7 @@ class FakeRunRecords:
     async def put_remote_task(self, lease: Lease, task: RemoteTask) -> None:
         _put(self._remote[_thread(lease)], lease, task)
 
-    async def remote_tasks(self, scope: Scope, thread_id: str, *, first_ordinal: int) -> Sequence[RemoteTask]:
+    async def read_remote_tasks(self, scope: Scope, thread_id: str, *, first_ordinal: int) -> Sequence[RemoteTask]:
         rows = sorted(self._remote[scope.tenant_id, thread_id].items())
         return [task for (ordinal, _), (_, task) in rows if ordinal == first_ordinal]
 

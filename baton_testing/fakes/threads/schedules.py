@@ -8,7 +8,7 @@ from datetime import datetime
 
 from baton.domain.schedules.background_task import BackgroundTask
 from baton.domain.schedules.due_entry import DueEntry
-from baton.domain.schedules.schedule import Schedule, user_place
+from baton.domain.schedules.schedule import Schedule, derive_user_place
 from baton.domain.tenants.identity import Scope
 from baton.ports.threads.schedules import DueSchedule, DueTask, LaterRun
 
@@ -36,8 +36,8 @@ class FakeSchedules:
 
     async def users(self, scope: Scope, *, first: str = "") -> AsyncGenerator[str, None]:
         of_tenant = [user_id for tenant_id, user_id in self._users if tenant_id == scope.tenant_id]
-        for user_id in sorted(of_tenant, key=user_place):
-            if user_place(user_id) >= first:
+        for user_id in sorted(of_tenant, key=derive_user_place):
+            if derive_user_place(user_id) >= first:
                 yield user_id
 
     async def replace(self, scope: Scope, schedule: Schedule) -> bool:

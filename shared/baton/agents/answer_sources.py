@@ -19,9 +19,9 @@ from baton.domain.documents.numbered_passages import (
     FILE_SOURCE,
     PassageNumbers,
     Source,
+    derive_source_key,
     drop_citation,
-    source_key,
-    sources_by_number,
+    map_sources_by_number,
 )
 from baton.domain.runs.tool_call import ToolCallRecord
 from baton.memory.prompt.quoting import quote
@@ -54,7 +54,7 @@ class SourceCollection:
         for source in sources:
             if len(self._sources) < MAX_SOURCES:
                 bounded = _bound(source)
-                key = source_key(bounded)
+                key = derive_source_key(bounded)
                 if key not in self._sources or (self._sources[key].get(CONSULTED) and not bounded.get(CONSULTED)):
                     self._sources[key] = bounded
 
@@ -115,7 +115,7 @@ def select_answer_sources(
         return tuple(source for source in sources if source.get("kind") == FILE_SOURCE)
     cited, is_wrong = _cite(model_text, sources, model_text if visible_text is None else visible_text)
     if cited:
-        selected = (cited.get(source_key(source)) if _may_be_cited(source) else source for source in sources)
+        selected = (cited.get(derive_source_key(source)) if _may_be_cited(source) else source for source in sources)
         return tuple(source for source in selected if source is not None)
     # Excerpts are useful only beside a citation.
     brief = ({name: value for name, value in source.items() if name != "excerpt"} for source in sources)
@@ -179,15 +179,15 @@ def _cite(model_text: str, sources: Sequence[Source], visible_text: str) -> tupl
     for source in documents:
         number = source.get("number")
         if number in places:
-            cited[source_key(source)] = {**source, "places": places[number]}
+            cited[derive_source_key(source)] = {**source, "places": places[number]}
         elif source in titled:
-            cited[source_key(source)] = {**source, "places": []} if number is not None else source
+            cited[derive_source_key(source)] = {**source, "places": []} if number is not None else source
     return cited, is_wrong
 
 
 def _find_places(text: str, sources: Sequence[Source]) -> tuple[dict[int, list[dict[str, int]]], bool]:
     """Return the places where a text cites ``sources``, by number, and whether it cites a number that no source has."""
-    text, numbered = text[:MAX_READ], sources_by_number(sources)
+    text, numbered = text[:MAX_READ], map_sources_by_number(sources)
     footnotes = {
         number
         for number, definition in find_definitions(text).items()
@@ -306,7 +306,7 @@ def renumber(outcome: CallOutcome, numbers: PassageNumbers, *, lists: bool) -> C
     """
     if outcome.error is not None:
         return outcome
-    own = sources_by_number(outcome.sources)
+    own = map_sources_by_number(outcome.sources)
     sources = tuple(_renumber_source(source, numbers) for source in outcome.sources)
     text = replace_marks(outcome.output, lambda mark: _rewrite(outcome.output, mark, own, numbers))
     cited = [_describe(source) for source in sources if source.get("number") is not None]
@@ -320,7 +320,7 @@ def _rewrite(
 ) -> str | None:
     if text.startswith(DATA_LINE, text.rfind("\n", 0, mark.start) + 1):
         return None
-    cited = [numbers.number(own[number]) for number in mark.numbers if number in own]
+    cited = [numbers.assign_number(own[number]) for number in mark.numbers if number in own]
     if not cited:
         return f"({text[mark.start + 1 : mark.end - 1]})"
     return "".join(f"[{number}]" for number in cited)
@@ -330,7 +330,7 @@ def _renumber_source(source: Mapping[str, Any], numbers: PassageNumbers) -> Mapp
     if source.get("kind") != DOCUMENT_SOURCE or source.get(CONSULTED):
         return source
     fields = {name: value for name, value in source.items() if name != "places"}
-    return {**fields, "number": numbers.number(source)}
+    return {**fields, "number": numbers.assign_number(source)}
 
 
 def _describe(source: Mapping[str, Any]) -> str:

@@ -18,8 +18,8 @@ from baton.domain.threads.interrupt import (
     Interrupt,
     InterruptDecision,
     PendingInterrupts,
-    decision_message_id,
-    interrupt_id,
+    derive_decision_message_id,
+    derive_interrupt_id,
     is_client_call,
     shorten_arguments,
 )
@@ -63,7 +63,7 @@ class Approvals:
         if turn is None:
             return True
         # The message was sent before, or is the question of the interrupted run.
-        decision_id = decision_message_id(answers[0].interrupt_id)
+        decision_id = derive_decision_message_id(answers[0].interrupt_id)
         if thread.pending is not None and thread.pending.message_id == decision_id:
             return turn.first_ordinal > thread.pending.first_ordinal
         return await self._store.get_turn(scope, thread_id, decision_id) is None
@@ -121,7 +121,7 @@ def make_interrupts(
         is_client = is_client_call(call.id)
         card = cards.get(call.id) or CallCard("", sentence(agent, "client_tool_waiting", tool=call.name))
         return Interrupt(
-            id=call.id if is_client else interrupt_id(thread_id, run.message_id, number),
+            id=call.id if is_client else derive_interrupt_id(thread_id, run.message_id, number),
             tool_call_id=call.id,
             tool_name=call.name,
             message=card.text,
@@ -152,7 +152,7 @@ def pending_interrupts(
         return None
     return PendingInterrupts(
         run_id=run.run_id,
-        message_id=decision_message_id(interrupts[0].id),
+        message_id=derive_decision_message_id(interrupts[0].id),
         agent_id=agent_id,
         permissions=tuple(sorted(permissions)),
         first_ordinal=first_ordinal,

@@ -15,7 +15,7 @@ from baton.agents.attempt_context import Attempt
 from baton.domain.documents.numbered_passages import FILE_SOURCE
 from baton.domain.errors import BatonError, LeaseLost, NotFound, StoreUnavailable
 from baton.domain.metrics import Metric, count
-from baton.domain.threads.content import part_name
+from baton.domain.threads.content import find_part_name
 from baton.domain.threads.message import Content
 from baton.ports.agents.agent_client import Attachment
 from baton.ports.agents.tools import MAX_ATTACHED_BYTES, NewFile, ToolFailed
@@ -108,7 +108,7 @@ async def _keep(context: Attempt, name: str, media_type: str, data: bytes) -> tu
     """Keep a file in the thread, and return its id and address."""
     files = context.services.files
     file_id = await files.keep(context.scope, context.thread_id, name, media_type, data)
-    return file_id, await files.download_url(context.scope, context.thread_id, file_id)
+    return file_id, await files.presign_download(context.scope, context.thread_id, file_id)
 
 
 def _make_source(
@@ -130,7 +130,7 @@ async def read_attachments(context: Attempt, content: Content) -> tuple[Sequence
     """Return the images and documents of ``content`` for a remote agent, and a sentence for each missing upload.
 
     Uploads are sent as short-lived URLs. A missing upload raises no error, because the error would fail every later
-    turn too. Raises the errors of ``Files.download_url`` except ``NotFound``.
+    turn too. Raises the errors of ``Files.presign_download`` except ``NotFound``.
     """
     sent: list[Attachment] = []
     missing: list[str] = []
@@ -141,17 +141,17 @@ async def read_attachments(context: Attempt, content: Content) -> tuple[Sequence
             sent.append(await _make_attachment(context, part))
         except NotFound:
             kind = "image" if isinstance(part, ImagePart) else "document"
-            missing.append(MISSING.format(kind=kind, name=part_name(part) or "that was announced"))
+            missing.append(MISSING.format(kind=kind, name=find_part_name(part) or "that was announced"))
     return sent, missing
 
 
 async def _make_attachment(context: Attempt, part: ImagePart | DocumentPart) -> Attachment:
-    source, name = part.source, part_name(part)
+    source, name = part.source, find_part_name(part)
     if isinstance(source, DataSource):
         return Attachment(name, source.mime_type, data=base64.b64decode(source.value))
     if isinstance(source, UrlSource):
         return Attachment(name, source.mime_type, url=source.value)
-    url = await context.services.files.download_url(context.scope, context.thread_id, source.value)
+    url = await context.services.files.presign_download(context.scope, context.thread_id, source.value)
     return Attachment(name, source.mime_type, url=url)
 
 

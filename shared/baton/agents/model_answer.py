@@ -19,14 +19,14 @@ from baton.concurrency.tasks import off_loop
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.answer_schema import AnswerProblems, find_answer_problems
 from baton.domain.errors import AnswerInvalid, LeaseLost, StoreUnavailable
-from baton.domain.json_values import count_values, json_object
+from baton.domain.json_values import count_values, find_json_object
 from baton.domain.runs.provider_parts import ProviderParts
 from baton.domain.runs.tool_call import MAX_VALUES, ToolCall
-from baton.domain.schemas.schema_validator import checking_size
-from baton.domain.text import replace_surrogates, slices
+from baton.domain.schemas.schema_validator import estimate_check_size
+from baton.domain.text import replace_surrogates, split_slices
 from baton.domain.threads import events as message_events
 from baton.domain.threads.message import Role
-from baton.domain.tracing import error_code
+from baton.domain.tracing import find_error_code
 from baton.memory.inspection.inspection import ModelCall
 from baton.ports.agents import chat_model
 from baton.ports.agents.chat_model import Finished, Prompt, ReasoningDelta, TextDelta, TextTakenBack
@@ -80,7 +80,7 @@ class StructuredAnswer:
             self._problems = AnswerProblems()
             return HeldText(failure=AnswerInvalid(TOO_LONG))
         values = count_values(model_text)
-        size = checking_size(self._schema, model_text)
+        size = estimate_check_size(self._schema, model_text)
         text, self._problems = (
             await off_loop(size, self._check, model_text) if values <= MAX_VALUES else ("", TOO_MANY_VALUES)
         )
@@ -107,7 +107,7 @@ class StructuredAnswer:
 
     def _check(self, model_text: str) -> tuple[str, AnswerProblems]:
         """Return the answer as compact JSON, empty if it is no JSON object, and its problems."""
-        value = json_object(model_text)
+        value = find_json_object(model_text)
         if value is None:
             return "", NO_OBJECT
         try:
@@ -178,7 +178,7 @@ class AnswerEvents:
         yield from self._end_thinking()
         self._is_open, self.text = True, text
         yield message_events.text_start(self.message_id, self._agent, is_structured=is_structured)
-        for start, end in slices(text, message_events.MAX_DELTA_CHARS):
+        for start, end in split_slices(text, message_events.MAX_DELTA_CHARS):
             yield message_events.text_content(self.message_id, text[start:end])
 
     def refuse(self, sentence: str, by: str) -> Iterable[BaseEvent]:
@@ -357,7 +357,7 @@ class ModelAnswer:
                 provider_parts=self._parts,
             )
         self._note.prompts, self._note.ended_at = tuple(self.prompts), self._context.services.clock.now()
-        self._note.error = error_code(self.failure) if self.failure is not None else None
+        self._note.error = find_error_code(self.failure) if self.failure is not None else None
         if (end := self.finished) is not None:
             self._note.model, self._note.usage, self._note.dropped = end.model, end.usage, end.dropped
 

@@ -17,7 +17,7 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.tenants.webhook import WebhookEvent
 from baton.domain.threads.push_config import PushNotice
 from baton.domain.threads.thread import Thread
-from baton.domain.threads.thread_change import MAX_RECEIVES, ChangeKind, ThreadChange, pause_after
+from baton.domain.threads.thread_change import MAX_RECEIVES, ChangeKind, ThreadChange, compute_redelivery_pause
 from baton.domain.threads.webhook_delivery import WebhookDelivery
 from baton.failures.reports import NotYet
 from baton.tenants.removed_tenants import SYSTEM
@@ -66,7 +66,7 @@ class Notifications:
             if receives >= MAX_RECEIVES:
                 count(Metric.NOTIFICATIONS_FAILED)
             seconds = failure.seconds if isinstance(failure, NotYet) else None
-            await self.ports.push_queue.retry(receipt_handle, seconds or pause_after(receives))
+            await self.ports.push_queue.retry(receipt_handle, seconds or compute_redelivery_pause(receives))
             raise
 
     async def _spread(self, change: ThreadChange, receives: int) -> None:

@@ -15,7 +15,7 @@ from types import CodeType, TracebackType
 from typing import Any
 
 import baton
-from baton.domain.definition import similar_name
+from baton.domain.definition import find_similar_name
 
 FieldPath = Sequence[str | int]
 """Names of fields and indices of lists, from the outermost to the innermost."""
@@ -137,7 +137,7 @@ def unknown_argument(problem: BaseException) -> tuple[str, str] | None:
     called, name = match.groups()
     for function_name, function in _list_callables():
         if function_name == called:
-            similar = similar_name(name, inspect.signature(function).parameters)
+            similar = find_similar_name(name, inspect.signature(function).parameters)
             advice = f" (did you mean {similar}?)" if similar else ""
             return name, f"{called.partition('.')[0]} has no such argument{advice}"
     return None

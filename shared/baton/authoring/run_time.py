@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from datetime import UTC, datetime
 
-from baton.domain.times import local_time
+from baton.domain.times import convert_to_zone
 from baton.ports.clock import SystemClock
 
 _read: ContextVar[Callable[[], datetime]] = ContextVar("time_of_run", default=lambda: SystemClock().now())
@@ -23,7 +23,7 @@ def now() -> datetime:
     In an agent's ``run``, use ``RunContext.now``, which returns the same time when ``run`` begins again.
     """
     zone, moment = _zone.get(), _read.get()()
-    return local_time(zone, moment) if zone is not None else moment.astimezone(UTC)
+    return convert_to_zone(zone, moment) if zone is not None else moment.astimezone(UTC)
 
 
 def use_time(read: Callable[[], datetime], zone: str | None) -> None:

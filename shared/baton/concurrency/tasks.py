@@ -129,7 +129,7 @@ async def stop_all(*steps: asyncio.Future[Any]) -> None:
     _notice_failures(steps)
 
 
-async def each_until(
+async def call_until(
     deadline: float, items: AsyncIterable[T], deal_with: Callable[[T], Awaitable[None]], *, at_once: int
 ) -> bool:
     """Call ``deal_with`` for items until the ``deadline``, a time of the event loop, at most ``at_once`` concurrently.

@@ -73,9 +73,9 @@ def in_plain_words(error: ErrorDetails) -> str:
     return KINDS.get(error["type"], error["msg"])
 
 
-def unknown_field(name: object, names: Iterable[str]) -> str:
+def describe_unknown_field(name: object, names: Iterable[str]) -> str:
     """Return the problem of a field that does not exist, with the most similar of ``names`` if there is one."""
-    similar = similar_name(str(name), names)
+    similar = find_similar_name(str(name), names)
     return f"there is no such field (did you mean {similar}?)" if similar else "there is no such field"
 
 
@@ -83,7 +83,7 @@ MAX_LISTED = 20
 """Names that an error lists."""
 
 
-def similar_name(name: str, names: Iterable[str]) -> str | None:
+def find_similar_name(name: str, names: Iterable[str]) -> str | None:
     """Return the most similar of ``names``; None if none is similar."""
     # Imported for errors only.
     from difflib import get_close_matches
@@ -93,13 +93,13 @@ def similar_name(name: str, names: Iterable[str]) -> str | None:
 
 def suggest_name(name: str, names: Collection[str]) -> str:
     """Return advice about ``name``, which does not exist: the most similar of ``names``, or the first of them."""
-    similar = similar_name(name, names)
+    similar = find_similar_name(name, names)
     listed = ", ".join(list(names)[:MAX_LISTED]) or "none"
     return f"did you mean {similar}?" if similar else f"available: {listed}"
 
 
 @lru_cache(maxsize=8)
-def field_names(model: type[BaseModel]) -> frozenset[str]:
+def list_field_names(model: type[BaseModel]) -> frozenset[str]:
     """Return the names of all fields of a model and of the models in it, also as the HTTP API writes them."""
     names = set(_list_names(model.model_json_schema(by_alias=False)))
     return frozenset(names | {to_camel(name) for name in names})

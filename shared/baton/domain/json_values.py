@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 
-def json_object(text: str, *, mends_lists: bool = False) -> dict[str, Any] | None:
+def find_json_object(text: str, *, mends_lists: bool = False) -> dict[str, Any] | None:
     """Return the JSON object of a text, which may be in a code block or between other words; None without one.
 
     ``NaN`` and infinities are not JSON. ``mends_lists`` keeps the whole objects of a list that was cut.
@@ -33,13 +33,13 @@ def load_json(text: str | bytes) -> Any:
     return None
 
 
-def closed_object(properties: Mapping[str, Any], *, optional: Sequence[str] = ()) -> dict[str, Any]:
+def make_closed_object(properties: Mapping[str, Any], *, optional: Sequence[str] = ()) -> dict[str, Any]:
     """Return the schema of an object that has ``properties``, all of them but the ``optional`` ones, and no others."""
     required = [name for name in properties if name not in optional]
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
-def canonical_text(value: Any) -> str:
+def write_canonical_text(value: Any) -> str:
     """Return JSON text that is the same for equal values. ``1`` and ``1.0`` are equal, ``1`` and ``true`` are not."""
     return json.dumps(_convert_whole_numbers(value), sort_keys=True)
 

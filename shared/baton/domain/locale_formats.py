@@ -34,25 +34,25 @@ class LocaleFormat:
     yes: str = "✓"
     no: str = "✗"
 
-    def day(self, day: date) -> str:
+    def format_day(self, day: date) -> str:
         """Return a date, with the name of its month if the language is known."""
         name = self.months[day.month - 1] if self.months else ""
         return self.date_form.format(year=day.year, month=day.month, day=day.day, name=name)
 
-    def weekday(self, day: date) -> str:
+    def format_weekday(self, day: date) -> str:
         """Return the name of a day of the week, in English if the language is not known."""
         return self.weekdays[day.weekday()]
 
-    def clock(self, moment: time | datetime) -> str:
+    def format_clock(self, moment: time | datetime) -> str:
         """Return the time of day: hours and minutes, and seconds if there are any."""
         return moment.strftime("%H:%M:%S" if moment.second else "%H:%M")
 
-    def number(self, value: int | float) -> str:
+    def format_number(self, value: int | float) -> str:
         """Return a number with all its digits. Whole numbers are not grouped: they may be years or ids."""
         text = repr(value)
         return text if isinstance(value, int) or "e" in text else text.replace(".", self.decimal)
 
-    def amount(self, value: object, currency: str, *, is_minor: bool = False) -> str | None:
+    def format_amount(self, value: object, currency: str, *, is_minor: bool = False) -> str | None:
         """Return an amount of money, never rounded; None if ``value`` is not a number.
 
         ``is_minor``: ``value`` is in the smallest unit of the currency, such as cents.
@@ -138,6 +138,6 @@ _FORMATS: Mapping[str, LocaleFormat] = {
 _ISO_FORMAT = LocaleFormat()
 
 
-def format_of(locale: str) -> LocaleFormat:
+def find_format(locale: str) -> LocaleFormat:
     """Return the forms of a locale, or else of its language, or else the ISO forms."""
     return _FORMATS.get(locale) or _FORMATS.get(locale.split("-")[0]) or _ISO_FORMAT

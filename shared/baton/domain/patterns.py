@@ -11,7 +11,7 @@ MAX_MEMORY = 1 << 20
 
 
 @lru_cache(maxsize=512)
-def compiled(pattern: str, *, ignores_case: bool = False) -> Any:
+def compile_cached(pattern: str, *, ignores_case: bool = False) -> Any:
     """Return the compiled pattern from a cache, for text that UTF-8 can encode. Raises as ``compile_pattern`` does."""
     return compile_pattern(pattern, ignores_case=ignores_case)
 

@@ -21,7 +21,7 @@ NEVER_CUT = 4_000
 """Characters up to which a compatibility form is not cut."""
 
 
-def utf8_size(text: str) -> int:
+def count_bytes(text: str) -> int:
     """Return the size of ``text`` in bytes. Lone surrogates count too, because models split pairs between chunks."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
@@ -31,7 +31,7 @@ def replace_surrogates(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        parts = (text[start:end].encode("utf-16", "surrogatepass") for start, end in slices(text, MENDED_AT_ONCE))
+        parts = (text[start:end].encode("utf-16", "surrogatepass") for start, end in split_slices(text, MENDED_AT_ONCE))
         return "".join(part.decode("utf-16", "replace") for part in parts)
     return text
 
@@ -46,7 +46,7 @@ _UNSAFE = re.compile(
 """Control characters, and invisible ones that hide, move or reorder what people read."""
 
 
-def readable(text: str) -> str:
+def make_readable(text: str) -> str:
     """Return a text without characters that hide, move or reorder parts of it for readers, in a terminal too.
 
     Line breaks stay. Each unsafe character becomes ``U+FFFD``, which is visible.
@@ -59,7 +59,7 @@ def readable(text: str) -> str:
 
 def is_plain_line(text: str) -> bool:
     """Return whether a text is one line without characters that people cannot see."""
-    return "\n" not in text and readable(text) == text
+    return "\n" not in text and make_readable(text) == text
 
 
 def fold(text: str) -> str:
@@ -67,7 +67,7 @@ def fold(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def normal_form(form: Literal["NFC", "NFKC", "NFKD"], text: str) -> str:
+def normalise_text(form: Literal["NFC", "NFKC", "NFKD"], text: str) -> str:
     """Return a text in a normal form of Unicode, at a cost that grows with its length only.
 
     Only the first ``MAX_MARKS`` marks on a letter are kept, which is Unicode's own limit (UAX 15, Stream-Safe Text). A
@@ -91,7 +91,7 @@ def _compile_long_marks() -> Any:
     return regex.compile(rf"([\p{{M}}\uff9e\uff9f]{{{MAX_MARKS}}})[\p{{M}}\uff9e\uff9f]+")
 
 
-def slices(text: str, size: int) -> Iterator[tuple[int, int]]:
+def split_slices(text: str, size: int) -> Iterator[tuple[int, int]]:
     """Yield the start and end of slices of ``size`` characters, or one more to keep a surrogate pair whole."""
     start = 0
     while start < len(text):
@@ -102,7 +102,7 @@ def slices(text: str, size: int) -> Iterator[tuple[int, int]]:
         start = end
 
 
-def first_bytes(text: str, size: int) -> str:
+def cut_to_bytes(text: str, size: int) -> str:
     """Return the longest prefix of ``text`` with at most ``size`` bytes. It ends at a whole character."""
     if size <= 0:
         return ""
@@ -123,7 +123,7 @@ MAX_CODE = 64
 _CODE = re.compile(r"(?<!\w)[^\W_]++(?:(?:_|[^\w\s])++[^\W_]++)++")
 
 
-def codes_of(query: str) -> list[str]:
+def find_codes(query: str) -> list[str]:
     """Return up to ``MAX_CODES`` codes of several parts in a query, such as ``a-1001``, each once, in lower case."""
     matches = (match[0].lower() for match in _CODE.finditer(query))
     codes = dict.fromkeys(code for code in matches if len(code) <= MAX_CODE and any(map(str.isdigit, code)))

@@ -43,19 +43,19 @@ def is_time_zone(name: str) -> bool:
     return len(name) <= MAX_TIME_ZONE and name in _load_names()
 
 
-def offset_zone(offset: timedelta) -> str:
+def name_offset(offset: timedelta) -> str:
     """Return the name of a fixed offset from UTC, such as ``UTC-08:00``, without seconds."""
     minutes = int(offset / timedelta(minutes=1))
     hours, rest = divmod(abs(minutes), 60)
     return f"UTC{'-' if minutes < 0 else '+'}{hours:02}:{rest:02}"
 
 
-def day_in(zone: str | None, moment: datetime) -> date:
+def find_day(zone: str | None, moment: datetime) -> date:
     """Return the day of ``moment`` in a zone; in UTC if the zone is None."""
     return moment.astimezone(_find_rules(zone)).date() if zone is not None else moment.astimezone(UTC).date()
 
 
-def local_time(zone: str, moment: datetime) -> datetime:
+def convert_to_zone(zone: str, moment: datetime) -> datetime:
     """Return ``moment`` on the clocks of a zone, with the offset that the zone has then."""
     return moment.astimezone(_find_rules(zone))
 
@@ -76,7 +76,7 @@ class Today:
     @classmethod
     def at(cls, moment: datetime, zone: str | None) -> Today:
         """Return the day that ``moment`` has in a zone; in UTC if the zone is None."""
-        return cls(day_in(zone, moment), zone)
+        return cls(find_day(zone, moment), zone)
 
     @property
     def zone(self) -> str:

@@ -180,17 +180,17 @@ def is_content_withheld() -> bool:
     return _withholds.get()
 
 
-def current_span() -> Span:
+def get_current_span() -> Span:
     """Return the span of the step in progress."""
     return _current.get()
 
 
-def current_traceparent() -> str | None:
+def get_current_traceparent() -> str | None:
     """Return the trace context for work in other processes; None if nothing is traced."""
     return _current.get().traceparent or _joined.get()
 
 
-def current_trace_id() -> str | None:
+def get_current_trace_id() -> str | None:
     """Return the id of the sampled trace of the step in progress; None if the step is not traced or not sampled."""
     traceparent = _current.get().traceparent
     if traceparent is None:
@@ -199,7 +199,7 @@ def current_trace_id() -> str | None:
     return trace_id if int(flags, 16) & 1 else None
 
 
-def joined_traceparent() -> str | None:
+def get_joined_traceparent() -> str | None:
     """Return the caller's trace context in a block of ``joining``; None outside such a block."""
     return _joined.get()
 
@@ -240,7 +240,7 @@ def inside(span: Span) -> Iterator[Span]:
         with making_current(span):
             yield span
     except BaseException as error:
-        span.fail(error_code(error))
+        span.fail(find_error_code(error))
         raise
     finally:
         span.end()
@@ -263,7 +263,7 @@ def traced(
         yield span
 
 
-def error_code(error: BaseException) -> str:
+def find_error_code(error: BaseException) -> str:
     """Return the code of a failure for ``error.type``, without its message."""
     if isinstance(error, BatonError):
         return error.code
@@ -280,7 +280,7 @@ def to_content(value: Any, limit: int = 16_384) -> str:
     return text if len(text) <= limit else f"{text[:limit]} [cut]"
 
 
-def exchange(question: str | None, answer: str) -> Attributes:
+def describe_exchange(question: str | None, answer: str) -> Attributes:
     """Return a question and its answer as attributes. None: the question must not be recorded."""
     sent, answered = to_content(question) if question is not None else None, to_content(answer)
     output = {"role": "assistant", "parts": [{"type": "text", "content": answered}], "finish_reason": "stop"}

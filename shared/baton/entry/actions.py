@@ -25,11 +25,11 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.threads.events import MAX_FRAME_BYTES, Event, custom, run_error, state_snapshot, unsequenced
 from baton.domain.threads.interrupt import to_client_interrupts
 from baton.domain.threads.queued import Subscriber
-from baton.domain.threads.thread_state import thread_state
+from baton.domain.threads.thread_state import describe_thread_state
 from baton.domain.threads.turn_requests import ActionRequest
 from baton.entry.controls import Controls
 from baton.failures.reports import report_failure
-from baton.ports.clock import Clock, machine_time
+from baton.ports.clock import Clock, read_machine_time
 from baton.ports.tenants.audit import AuditLog
 from baton.ports.threads.connections import Connections, LiveRegistry
 from baton.ports.threads.threads import ThreadStore
@@ -103,7 +103,7 @@ class Actions:
         fields: dict[str, Any] = {}
         work_for(caller.scope.tenant_id)
         try:
-            if machine_time(self.clock) >= caller.token_expires_at:
+            if read_machine_time(self.clock) >= caller.token_expires_at:
                 raise TokenExpired
             await self.removed_tenants.check(caller.scope)
             fields = parse_frame(frame)
@@ -143,7 +143,7 @@ class Actions:
 
     async def _advise(self, caller: Caller) -> None:
         """Advise the client to open a new connection if this connection ends soon. Both may be open for a while."""
-        remaining = caller.connected_at + CONNECTION_LIFE - machine_time(self.clock)
+        remaining = caller.connected_at + CONNECTION_LIFE - read_machine_time(self.clock)
         if remaining < RECONNECT_BEFORE:
             advice = custom("reconnect", {"secondsLeft": max(0, int(remaining.total_seconds()))})
             await self._reply(caller, unsequenced(advice))
@@ -181,7 +181,7 @@ class Actions:
             # The log may no longer have the events of the interrupted run.
             resume["interrupts"] = to_client_interrupts(thread.open_interrupts)
         agents = await self.agents.in_session(scope, thread)
-        state = thread_state(agents.describe, thread).wire()
+        state = describe_thread_state(agents.describe, thread).wire()
         events = [unsequenced(state_snapshot(state), threadId=thread_id, runId=run_id, resume=resume)]
         if replay.snapshot is not None:
             events.append(replay.snapshot)

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 from baton.domain.desks.desk_session import DeskCheck, Person, check_desk
 from baton.domain.errors import HandoffInProgress, NotInHandoff, ThreadLed, ThreadUnavailable, UnknownAgent
-from baton.domain.memory.episode import episode_id
+from baton.domain.memory.episode import derive_episode_id
 from baton.domain.tenants.identity import Scope, ThreadRef
-from baton.domain.threads.desk_requests import ask_request, expiry_request
+from baton.domain.threads.desk_requests import make_ask_request, make_expiry_request
 from baton.domain.threads.queued import Subscriber
 from baton.domain.threads.thread import LeaseMark, Thread, ThreadStatus
 from baton.domain.threads.turn_requests import ActionRequest
@@ -112,7 +112,7 @@ class Controls:
         is_in_use = thread.run is not None or thread.next_ordinal > thread.episode_first_ordinal
         if thread.parent_thread_id is not None:
             is_in_use = False  # a fork has no episodes
-        return Closed(thread_id, episode_id(thread_id, thread.episode) if is_in_use else None)
+        return Closed(thread_id, derive_episode_id(thread_id, thread.episode) if is_in_use else None)
 
     async def request_desk(self, scope: Scope, thread: ThreadRef, desk_id: object) -> ActionRequest:
         """Return the request for the run that hands over to a desk, by default to the main agent's first desk.
@@ -132,7 +132,7 @@ class Controls:
         if not isinstance(desk, str) or desk not in desks:
             raise UnknownAgent(f"deskId: this agent has the desks {', '.join(desks) or 'none'}.", is_visible=True)
         ordinal = visit.ordinal if visit is not None else current.next_ordinal if current is not None else 0
-        return ask_request(thread, desk, key=f"{desk} {ordinal}")
+        return make_ask_request(thread, desk, key=f"{desk} {ordinal}")
 
     async def note_typing(self, scope: Scope, thread_id: str) -> None:
         """Note that the user is typing if a person of a desk answers the thread. Raises ``ThreadUnavailable``."""
@@ -149,7 +149,7 @@ class Controls:
         agent = agents.describe(thread.active_agent_id)
         check = check_desk(agent.desk if agent is not None else None, session, self.conversations.clock.now())
         if check.reason is not None:
-            request = expiry_request(thread, session, check.reason)
+            request = make_expiry_request(thread, session, check.reason)
             await self.queue.send(scope, make_queued_action(scope, request, request_id=request.message_id))
         return check
 

@@ -44,7 +44,7 @@ from baton.domain.tracing import inside, joining
 from baton.failures.reports import report_failure
 from baton.memory.prompt.history_summary import HistorySummaries
 from baton.ports.agents.a2a import A2ATasks
-from baton.ports.clock import Clock, machine_time
+from baton.ports.clock import Clock, read_machine_time
 from baton.ports.tenants.privacy import ForgetRequests
 from baton.ports.threads.connections import Connections, LiveRegistry
 from baton.ports.threads.turn_queue import HeldRecord, QueueRecords
@@ -282,7 +282,7 @@ class QueuedTurns:
                     queued.scope, queued.thread_id, request.a2a_task, f"{mark.status.value}.{request.message_id}"
                 )
         subscriber = queued.subscriber
-        if subscriber is None or machine_time(self.clock) >= subscriber.token_expires_at:
+        if subscriber is None or read_machine_time(self.clock) >= subscriber.token_expires_at:
             return
         about = {"action": queued.action, "threadId": queued.thread_id}
         if request is not None:

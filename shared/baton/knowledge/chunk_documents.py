@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from baton.domain.documents.document import Document, DocumentVersion, chunk_source_id
+from baton.domain.documents.document import Document, DocumentVersion, derive_chunk_source_id
 from baton.domain.documents.search import IndexDocument, IndexedText, Vector
-from baton.domain.documents.search_words import search_form, split_words
+from baton.domain.documents.search_words import split_words, to_search_form
 from baton.knowledge.passages import MAX_PASSAGES, split_passages
 from baton_documents.chunks.chunk import Chunk, ChunkPart
 
@@ -55,7 +55,7 @@ def chunk_documents(
 
     ``vectors`` belong to the texts of ``chunk_texts``, in order; empty if texts are not embedded.
     """
-    source_id = chunk_source_id(document.id, version.number)
+    source_id = derive_chunk_source_id(document.id, version.number)
     views = [_make_views(document.title, chunk) for chunk in chunks]
     names = [(index, name) for index, view in enumerate(views) for name in _select_embedded(view)]
     vectors_by_name = dict(zip(names, vectors, strict=True)) if vectors else {}
@@ -190,8 +190,8 @@ def find_position(text: str, fields: Mapping[str, Any], passage: int | None, que
 
 def _find_best_range(text: str, ranges: Sequence[tuple[int, int]], query: str) -> tuple[int, int]:
     """Return the range with most of a query's words. A word in several ranges counts less, divided by their number."""
-    query_words = frozenset(split_words(search_form(query)))
-    matches = [query_words.intersection(split_words(search_form(text[start:end]))) for start, end in ranges]
+    query_words = frozenset(split_words(to_search_form(query)))
+    matches = [query_words.intersection(split_words(to_search_form(text[start:end]))) for start, end in ranges]
     range_counts = Counter(word for words in matches for word in words)
     scores = [sum(1 / range_counts[word] for word in sorted(words)) for words in matches]
     best = max(range(len(ranges)), key=lambda index: (scores[index], ranges[index][1] - ranges[index][0], -index))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from baton.domain.documents.document import Document, DocumentRef, chunk_source_id
+from baton.domain.documents.document import Document, DocumentRef, derive_chunk_source_id
 from baton.domain.documents.search import IndexName, SearchFilter
 from baton.domain.errors import StoreUnavailable
 from baton.knowledge.document_records import MAX_TRIES, DocumentRecords, pipeline_scope
@@ -44,7 +44,7 @@ class Cleaning:
     async def _remove(self, ref: DocumentRef, document: Document) -> None:
         scope = pipeline_scope(ref)
         for version in document.stale:
-            source = SearchFilter(agent_id=document.agent_id, source_id=chunk_source_id(document.id, version))
+            source = SearchFilter(agent_id=document.agent_id, source_id=derive_chunk_source_id(document.id, version))
             await self.search.delete(scope, IndexName.KNOWLEDGE, source)
             await self.files.remove(scope, document, version, with_original=True)
         if document.active is not None and document.deleted_at is None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from baton.domain.documents.document import Document, DocumentRef, DocumentVersion, VersionStatus
 from baton.domain.errors import StoreUnavailable
-from baton.domain.tenants.identity import Scope, stored_scope
+from baton.domain.tenants.identity import Scope, make_stored_scope
 from baton.ports.documents.documents import DocumentStore
 
 MAX_TRIES = 8
@@ -42,7 +42,7 @@ class DocumentRecords:
 
 def pipeline_scope(ref: DocumentRef) -> Scope:
     """Return the scope in which the pipeline works."""
-    return stored_scope(ref.tenant_id, "~ingestion")
+    return make_stored_scope(ref.tenant_id, "~ingestion")
 
 
 def next_version_has_status(document: Document | None, version: int, *statuses: VersionStatus) -> bool:

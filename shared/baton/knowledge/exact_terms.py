@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from baton.domain.documents.search_words import find_words, search_form, split_words
-from baton.domain.text import MAX_CODES, codes_of
+from baton.domain.documents.search_words import find_words, split_words, to_search_form
+from baton.domain.text import MAX_CODES, find_codes
 
 MIN_DIGITS = 3
 """The minimum digits of an exact number without letters. Shorter numbers are mostly counts and dates."""
@@ -25,14 +25,14 @@ _BEGINNING = re.compile(r"(?:\A|[.!?:]\s)\W*\Z")
 
 
 def find_exact_terms(query: str) -> list[str]:
-    """Return the distinct exact terms of a query in ``search_form``, codes first, at most ``MAX_CODES``.
+    """Return the distinct exact terms of a query in the form of ``to_search_form``, codes first, at most ``MAX_CODES``.
 
     Exact terms are codes of several parts (``PN-173``), words with digits (``B1``, ``12a``), numbers, and capitalised
     words that do not begin a sentence.
     """
-    codes = codes_of(search_form(query))
+    codes = find_codes(to_search_form(query))
     parts = {part for code in codes for part in split_words(code)}
-    words = (search_form(word) for word, at in find_words(query) if _is_exact(word, query[max(0, at - 4) : at]))
+    words = (to_search_form(word) for word, at in find_words(query) if _is_exact(word, query[max(0, at - 4) : at]))
     terms = [*codes, *(word for word in words if word not in parts)]
     return list(dict.fromkeys(terms))[:MAX_CODES]
 
@@ -55,7 +55,7 @@ def find_whole_matches(query: str, texts: Sequence[str]) -> frozenset[int]:
 
     The result is empty for a query of more than ``MAX_BARE_WORDS``, or if more than ``MAX_HOLDERS`` texts contain it.
     """
-    words = split_words(search_form(query))
+    words = split_words(to_search_form(query))
     if not 0 < len(words) <= MAX_BARE_WORDS:
         return frozenset()
     query_words = f" {' '.join(words)} "
@@ -76,7 +76,7 @@ def has_term(text: str, terms: Sequence[str]) -> bool:
 
 def _join_words(text: str) -> str:
     """Return a text's words in one line, with spaces before, between and after them."""
-    return f" {' '.join(split_words(search_form(text)))} "
+    return f" {' '.join(split_words(to_search_form(text)))} "
 
 
 def _is_exact(word: str, before: str) -> bool:

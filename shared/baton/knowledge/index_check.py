@@ -6,9 +6,15 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
 from baton.concurrency.tasks import gather_each
-from baton.domain.documents.document import Document, DocumentRef, DocumentVersion, chunk_source_id, document_of_chunk
+from baton.domain.documents.document import (
+    Document,
+    DocumentRef,
+    DocumentVersion,
+    derive_chunk_source_id,
+    parse_chunk_source_id,
+)
 from baton.domain.documents.search import IndexName, SearchFilter
-from baton.domain.tenants.identity import stored_scope
+from baton.domain.tenants.identity import make_stored_scope
 from baton.ports.documents.documents import DocumentStore, Ingestions
 from baton.ports.documents.search import SearchAdministration, SearchIndex
 
@@ -93,9 +99,9 @@ class KnowledgeIndexCheck:
 
     async def remove(self, tenant: str, agents: Sequence[str], check: KnowledgeCheck) -> None:
         """Remove the orphaned sources of a check from the index, except those of documents stored since."""
-        scope = stored_scope(tenant, OPERATOR)
+        scope = make_stored_scope(tenant, OPERATOR)
         for source in check.orphaned:
-            document_id, _ = document_of_chunk(source)
+            document_id, _ = parse_chunk_source_id(source)
             stored = [await self.documents.get(scope, agent_id, document_id) for agent_id in agents]
             if not any(source in _list_sources(document) for document in stored if document is not None):
                 await self.search.delete(scope, IndexName.KNOWLEDGE, SearchFilter(source_id=source))
@@ -105,8 +111,10 @@ class KnowledgeIndexCheck:
 
         async def count(used: tuple[Document, DocumentVersion]) -> tuple[Document, DocumentVersion, int]:
             document, version = used
-            source = SearchFilter(agent_id=document.agent_id, source_id=chunk_source_id(document.id, version.number))
-            return *used, await self.search.count(stored_scope(tenant, OPERATOR), IndexName.KNOWLEDGE, source)
+            source = SearchFilter(
+                agent_id=document.agent_id, source_id=derive_chunk_source_id(document.id, version.number)
+            )
+            return *used, await self.search.count(make_stored_scope(tenant, OPERATOR), IndexName.KNOWLEDGE, source)
 
         used = [(document, document.in_use) for document in page]
         return await gather_each(
@@ -123,7 +131,7 @@ class KnowledgeIndexCheck:
             while True:
                 position = (agent_id, cursor)
                 page, cursor = await self.documents.of_agent(
-                    stored_scope(tenant, OPERATOR), agent_id, limit=PAGE, cursor=cursor
+                    make_stored_scope(tenant, OPERATOR), agent_id, limit=PAGE, cursor=cursor
                 )
                 yield position, page
                 if cursor is None:
@@ -133,4 +141,4 @@ class KnowledgeIndexCheck:
 def _list_sources(document: Document) -> set[str]:
     """Return the sources that a document may have in the index, also those of versions in progress or to be removed."""
     versions = {version.number for version in (document.active, document.next) if version is not None}
-    return {chunk_source_id(document.id, number) for number in {*versions, *document.stale}}
+    return {derive_chunk_source_id(document.id, number) for number in {*versions, *document.stale}}

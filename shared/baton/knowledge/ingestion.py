@@ -25,7 +25,7 @@ from baton.domain.documents.document import (
     DocumentVersion,
     IngestionStep,
     VersionStatus,
-    chunk_source_id,
+    derive_chunk_source_id,
 )
 from baton.domain.documents.search import IndexName, SearchFilter, Vector
 from baton.domain.errors import (
@@ -34,7 +34,7 @@ from baton.domain.errors import (
     SearchIndexFull,
     StoreUnavailable,
     WrongEmbeddings,
-    error_classes,
+    list_error_classes,
 )
 from baton.domain.metrics import Metric, count
 from baton.knowledge.chunk_documents import chunk_documents, chunk_texts
@@ -274,7 +274,7 @@ class Ingestion:
 
     async def fail(self, ref: DocumentRef, error: str) -> None:
         """Mark the version as failed because a step has failed. ``error`` is the name of its last exception's class."""
-        classes = {cls.__name__: cls for cls in error_classes() if cls.retryable}
+        classes = {cls.__name__: cls for cls in list_error_classes() if cls.retryable}
         if error in classes:
             await self._fail(
                 ref, classes[error].code, "It could not be processed at the moment. Upload it again later."
@@ -345,7 +345,7 @@ class Ingestion:
 
 
 def _select_chunks(ref: DocumentRef) -> SearchFilter:
-    return SearchFilter(agent_id=ref.agent_id, source_id=chunk_source_id(ref.document_id, ref.version))
+    return SearchFilter(agent_id=ref.agent_id, source_id=derive_chunk_source_id(ref.document_id, ref.version))
 
 
 def _check_content(version: DocumentVersion, body: bytes, digest: str) -> None:

@@ -14,7 +14,7 @@ from baton.domain.documents.document import (
     Document,
     DocumentRef,
     VersionStatus,
-    original_of_key,
+    parse_original_key,
 )
 from baton.domain.errors import TenantRemoved
 from baton.domain.metrics import Metric, count
@@ -41,7 +41,7 @@ class IngestionStarts:
 
         Do nothing and return None for an object that is not the content of a document.
         """
-        ref = original_of_key(key)
+        ref = parse_original_key(key)
         document = await self.records.get(ref) if ref is not None else None
         if ref is None or document is None:
             return None

@@ -14,7 +14,7 @@ from math import nextafter
 from aws_lambda_powertools import Logger
 
 from baton.concurrency.tasks import gather_all
-from baton.domain.documents.document import Document, document_of_chunk
+from baton.domain.documents.document import Document, parse_chunk_source_id
 from baton.domain.documents.numbered_passages import Citation
 from baton.domain.documents.search import (
     MAX_QUERY,
@@ -33,7 +33,7 @@ from baton.domain.documents.search import (
     fuse_scores,
 )
 from baton.domain.errors import EmbedderUnavailable, WrongDimension
-from baton.domain.memory.found_item import FoundItem, ItemSource, below_header
+from baton.domain.memory.found_item import FoundItem, ItemSource, put_below_header
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import ProjectScope, Scope
 from baton.knowledge.chunk_documents import CHUNK, PASSAGES, find_position, find_table_header
@@ -267,7 +267,7 @@ class KnowledgeSearch:
             by_words=_MEANING_NAME in ranked.added,
             source=ItemSource(document_id=record.id, agent_id=agent_id, citation=citation),
             table_header=header,
-            passage=below_header(header, best) if best is not None else None,
+            passage=put_below_header(header, best) if best is not None else None,
             terms=terms,
         )
 
@@ -356,7 +356,7 @@ def _rank_matches_first(items: list[FoundItem], query: str) -> list[FoundItem]:
 def _split_source(ranked: Ranked) -> tuple[str, int]:
     """Return the document's id and the version of a chunk; the version is -1 if the id is not that of a chunk."""
     try:
-        return document_of_chunk(ranked.document.source_id)
+        return parse_chunk_source_id(ranked.document.source_id)
     except ValueError:
         return ranked.document.source_id, -1
 

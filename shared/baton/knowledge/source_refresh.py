@@ -13,7 +13,7 @@ from datetime import timedelta
 
 from aws_lambda_powertools import Logger
 
-from baton.concurrency.tasks import each_until
+from baton.concurrency.tasks import call_until
 from baton.domain.documents.source import MAX_SOURCE_ERRORS, Refresh, Source, SourceError, SourceStatus
 from baton.domain.errors import TenantRemoved
 from baton.domain.metrics import Metric, count
@@ -65,7 +65,7 @@ class SourceRefreshes:
         """Read due sources for about ``seconds``. Slices that have begun by then are completed."""
         deadline = asyncio.get_running_loop().time() + seconds
         report = RefreshReport()
-        report.is_complete = await each_until(
+        report.is_complete = await call_until(
             deadline,
             self.store.due(self.clock.now()),
             lambda due: self._refresh_or_remove(due, slice_seconds, report),

@@ -16,7 +16,7 @@ from baton.domain.memory.found_item import FoundItem
 from baton.domain.metrics import Metric, count
 from baton.domain.runs.early_steps import before_run
 from baton.domain.tenants.identity import Scope
-from baton.domain.tracing import current_span
+from baton.domain.tracing import get_current_span
 from baton.ports.documents.search import Embedder, EmbeddingPurpose
 
 logger = Logger(child=True)
@@ -199,7 +199,7 @@ class EarlyRecall:
 
     def join(self) -> None:
         """Add its spans to the trace of the run that uses it."""
-        self._steps.join(current_span())
+        self._steps.join(get_current_span())
 
     async def stop(self) -> None:
         """Cancel the embedding and the searches if they are still in progress."""

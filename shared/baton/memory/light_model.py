@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from baton.domain.errors import ContextTooLong
-from baton.domain.json_values import json_object
+from baton.domain.json_values import find_json_object
 from baton.domain.runs.usage import Usage
 from baton.domain.threads.message import Role
 from baton.ports.agents import chat_model
@@ -133,7 +133,7 @@ class LightModel:
         """
         for _ in range(TRIES):
             answer, _ = await self._ask(task, instructions, data, max_tokens, schema)
-            parsed = json_object(answer, mends_lists=True)
+            parsed = find_json_object(answer, mends_lists=True)
             if parsed is not None:
                 return parsed
         raise JunkAnswer(f"the light model wrote no JSON for {task}")

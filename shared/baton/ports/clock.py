@@ -33,7 +33,7 @@ class SystemClock:
         return str(uuid.uuid4())
 
 
-def machine_time(clock: Clock) -> datetime:
+def read_machine_time(clock: Clock) -> datetime:
     """Return the machine's time, even if ``clock`` is ahead. Tokens, signatures and connections need it."""
     return clock.now() - SystemClock.advanced_by
 

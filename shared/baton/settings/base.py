@@ -21,7 +21,7 @@ ORIGIN = r"\*|https?://[A-Za-z0-9._-]+(:[0-9]{1,5})?|https?://\[[0-9A-Fa-f:]+\](
 """A browser's ``Origin``: scheme, host, and the port if it is not the scheme's default; no path, no slash."""
 
 
-def _list_of(entry: str, form: str) -> AfterValidator:
+def _make_list_validator(entry: str, form: str) -> AfterValidator:
     """Return a validator of a comma-separated list of ``entry``. It drops white space around entries.
 
     An empty or invalid entry is an error, because a shell reads ``a, b`` without quotes as ``"a,"``, and half a list
@@ -42,12 +42,17 @@ def _list_of(entry: str, form: str) -> AfterValidator:
 
 
 Hosts = Annotated[
-    str, _list_of(HOST_ENTRY, "hosts (api.example.com, *.example.com for subdomains, * for every public host)")
+    str,
+    _make_list_validator(HOST_ENTRY, "hosts (api.example.com, *.example.com for subdomains, * for every public host)"),
 ]
-Regions = Annotated[str, _list_of(r"[A-Z]{2}", "ISO codes of countries (DE)")]
-Prefixes = Annotated[str, _list_of(PREFIX_ENTRY, "prefixes with the tenant in them (bucket/handbooks/{tenant}/)")]
-Packages = Annotated[str, _list_of(PACKAGE, "names of Python packages")]
-Origins = Annotated[str, _list_of(ORIGIN, "origins of web pages (https://app.example.com, without a path; * for any)")]
+Regions = Annotated[str, _make_list_validator(r"[A-Z]{2}", "ISO codes of countries (DE)")]
+Prefixes = Annotated[
+    str, _make_list_validator(PREFIX_ENTRY, "prefixes with the tenant in them (bucket/handbooks/{tenant}/)")
+]
+Packages = Annotated[str, _make_list_validator(PACKAGE, "names of Python packages")]
+Origins = Annotated[
+    str, _make_list_validator(ORIGIN, "origins of web pages (https://app.example.com, without a path; * for any)")
+]
 
 
 def parse_object(text: Any) -> Any:

@@ -26,8 +26,8 @@ from baton.domain.tenants.activity import (
     CounterKind,
     Place,
     Rates,
-    long_tag,
-    user_tag,
+    derive_long_tag,
+    derive_user_tag,
 )
 from baton.domain.tenants.identity import Scope
 from baton.ports.clock import Clock
@@ -79,8 +79,8 @@ class RunLimits:
         rates = Rates.of(CounterKind.RUNS, await self.limits.of(scope))
         if not rates and not (begins_itself and rates.starts):
             return None
-        user = user_tag(scope)
-        counter = rates.counter(user)
+        user = derive_user_tag(scope)
+        counter = rates.choose_counter(user)
         try:
             activity = (await self.counts.get(scope, counter)).at(self.clock.now())
             start_refusal = activity.find_start_refusal(rates, user, thread_id) if begins_itself else None
@@ -104,7 +104,7 @@ class RunLimits:
         Another attempt at the same run keeps its place even if the place cannot be counted.
         """
         refusals: list[RateLimited | LimitReached] = []
-        user, run, is_first, is_again = user_tag(permit.scope), long_tag(permit.message_id), True, False
+        user, run, is_first, is_again = derive_user_tag(permit.scope), derive_long_tag(permit.message_id), True, False
 
         async def take(counted: Activity) -> Activity:
             nonlocal is_first, is_again
@@ -148,7 +148,7 @@ class RunLimits:
 
     async def admit(self, scope: Scope) -> None:
         """Count work with a model that belongs to no run, such as a dry run, as a message. Raises ``RateLimited``."""
-        rates, user = Rates.of(CounterKind.RUNS, await self.limits.of(scope)), user_tag(scope)
+        rates, user = Rates.of(CounterKind.RUNS, await self.limits.of(scope)), derive_user_tag(scope)
         refusals: list[RateLimited] = []
 
         async def take(counted: Activity) -> Activity:
@@ -161,19 +161,19 @@ class RunLimits:
             return activity.spend(user, messages=1)
 
         if rates.messages or rates.tokens:
-            await self._count(scope, rates.counter(user), take)
+            await self._count(scope, rates.choose_counter(user), take)
         if refusals:
             raise refusals[0]
 
     async def spend(self, scope: Scope, tokens: int) -> None:
         """Count the tokens of work that ``admit`` allowed."""
-        rates, user = Rates.of(CounterKind.RUNS, await self.limits.of(scope)), user_tag(scope)
+        rates, user = Rates.of(CounterKind.RUNS, await self.limits.of(scope)), derive_user_tag(scope)
 
         async def add(counted: Activity) -> Activity:
             return counted.at(self.clock.now()).spend(user, tokens=tokens)
 
         if rates.tokens and tokens:
-            await self._count(scope, rates.counter(user), add)
+            await self._count(scope, rates.choose_counter(user), add)
 
     async def _count(self, scope: Scope, counter: Counter, change: Callable[[Activity], Awaitable[Activity]]) -> None:
         """Change the counts. Raises ``RateLimited`` if others change them all the time."""
@@ -236,7 +236,7 @@ class ForgottenRuns:
             thread = (await self.counts.threads(scope, [thread_id])).get(thread_id)
             return activity.give_back(thread_id, tokens=thread.tokens if thread is not None else None)
 
-        for user in ("", user_tag(scope)):
+        for user in ("", derive_user_tag(scope)):
             try:
                 is_changed = await self.counts.change(scope, Counter(CounterKind.RUNS, user), give_back)
             except CountsTooLarge:
@@ -256,7 +256,7 @@ class PlaceLimits:
 
     async def take(self, scope: Scope, kind: CounterKind, name: str, *, seconds: float) -> None:
         """Take a place for ``seconds`` at most. Raises ``RateLimited`` if none is free."""
-        rates, user = Rates.of(kind, await self.limits.of(scope)), user_tag(scope)
+        rates, user = Rates.of(kind, await self.limits.of(scope)), derive_user_tag(scope)
         if not rates:
             return
         refusals: list[RateLimited] = []
@@ -272,7 +272,7 @@ class PlaceLimits:
 
         is_taken = True
         with contextlib.suppress(StoreUnavailable, CountsTooLarge):  # a limit must not cost a connection
-            is_taken = await self.counts.change(scope, rates.counter(user), take)
+            is_taken = await self.counts.change(scope, rates.choose_counter(user), take)
         if refusals:
             raise refusals[0]
         if not is_taken:
@@ -280,7 +280,7 @@ class PlaceLimits:
 
     async def give_back(self, scope: Scope, kind: CounterKind, name: str) -> None:
         """Give the place back. If this fails, the place is free when its time has passed."""
-        rates, user = Rates.of(kind, await self.limits.of(scope)), user_tag(scope)
+        rates, user = Rates.of(kind, await self.limits.of(scope)), derive_user_tag(scope)
         if not rates:
             return
 
@@ -288,7 +288,7 @@ class PlaceLimits:
             return activity.give_back(name)
 
         with contextlib.suppress(StoreUnavailable, CountsTooLarge, TenantRemoved):
-            await self.counts.change(scope, rates.counter(user), give_back)
+            await self.counts.change(scope, rates.choose_counter(user), give_back)
 
     @asynccontextmanager
     async def place(self, scope: Scope, kind: CounterKind, name: str, *, seconds: float) -> AsyncGenerator[None, None]:

@@ -27,7 +27,7 @@ from baton.domain.errors import (
 from baton.domain.metrics import Metric, count
 from baton.domain.runs.usage import Price, Prices, Usage
 from baton.domain.tenants.identity import Scope
-from baton.domain.tenants.overview import nano
+from baton.domain.tenants.overview import to_nano
 from baton.domain.tenants.spending import (
     HOLD_SECONDS,
     Account,
@@ -36,8 +36,8 @@ from baton.domain.tenants.spending import (
     SpendingCounts,
     SpendingPeriod,
     SpendingWarning,
-    day_of,
-    nano_limits,
+    compute_nano_limits,
+    find_day_number,
 )
 from baton.domain.tenants.spending_rules import SpendingLimit, SpendingRules
 from baton.domain.times import iso
@@ -164,11 +164,11 @@ class SpendingLimits:
             if not known_prices:
                 return None
         input_tokens = int(call.input_tokens * INPUT_MARGIN)
-        max_cost = max(price.most(input_tokens, call.output_tokens) for price in known_prices)
-        min_cost = known_prices[0].cost(Usage(call.input_tokens))
+        max_cost = max(price.compute_most(input_tokens, call.output_tokens) for price in known_prices)
+        min_cost = known_prices[0].compute_cost(Usage(call.input_tokens))
         is_limited = not (caller.may_overspend and rules.may_ask)
         reserving = _Reserving(
-            f"c{secrets.token_hex(6)}", nano(max_cost), nano(min_cost), is_limited=is_limited, rules=rules
+            f"c{secrets.token_hex(6)}", to_nano(max_cost), to_nano(min_cost), is_limited=is_limited, rules=rules
         )
         holds: list[tuple[AccountLimit, Hold]] = []
         warnings: list[SpendingWarning] = []
@@ -191,14 +191,14 @@ class SpendingLimits:
     async def settle(self, reserved: ReservedCall, model: str | None, usage: Usage) -> None:
         """Count the cost of a call that has ended. ``model`` is the model that answered; None: the requested model."""
         price = (self.prices().of(model) if model is not None else None) or reserved.price
-        await self._settle(reserved, nano(price.cost(usage)))
+        await self._settle(reserved, to_nano(price.compute_cost(usage)))
 
     async def _check_accounts(self, scope: Scope, accounts: Sequence[AccountLimit], rules: SpendingRules) -> None:
         """Raise ``SpendingLimitReached`` if one of the accounts has spent its limit."""
         try:
             for account_limit in accounts:
-                counts = (await self.store.get(scope, account_limit.account)).at(day_of(self.clock.now()))
-                period = counts.find_spent(nano_limits(account_limit.limit))
+                counts = (await self.store.get(scope, account_limit.account)).at(find_day_number(self.clock.now()))
+                period = counts.find_spent(compute_nano_limits(account_limit.limit))
                 if period is not None:
                     raise self._make_refusal(account_limit, counts, period, rules, next_step="Send the message again")
         except StoreUnavailable:  # the turn's other requests report the outage, and each call is checked again
@@ -211,11 +211,11 @@ class SpendingLimits:
 
         Waits a while for calls in progress that have reserved what is left.
         """
-        limits = nano_limits(account_limit.limit) if reserving.is_limited else {}
+        limits = compute_nano_limits(account_limit.limit) if reserving.is_limited else {}
         for pause in (*PAUSES_SECONDS, None):
             now = self.clock.now()
             until = int(now.timestamp()) + HOLD_SECONDS
-            hold = Hold(reserving.max_cost, reserving.min_cost, until=until, day=day_of(now))
+            hold = Hold(reserving.max_cost, reserving.min_cost, until=until, day=find_day_number(now))
             result = await self.store.reserve(scope, account_limit.account, reserving.name, hold, limits)
             if result.hold is not None:
                 return result.counts, result.hold
@@ -289,7 +289,7 @@ def _find_accounts(rules: SpendingRules, scope: Scope, agent_id: str | None) -> 
 
 
 def _list_warnings(account_limit: AccountLimit, counts: SpendingCounts) -> Sequence[SpendingWarning]:
-    high = counts.list_high(nano_limits(account_limit.limit))
+    high = counts.list_high(compute_nano_limits(account_limit.limit))
     return [
         SpendingWarning(account_limit.account.kind, period, share, period.end(counts.day)) for period, share in high
     ]

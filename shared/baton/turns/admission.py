@@ -13,7 +13,7 @@ from baton.domain.agents.agent_settings import AfterClosing
 from baton.domain.errors import ToolNameTaken, UnknownAgent
 from baton.domain.schedules.run_source import CauseKind
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.desk_requests import find_closed_desk, find_desk_refusal
+from baton.domain.threads.desk_requests import find_desk_refusal, find_transfer_refusal
 from baton.domain.threads.message import text_of
 from baton.domain.threads.thread import Thread, ThreadStatus
 from baton.domain.threads.turn_requests import (
@@ -382,7 +382,7 @@ class Admission:
         target = (await self._agents.in_session(lease.scope, lease.thread)).describe(request.about or "")
         if target is None or target.desk is None:
             return None
-        return find_closed_desk(target.name, target.desk, self._services.agents.clock.now())
+        return find_transfer_refusal(target.name, target.desk, self._services.agents.clock.now())
 
 
 def _asks_for_people(request: TurnRequest) -> bool:

@@ -20,7 +20,7 @@ from baton.domain.runs.conversation_data import ConversationData
 from baton.domain.runs.run_step import RunStep
 from baton.domain.runs.task import RemoteTask
 from baton.domain.runs.tool_call import ToolCallRecord
-from baton.domain.threads.history_window import session_of, window_of
+from baton.domain.threads.history_window import find_window, name_session
 from baton.domain.threads.message import Role
 from baton.domain.threads.run_end import OutcomeType
 from baton.domain.threads.running_conversation import RunningConversation
@@ -96,7 +96,7 @@ async def read_history_before(services: TurnServices, facts: RunFacts) -> ReadHi
         services.store,
         facts.scope,
         thread,
-        window_of(thread.windows, agent.id, session_of(thread.conversation.handoff)),
+        find_window(thread.windows, agent.id, name_session(thread.conversation.handoff)),
         token_budget=budget(agent, tokens, services.agents.counter),
         before=unfinished[0].ordinal if unfinished else None,
     )

@@ -10,7 +10,7 @@ from baton.domain.errors import BranchCrossesHandoff, BranchUnavailable, NotRege
 from baton.domain.handoffs.handoff import ContextMode, HandoffOutcome
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.branches import ROOT, BranchRequest, BranchStart, check_room
-from baton.domain.threads.history_window import on_path
+from baton.domain.threads.history_window import select_on_path
 from baton.domain.threads.message import Content, StoredMessage
 from baton.domain.threads.run_end import OutcomeType
 from baton.domain.threads.running_conversation import RunningConversation
@@ -68,9 +68,7 @@ class BranchPoints:
         message = await self._find_message(scope, thread, request.from_id)
         await self._check_people(scope, thread, message)
         check_room(thread.segments, thread.next_ordinal)
-        point = await self.find_after(
-            scope, thread, thread.continued_from(message.ordinal).path.before(message.ordinal)
-        )
+        point = await self.find_after(scope, thread, thread.continue_from(message.ordinal).path.before(message.ordinal))
         requested_id = request.from_id if request.from_id != message.shown_id else None
         start = BranchStart(message.shown_id, request.is_regenerate, point.after_id, requested_id)
         if request.is_regenerate:
@@ -86,8 +84,8 @@ class BranchPoints:
         """
         if thread.conversation.desk is not None:
             raise BranchCrossesHandoff
-        continued = thread.continued_from(ordinal)
-        continued = replace(continued, windows=on_path(thread.windows, continued.path))
+        continued = thread.continue_from(ordinal)
+        continued = replace(continued, windows=select_on_path(thread.windows, continued.path))
         after_id, state = await self._find_last_shown(scope, continued)
         current = thread.conversation
         if state is None:
@@ -111,8 +109,8 @@ class BranchPoints:
 
         The main agent counts as active unless the messages show another active agent.
         """
-        before = thread.continued_from(thread.continued_from(ordinal).path.before(ordinal))
-        before = replace(before, windows=on_path(thread.windows, before.path), pending=None)
+        before = thread.continue_from(thread.continue_from(ordinal).path.before(ordinal))
+        before = replace(before, windows=select_on_path(thread.windows, before.path), pending=None)
         _, state = await self._find_last_shown(scope, before)
         data = await self._find_data(scope, before) if thread.conversation.data is not None else None
         return replace(before, conversation=replace(state or ConversationState(thread.agent_id), data=data))
@@ -150,7 +148,7 @@ class BranchPoints:
 
         The check covers the run of ``message``, and the messages of the present path that the branch does not share.
         """
-        common = thread.continued_from(message.ordinal).path.below(message.ordinal)
+        common = thread.continue_from(message.ordinal).path.below(message.ordinal)
         if message.ordinal not in thread.path:
             top = thread.next_ordinal
             run = await self.store.run_messages(scope, thread.id, first_ordinal=message.ordinal, below=top)

@@ -8,7 +8,7 @@ from ag_ui.core import BaseEvent
 
 from baton.domain.errors import ApprovalsWaiting, RunInProgress, ThreadLed, ThreadUnavailable
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.branches import check_room, find_branch, tip_of
+from baton.domain.threads.branches import check_room, find_branch, find_tip
 from baton.domain.threads.events import branch_selected
 from baton.domain.threads.thread import Thread
 from baton.ports.tenants.audit import AuditLog
@@ -83,11 +83,11 @@ class BranchSelection:
             return Selected(thread.id, branch_id, thread.last_seq)
         if thread.open_interrupts:
             raise ApprovalsWaiting("This branch waits for answers to its interrupts. Answer them or send a message.")
-        tip = tip_of(thread.segments, thread.next_ordinal, chosen)
+        tip = find_tip(thread.segments, thread.next_ordinal, chosen)
         if tip != thread.next_ordinal - 1:
             check_room(thread.segments, thread.next_ordinal)
         point = await self._points.find_after(scope, thread, tip)
-        common = thread.continued_from(chosen.parent)
+        common = thread.continue_from(chosen.parent)
         after_id = await self._points.find_last_shown_id(scope, common)
         conversation = point.thread.conversation
         changes: list[BaseEvent] = []

@@ -97,7 +97,7 @@ class RecordedConsultations:
     async def ask(self, question: AgentQuestion, emit: EmitEvent) -> CallOutcome:
         """Return the agent's recorded answer to the same question."""
         call = question.call
-        call_record = self.recorded.take(call.id, call.name, call.parsed() or call.arguments)
+        call_record = self.recorded.take(call.id, call.name, call.parse_arguments() or call.arguments)
         if call_record is None:
             return CallOutcome(NOT_EXECUTED)
         if not call_record.succeeded:

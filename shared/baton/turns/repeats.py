@@ -15,7 +15,7 @@ from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.queued import Subscriber
 from baton.domain.threads.thread import LeaseMark, Run, Thread
 from baton.domain.threads.turn_requests import ActionRequest, DecisionRequest, MessageRequest, TurnRequest
-from baton.ports.clock import machine_time
+from baton.ports.clock import read_machine_time
 from baton.ports.threads.leases import FENCE_STEP, Lease
 from baton.ports.threads.messages import TurnRecord
 from baton.ports.threads.threads import ThreadStore
@@ -96,7 +96,7 @@ class Repeats:
 
     async def _send(self, call: TurnCall, subscriber: Subscriber, events: Sequence[Event]) -> None:
         """Attach the subscriber and send it the events, unless its token has expired."""
-        if machine_time(self.services.agents.clock) >= subscriber.token_expires_at:
+        if read_machine_time(self.services.agents.clock) >= subscriber.token_expires_at:
             return
         thread_id, connection_id = call.request.thread.id, subscriber.connection_id
         await self.services.live.attach(call.scope, thread_id, connection_id, subscriber.token_expires_at)

@@ -252,7 +252,8 @@ class _DryAttempt:
         texts = [message.text for message in result.messages if message.role is Role.ASSISTANT and message.text]
         speaker = result.agent or self._conversation.agent
         waiting = [
-            DryCall(speaker.id, call.name, call.parsed() or call.arguments, "waiting", None) for call in result.waiting
+            DryCall(speaker.id, call.name, call.parse_arguments() or call.arguments, "waiting", None)
+            for call in result.waiting
         ]
         return DryRun(
             answer="\n\n".join(texts),

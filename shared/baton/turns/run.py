@@ -14,11 +14,11 @@ from baton.concurrency.tasks import gather_all, stop_all
 from baton.domain.errors import LeaseLost
 from baton.domain.metrics import Metric, count
 from baton.domain.threads.events import RunStamp
-from baton.domain.threads.message import Role, StoredMessage, answer_text, question_text
+from baton.domain.threads.message import Role, StoredMessage, find_question_text, join_answer_texts
 from baton.domain.threads.run_end import OutcomeType
 from baton.domain.threads.turn_requests import DecisionRequest
 from baton.domain.times import Today, to_millis
-from baton.domain.tracing import Attribute, exchange, inside
+from baton.domain.tracing import Attribute, describe_exchange, inside
 from baton.ports.threads.leases import FENCE_STEP, Lease
 from baton.ports.threads.messages import TurnRecord
 from baton.ports.tracing import TracedRun
@@ -142,7 +142,9 @@ class RunExecution:
                     span.fail(result.error.code)
                 finished = await self._make_commit(facts).commit(attempt, result)
                 if span.shows_content:
-                    span.set(exchange(question_text(finished.messages), answer_text(finished.messages)))
+                    span.set(
+                        describe_exchange(find_question_text(finished.messages), join_answer_texts(finished.messages))
+                    )
                 return RunOutcome(finished, was_sent=True)
             finally:
                 self._outbox.delivery.stop()

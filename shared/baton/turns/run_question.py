@@ -133,7 +133,7 @@ async def read_earlier_remote_tasks(records: RunRecords, lease: Lease, run: Run)
     """Return the tasks of remote agents that earlier attempts have begun, by Baton's id of their message."""
     if run.attempt == 1:
         return {}
-    tasks = await records.remote_tasks(lease.scope, lease.thread_id, first_ordinal=lease.thread.next_ordinal)
+    tasks = await records.read_remote_tasks(lease.scope, lease.thread_id, first_ordinal=lease.thread.next_ordinal)
     return {task.id: task for task in tasks}
 
 

@@ -22,12 +22,12 @@ from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable, ThreadU
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.tenants.identity import Scope, ThreadRef
 from baton.domain.threads.desk_requests import (
-    ask_request,
-    note_request,
-    reply_request,
-    return_request,
-    take_request,
-    transfer_request,
+    make_ask_request,
+    make_note_request,
+    make_reply_request,
+    make_return_request,
+    make_take_request,
+    make_transfer_request,
 )
 from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision
 from baton.domain.threads.message import Role, StoredMessage
@@ -241,12 +241,12 @@ class Play:
 
     async def _ask(self, app: App) -> None:
         thread = ThreadRef(self.harness.thread_id, may_create=False)
-        await self._run(app, ask_request(thread, "support", key=str(uuid.UUID(int=self.choice.getrandbits(128)))))
+        await self._run(app, make_ask_request(thread, "support", key=str(uuid.UUID(int=self.choice.getrandbits(128)))))
 
     async def _take(self, app: App) -> None:
         thread = await self._thread()
         if thread.conversation.desk is not None:
-            await self._run(app, take_request(thread, thread.conversation.desk, self._person()))
+            await self._run(app, make_take_request(thread, thread.conversation.desk, self._person()))
 
     async def _reply(self, app: App) -> None:
         person = self._person()
@@ -256,24 +256,26 @@ class Play:
         else:
             message_id = f"p{len(self.replies)}"
             self.replies[message_id] = (person.id, f"Person {message_id}")
-        await self._run(app, reply_request(await self._thread(), person, message_id, self.replies[message_id][1]))
+        await self._run(app, make_reply_request(await self._thread(), person, message_id, self.replies[message_id][1]))
         self.accepted.add(message_id)
 
     async def _note(self, app: App) -> None:
         thread = await self._thread()
-        await self._run(app, note_request(thread, self._person(), f"n{self.choice.randrange(10**6)}", "A note."))
+        await self._run(app, make_note_request(thread, self._person(), f"n{self.choice.randrange(10**6)}", "A note."))
 
     async def _hand_back(self, app: App) -> None:
         thread = await self._thread()
         if thread.conversation.desk is not None:
             note = self.choice.choice(["", "All is well."])
-            await self._run(app, return_request(thread, thread.conversation.desk, self._person(), note))
+            await self._run(app, make_return_request(thread, thread.conversation.desk, self._person(), note))
 
     async def _hand_on(self, app: App) -> None:
         thread = await self._thread()
         if thread.conversation.desk is not None:
             target = "billing" if thread.active_agent_id == "support" else "support"
-            await self._run(app, transfer_request(thread, thread.conversation.desk, self._person(), target, "Please."))
+            await self._run(
+                app, make_transfer_request(thread, thread.conversation.desk, self._person(), target, "Please.")
+            )
 
     async def _exit(self, app: App) -> None:
         thread = await self._thread()

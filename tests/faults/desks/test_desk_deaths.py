@@ -12,12 +12,12 @@ from baton.composition.app import App, build
 from baton.domain.desks.desk_session import ReturnReason
 from baton.domain.errors import BatonError
 from baton.domain.threads.desk_requests import (
-    expiry_request,
-    note_request,
-    reply_request,
-    return_request,
-    take_request,
-    transfer_request,
+    make_expiry_request,
+    make_note_request,
+    make_reply_request,
+    make_return_request,
+    make_take_request,
+    make_transfer_request,
 )
 from baton.domain.threads.queued import QueuedClose, RecordDelivery
 from baton.threads.requests.parsing import make_exit_request
@@ -47,26 +47,26 @@ async def asking(harness: DeskHarness) -> Any:
 
 
 async def take(harness: DeskHarness) -> Any:
-    return take_request(await harness.thread(), await harness.session(), ANNA)
+    return make_take_request(await harness.thread(), await harness.session(), ANNA)
 
 
 async def reply(harness: DeskHarness) -> Any:
     await harness.take()
-    return reply_request(await harness.thread(), ANNA, "p1", "I am here.")
+    return make_reply_request(await harness.thread(), ANNA, "p1", "I am here.")
 
 
 async def note(harness: DeskHarness) -> Any:
-    return note_request(await harness.thread(), ANNA, "n1", "She is angry.")
+    return make_note_request(await harness.thread(), ANNA, "n1", "She is angry.")
 
 
 async def hand_back(harness: DeskHarness) -> Any:
     await harness.take()
-    return return_request(await harness.thread(), await harness.session(), ANNA, "All is well.")
+    return make_return_request(await harness.thread(), await harness.session(), ANNA, "All is well.")
 
 
 async def hand_on(harness: DeskHarness) -> Any:
     await harness.take()
-    return transfer_request(await harness.thread(), await harness.session(), ANNA, "billing", "Please.")
+    return make_transfer_request(await harness.thread(), await harness.session(), ANNA, "billing", "Please.")
 
 
 async def leave(harness: DeskHarness) -> Any:
@@ -76,7 +76,7 @@ async def leave(harness: DeskHarness) -> Any:
 
 
 async def expire(harness: DeskHarness) -> Any:
-    return expiry_request(await harness.thread(), await harness.session(), ReturnReason.NOBODY)
+    return make_expiry_request(await harness.thread(), await harness.session(), ReturnReason.NOBODY)
 
 
 async def close(harness: DeskHarness) -> Any:

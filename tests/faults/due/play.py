@@ -17,11 +17,11 @@ from typing import Any
 
 from baton.composition.app import App
 from baton.domain.errors import BatonError, NotFound, TaskExpired, ThreadBusy, Unauthorized
-from baton.domain.schedules.background_task import BackgroundStatus, result_message_id
+from baton.domain.schedules.background_task import BackgroundStatus, derive_result_message_id
 from baton.domain.schedules.run_source import CauseKind
 from baton.domain.schedules.schedule import ScheduleStatus
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.desk_requests import reply_request, return_request, take_request
+from baton.domain.threads.desk_requests import make_reply_request, make_return_request, make_take_request
 from baton.domain.threads.interrupt import DecisionStatus
 from baton.domain.threads.message import StoredMessage
 from baton.domain.threads.run_end import OutcomeType
@@ -215,9 +215,9 @@ class DuePlay:
         if session is None:
             return
         requests: list[TurnRequest] = [
-            take_request(thread, session, ANNA),
-            reply_request(thread, ANNA, f"p{self.choice.randrange(10**6)}", "I am here."),
-            return_request(thread, session, ANNA, ""),
+            make_take_request(thread, session, ANNA),
+            make_reply_request(thread, ANNA, f"p{self.choice.randrange(10**6)}", "I am here."),
+            make_return_request(thread, session, ANNA, ""),
         ]
         await self.world.act(app, self.choice.choice(requests))
 
@@ -309,7 +309,7 @@ class DuePlay:
 
     async def _check_tasks(self, messages: dict[str, StoredMessage], causes: Counter[tuple[CauseKind, str]]) -> None:
         for task in await self.world.tasks():
-            result = messages.get(result_message_id(THREAD_ID, task.id))
+            result = messages.get(derive_result_message_id(THREAD_ID, task.id))
             self.counts[f"task {task.status}"] += 1
             if causes[CauseKind.TASK, task.id] != (result is not None):
                 self.violations.append(f"the task {task.id} has begun {causes[CauseKind.TASK, task.id]} runs")

@@ -25,7 +25,7 @@ from baton.domain.schedules.background_task import BackgroundTask
 from baton.domain.schedules.due_entry import DueEntry
 from baton.domain.schedules.schedule import USER_ZONE
 from baton.domain.tenants.identity import Scope, ThreadRef
-from baton.domain.threads.desk_requests import return_request, take_request
+from baton.domain.threads.desk_requests import make_return_request, make_take_request
 from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision
 from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.queued import Queued, QueuedTaskCheck, RecordDelivery
@@ -362,10 +362,10 @@ class World:
         thread = await self.thread()
         if (session := thread.conversation.desk) is not None:
             if session.person is None:
-                await self.act(app, take_request(thread, session, ANNA))
+                await self.act(app, make_take_request(thread, session, ANNA))
                 thread = await self.thread()
             if thread.conversation.desk is not None:
-                await self.act(app, return_request(thread, thread.conversation.desk, ANNA, ""))
+                await self.act(app, make_return_request(thread, thread.conversation.desk, ANNA, ""))
 
     async def act(self, app: App, request: TurnRequest) -> None:
         """Carry out what a person at a desk does."""

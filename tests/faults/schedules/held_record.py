@@ -13,7 +13,7 @@ class Held:
 
     def __init__(self, delivery: RecordDelivery) -> None:
         self._delivery = delivery
-        self._seconds = TIMES.hidden_for(delivery.receives)
+        self._seconds = TIMES.choose_hidden_seconds(delivery.receives)
         self._hidden_until = asyncio.get_running_loop().time() + self._seconds
 
     @property
@@ -24,7 +24,7 @@ class Held:
         return self._hidden_until - asyncio.get_running_loop().time()
 
     def note_attempt(self, attempt: int) -> None:
-        self._seconds = TIMES.hidden_for(attempt)
+        self._seconds = TIMES.choose_hidden_seconds(attempt)
 
     async def keep_hidden(self) -> None:
         """Extend it, in the worker's own process, for as long as that lives and is in time."""

@@ -22,11 +22,11 @@ from baton.domain.errors import (
 from baton.domain.handoffs.workflow import Workflow, WorkflowStatus
 from baton.domain.handoffs.workflow_definition import WorkflowDefinition
 from baton.domain.runs.tool_call import ToolCall
-from baton.domain.schemas.json_schema import partial, problems
+from baton.domain.schemas.json_schema import find_problems, make_partial
 from baton.domain.threads.events import Event
 from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.thread import EndReason, RunStatus, Thread
-from baton.domain.threads.thread_state import thread_state
+from baton.domain.threads.thread_state import describe_thread_state
 from baton.threads.requests.parsing import make_continue_request, make_exit_request, parse_message_request
 from baton_testing.fakes.agents.shipped_agents import FakeShippedAgents
 from tests.contracts.conversing import LONGER_THAN_A_LEASE, NextFault, Screen, Worker, check_whole, permitted
@@ -260,7 +260,7 @@ class ConversationMachine(RuleBasedStateMachine):
         if any(event.type == "STATE_SNAPSHOT" for event in replay.events):
             self.redefined.discard(at)
         if screen.state and at not in self.redefined:
-            assert screen.state == thread_state(self.shipped_agents.get, thread).wire()
+            assert screen.state == describe_thread_state(self.shipped_agents.get, thread).wire()
         said = [m for m in await self.messages(thread) if m.role is Role.ASSISTANT and m.text]
         assert screen.texts == {message.id: message.text for message in said}
 
@@ -293,8 +293,8 @@ class ConversationMachine(RuleBasedStateMachine):
         assert state.final is (kept.status is WorkflowStatus.COMPLETED)
         for each in definition.states[: definition.index(state.name) + 1]:
             if each.collects is not None:
-                schema = partial(each.collects) if each.name == state.name else each.collects
-                assert problems(schema, kept.data.get(each.name, {})) == []
+                schema = make_partial(each.collects) if each.name == state.name else each.collects
+                assert find_problems(schema, kept.data.get(each.name, {})) == []
 
     def definitions(self, agent_id: str) -> list[WorkflowDefinition]:
         """Every workflow that the agent ever led through."""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from baton.domain.errors import LeaseLost
-from baton.domain.memory.episode import ended_session
+from baton.domain.memory.episode import make_episode_ref
 from baton.domain.runs.usage import Usage
 from baton.domain.threads.interrupt import Interrupt, PendingInterrupts
 from baton.domain.threads.message import StoredMessage
@@ -259,7 +259,9 @@ class OneWriter(RuleBasedStateMachine):
         number = data.draw(st.sampled_from(sorted(self.workers)), "worker")
         worker = self.workers[number]
         lease = worker.lease
-        episode_ref = ended_session(lease.thread, lease.thread.next_ordinal, EndReason.TIMEOUT, self.stores.clock.now())
+        episode_ref = make_episode_ref(
+            lease.thread, lease.thread.next_ordinal, EndReason.TIMEOUT, self.stores.clock.now()
+        )
         if worker.commits is not None:
             return
         answer = self.do(self.stores.store.close(lease, last_seq=lease.first_seq, ended=episode_ref))

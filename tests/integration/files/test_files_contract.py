@@ -105,7 +105,7 @@ async def test_nothing_is_there_before_it_was_put(store: Store) -> None:
         with pytest.raises(NotFound):
             await store.files.of_thread(ADA, THREAD).read(file_id)
         with pytest.raises(NotFound):
-            await store.files.download_url(ADA, THREAD, file_id)
+            await store.files.presign_download(ADA, THREAD, file_id)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ async def test_what_is_no_file_id_is_not_found(store: Store, file_id: str) -> No
     with pytest.raises(NotFound):
         await store.files.of_thread(ADA, THREAD).read(file_id)
     with pytest.raises(NotFound):
-        await store.files.download_url(ADA, THREAD, file_id)
+        await store.files.presign_download(ADA, THREAD, file_id)
 
 
 async def test_a_file_is_in_its_tenants_thread_only(store: Store) -> None:
@@ -125,13 +125,13 @@ async def test_a_file_is_in_its_tenants_thread_only(store: Store) -> None:
         with pytest.raises(NotFound):
             await store.files.of_thread(scope, thread_id).read(upload.file_id)
         with pytest.raises(NotFound):
-            await store.files.download_url(scope, thread_id, upload.file_id)
+            await store.files.presign_download(scope, thread_id, upload.file_id)
 
 
 async def test_a_file_that_an_agent_gives_is_kept_under_the_same_rules(store: Store) -> None:
     file_id = await store.files.keep(ADA, THREAD, "Übersicht.pdf", "application/pdf", b"body")
     assert await store.files.of_thread(ADA, THREAD).read(file_id) == b"body"
-    assert file_id in await store.files.download_url(ADA, THREAD, file_id)
+    assert file_id in await store.files.presign_download(ADA, THREAD, file_id)
     for name, content_type in (("a\n", "application/pdf"), ("a", "audio/mpeg"), ("a", "nothing")):
         with pytest.raises((InvalidRequest, UnsupportedPart)):
             await store.files.keep(ADA, THREAD, name, content_type, b"body")
@@ -153,7 +153,7 @@ async def test_a_download_has_its_name_and_only_images_are_shown(
     upload = await store.files.presign_upload(ADA, THREAD, 'Ü"1".x', content_type, 3)
     await store.put(upload, b"abc")
 
-    url = await store.files.download_url(ADA, THREAD, upload.file_id)
+    url = await store.files.presign_download(ADA, THREAD, upload.file_id)
 
     assert parse_qs(urlsplit(url).query)["X-Amz-Expires"] == ["900"]
     async with httpx.AsyncClient(trust_env=False) as http:
@@ -166,5 +166,5 @@ async def test_a_download_has_its_name_and_only_images_are_shown(
 async def test_a_file_without_a_name_is_downloaded_under_its_id(s3_client_of_moto: Any) -> None:
     store = s3(s3_client_of_moto)
     store.plant(UNKNOWN, b"x")
-    url = await store.files.download_url(ADA, THREAD, UNKNOWN)
+    url = await store.files.presign_download(ADA, THREAD, UNKNOWN)
     assert UNKNOWN in parse_qs(urlsplit(url).query)["response-content-disposition"][0]

@@ -13,7 +13,7 @@ from baton.adapters.dynamodb import keys
 from baton.domain.documents.search import IndexName, SearchFilter
 from baton.domain.errors import SearchUnavailable, ThreadUnavailable
 from baton.domain.handoffs.workflow import Workflow, WorkflowStatus
-from baton.domain.memory.episode import EpisodeRef, episode_id
+from baton.domain.memory.episode import EpisodeRef, derive_episode_id
 from baton.domain.memory.forgetting import ForgetRequest, ForgetStatus, Retention
 from baton.domain.tenants.identity import Permission, Scope
 from baton.domain.threads.thread import EndReason
@@ -180,7 +180,7 @@ class TestThread:
         for step in ClosingStep:
             assert await world.app.memory.session_closing.run(step, ADA, thread_id, 1) is None
         # The place of an episode, by which it is found by its id, is outside of the thread's partition.
-        place = keys.episode_place(ADA, episode_id(thread_id, 1), thread_id, 1)
+        place = keys.episode_place(ADA, derive_episode_id(thread_id, 1), thread_id, 1)
         await world.table.put({**place, "user_id": "ada"})
         await world.run(ADA, request.id)
         assert [item for item in world.items() if item["SK"].startswith(("EPISODE#", "AT#"))] == []
@@ -363,7 +363,7 @@ class TestRetention:
         thread_id = await conversation(world, ADA)
         lease = await world.stores.store.acquire(ADA, LeaseRequest(thread_id))
         await world.harness.app.sessions.endings.end(lease, _timeout())
-        await index(world, ADA, thread_id, source_id=episode_id(thread_id, 1))
+        await index(world, ADA, thread_id, source_id=derive_episode_id(thread_id, 1))
         world.clock.advance(40 * 86400)
         await world.ports.retentions.put(ADA, Retention(episodes=30, changed_by="boss", changed_at=world.clock.now()))
         await world.app.privacy.retention_runs.start_due()

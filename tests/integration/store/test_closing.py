@@ -59,7 +59,7 @@ async def test_an_imported_session_becomes_an_episode_however_often_it_is_sent(s
         await harness.app.sessions.importer.run(harness.ada, session(harness, "s-1", texts[:1]))
     episode = await closed(harness, refs[0].thread_id)
     assert (episode.missing, episode.message_count, len(episode.facts)) == ((), 44, 1)
-    redacted = await harness.episodes.redactions(harness.ada, refs[0].thread_id, first_ordinal=0, end_ordinal=44)
+    redacted = await harness.episodes.read_redactions(harness.ada, refs[0].thread_id, first_ordinal=0, end_ordinal=44)
     assert dict(redacted) == {0: "I am [email]"}
     assert (await harness.episodes.of_user(harness.ada, limit=5, cursor=None))[0] == [episode]
 
@@ -90,5 +90,5 @@ async def test_a_closing_whose_worker_dies_at_any_write_is_completed_by_the_next
         monkeypatch.setattr(Table, "_write", write)
         episode = await closed(harness, ref.thread_id)
         assert (episode.missing, episode.summary is not None) == ((), True), f"after a death at write {at}"
-        redacted = await harness.episodes.redactions(harness.ada, ref.thread_id, first_ordinal=0, end_ordinal=4)
+        redacted = await harness.episodes.read_redactions(harness.ada, ref.thread_id, first_ordinal=0, end_ordinal=4)
         assert dict(redacted) == {0: "I am [email]", 2: "Call [phone]"}

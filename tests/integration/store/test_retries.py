@@ -154,4 +154,4 @@ async def test_a_cost_is_reserved_and_settled_once(engine: Engine, stores: Store
     assert (await spender.counts()).taken[SpendingPeriod.DAY] == 2 * spender.amount
     with lost_answers(engine.table.client, "UpdateItem"):
         await spender.settle("c1", 40)
-    assert (await spender.counts()).spent(SpendingPeriod.DAY) == 40
+    assert (await spender.counts()).compute_spent(SpendingPeriod.DAY) == 40

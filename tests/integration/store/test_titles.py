@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from baton.adapters.dynamodb.threads import thread_store
-from baton.domain.threads.thread_search import thread_query
+from baton.domain.threads.thread_search import parse_thread_query
 from tests.contracts.stores import new_thread_id
 from tests.contracts.titles import FeedbackContract, FoundMessageContract, SearchContract, TitleContract, named
 from tests.contracts.unread_answers import UnreadContract
@@ -46,7 +46,7 @@ async def test_a_search_without_matches_goes_on_page_by_page(
     cursor: str | None = None
     while not pages or cursor is not None:
         found, cursor = await stores.store.list_threads(
-            stores.ada, limit=5, cursor=cursor, query=thread_query("lisbon")
+            stores.ada, limit=5, cursor=cursor, query=parse_thread_query("lisbon")
         )
         pages.append([thread.id for thread in found])
     assert pages[-1] == [wanted]

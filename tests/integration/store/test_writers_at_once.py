@@ -8,7 +8,7 @@ import pytest
 
 from baton.composition.app import build
 from baton.domain.errors import StoreUnavailable
-from baton.domain.memory.procedure import Procedure, draft_from
+from baton.domain.memory.procedure import Procedure, parse_draft
 from baton.domain.tenants.identity import Scope
 from tests.harness.harness import Harness
 from tests.integration.store.conftest import Engine
@@ -41,7 +41,7 @@ async def test_versions_of_one_procedure(on_dynamodb_local: Engine) -> None:
 
     async def put(number: int) -> int:
         steps = [{"text": f"Post {number}."}]
-        draft = draft_from({"name": "Post", "description": "Posts it.", "triggers": ["post it"], "steps": steps})
+        draft = parse_draft({"name": "Post", "description": "Posts it.", "triggers": ["post it"], "steps": steps})
         made = Procedure(draft, stores.ada.tenant_id, "assistant", "ada", stores.clock.now())
         return (await stores.procedures.put(stores.ada, made)).version
 

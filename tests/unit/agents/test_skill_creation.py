@@ -10,11 +10,11 @@ from baton.adapters.agents.agent_files import AgentFiles
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.sentences import SENTENCES, sentence
 from baton.domain.handoffs.handoff import ContextMode
-from baton.domain.handoffs.triggers import exit_locale, first_match
+from baton.domain.handoffs.triggers import find_exit_locale, find_first_match
 from baton.domain.handoffs.workflow import WorkflowStatus
 from baton.domain.handoffs.workflow_moves import advance, begin
-from baton.domain.memory.procedure import collected_fields, draft_from
-from baton.domain.memory.skill_markdown import parse_skill_markdown, skill_markdown
+from baton.domain.memory.procedure import parse_draft, select_collected_fields
+from baton.domain.memory.skill_markdown import parse_skill_markdown, write_skill_markdown
 from baton_local.root import ROOT
 
 NOW = datetime(2026, 3, 14, tzinfo=UTC)
@@ -85,11 +85,11 @@ def test_it_needs_the_permission_to_create_skills(agent: AgentDefinition) -> Non
     ],
 )
 def test_it_is_asked_for_in_users_words(agent: AgentDefinition, text: str) -> None:
-    assert first_match(agent.triggers, text)
+    assert find_first_match(agent.triggers, text)
 
 
 def test_it_is_left_in_users_words(agent: AgentDefinition) -> None:
-    assert [exit_locale(agent.exit_words, text) for text in ("Cancel.", "exit!", "Abbrechen", "cancel it")] == [
+    assert [find_exit_locale(agent.exit_words, text) for text in ("Cancel.", "exit!", "Abbrechen", "cancel it")] == [
         "en",
         "en",
         "de",
@@ -123,8 +123,8 @@ def test_what_it_collects_makes_a_skill(agent: AgentDefinition) -> None:
         workflow = advance(steps, workflow, state, data, NOW)
     assert workflow.status is WorkflowStatus.COMPLETED
     assert workflow.name == "your Slack Alert skill"
-    draft = draft_from(collected_fields(workflow.data))
-    assert parse_skill_markdown(skill_markdown(draft)) == draft
+    draft = parse_draft(select_collected_fields(workflow.data))
+    assert parse_skill_markdown(write_skill_markdown(draft)) == draft
 
 
 def test_the_main_agent_hands_over_to_it_and_its_workflow_makes_a_skill(agent: AgentDefinition) -> None:

@@ -9,7 +9,7 @@ from ag_ui.core import BaseEvent
 from hypothesis import strategies as st
 
 from baton.domain.desks.desk_session import Person
-from baton.domain.errors import error_classes
+from baton.domain.errors import list_error_classes
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.runs.usage import Usage
 from baton.domain.threads.events import (
@@ -65,7 +65,7 @@ objects = st.dictionaries(st.text(max_size=8), values, max_size=3)
 agents = st.builds(agent, st.from_regex(r"[a-z]{1,8}", fullmatch=True))
 calls = st.builds(ToolCall, ids, ids, texts)
 usages = st.builds(Usage, st.integers(0, 10**9), st.integers(0, 10**9))
-errors = st.sampled_from([cls for cls in error_classes() if cls.code]).map(lambda cls: cls())
+errors = st.sampled_from([cls for cls in list_error_classes() if cls.code]).map(lambda cls: cls())
 interrupts = st.builds(
     Interrupt, ids, ids, ids, texts, st.integers(1, 10**6).map(lambda seconds: NOON + timedelta(seconds=seconds))
 )
@@ -153,7 +153,7 @@ bare_events = st.one_of(*KINDS)
 def _on_the_wire(event: BaseEvent, seq: int | None, run_id: str | None) -> Event:
     if seq is None:
         return unsequenced(event, threadId="t-1", runId=run_id, replayed=True)
-    return RunStamp("t-1", run_id, 1).numbered(bare(event), seq)
+    return RunStamp("t-1", run_id, 1).number(bare(event), seq)
 
 
 events: st.SearchStrategy[Event] = st.builds(

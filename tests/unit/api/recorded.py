@@ -14,13 +14,18 @@ from baton.domain.desks.desk_session import DeskSession
 from baton.domain.documents.document import IngestionStep, VersionStatus
 from baton.domain.documents.source import Refresh, RefreshCounts, SourceError, SourceStatus
 from baton.domain.errors import ModelUnavailable
-from baton.domain.memory.procedure import Procedure, ProcedureAction, ProcedureScope, draft_from
+from baton.domain.memory.procedure import Procedure, ProcedureAction, ProcedureScope, parse_draft
 from baton.domain.runs.task import Task
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.schedules.background_task import BackgroundStatus
 from baton.domain.schedules.run_source import CauseKind, RunSource
-from baton.domain.tenants.identity import Permission, ProjectScope, Scope, thread_ref
-from baton.domain.threads.desk_requests import note_request, reply_request, return_request, take_request
+from baton.domain.tenants.identity import Permission, ProjectScope, Scope, resolve_thread_ref
+from baton.domain.threads.desk_requests import (
+    make_note_request,
+    make_reply_request,
+    make_return_request,
+    make_take_request,
+)
 from baton.domain.threads.thread import EndReason, Thread
 from baton.domain.threads.turn_requests import ActionRequest
 from baton.memory.procedures.administration import ReadVersion
@@ -174,7 +179,7 @@ class RecordedHarness(HandoffHarness):
         async def make(words: str, of: ProcedureScope = ProcedureScope.AGENT, *, name: str = "Post Alert") -> Procedure:
             steps = [{"text": words, "condition": "skip if it is late"}, {"text": "Post it."}]
             fields = {"name": name, "description": words, "triggers": ["post an alert"], "steps": steps}
-            return await admin.create(author, "assistant", draft_from(fields), of)
+            return await admin.create(author, "assistant", parse_draft(fields), of)
 
         async def decide(made: Procedure, action: ProcedureAction, reason: str | None = None) -> None:
             await admin.decide(author, "assistant", made.id, action, read=ReadVersion(made.version), reason=reason)
@@ -292,7 +297,7 @@ class RecordedHarness(HandoffHarness):
         await self.ask("x" * 400_000, "Long.")
         self.begin_thread("of a host", HOST_ID)
         await self.ask("Hello", "Hi.")
-        self.threads["of a host, canonical"] = thread_ref(self.ada, HOST_ID).id
+        self.threads["of a host, canonical"] = resolve_thread_ref(self.ada, HOST_ID).id
 
     async def attachments(self) -> None:
         self.begin_thread("attachments")
@@ -430,11 +435,11 @@ class RecordedHarness(HandoffHarness):
             await self.ask("I want to talk to a human", "Ada wants a person.")
             await self.ask("Is anybody there?")
             if name != "waiting at a desk":
-                await self.act(take_request(*await self.at_desk(), ANNA))
-                await self.act(reply_request((await self.at_desk())[0], ANNA, "p1", "I am here."))
-                await self.act(note_request((await self.at_desk())[0], ANNA, "n1", "She is in a hurry."))
+                await self.act(make_take_request(*await self.at_desk(), ANNA))
+                await self.act(make_reply_request((await self.at_desk())[0], ANNA, "p1", "I am here."))
+                await self.act(make_note_request((await self.at_desk())[0], ANNA, "n1", "She is in a hurry."))
             if name == "handed back":
-                await self.act(return_request(*await self.at_desk(), ANNA, "All is well."))
+                await self.act(make_return_request(*await self.at_desk(), ANNA, "All is well."))
 
     async def at_desk(self) -> tuple[Thread, DeskSession]:
         """The thread that is at a desk, and its state there."""

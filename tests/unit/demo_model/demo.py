@@ -14,7 +14,7 @@ from baton.domain.agents.agent import AgentDefinition
 from baton.domain.documents.search import Vector
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.message import Role
-from baton.domain.threads.thread_state import thread_state
+from baton.domain.threads.thread_state import describe_thread_state
 from baton.memory.episodes.session_closing import ClosingStep
 from baton.ports.agents.chat_model import ModelChunk, ModelSettings, Prompt, ToolSpec
 from baton.ports.documents.files import ThreadFiles
@@ -116,5 +116,5 @@ class Demo:
     async def _state(self) -> dict[str, Any]:
         thread = await self.harness.store.get_thread(self.harness.ada, self.harness.thread_id)
         agents = await self.harness.agents.in_session(self.harness.ada, thread)
-        state: dict[str, Any] = thread_state(agents.describe, thread).wire()
+        state: dict[str, Any] = describe_thread_state(agents.describe, thread).wire()
         return state

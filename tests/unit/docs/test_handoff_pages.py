@@ -15,9 +15,9 @@ from baton.adapters.agents.agent_files import AgentFiles
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.agent_checks import check_agent
 from baton.domain.agents.sentences import SENTENCES, sentence
-from baton.domain.handoffs.triggers import first_match
-from baton.domain.handoffs.workflow import progress
-from baton.domain.handoffs.workflow_moves import IllegalTransition, advance, begin, open_targets
+from baton.domain.handoffs.triggers import find_first_match
+from baton.domain.handoffs.workflow import measure_progress
+from baton.domain.handoffs.workflow_moves import IllegalTransition, advance, begin, list_open_targets
 from baton.domain.threads.events import Event
 from baton.domain.threads.thread import Thread
 from tests.fakes.chat_model import Answer
@@ -68,8 +68,8 @@ def test_the_specialist_and_the_main_agent_of_the_how_to_load(tmp_path: Path) ->
 
     travel = AgentFiles.load(tmp_path, "assistant").get("travel")
     assert travel is not None
-    assert first_match(travel.triggers, "Could you book me a train to Turin?") == "book train"
-    assert first_match(travel.triggers, "How do business trips work here?") is not None
+    assert find_first_match(travel.triggers, "Could you book me a train to Turin?") == "book train"
+    assert find_first_match(travel.triggers, "How do business trips work here?") is not None
 
 
 def test_the_workflow_of_the_how_to_leads_a_damaged_order_past_the_photo(returns: AgentDefinition) -> None:
@@ -79,13 +79,13 @@ def test_the_workflow_of_the_how_to_leads_a_damaged_order_past_the_photo(returns
         with pytest.raises(IllegalTransition, match="number"):
             advance(steps, workflow, "REASON", unfit, NOW)
     workflow = advance(steps, workflow, "REASON", {"number": "123456"}, NOW)
-    at = progress(steps, workflow)
+    at = measure_progress(steps, workflow)
     assert (workflow.name, f"{at}: {at.label if at else ''}") == (
         "the return of order 123456",
         "Step 2 of 4: What Is Wrong",
     )
     kept = advance(steps, workflow, "REASON", {"reason": "unwanted"}, NOW)
-    assert open_targets(steps, kept) == ("AGREEING", "ORDER")
+    assert list_open_targets(steps, kept) == ("AGREEING", "ORDER")
     for state, data in (
         ("PHOTO", {"reason": "damaged"}),
         ("AGREEING", {"damage": "A crack."}),

@@ -32,7 +32,7 @@ from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.agent_settings import CardSignature, RemoteAgent
 from baton.domain.agents.model_providers import Provider
 from baton.domain.agents.tool import HttpTool, McpServer, OpenApiTool, PythonTool
-from baton.domain.errors import BatonError, error_classes
+from baton.domain.errors import BatonError, list_error_classes
 from baton.domain.handoffs.handoff import HandoffDefinition
 from baton.domain.handoffs.workflow_definition import Condition, Transition, WorkflowDefinition, WorkflowState
 from baton.domain.metrics import Metric
@@ -81,7 +81,7 @@ def template() -> dict[str, Any]:
 def test_every_error_is_listed_with_its_status_and_whether_to_retry() -> None:
     listed = {code: (row[0], row[1]) for code, row in table(ERRORS, "code").items()}
 
-    known = [error for error in error_classes() if error is not BatonError]
+    known = [error for error in list_error_classes() if error is not BatonError]
     assert listed == {e.code: (str(e.status), "yes" if e.retryable else "no") for e in known}
 
 
@@ -99,7 +99,7 @@ def test_every_audited_action_is_listed() -> None:
 def test_the_example_of_an_error_is_one() -> None:
     [example] = [json.loads(block.text) for block in blocks(ERRORS) if block.language == "json"]
 
-    [error] = [e for e in error_classes() if e.code == example["code"]]
+    [error] = [e for e in list_error_classes() if e.code == example["code"]]
     assert (example["title"], example["status"], example["detail"], example["retryable"]) == (
         error.title,
         error.status,

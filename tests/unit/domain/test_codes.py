@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from baton.domain.text import MAX_CODES, codes_of
+from baton.domain.text import MAX_CODES, find_codes
 
 
 @pytest.mark.parametrize(
@@ -25,12 +25,12 @@ from baton.domain.text import MAX_CODES, codes_of
     ],
 )
 def test_a_code_has_a_digit_and_several_parts(query: str, codes: list[str]) -> None:
-    assert codes_of(query) == codes
+    assert find_codes(query) == codes
 
 
 def test_the_number_of_codes_is_bounded() -> None:
-    assert len(codes_of(" ".join(f"PN-{number}" for number in range(1_000)))) == MAX_CODES
+    assert len(find_codes(" ".join(f"PN-{number}" for number in range(1_000)))) == MAX_CODES
 
 
 def test_a_long_text_takes_time_in_proportion_to_its_length() -> None:
-    assert codes_of("a" * 1_000_000 + "-" * 1_000_000) == []
+    assert find_codes("a" * 1_000_000 + "-" * 1_000_000) == []

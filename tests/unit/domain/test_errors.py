@@ -15,11 +15,11 @@ from baton.domain.errors import (
     ModelError,
     SearchUnavailable,
     SpendingRefusal,
-    error_classes,
-    error_from_code,
+    list_error_classes,
+    make_error_from_code,
 )
 
-CLASSES = [cls for cls in error_classes() if cls is not BatonError and cls.__module__.startswith(errors.__name__)]
+CLASSES = [cls for cls in list_error_classes() if cls is not BatonError and cls.__module__.startswith(errors.__name__)]
 every_error = pytest.mark.parametrize("cls", CLASSES)
 
 
@@ -30,8 +30,8 @@ def test_every_error_has_a_code_of_its_own() -> None:
 
 def test_an_adapters_special_case_of_an_error_does_not_stand_for_its_code() -> None:
     assert issubclass(EngineError, SearchUnavailable)
-    assert EngineError not in error_classes()
-    assert type(error_from_code(EngineError.code)) is SearchUnavailable
+    assert EngineError not in list_error_classes()
+    assert type(make_error_from_code(EngineError.code)) is SearchUnavailable
 
 
 @every_error
@@ -51,14 +51,14 @@ def test_only_faults_and_limits_of_the_server_are_worth_a_retry(cls: type[BatonE
 
 @every_error
 def test_an_error_comes_back_from_its_code(cls: type[BatonError]) -> None:
-    error = error_from_code(cls.code)
+    error = make_error_from_code(cls.code)
     assert (type(error), error.detail) == (cls, cls.detail)
-    assert error_from_code(cls.code, "Other words.").detail == str(cls("Other words.")) == "Other words."
+    assert make_error_from_code(cls.code, "Other words.").detail == str(cls("Other words.")) == "Other words."
 
 
 @pytest.mark.parametrize("code", ["", "gone_since_version_9", "BatonError"])
 def test_an_unknown_code_is_a_fault_of_our_own(code: str) -> None:
-    assert type(error_from_code(code)) is InternalError
+    assert type(make_error_from_code(code)) is InternalError
 
 
 def test_the_protocols_codes_have_the_protocols_status() -> None:
@@ -71,7 +71,7 @@ def test_the_protocols_codes_have_the_protocols_status() -> None:
         "invalid_sequence": 422,
         "token_expired": 401,
     }
-    assert {code: error_from_code(code).status for code in promised} == promised
+    assert {code: make_error_from_code(code).status for code in promised} == promised
 
 
 def test_every_failure_of_the_model_is_a_bad_gateway() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.domain.json_values import json_object
+from baton.domain.json_values import find_json_object
 
 OBJECTS = st.dictionaries(
     st.text(max_size=4), st.integers() | st.text(max_size=6) | st.lists(st.booleans()), max_size=4
@@ -21,7 +21,7 @@ WORDS = st.text(st.characters(blacklist_characters="{}", blacklist_categories=["
 def test_words_around_an_object_are_left_out(value: dict[str, Any], before: str, after: str) -> None:
     written = json.dumps(value)
     for text in (written, f"{before}\n```json\n{written}\n```\n{after}", f"Answer: {written} {after}"):
-        assert json_object(text) == value
+        assert find_json_object(text) == value
 
 
 @pytest.mark.parametrize(
@@ -43,10 +43,10 @@ def test_words_around_an_object_are_left_out(value: dict[str, Any], before: str,
     ids=lambda text: text[:24],
 )
 def test_what_is_no_single_object_is_none(text: str) -> None:
-    assert json_object(text) is None
+    assert find_json_object(text) is None
 
 
 def test_a_list_that_was_cut_is_mended_only_where_that_is_asked_for() -> None:
     cut = '{"facts": [{"a": 1}, {"a": 2'
-    assert json_object(cut) is None
-    assert json_object(cut, mends_lists=True) == {"facts": [{"a": 1}]}
+    assert find_json_object(cut) is None
+    assert find_json_object(cut, mends_lists=True) == {"facts": [{"a": 1}]}

@@ -10,39 +10,39 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.domain.text import MAX_GROWTH, MAX_MARKS, NEVER_CUT, first_bytes, normal_form, utf8_size
+from baton.domain.text import MAX_GROWTH, MAX_MARKS, NEVER_CUT, count_bytes, cut_to_bytes, normalise_text
 
 TEXT = st.text(st.sampled_from("aé€😀\ud83d"), max_size=20)
 
 
 @given(TEXT, st.integers(-1, 60))
 def test_the_beginning_is_as_long_as_it_may_be(text: str, size: int) -> None:
-    beginning = first_bytes(text, size)
+    beginning = cut_to_bytes(text, size)
     assert text.startswith(beginning)
-    assert utf8_size(beginning) <= max(0, size)
+    assert count_bytes(beginning) <= max(0, size)
     following = text[len(beginning) : len(beginning) + 1]
-    assert not following or utf8_size(beginning + following) > size
+    assert not following or count_bytes(beginning + following) > size
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFKC", "NFKD"])
 def test_more_marks_than_unicode_lets_a_letter_have_are_left_out(form: Literal["NFC", "NFKC", "NFKD"]) -> None:
     marks = "\u0301\u0323" * 500_000  # to put all of them in order takes minutes
     text = f"{'e' * 1_000}{marks}x"
-    assert normal_form(form, text) == unicodedata.normalize(form, f"{'e' * 1_000}{marks[:MAX_MARKS]}x")
+    assert normalise_text(form, text) == unicodedata.normalize(form, f"{'e' * 1_000}{marks[:MAX_MARKS]}x")
 
 
 @pytest.mark.parametrize(
     "text", ["e\u0301\u0323" * 500, "\u0915\u094d" * 900, "\u1100\u1161\u11a8" * 900, "\u0e01\u0e48" * 900]
 )
 def test_a_long_text_has_the_normal_form_of_unicode(text: str) -> None:
-    assert normal_form("NFKC", text) == unicodedata.normalize("NFKC", text)
+    assert normalise_text("NFKC", text) == unicodedata.normalize("NFKC", text)
 
 
 @pytest.mark.parametrize("form", ["NFKC", "NFKD"])
 def test_characters_that_become_many_do_not_make_a_text_many_times_as_long(form: Literal["NFKC", "NFKD"]) -> None:
-    assert len(normal_form(form, "\ufdfa" * 20_000)) <= MAX_GROWTH * 20_000
+    assert len(normalise_text(form, "\ufdfa" * 20_000)) <= MAX_GROWTH * 20_000
     shown_whole = "\ufdfa" * (NEVER_CUT // 18)
-    assert normal_form(form, shown_whole) == unicodedata.normalize(form, shown_whole)
+    assert normalise_text(form, shown_whole) == unicodedata.normalize(form, shown_whole)
 
 
 def test_whatever_becomes_marks_is_counted() -> None:
@@ -52,5 +52,5 @@ def test_whatever_becomes_marks_is_counted() -> None:
         if unicodedata.combining(unicodedata.normalize("NFKD", chr(code))[0])
     ]
     for mark in marks:
-        normal = normal_form("NFKD", "a" * 1_000 + mark * 100)
+        normal = normalise_text("NFKD", "a" * 1_000 + mark * 100)
         assert len(normal) <= 1_000 + MAX_MARKS * 3, f"U+{ord(mark):04X}"

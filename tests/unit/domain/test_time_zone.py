@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.domain.times import MAX_TIME_ZONE, Today, day_in, is_offset, is_time_zone, local_time, offset_zone
+from baton.domain.times import MAX_TIME_ZONE, Today, convert_to_zone, find_day, is_offset, is_time_zone, name_offset
 
 offsets = st.integers(-24 * 60 + 1, 24 * 60 - 1).map(lambda minutes: timedelta(minutes=minutes))
 moments = st.integers(48, 1_000_000).map(lambda hours: datetime(1970, 1, 1, tzinfo=UTC) + timedelta(hours=hours))
@@ -71,21 +71,21 @@ def test_nothing_else_is_a_time_zone(name: str) -> None:
     ],
 )
 def test_a_moment_is_on_the_day_that_the_clocks_there_showed(zone: str | None, moment: str, day: str) -> None:
-    assert day_in(zone, datetime.fromisoformat(moment)) == date.fromisoformat(day)
+    assert find_day(zone, datetime.fromisoformat(moment)) == date.fromisoformat(day)
 
 
 @given(offsets, moments)
 def test_a_fixed_offset_is_a_zone_too(offset: timedelta, moment: datetime) -> None:
-    zone = offset_zone(offset)
+    zone = name_offset(offset)
     assert is_offset(zone)
     assert not is_time_zone(zone)
-    assert day_in(zone, moment) == (moment + offset).date()
-    assert local_time(zone, moment) == moment
-    assert local_time(zone, moment).utcoffset() == offset
+    assert find_day(zone, moment) == (moment + offset).date()
+    assert convert_to_zone(zone, moment) == moment
+    assert convert_to_zone(zone, moment).utcoffset() == offset
 
 
 def test_seconds_of_an_offset_do_not_count() -> None:
-    assert offset_zone(timedelta(hours=-23, minutes=-59, seconds=-59)) == "UTC-23:59"
+    assert name_offset(timedelta(hours=-23, minutes=-59, seconds=-59)) == "UTC-23:59"
 
 
 def test_today_is_named_with_its_weekday_and_its_zone() -> None:

@@ -8,7 +8,7 @@ import uuid
 import pytest
 
 from baton.domain.errors import ThreadUnavailable, WorkflowUnavailable
-from baton.domain.tenants.identity import Scope, ThreadRef, thread_ref
+from baton.domain.tenants.identity import Scope, ThreadRef, resolve_thread_ref
 from baton.domain.threads.message import MessageStatus
 from baton.domain.threads.thread import EndReason
 from baton.memory.prompt.message_prompts import STOPPED_NOTE
@@ -96,7 +96,7 @@ async def test_what_nobody_has_begun_is_refused_and_nobody_is_denied_anything(ha
 
 
 async def test_a_foreign_id_that_begins_no_conversation_is_a_denial(harness: Harness) -> None:
-    harness.thread_id = thread_ref(harness.ada, "booking-4711").id
+    harness.thread_id = resolve_thread_ref(harness.ada, "booking-4711").id
     first = harness.request(thread_id="booking-4711")
     await harness.turns.run(harness.ada, first, lambda event: None, seconds=20)
     with pytest.raises(ThreadUnavailable):

@@ -12,7 +12,7 @@ import pytest
 from baton.domain.errors import HandoffInProgress, NotInHandoff, ThreadUnavailable, WorkflowUnavailable
 from baton.domain.handoffs.handoff import HandoffOutcome
 from baton.domain.tenants.identity import Scope, ThreadRef
-from baton.domain.threads.thread_state import thread_state
+from baton.domain.threads.thread_state import describe_thread_state
 from baton.ports.threads.leases import LeaseRequest
 from tests.e2e.ag_ui_rules import check_run
 from tests.fakes.chat_model import Answer
@@ -52,7 +52,7 @@ async def left(name: str = "Box") -> tuple[Socketed, str]:
 async def state(socket: Socketed) -> dict[str, Any]:
     thread = await socket.harness.store.get_thread(socket.harness.ada, socket.harness.thread_id)
     agents = await socket.harness.agents.in_session(socket.harness.ada, thread)
-    visible: dict[str, Any] = thread_state(agents.describe, thread).wire()
+    visible: dict[str, Any] = describe_thread_state(agents.describe, thread).wire()
     return visible
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from baton import composition
 from baton.domain.tenants.tenant_limits import DeploymentLimits
-from baton.ports.clock import machine_time
+from baton.ports.clock import read_machine_time
 from tests.harness.harness import Harness
 from tests.harness.local_clock import run_ahead
 
@@ -67,7 +67,7 @@ def test_connections_and_tokens_age_by_the_machine_when_the_local_clock_is_ahead
     harness = Harness()
     app = function(monkeypatch, harness)
     frame = event("MESSAGE", "a") | {"body": '{"action": "ping"}'}
-    connected = machine_time(harness.clock).timestamp()
+    connected = read_machine_time(harness.clock).timestamp()
     frame["requestContext"]["connectedAt"] = int(connected * 1000)
     frame["requestContext"]["authorizer"]["expires"] = str(int(connected) + 125 * 60)
     run_ahead(harness, monkeypatch)

@@ -11,7 +11,7 @@ from typing import Any
 from baton.composition.app import App, build
 from baton.domain.documents.document import UPLOAD_WAIT, Document, DocumentRef, DocumentVersion, VersionStatus
 from baton.domain.documents.search import IndexDocument, IndexName, SearchFilter
-from baton.domain.tenants.identity import Scope, stored_scope
+from baton.domain.tenants.identity import Scope, make_stored_scope
 from baton.ports.documents.documents import TextExtractor
 from baton_testing.fakes.clock import FakeClock
 from baton_testing.fakes.documents.documents import FakeDocuments
@@ -69,7 +69,7 @@ class Pipeline:
     """Documents of one agent, uploads to them, and executions of the state machine."""
 
     def __init__(self, tenant: str = "acme", *, shared: Pipeline | None = None) -> None:
-        self.scope = stored_scope(tenant, "ada")
+        self.scope = make_stored_scope(tenant, "ada")
         self.clock = shared.clock if shared else FakeClock()
         self.writes = Writes()
         self.documents = shared.documents if shared else FakeDocuments()

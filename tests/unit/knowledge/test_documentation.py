@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from baton.domain.documents.document import chunk_source_id
+from baton.domain.documents.document import derive_chunk_source_id
 from baton.domain.documents.pipelines import Pipeline, PipelineLimits
 from baton.domain.documents.search import IndexName, SearchFilter
 from baton.domain.errors import EmbedderUnavailable
@@ -51,7 +51,7 @@ class Ports:
             documents, _ = await self.documents.of_agent(SCOPE, agent_id, limit=100, cursor=None)
             for document in documents:
                 if document.active is not None:
-                    source = SearchFilter(source_id=chunk_source_id(document.id, document.active.number))
+                    source = SearchFilter(source_id=derive_chunk_source_id(document.id, document.active.number))
                     assert await self.search.count(SCOPE, IndexName.KNOWLEDGE, source) == document.active.chunks
                     found.append(f"{agent_id}: {document.title} {document.active.number}")
         return sorted(found)

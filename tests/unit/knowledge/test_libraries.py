@@ -8,10 +8,10 @@ from collections.abc import Mapping
 import pytest
 
 from baton.composition.app import build
-from baton.domain.documents.document import original_of_key
+from baton.domain.documents.document import parse_original_key
 from baton.domain.documents.search import IndexName, SearchQuery, SearchResult
 from baton.domain.errors import InvalidRequest
-from baton.domain.tenants.identity import PROJECT_TENANT, ProjectScope, Scope, stored_scope
+from baton.domain.tenants.identity import PROJECT_TENANT, ProjectScope, Scope, make_stored_scope
 from baton_documents.chunks.chunk import Chunk
 from baton_testing.fakes.documents.documents import FakeDocuments
 from baton_testing.fakes.documents.embedder import FakeEmbedder
@@ -126,18 +126,18 @@ def test_no_request_can_name_the_owner_of_libraries(tenant: str) -> None:
     with pytest.raises(InvalidRequest):
         Scope(tenant, "ada")
     with pytest.raises(InvalidRequest):
-        stored_scope(tenant.replace(PROJECT_TENANT, "~p"), "ada")
+        make_stored_scope(tenant.replace(PROJECT_TENANT, "~p"), "ada")
 
 
 def test_stored_records_lead_to_the_projects_scope_and_to_tenants() -> None:
-    assert stored_scope(PROJECT_TENANT, "ada") == PROJECT
-    assert stored_scope("acme", "ada") == ADA
+    assert make_stored_scope(PROJECT_TENANT, "ada") == PROJECT
+    assert make_stored_scope("acme", "ada") == ADA
     assert not PROJECT.permissions
 
 
 def test_files_of_libraries_are_recognised_by_their_keys_and_no_other_tilde_is() -> None:
     place = f"~documents/manual/doc_{'0' * 32}/1/original"
-    ref = original_of_key(f"{PROJECT_TENANT}/{place}")
+    ref = parse_original_key(f"{PROJECT_TENANT}/{place}")
     assert ref is not None
     assert (ref.tenant_id, ref.agent_id) == (PROJECT_TENANT, "manual")
-    assert original_of_key(f"~other/{place}") is None
+    assert parse_original_key(f"~other/{place}") is None

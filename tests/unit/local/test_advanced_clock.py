@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from baton.adapters.tokens.embed_keys import EmbedKeys
 from baton.adapters.tokens.verifier import JwtVerifier
-from baton.ports.clock import SystemClock, machine_time
+from baton.ports.clock import SystemClock, read_machine_time
 from baton_local import advanced_clock
 from baton_local.advanced_clock import AdvancedClock
 from baton_local.tokens import LIFETIME_SECONDS, EmbedKey, TokenRequest
@@ -112,5 +112,5 @@ async def test_tokens_keep_the_machines_time(sweeper: Sweeper) -> None:
     keys = EmbedKeys(OneSecret(json.loads(key.as_secret())), "keys", allow_any_tenant=True)
     verifier = JwtVerifier(lambda: (), keys)
     token = key.sign(TokenRequest(tenant="demo", user="ada"))
-    left = verifier.verify(token).expires_at - machine_time(SystemClock())
+    left = verifier.verify(token).expires_at - read_machine_time(SystemClock())
     assert timedelta(seconds=LIFETIME_SECONDS - 60) < left <= timedelta(seconds=LIFETIME_SECONDS)

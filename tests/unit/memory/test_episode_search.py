@@ -9,7 +9,7 @@ import pytest
 
 from baton.adapters.switched_off import NoEmbedder
 from baton.composition.app import build
-from baton.domain.documents.search import Candidate, SearchClause, Signal, clause_weights
+from baton.domain.documents.search import Candidate, SearchClause, Signal, compute_clause_weights
 from baton.domain.errors import EmbedderUnavailable, SearchUnavailable
 from baton.domain.tenants.identity import Scope
 from baton.memory.episodes.episode_search import (
@@ -92,7 +92,7 @@ def test_a_session_is_found_by_the_words_of_one_message_and_the_meaning_of_anoth
         words: [Candidate("named", 9.0, "both"), Candidate("half", 6.0, "one"), Candidate("other", 0.0, "none")],
         meaning: [Candidate("meant", 0.9, "both"), Candidate("half", 0.6, "one"), Candidate("other", 0.0, "none")],
     }
-    found = score_messages(candidates, clause_weights({"turn": 1.0}), USUAL_WEIGHTS)
+    found = score_messages(candidates, compute_clause_weights({"turn": 1.0}), USUAL_WEIGHTS)
     assert found.sessions["both"] > found.sessions["one"] > found.sessions["none"] == 0
     assert max(found.messages, key=lambda id_: found.messages[id_]) == "half"
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.runs.tool_call import ToolCall
-from baton.domain.threads.history_window import HistoryWindow, window_of
+from baton.domain.threads.history_window import HistoryWindow, find_window
 from baton.domain.threads.message import Role, StoredMessage
 from baton.memory.prompt.context import AgentHistory, AssembledContext, Assembly, compute_reading_budget
 from baton.memory.prompt.history_window import (
@@ -261,6 +261,6 @@ def test_a_smaller_budget_moves_the_window_once_and_a_larger_one_not_back() -> N
 def test_a_window_belongs_to_one_agent_in_one_session() -> None:
     main, guide = HistoryWindow("assistant", first_ordinal=4), HistoryWindow("guide", "6.0", first_ordinal=6)
     windows = (main, guide)
-    assert window_of(windows, "assistant") == main
-    assert window_of(windows, "guide", "6.0") == guide
-    assert window_of(windows, "guide", "20.0") == HistoryWindow("guide", "20.0")
+    assert find_window(windows, "assistant") == main
+    assert find_window(windows, "guide", "6.0") == guide
+    assert find_window(windows, "guide", "20.0") == HistoryWindow("guide", "20.0")

@@ -104,7 +104,7 @@ async def test_what_memory_asks_a_model_counts_for_the_spending_limit(harness: H
     await run(harness)
     assert [asked.settings.caller is not None for asked in harness.model.asked] == [True, True]
     counts = await harness.spending.get(harness.ada, Account(AccountKind.TENANT))
-    assert (counts.spent(SpendingPeriod.DAY) // NANO, counts.holds) == (2 * 12, {})
+    assert (counts.compute_spent(SpendingPeriod.DAY) // NANO, counts.holds) == (2 * 12, {})
 
 
 async def test_over_a_spending_limit_an_episode_is_complete_without_summary_and_facts(harness: Harness) -> None:
@@ -367,7 +367,9 @@ async def test_a_worker_may_die_at_every_write(harness: Harness) -> None:
             died = True
         harness.episodes.dies_at = None
         episode = await run(harness)
-        redacted = await harness.episodes.redactions(harness.ada, harness.thread_id, first_ordinal=0, end_ordinal=9)
+        redacted = await harness.episodes.read_redactions(
+            harness.ada, harness.thread_id, first_ordinal=0, end_ordinal=9
+        )
         indexed = sorted(document.kind for document in await documents(harness, source_id=episode.ref.id))
         result = (episode.summary, episode.missing, dict(redacted), [kind for kind in indexed if kind != "fact"])
         expected.append(result)

@@ -9,7 +9,7 @@ from contextlib import aclosing
 
 import pytest
 
-from baton.concurrency.tasks import each_until, gather_all, gather_each, stop_all
+from baton.concurrency.tasks import call_until, gather_all, gather_each, stop_all
 
 pytestmark = pytest.mark.usefixtures("no_lost_failures")
 
@@ -72,7 +72,7 @@ async def until(work: Work) -> None:
         await work.step(5 + number)
 
     async with aclosing(drawn(9)) as items:
-        await each_until(asyncio.get_running_loop().time() + 90, items, deal, at_once=3)
+        await call_until(asyncio.get_running_loop().time() + 90, items, deal, at_once=3)
 
 
 async def stopped(work: Work) -> None:

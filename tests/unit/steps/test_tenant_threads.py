@@ -10,7 +10,7 @@ import pytest
 
 from baton.concurrency import tasks as concurrency
 from baton.concurrency.tasks import LARGE, TenantThreads, check_cancelled, off_loop, work_for
-from baton.domain.schemas.json_schema import argument_problem
+from baton.domain.schemas.json_schema import find_argument_problem
 
 
 class Gate:
@@ -125,7 +125,7 @@ async def test_a_check_by_a_schema_ends_with_its_caller(monkeypatch: pytest.Monk
 
     def check() -> None:
         try:
-            argument_problem({"items": {"type": "object"}}, [{}] * 10_000)
+            find_argument_problem({"items": {"type": "object"}}, [{}] * 10_000)
         finally:
             ended.set()
 

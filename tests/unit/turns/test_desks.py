@@ -13,7 +13,7 @@ from baton.domain.agents.sentences import SENTENCES
 from baton.domain.desks.desk_session import ReturnReason
 from baton.domain.errors import DeskClosed, DeskNotTaken, DeskTaken, NotAtDesk
 from baton.domain.tenants.identity import ThreadRef
-from baton.domain.threads.desk_requests import expiry_request, take_request
+from baton.domain.threads.desk_requests import make_expiry_request, make_take_request
 from baton.threads.handoffs import conversation_states
 from tests.harness.desks import BEN, DeskHarness, desk
 from tests.harness.handoffs import texts, transfer
@@ -143,18 +143,22 @@ async def _handed_on(harness: DeskHarness) -> list[Said]:
 
 async def _in_vain(harness: DeskHarness) -> list[Said]:
     await harness.ask()
-    return [await harness.act(expiry_request(await harness.thread(), await harness.session(), ReturnReason.NOBODY))]
+    return [
+        await harness.act(make_expiry_request(await harness.thread(), await harness.session(), ReturnReason.NOBODY))
+    ]
 
 
 async def _over(harness: DeskHarness) -> list[Said]:
     await harness.ask()
-    return [await harness.act(expiry_request(await harness.thread(), await harness.session(), ReturnReason.HOURS))]
+    return [await harness.act(make_expiry_request(await harness.thread(), await harness.session(), ReturnReason.HOURS))]
 
 
 async def _in_silence(harness: DeskHarness) -> list[Said]:
     await harness.ask()
     await harness.take()
-    return [await harness.act(expiry_request(await harness.thread(), await harness.session(), ReturnReason.SILENCE))]
+    return [
+        await harness.act(make_expiry_request(await harness.thread(), await harness.session(), ReturnReason.SILENCE))
+    ]
 
 
 async def _closed(harness: DeskHarness) -> list[Said]:
@@ -372,4 +376,4 @@ async def test_what_people_do_is_refused_where_no_desk_is_active(harness: DeskHa
     thread, session = await harness.thread(), await harness.session()
     await harness.say("m2", "cancel")
     with pytest.raises(NotAtDesk):
-        await harness.act(take_request(thread, session, BEN))
+        await harness.act(make_take_request(thread, session, BEN))

@@ -13,7 +13,7 @@ from a2a.types import Artifact, Message, Role, StreamResponse, Task, TaskArtifac
 from baton.adapters.a2a.extension import read_documents, read_report
 from baton.adapters.a2a.failures import AgentRefused, shorten
 from baton.adapters.a2a.parts import read_extras, read_text
-from baton.domain.documents.numbered_passages import source_key
+from baton.domain.documents.numbered_passages import derive_source_key
 from baton.ports.agents.agent_client import AgentData, AgentDone, AgentFailed, AgentFile, AgentProgress, AgentReport
 from baton.ports.agents.chat_model import MAX_ANSWER_BYTES, TextDelta
 
@@ -73,7 +73,7 @@ class Answer:
         self._report: AgentReport | None = None
         """The report with which the agent ends its handoff after the answer."""
         self._documents: dict[str, Mapping[str, Any]] = {}
-        """The documents that the answer names, by ``source_key``."""
+        """The documents that the answer names, by their keys (``derive_source_key``)."""
 
     @property
     def is_over(self) -> bool:
@@ -233,7 +233,7 @@ class Answer:
         if _key(item) not in self._earlier:
             for document in read_documents(item.metadata):
                 if len(self._documents) < MAX_DOCUMENTS:
-                    self._documents.setdefault(source_key(document), document)
+                    self._documents.setdefault(derive_source_key(document), document)
 
     def _take_extras(self, item: Message | Artifact) -> Iterator[AgentData | AgentFile]:
         """Yield the new data and files of an item."""

@@ -26,7 +26,7 @@ from baton.domain.errors import BatonError, Unauthorized
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import Scope
 from baton.domain.tenants.secret import HeaderValue, TokenExchange
-from baton.domain.tracing import current_traceparent
+from baton.domain.tracing import get_current_traceparent
 from baton.ports.agents.agent_client import (
     AgentChunk,
     AgentData,
@@ -75,7 +75,7 @@ class RemoteAgents:
         if remote is None:
             raise AgentFailed(f"The agent {agent.id} does not run elsewhere.")
         credentials = await self._credentials(agent.id, remote.headers, task.scope)
-        traceparent = current_traceparent() if remote.sends_trace else None
+        traceparent = get_current_traceparent() if remote.sends_trace else None
         if traceparent is not None:
             credentials = {**credentials, "traceparent": traceparent}
         answer = Answer(task.follows.remote_task_id if task.follows is not None else task.remote_task_id)

@@ -18,7 +18,7 @@ from baton.adapters.aws.s3_files import VALID_FOR
 from baton.domain.documents.document import Document
 from baton.domain.errors import MessageTooLarge, StoreUnavailable
 from baton.domain.tenants.identity import Scope
-from baton.ports.clock import Clock, machine_time
+from baton.ports.clock import Clock, read_machine_time
 from baton.ports.documents.documents import MAX_STORED_BYTES, ORIGINAL
 from baton.ports.documents.files import Upload
 from baton.ports.documents.sources import PageContent, PageUnavailable, StoredObject
@@ -96,7 +96,7 @@ class S3Documents:
         if sha256 is not None:
             params["ChecksumSHA256"] = base64.b64encode(bytes.fromhex(sha256)).decode()
             headers["x-amz-checksum-sha256"] = params["ChecksumSHA256"]
-        expires_at = machine_time(self.clock) + VALID_FOR
+        expires_at = read_machine_time(self.clock) + VALID_FOR
         url = await aws.call(
             self.client.generate_presigned_url, "put_object", Params=params, ExpiresIn=int(VALID_FOR.total_seconds())
         )

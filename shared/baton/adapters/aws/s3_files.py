@@ -19,7 +19,7 @@ from baton.adapters.aws import blocking_calls as aws
 from baton.domain.errors import InvalidRequest, MessageTooLarge, NotFound
 from baton.domain.tenants.identity import Scope, is_printable
 from baton.domain.threads.content import FILE_ID, check_media_type
-from baton.ports.clock import Clock, SystemClock, machine_time
+from baton.ports.clock import Clock, SystemClock, read_machine_time
 from baton.ports.documents.files import ThreadFiles, Upload
 from baton_documents.media_types import MediaType, is_media_type
 
@@ -68,7 +68,7 @@ class S3Files:
         """
         content_type = check_upload(name, content_type, size)
         file_id = f"file_{self._clock.new_id().replace('-', '')}"
-        expires_at = machine_time(self._clock) + VALID_FOR
+        expires_at = read_machine_time(self._clock) + VALID_FOR
         encoded_name = quote(name, safe="")
         url = await self._presign(
             "put_object",
@@ -94,7 +94,7 @@ class S3Files:
         )
         return file_id
 
-    async def download_url(self, scope: Scope, thread_id: str, file_id: str) -> str:
+    async def presign_download(self, scope: Scope, thread_id: str, file_id: str) -> str:
         """Return an address that returns the file under its own name, for 15 minutes. Raises ``NotFound``."""
         key = _valid_key(scope, thread_id, file_id)
         try:

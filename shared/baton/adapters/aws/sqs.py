@@ -71,7 +71,7 @@ class SqsHeldRecord:
         self._times = times
         self._wills = wills
         # A repeated delivery may be a later attempt. Until ``note_attempt`` names the attempt, it is hidden for longer.
-        self._seconds = times.hidden_for(delivery.receives)
+        self._seconds = times.choose_hidden_seconds(delivery.receives)
         self._changed = asyncio.Event()
         self._hidden_until = math.inf
         """A time of the event loop. Before the first extension the queue's timeout applies, which outlasts workers."""
@@ -85,7 +85,7 @@ class SqsHeldRecord:
         return self._hidden_until - asyncio.get_running_loop().time()
 
     def note_attempt(self, attempt: int) -> None:
-        seconds = self._times.hidden_for(attempt)
+        seconds = self._times.choose_hidden_seconds(attempt)
         if seconds != self._seconds:
             self._seconds = seconds
             self._changed.set()

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from baton.adapters.dynamodb import key_forms as forms
 from baton.adapters.dynamodb.key_forms import Key
-from baton.domain.schedules.schedule import user_place
+from baton.domain.schedules.schedule import derive_user_place
 from baton.domain.tenants.identity import Scope
 
 A2A_TASK = "A2A#"
@@ -194,7 +194,7 @@ def desk_place(scope: Scope, desk_id: str, arrived_at: int, thread_id: str) -> K
 
 def scheduler(scope: Scope) -> Key:
     """Return the key of the note that the user has, or had, schedules."""
-    return {"PK": schedulers(scope), "SK": f"{SCHEDULER}{user_place(scope.user_id)}"}
+    return {"PK": schedulers(scope), "SK": f"{SCHEDULER}{derive_user_place(scope.user_id)}"}
 
 
 def user_time_zone(scope: Scope) -> Key:

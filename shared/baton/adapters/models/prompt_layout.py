@@ -77,7 +77,7 @@ def _lay_message(
         return LaidMessage(Role.USER, (NOTE.format(text=text),))
     if prompt.role is Role.ASSISTANT:
         # Malformed arguments are sent back as an object, for which no signature is valid.
-        is_changed = any(call.parsed() is None for call in prompt.tool_calls)
+        is_changed = any(call.parse_arguments() is None for call in prompt.tool_calls)
         parts = None if is_changed else _select_own_parts(prompt.provider_parts, layout, is_current=is_current)
         return LaidMessage(
             Role.ASSISTANT,
@@ -225,12 +225,12 @@ def _with_answers_after_tools(laid: Sequence[LaidMessage]) -> list[LaidMessage]:
 
 def parse_arguments(call: ToolCall) -> dict[str, object]:
     """Return the arguments of a call as an object, which APIs demand even of a malformed call."""
-    parsed = call.parsed()
+    parsed = call.parse_arguments()
     return parsed if parsed is not None else {"malformed": call.arguments}
 
 
 def write_arguments(call: ToolCall) -> str:
     """Return valid JSON arguments. Some endpoints parse them and would reject every request with a malformed call."""
-    if call.parsed() is not None:
+    if call.parse_arguments() is not None:
         return call.arguments
     return json.dumps({"malformed": call.arguments}, ensure_ascii=False)

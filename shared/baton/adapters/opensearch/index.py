@@ -47,10 +47,10 @@ from baton.domain.documents.search import (
     add_scored,
     find_unscored,
 )
-from baton.domain.documents.search_words import index_words, search_form
+from baton.domain.documents.search_words import index_words, to_search_form
 from baton.domain.errors import SearchUnavailable, WrongDimension
 from baton.domain.tenants.identity import Scope
-from baton.domain.text import codes_of, replace_surrogates
+from baton.domain.text import find_codes, replace_surrogates
 from baton.ports.clock import Clock
 
 logger = logging.getLogger(__name__)
@@ -375,8 +375,8 @@ def _word_conditions(view: str, text: str) -> list[dict[str, Any]]:
     They search ``words``, and ``text`` in versions of an earlier release, which lack ``words`` until they are rebuilt.
     """
     words = " ".join(list(dict.fromkeys(index_words(text)))[:QUERY_WORDS])
-    codes = [search_text(code) for code in codes_of(search_form(text))]
-    queries = ((f"views.{view}.words", words, codes), (f"views.{view}.text", text, codes_of(text)))
+    codes = [search_text(code) for code in find_codes(to_search_form(text))]
+    queries = ((f"views.{view}.words", words, codes), (f"views.{view}.text", text, find_codes(text)))
     return [
         condition
         for field, query, phrases in queries

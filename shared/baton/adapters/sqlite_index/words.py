@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from baton.domain.documents.search_words import index_words, search_form
-from baton.domain.text import codes_of
+from baton.domain.documents.search_words import index_words, to_search_form
+from baton.domain.text import find_codes
 
 MAX_TERMS = 100
 """The number of a query's words that are searched. Further ones are ignored."""
@@ -37,5 +37,5 @@ def match_expression(query: str) -> str | None:
     """
     words = list(dict.fromkeys(index_words(query)))
     search_terms = [word for word in words if word not in STOP_WORDS] or words
-    codes = [to_indexed_text(code) for code in codes_of(search_form(query))]
+    codes = [to_indexed_text(code) for code in find_codes(to_search_form(query))]
     return " OR ".join(f'"{term}"' for term in (*search_terms[:MAX_TERMS], *codes)) or None

@@ -16,7 +16,7 @@ from standardwebhooks import Webhook as Signing
 from baton.domain.errors import InternalError, NotFound, Unauthorized
 from baton.domain.tenants.identity import MAX_MESSAGE_ID, is_printable
 from baton.domain.tenants.inbound_hook import HookCheck, InboundHook
-from baton.domain.tenants.webhook import signing_keys
+from baton.domain.tenants.webhook import parse_signing_keys
 
 TOLERANCE_SECONDS = 300
 """The maximum seconds between the time of a request and now, as Standard Webhooks recommends."""
@@ -52,7 +52,7 @@ class SignatureVerifier:
         """Return the keys in the hook's secret. Raises ``InternalError`` if there are none."""
         try:
             text = await asyncio.to_thread(self.read_secret, hook.secret)
-            keys = signing_keys(text) if hook.verify is HookCheck.STANDARD else tuple(text.split())
+            keys = parse_signing_keys(text) if hook.verify is HookCheck.STANDARD else tuple(text.split())
             if not keys:
                 raise ValueError("it is empty")
         except (NotFound, ValueError) as error:

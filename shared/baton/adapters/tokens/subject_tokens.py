@@ -19,7 +19,7 @@ from baton.domain.errors import BatonError, InternalError, TokenExpired, Unautho
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import Scope
 from baton.domain.tenants.secret import USER_IS_UNPROVEN
-from baton.ports.clock import Clock, SystemClock, machine_time
+from baton.ports.clock import Clock, SystemClock, read_machine_time
 
 _log = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ class SubjectTokens:
             raise Unauthorized(USER_IS_UNPROVEN) from None
         if (claims["tenant"], claims["user"]) != (scope.tenant_id, scope.user_id):
             raise Unauthorized(USER_IS_UNPROVEN)
-        seconds = claims["until"] - machine_time(self._clock).timestamp()
+        seconds = claims["until"] - read_machine_time(self._clock).timestamp()
         if seconds <= 0:
             raise TokenExpired
         return claims["token"], seconds

@@ -20,7 +20,7 @@ from baton.domain.errors import InvalidRequest, TokenExpired, Unauthorized
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import LANGUAGE_TAG, MAX_USER_NAME, OidcIssuer, Scope, is_printable, is_reserved_user
 from baton.domain.web_url import is_web_url
-from baton.ports.clock import Clock, SystemClock, machine_time
+from baton.ports.clock import Clock, SystemClock, read_machine_time
 from baton.ports.tenants.identity import Identity
 
 
@@ -116,7 +116,7 @@ class JwtVerifier:
             if len(token) > MAX_TOKEN:
                 raise TokenRefused(f"it is longer than {MAX_TOKEN} characters")
             identity = self._identify(token)
-            if identity.expires_at <= machine_time(self._clock):
+            if identity.expires_at <= read_machine_time(self._clock):
                 raise jwt.ExpiredSignatureError
         except _UNUSABLE as error:
             # The log has no text of the error, which may quote the token.

@@ -10,7 +10,7 @@ from datetime import datetime
 from standardwebhooks import Webhook as Signing
 
 from baton.domain.errors import InternalError, NotFound
-from baton.domain.tenants.webhook import Webhook, signing_keys
+from baton.domain.tenants.webhook import Webhook, parse_signing_keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +34,10 @@ class StandardWebhookSigner:
     async def _keys(self, webhook: Webhook) -> tuple[str, ...]:
         """Return the keys in the webhook's secret. Raises ``InternalError``."""
         if webhook.secret is not None and self.is_local:
-            return signing_keys(webhook.secret)
+            return parse_signing_keys(webhook.secret)
         if webhook.secret_arn is None:
             raise InternalError(f"The webhook {webhook.id} has its secret in the settings: name one in secretArn.")
         try:
-            return signing_keys(await asyncio.to_thread(self.read_secret, webhook.secret_arn))
+            return parse_signing_keys(await asyncio.to_thread(self.read_secret, webhook.secret_arn))
         except (NotFound, ValueError) as error:
             raise InternalError(f"The secret of the webhook {webhook.id} cannot be used: {error}.") from None

@@ -35,7 +35,7 @@ from baton.domain.agents.tool import IDEMPOTENCY_KEY, McpServer
 from baton.domain.metrics import Metric, count
 from baton.domain.schemas.argument_schema import ArgumentSchema
 from baton.domain.schemas.schema_form import SchemaProblem, check_form
-from baton.domain.text import readable
+from baton.domain.text import make_readable
 from baton.ports.agents.tools import CallContext, ToolFailed, ToolResult
 
 FRESH_SECONDS = 300.0
@@ -282,7 +282,7 @@ def _make_server_key(definition: McpServer) -> str:
 def _find_title(tool: types.Tool) -> str | None:
     """Return the server's title of a tool as a label, one line of at most ``MAX_LABEL`` characters; None without."""
     title = tool.title or (tool.annotations.title if tool.annotations is not None else None)
-    return " ".join(readable(title).split())[:MAX_LABEL] or None if title else None
+    return " ".join(make_readable(title).split())[:MAX_LABEL] or None if title else None
 
 
 def _find_usable_question(definition: McpServer, name: str, schema: Mapping[str, Any]) -> str | None:

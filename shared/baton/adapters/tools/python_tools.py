@@ -22,10 +22,10 @@ from baton.authoring.tools import Tool
 from baton.authoring.type_checks import find_problems, problems_of
 from baton.domain.agents.guardrail import Refuse
 from baton.domain.agents.tool import PythonTool
-from baton.domain.json_values import canonical_text
+from baton.domain.json_values import write_canonical_text
 from baton.domain.schedules.background_task import MAX_INPUT_BYTES
 from baton.domain.schemas.argument_schema import ArgumentSchema
-from baton.domain.text import utf8_size
+from baton.domain.text import count_bytes
 from baton.ports.agents.tools import CallContext, ToolFailed, ToolResult
 
 MAX_LOADED = 2_000
@@ -149,8 +149,8 @@ class PythonTools(ToolSource[PythonTool]):
 
 def _put_off(arguments: Mapping[str, Any]) -> ToolResult:
     """Return the pending result of a call that a worker carries out later. Its location has the arguments."""
-    location = canonical_text(dict(arguments))
-    if utf8_size(location) > MAX_INPUT_BYTES:
+    location = write_canonical_text(dict(arguments))
+    if count_bytes(location) > MAX_INPUT_BYTES:
         message = f"The arguments have more than {MAX_INPUT_BYTES // 1024} KB, which is too long for the background."
         raise ToolFailed(message, is_refused=True)
     return ToolResult("", is_pending=True, location=location, is_put_off=True)

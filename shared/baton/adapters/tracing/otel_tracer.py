@@ -66,7 +66,7 @@ class OtelTracer:
 
     def begin(self, run: TracedRun) -> OtelSpan:
         """See ``Tracer``."""
-        joined = _parse(tracing.joined_traceparent())
+        joined = _parse(tracing.get_joined_traceparent())
         parent = Context()
         if joined is not None:
             parent = trace.set_span_in_context(trace.NonRecordingSpan(joined), parent)

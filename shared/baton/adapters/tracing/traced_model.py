@@ -19,8 +19,8 @@ from baton.domain.tracing import (
     Attribute,
     Operation,
     Span,
-    current_span,
-    error_code,
+    find_error_code,
+    get_current_span,
     is_content_withheld,
     to_content,
     traced,
@@ -69,7 +69,9 @@ class TracedModel:
         tools: Sequence[ToolSpec] = (),
     ) -> AsyncGenerator[ModelChunk, None]:
         """See ``ChatModel``."""
-        span = current_span().begin(Operation.CHAT, settings.model, self._request_attributes(settings), is_remote=True)
+        span = get_current_span().begin(
+            Operation.CHAT, settings.model, self._request_attributes(settings), is_remote=True
+        )
         shows_content = span.shows_content and not is_content_withheld()
         answer = _Answer(span, time.monotonic(), shows_content=shows_content)
         try:
@@ -82,7 +84,7 @@ class TracedModel:
                     yield chunk
         except BaseException as error:
             if answer.finished is None:  # a reader that leaves after the end is not a failure
-                span.fail(error_code(error))
+                span.fail(find_error_code(error))
             raise
         finally:
             answer.set_attributes(self._prices())
@@ -160,7 +162,7 @@ class _Answer:
                     Attribute.CACHE_READ_TOKENS: usage.cached_input_tokens or None,
                     Attribute.CACHE_WRITE_TOKENS: usage.cache_write_tokens or None,
                     Attribute.REASONING_TOKENS: usage.reasoning_tokens or None,
-                    Attribute.COST: prices.cost([ModelUsage(finished.model, usage)], usage),
+                    Attribute.COST: prices.compute_cost([ModelUsage(finished.model, usage)], usage),
                 }
             )
 

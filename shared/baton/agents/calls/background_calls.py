@@ -13,7 +13,7 @@ from baton.domain.agents.tool import BackgroundRules
 from baton.domain.runs.task import TaskStatus
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.schedules.background_task import MAX_INPUT_BYTES, BackgroundTask
-from baton.domain.text import utf8_size
+from baton.domain.text import count_bytes
 from baton.ports.agents.tools import TaskCallback, ToolResult
 from baton.threads.background.background_work import MAX_OPEN, BackgroundWork
 
@@ -41,7 +41,7 @@ async def begin_agent(
 
     The call is refused if the message is too large or too many tasks are open. Only remote agents take ``data``.
     """
-    size = utf8_size(message) + utf8_size(json.dumps(dict(data or {}), ensure_ascii=False))
+    size = count_bytes(message) + count_bytes(json.dumps(dict(data or {}), ensure_ascii=False))
     if size > MAX_INPUT_BYTES:
         return CallOutcome.refused(TOO_LONG)
     scope, thread_id, asked_by = work.context.scope, work.context.thread_id, work.agent

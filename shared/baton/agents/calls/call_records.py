@@ -21,7 +21,7 @@ class CallRecords:
 
     async def put(self, call: ToolCall, outcome: CallOutcome, began_at: datetime) -> None:
         """Record a call with its outcome. Raises ``LeaseLost`` and ``StoreUnavailable``."""
-        services, parsed = self._work.context.services, call.parsed()
+        services, parsed = self._work.context.services, call.parse_arguments()
         own_sources = [source for source in outcome.sources if source.get("kind") != AGENT_SOURCE]
         record = ToolCallRecord(
             id=call.id,

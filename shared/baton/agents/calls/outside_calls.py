@@ -19,7 +19,7 @@ from baton.domain.documents.numbered_passages import drop_citation
 from baton.domain.metrics import Metric, count
 from baton.domain.runs.conversation_data import DataChange
 from baton.domain.runs.tool_call import CallEnd, ToolCall
-from baton.domain.text import first_bytes, replace_surrogates
+from baton.domain.text import cut_to_bytes, replace_surrogates
 from baton.ports.agents.tools import CallContext, Tool, ToolFailed
 
 logger = Logger(child=True)
@@ -107,6 +107,6 @@ class OutsideCalls:
 def _cut(text: str) -> str:
     """Return a tool's answer, cut to ``MAX_RESULT`` bytes and without invalid characters."""
     valid_text = replace_surrogates(text[:MAX_RESULT])
-    beginning = first_bytes(valid_text, MAX_RESULT)
+    beginning = cut_to_bytes(valid_text, MAX_RESULT)
     is_whole = len(text) <= MAX_RESULT and len(beginning) == len(valid_text)
     return beginning if is_whole else beginning + CUT.format(len(text))

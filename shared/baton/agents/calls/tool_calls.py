@@ -31,8 +31,8 @@ from baton.domain.handoffs.workflow import Workflow
 from baton.domain.handoffs.workflow_definition import WorkflowDefinition
 from baton.domain.metrics import Metric, count
 from baton.domain.runs.task import TaskStatus
-from baton.domain.runs.tool_call import ADVANCE, ASK, ToolCall, completing_call_id, is_shown, tool_call_id
-from baton.domain.schemas.schema_validator import checking_size
+from baton.domain.runs.tool_call import ADVANCE, ASK, ToolCall, derive_completing_call_id, derive_tool_call_id, is_shown
+from baton.domain.schemas.schema_validator import estimate_check_size
 from baton.domain.text import replace_surrogates
 from baton.domain.threads.run_events import tool_call, tool_result
 
@@ -257,7 +257,7 @@ class ToolCalls:
         try:
             completing = self._tools.completing if call.id in self._completions else None
             offer = completing or self._tools.offer(call)
-            size = checking_size(offer.spec.parameters, call.arguments)
+            size = estimate_check_size(offer.spec.parameters, call.arguments)
             arguments = await off_loop(size, offer.arguments, call)
         except OutOfReach as error:
             return CallOutcome.failed(f"Error: {error}", is_outage=True)
@@ -325,9 +325,11 @@ class ToolCalls:
             return CallOutcome.failed(f"Error: {problem}.", is_outage=bool(self._tools.missing))
         values = make_completion_arguments(definition, completion, workflow.data, offer.spec.parameters)
         arguments = replace_surrogates(json.dumps(values, ensure_ascii=False, sort_keys=True))
-        completing = ToolCall(completing_call_id(call.id, arguments), offer.spec.name, arguments, offer.label)
+        completing = ToolCall(derive_completing_call_id(call.id, arguments), offer.spec.name, arguments, offer.label)
         # The key is the same for the same data, even if the model tries again in a later turn.
-        self._completions[completing.id] = tool_call_id(workflow.id, "", "on_complete", completing.name, arguments, 0)
+        self._completions[completing.id] = derive_tool_call_id(
+            workflow.id, "", "on_complete", completing.name, arguments, 0
+        )
         result_id, was_asked = self._work.transcript.new_id(), completing.id in (*self._approved, *self._settled)
         if not was_asked:
             [completing] = await self._hooked.judge([completing])

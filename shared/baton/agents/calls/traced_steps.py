@@ -9,7 +9,7 @@ from baton.agents.guardrails.hooks import replaces_words
 from baton.agents.tools.tool_set import ToolOffer
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.runs.tool_call import ToolCall
-from baton.domain.tracing import Attribute, Operation, Span, current_span, exchange, to_content, traced
+from baton.domain.tracing import Attribute, Operation, Span, describe_exchange, get_current_span, to_content, traced
 
 UNKNOWN_TOOL = "unknown"
 """The span's name for a tool that the agent does not have. The model's name for it may contain words of the user."""
@@ -24,13 +24,13 @@ def trace_agent(agent: AgentDefinition, task_id: str | None = None) -> AbstractC
 def note_answer(span: Span, agent: AgentDefinition, question: str, answer: str) -> None:
     """Set the question and the answer of an agent on its span, unless its guardrails may replace them."""
     if span.shows_content and not replaces_words(agent):
-        span.set(exchange(question, answer))
+        span.set(describe_exchange(question, answer))
 
 
 def trace_call(call: ToolCall, offer: ToolOffer | None) -> AbstractContextManager[Span]:
     """Trace the block as a tool call. ``offer`` is the called tool; None if the agent has no such tool."""
     name = call.name if offer is not None else UNKNOWN_TOOL
-    is_content = current_span().shows_content
+    is_content = get_current_span().shows_content
     attributes = {
         Attribute.TOOL_NAME: name,
         Attribute.TOOL_CALL_ID: call.id,

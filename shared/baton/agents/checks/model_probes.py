@@ -20,7 +20,7 @@ from baton.domain.agents.agent_settings import ModelChoice
 from baton.domain.agents.answer_schema import find_violations
 from baton.domain.agents.model_providers import Ability, AbilityCheck
 from baton.domain.errors import BatonError, InternalError, ModelError, ModelTimeout
-from baton.domain.json_values import closed_object, json_object
+from baton.domain.json_values import find_json_object, make_closed_object
 from baton.domain.metrics import Metric, count
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.message import Role
@@ -61,10 +61,10 @@ MAX_REASON = 300
 TOOL = ToolSpec(
     "get_temperature",
     "Returns the present temperature of a city.",
-    closed_object({"city": {"type": "string", "description": "The name of the city."}}),
+    make_closed_object({"city": {"type": "string", "description": "The name of the city."}}),
 )
 TEMPERATURES = {"oslo": "11 °C", "lima": "23 °C"}
-SCHEMA = closed_object({"city": {"type": "string"}, "days": {"type": "integer"}})
+SCHEMA = make_closed_object({"city": {"type": "string"}, "days": {"type": "integer"}})
 COLOUR = ("green", (0, 160, 0))
 IMAGE_PARTS = (
     TextPart(text="Which colour does this image have? Answer with one word."),
@@ -177,7 +177,7 @@ class ModelProbes:
     async def _try_structured_answer(self, settings: ModelSettings) -> AbilityCheck:
         question = "Three days in Paris: answer with the city and the number of days, as JSON."
         reply = await self._ask(replace(settings, answer_schema=SCHEMA), [Prompt(Role.USER, question)])
-        answer = json_object(reply.text)
+        answer = find_json_object(reply.text)
         problems = ["it is no JSON object"] if answer is None else find_violations(SCHEMA, answer)
         if problems:
             return _fail(Ability.STRUCTURED_ANSWER, reply, f"{'; '.join(problems)}: {reply.quoted}", NO_SCHEMA)
@@ -210,7 +210,7 @@ class ModelProbes:
             Prompt(Role.ASSISTANT, answer.text, tool_calls=answer.calls, provider_parts=answer.finished.provider_parts)
         )
         for call in answer.calls:
-            city = str((call.parsed() or {}).get("city", "")).casefold()
+            city = str((call.parse_arguments() or {}).get("city", "")).casefold()
             result = next((text for name, text in TEMPERATURES.items() if name in city), "There is no such city.")
             prompts.append(Prompt(Role.TOOL, result, tool_call_id=call.id))
         return answer, await self._ask(settings, prompts, TOOL)

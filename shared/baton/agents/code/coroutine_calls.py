@@ -11,7 +11,7 @@ from baton.agents.call_outcome import CallOutcome
 from baton.agents.calls.tool_calls import ADVICE, NO_MORE, ToolCalls, make_call_events
 from baton.domain.errors import RunLimitReached
 from baton.domain.runs.run_step import RunStep, StepKind
-from baton.domain.runs.tool_call import ASK, CallEnd, ToolCall, is_shown, tool_call_id
+from baton.domain.runs.tool_call import ASK, CallEnd, ToolCall, derive_tool_call_id, is_shown
 from baton.domain.threads.run_events import tool_result
 
 CALLS = (StepKind.CALL, StepKind.ASK, StepKind.BEGIN)
@@ -90,7 +90,7 @@ class CoroutineCalls:
         """Use a built-in tool that ends the coroutine. Return None, or the reason why the tool cannot be used."""
         if name not in self._tools.offers or self._work.own is None:
             return f"{self._agent.name} cannot use {name} now."
-        call = ToolCall(tool_call_id(self._context.thread_id, "", "", name, arguments, 0), name, arguments)
+        call = ToolCall(derive_tool_call_id(self._context.thread_id, "", "", name, arguments, 0), name, arguments)
         calls = ToolCalls(self._work)
         await calls.carry_out([call], {call.id: ""}, activity_id=self._transcript.new_activity_id())
         outcome = calls.outcomes[call.id]
@@ -170,7 +170,7 @@ class CoroutineCalls:
     def _identify(self, step: RunStep, name: str, arguments: str) -> ToolCall:
         """Return the call of a step. Its id, derived from the step's place and digest, is the same in all attempts."""
         caller = f"{self._work.caller}\0{step.place}"
-        call_id = tool_call_id(self._context.thread_id, step.message_id, caller, name, step.digest, 0)
+        call_id = derive_tool_call_id(self._context.thread_id, step.message_id, caller, name, step.digest, 0)
         offer = self._tools.offers.get(name)
         return ToolCall(call_id, name, arguments, offer.label if offer is not None else None)
 

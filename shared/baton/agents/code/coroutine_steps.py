@@ -25,8 +25,15 @@ from baton.authoring.run_context import Convert
 from baton.concurrency.tasks import gather_all
 from baton.domain.agents.answer_schema import AnswerType
 from baton.domain.errors import RunLimitReached
-from baton.domain.runs.run_step import MAX_BRANCHES, MAX_STEP_BYTES, RunStep, StepKind, step_digest, step_id
-from baton.domain.runs.tool_call import ASK, RETURN, TRANSFER, tool_name
+from baton.domain.runs.run_step import (
+    MAX_BRANCHES,
+    MAX_STEP_BYTES,
+    RunStep,
+    StepKind,
+    derive_step_digest,
+    derive_step_id,
+)
+from baton.domain.runs.tool_call import ASK, RETURN, TRANSFER, make_tool_name
 from baton.domain.text import replace_surrogates
 from baton.ports.agents.tools import ToolFailed
 
@@ -82,11 +89,11 @@ class CoroutineSteps:
     # Steps that the coroutine calls
 
     def ask(self, agent_id: str, message: str) -> Awaitable[str]:
-        name, arguments = tool_name(ASK, agent_id), {"message": message}
+        name, arguments = make_tool_name(ASK, agent_id), {"message": message}
         return self._make_awaited_step("ask", self._take_outside, StepKind.ASK, name, arguments, str)
 
     def begin_task(self, agent_id: str, message: str) -> Awaitable[str]:
-        name, arguments = tool_name(ASK, agent_id), {"message": message}
+        name, arguments = make_tool_name(ASK, agent_id), {"message": message}
         return self._make_awaited_step("begin", self._take_outside, StepKind.BEGIN, name, arguments, str)
 
     def call(self, name: str, arguments: Mapping[str, Any], convert: Convert) -> Awaitable[Any]:
@@ -127,7 +134,7 @@ class CoroutineSteps:
 
     def hand_over(self, agent_id: str, reason: str, summary: str) -> Awaitable[None]:
         arguments = {"reason": reason, "context_summary": summary}
-        return self._make_awaited_step("hand_over", self._take_control, tool_name(TRANSFER, agent_id), arguments)
+        return self._make_awaited_step("hand_over", self._take_control, make_tool_name(TRANSFER, agent_id), arguments)
 
     def return_to_main(self, summary: str, outcome: str) -> Awaitable[None]:
         arguments = {"summary": summary, "outcome": outcome}
@@ -186,7 +193,7 @@ class CoroutineSteps:
 
     def find_input(self) -> str | None:
         """Return the recorded input of the coroutine, which is step 0; None if it is not recorded."""
-        step = self._journal.find(self._derive_id("0"), StepKind.INPUT, step_digest(StepKind.INPUT, None), "0")
+        step = self._journal.find(self._derive_id("0"), StepKind.INPUT, derive_step_digest(StepKind.INPUT, None), "0")
         return step.value if step is not None else None
 
     async def keep_input(self, value: str) -> None:
@@ -320,7 +327,7 @@ class CoroutineSteps:
         A step that waits for an approval never returns.
         """
         await self._continue_or_wait()
-        record = self._journal.find(self._derive_id(path), kind, step_digest(kind, about), path)
+        record = self._journal.find(self._derive_id(path), kind, derive_step_digest(kind, about), path)
         if record is not None and not record.waits:
             self._repeat(record)
             return record
@@ -366,12 +373,12 @@ class CoroutineSteps:
             run_id=self._context.run.run_id,
             place=path,
             kind=kind,
-            digest=step_digest(kind, about),
+            digest=derive_step_digest(kind, about),
             ended_at=self._context.services.clock.now(),
         )
 
     def _derive_id(self, path: str) -> str:
-        return step_id(self._context.thread_id, self._journal.message_id, self._work.caller, path)
+        return derive_step_id(self._context.thread_id, self._journal.message_id, self._work.caller, path)
 
 
 def _read_texts(value: str) -> list[str]:

@@ -34,7 +34,7 @@ from baton.domain.runs.run_step import MAX_DEPTH
 from baton.domain.runs.task import DATA, RemoteTask, Task, TaskMessage, TaskStatus, note_open_task
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.runs.usage import Usage
-from baton.domain.text import first_bytes
+from baton.domain.text import cut_to_bytes
 from baton.domain.threads.message import Content, Role
 from baton.domain.threads.run_events import subagent_error, subagent_finished, subagent_started
 from baton.failures.reports import in_background
@@ -290,7 +290,7 @@ class Consultations:
                             work.note = note_open_task(needs_sign_in=chunk.needs_sign_in, has_data=has_data)
         work.files = tuple(files.sources)
         full_answer = "\n".join(part for part in ("".join(texts), *extras, files.left_out) if part)
-        work.take(first_bytes(full_answer, MAX_ANSWER_BYTES), is_cut=limit.is_spent)
+        work.take(cut_to_bytes(full_answer, MAX_ANSWER_BYTES), is_cut=limit.is_spent)
         work.messages = [TaskMessage(Role.ASSISTANT.value, work.answer, context.services.clock.now())]
 
     async def _keep(

@@ -30,7 +30,7 @@ from baton.domain.agents.guardrail import (
     Replace,
     Verdict,
 )
-from baton.domain.agents.handoff_rules import declared_handoff
+from baton.domain.agents.handoff_rules import find_declared_handoff
 from baton.domain.agents.sentences import sentence
 from baton.domain.errors import LeaseLost, StoreUnavailable, Unauthorized
 from baton.domain.metrics import Metric, count
@@ -242,7 +242,7 @@ class Hooks:
         """Raise ``ValueError`` if the agent can never hand over to this target."""
         if self._task_id is not None:
             raise ValueError("an agent that another one consults cannot hand over")
-        if declared_handoff(self._agent, verdict.agent_id) is None:
+        if find_declared_handoff(self._agent, verdict.agent_id) is None:
             raise ValueError(f"{self._agent.id} has no handoff to {verdict.agent_id}")
 
     def _limit_seconds(self, check: _Check) -> float:

@@ -24,8 +24,8 @@ from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.agent_code import HookPoint
 from baton.domain.agents.guardrail import Origin
 from baton.domain.errors import NotFound
-from baton.domain.text import slices
-from baton.domain.threads.content import part_name
+from baton.domain.text import split_slices
+from baton.domain.threads.content import find_part_name
 from baton.domain.threads.message import Content, Role, text_of, with_text
 from baton.domain.threads.turn_requests import ClientOffer
 from baton.memory.prompt.context import AssembledContext
@@ -179,7 +179,7 @@ async def _read_file_texts(context: Attempt, content: Content) -> AsyncIterator[
     for part in () if isinstance(content, str) else content:
         if isinstance(part, TextPart):
             continue
-        if name := part_name(part):
+        if name := find_part_name(part):
             yield name
         if isinstance(part, ImagePart):
             continue
@@ -196,5 +196,5 @@ async def _read_file_texts(context: Attempt, content: Content) -> AsyncIterator[
             continue  # the model gets a sentence in place of the file
         if not data.startswith(_CONTAINERS):
             text = await off_loop(len(data) * GUESSING, decode_text, data)
-            for start, end in slices(text, MAX_FILE_PIECE):
+            for start, end in split_slices(text, MAX_FILE_PIECE):
                 yield text[start:end]

@@ -18,7 +18,7 @@ from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.agent_code import HookPoint
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.schedules.run_source import RunSource
-from baton.domain.text import slices
+from baton.domain.text import split_slices
 from baton.domain.threads.events import MAX_DELTA_CHARS
 from baton.domain.threads.message import Content, Role, text_of, with_text
 from baton.domain.tracing import content_withheld
@@ -239,7 +239,7 @@ class Screening:
 
     def _yield_pieces(self, text: str) -> Iterator[TextDelta]:
         """Yield a judged text in pieces that fit an event, up to the length limit of the answer."""
-        for start, end in slices(text, MAX_DELTA_CHARS):
+        for start, end in split_slices(text, MAX_DELTA_CHARS):
             piece = self._limit.cut(TextDelta(text[start:end]))
             if isinstance(piece, TextDelta):
                 self._shown += piece.text
@@ -256,7 +256,7 @@ class Screening:
     async def _observe(self, calls: list[ToolCall]) -> None:
         """Call the hooks after the model with the answer, only once. Raises ``HookRefusal``."""
         if not self._is_observed:
-            called = [{"name": call.name, "arguments": call.parsed() or call.arguments} for call in calls]
+            called = [{"name": call.name, "arguments": call.parse_arguments() or call.arguments} for call in calls]
             await self._hooks.observe(HookPoint.AFTER_MODEL, {"text": self._shown, "calls": called})
             self._is_observed = True
 

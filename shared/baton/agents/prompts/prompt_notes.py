@@ -35,7 +35,7 @@ def make_changing_notes(
     """
     notes: list[Prompt] = []
     is_event = begun_by is not None and begun_by.kind is CauseKind.EVENT
-    rule = conversation.main.event_rule(begun_by.type or "") if begun_by is not None and is_event else None
+    rule = conversation.main.find_event_rule(begun_by.type or "") if begun_by is not None and is_event else None
     if rule is not None:
         notes.append(Prompt(Role.SYSTEM, ON_EVENT.format(type=rule.type, instructions=rule.instructions)))
     context: list[Prompt] = []

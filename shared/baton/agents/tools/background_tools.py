@@ -8,7 +8,7 @@ from typing import Any
 
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import BatonError, StoreUnavailable
-from baton.domain.json_values import closed_object
+from baton.domain.json_values import make_closed_object
 from baton.domain.tenants.identity import Scope
 from baton.ports.agents.chat_model import ToolSpec
 from baton.ports.agents.tools import CallContext, OfferedTools, Tool, ToolFailed, ToolResult, Tools
@@ -18,7 +18,9 @@ CANCEL_BACKGROUND = "cancel_background"
 _SPEC = ToolSpec(
     CANCEL_BACKGROUND,
     "Cancel a task that works in the background, where the user no longer wants its result.",
-    closed_object({"task_id": {"type": "string", "description": "The id that the call has returned which began it."}}),
+    make_closed_object(
+        {"task_id": {"type": "string", "description": "The id that the call has returned which began it."}}
+    ),
 )
 
 

@@ -13,20 +13,20 @@ from baton.agents.attempt_context import EmitEvent
 from baton.agents.call_outcome import CallOutcome, Transfer
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.guardrail import HandOver
-from baton.domain.agents.handoff_rules import declared_handoff, find_handoff_refusal, find_triggered
+from baton.domain.agents.handoff_rules import find_declared_handoff, find_handoff_refusal, find_triggered
 from baton.domain.handoffs.handoff import MAX_SUMMARY
-from baton.domain.handoffs.workflow import Workflow, WorkflowStatus, progress
+from baton.domain.handoffs.workflow import Workflow, WorkflowStatus, measure_progress
 from baton.domain.handoffs.workflow_definition import WorkflowDefinition
 from baton.domain.handoffs.workflow_moves import (
     IllegalTransition,
     advance,
+    find_missing,
     go_back,
-    later_targets,
-    missing,
-    open_targets,
+    list_later_targets,
+    list_open_targets,
 )
-from baton.domain.json_values import closed_object
-from baton.domain.runs.tool_call import ADVANCE, END, RETURN, SILENT, TRANSFER, tool_name
+from baton.domain.json_values import make_closed_object
+from baton.domain.runs.tool_call import ADVANCE, END, RETURN, SILENT, TRANSFER, make_tool_name
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.run_events import workflow_completed
 from baton.domain.threads.running_conversation import RunningConversation
@@ -62,7 +62,7 @@ END_CONVERSATION = ToolSpec(
         "Close this conversation after your answer. Call it only when the user has made clear that they are done, "
         "and say goodbye in the same answer."
     ),
-    parameters=closed_object(
+    parameters=make_closed_object(
         {"reason": {"type": "string", "description": "Why the conversation is over, in a few words."}}
     ),
 )
@@ -72,7 +72,7 @@ STAY_SILENT = ToolSpec(
         "End without a word to the user. Nobody has written to you now: call it where there is nothing that the user "
         "wants or needs to know."
     ),
-    parameters=closed_object({}),
+    parameters=make_closed_object({}),
 )
 RETURN_TO_MAIN = ToolSpec(
     name=RETURN,
@@ -80,7 +80,7 @@ RETURN_TO_MAIN = ToolSpec(
         "Hand the conversation back to the main agent: when what you were asked for is done, when the user no longer "
         "wants it, or when they ask for something that is not yours. The user is told about it; do not say goodbye."
     ),
-    parameters=closed_object(
+    parameters=make_closed_object(
         {
             "summary": _make_text_schema("What was done and decided, for the main agent.", MAX_SUMMARY),
             "outcome": _make_text_schema("How it ended, in a word or two, such as completed or cancelled.", 200),
@@ -152,7 +152,7 @@ class BuiltinTools:
                 return CallOutcome.failed(f"Error: the conversation goes to {self._next_agent_name} already.")
             if name == RETURN:
                 return self._return(arguments["summary"], arguments["outcome"])
-            targets = (handoff.agent for handoff in agent.handoffs if tool_name(TRANSFER, handoff.agent) == name)
+            targets = (handoff.agent for handoff in agent.handoffs if make_tool_name(TRANSFER, handoff.agent) == name)
             reason, summary = arguments["reason"], arguments["context_summary"]
             return self._transfer(agent, next(targets, ""), reason, summary, arguments.get("workflow_id"))
 
@@ -170,7 +170,7 @@ class BuiltinTools:
         self, source: AgentDefinition, target_id: str, reason: str, summary: str | None, workflow_id: str | None = None
     ) -> CallOutcome:
         conversation = self.tracker.current
-        target, handoff = conversation.describe(target_id), declared_handoff(source, target_id)
+        target, handoff = conversation.describe(target_id), find_declared_handoff(source, target_id)
         reason, summary = reason[:MAX_REASON], summary and summary[:MAX_SUMMARY]
         session = conversation.agent if conversation.handoff is not None else None
         refusal = find_handoff_refusal(
@@ -276,10 +276,10 @@ def _make_transfer_spec(conversation: RunningConversation, target_id: str, reaso
             + "; ".join(f"{workflow.id} is {workflow.name}" for workflow in unfinished),
         }
     return ToolSpec(
-        name=tool_name(TRANSFER, target_id),
+        name=make_tool_name(TRANSFER, target_id),
         description=f"Hand the conversation over to {about} {reason or ''}".strip()
         + " The user talks to it directly from then on, until it hands back.",
-        parameters=closed_object(properties, optional=["workflow_id"]),
+        parameters=make_closed_object(properties, optional=["workflow_id"]),
     )
 
 
@@ -291,7 +291,7 @@ def _make_advance_spec(definition: WorkflowDefinition) -> ToolSpec:
             "keep the data and stay, the next one to go on, an earlier one to go back. data: what was collected in the "
             "state it is in, as that state's schema says; a field given again replaces the one before."
         ),
-        parameters=closed_object(
+        parameters=make_closed_object(
             {
                 "state": {"type": "string", "enum": [state.name for state in definition.states]},
                 "data": {"type": "object"},
@@ -316,7 +316,7 @@ PROPOSED = (
 
 def make_workflow_note(definition: WorkflowDefinition, workflow: Workflow) -> str:
     """Return the note on the current state of a workflow: its instructions, missing data and possible moves."""
-    state, step = definition.state(workflow.state), progress(definition, workflow)
+    state, step = definition.state(workflow.state), measure_progress(definition, workflow)
     if state is None or step is None:
         return f"Workflow: {definition.name}. Its current state is no longer defined."
     lines = [
@@ -324,7 +324,7 @@ def make_workflow_note(definition: WorkflowDefinition, workflow: Workflow) -> st
         f"State: {state.name}",
         f"What to do here: {' '.join(state.instructions.split())}" if state.instructions else "",
         f"Data of this state, as JSON Schema: {quote_json(state.collects)}" if state.collects else "",
-        f"Still missing: {', '.join(missing(definition, workflow))}" if missing(definition, workflow) else "",
+        f"Still missing: {', '.join(find_missing(definition, workflow))}" if find_missing(definition, workflow) else "",
         *(_list_next_states(definition, workflow) if not state.final else ()),
     ]
     return "\n".join(line for line in lines if line)
@@ -332,7 +332,7 @@ def make_workflow_note(definition: WorkflowDefinition, workflow: Workflow) -> st
 
 def _list_next_states(definition: WorkflowDefinition, workflow: Workflow) -> list[str]:
     """Return the lines about the next states: the open states, and states that open with more data."""
-    now, later = open_targets(definition, workflow), later_targets(definition, workflow)
+    now, later = list_open_targets(definition, workflow), list_later_targets(definition, workflow)
     lines = [f"Possible next states: {', '.join(now)}"] if now else []
     if later:
         lines.append(f"Possible with the data that they need, which the same call may give: {', '.join(later)}")

@@ -13,13 +13,13 @@ from typing import Any
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.approval_question import fill_question
 from baton.domain.agents.sentences import sentence
-from baton.domain.locale_formats import LocaleFormat, format_of
+from baton.domain.locale_formats import LocaleFormat, find_format
 from baton.domain.runs.call_card import CallCard, CardField
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.schemas.argument_schema import ArgumentSchema
 from baton.domain.schemas.schema_form import has_format
-from baton.domain.text import readable
-from baton.domain.times import local_time
+from baton.domain.text import make_readable
+from baton.domain.times import convert_to_zone
 from baton.ports.agents.tools import Tool
 
 MAX_VALUE_IN_TEXT = 100
@@ -55,9 +55,9 @@ def make_card(
     The arguments need not be a JSON object, and the schema may come from outside and be invalid. No error is raised.
     """
     label = tool.label or call.name
-    arguments = call.parsed() or {}
+    arguments = call.parse_arguments() or {}
     schema = ArgumentSchema(tool.spec.parameters)
-    writer = _Writer(schema, format_of(agent.default_locale), time_zone)
+    writer = _Writer(schema, find_format(agent.default_locale), time_zone)
     complete_paths: set[str] = set()
     """Paths of arguments that the question shows completely."""
 
@@ -81,12 +81,12 @@ def text_at(
     path: str, values: Mapping[str, Any], schema: Mapping[str, Any], locale: str, time_zone: str | None
 ) -> str | None:
     """Return the value at a path, formatted as in the question of a card; None without a value, or for an object."""
-    text = _Writer(ArgumentSchema(schema), format_of(locale), time_zone).at(path, values)
+    text = _Writer(ArgumentSchema(schema), find_format(locale), time_zone).at(path, values)
     return cut(text, MAX_VALUE) if text is not None else None
 
 
 def text_in_result(path: str, result: str, locale: str, time_zone: str | None) -> str | None:
-    """Return a tool's result as text. If the result is JSON, ``path`` may name a value in it: ``result.number``.
+    """Return a tool's result as text. If the result is JSON, ``path`` may name a value in it: ``result.format_number``.
 
     Return None if there is no such value, or if it is an object, which does not fit in a sentence.
     """
@@ -162,7 +162,7 @@ class _Writer:
         value: Any = arguments
         around: Mapping[str, Any] = {}
         for name in path.split("."):
-            part = self.schema.properties(part, value).get(name, {})
+            part = self.schema.find_properties(part, value).get(name, {})
             around = value if isinstance(value, Mapping) else {}
             value = around.get(name, self.schema.describe(part).get("default"))
         if value is None or value == "":
@@ -182,7 +182,7 @@ class _Writer:
             for number, value in enumerate(values, 1):
                 yield from self._yield_fields(f"{path}{number}", str(number), items, value, {}, depth)
             return
-        properties = self.schema.properties(part, values)
+        properties = self.schema.find_properties(part, values)
         others = described.get("additionalProperties", {})
         for name in [
             *(name for name in properties if name in values),
@@ -191,13 +191,13 @@ class _Writer:
             inner = properties.get(name, others)
             if values[name] is None and self.schema.describe(inner).get("default", ...) is None:
                 continue  # the same as a missing argument
-            label = cut(readable(self.schema.label(name, inner)).replace("\n", " "), MAX_LABEL)
+            label = cut(make_readable(self.schema.choose_label(name, inner)).replace("\n", " "), MAX_LABEL)
             yield from self._yield_fields(f"{path}{name}", label, inner, values[name], values, depth)
 
     def _yield_fields(
         self, path: str, label: str, part: object, value: Any, around: Mapping[str, Any], depth: int
     ) -> Iterator[CardField]:
-        name = cut(readable(path), MAX_LABEL)
+        name = cut(make_readable(path), MAX_LABEL)
         text = self.text(part, value, around)
         if text is None and depth < MAX_DEPTH:
             yield CardField(name, label, "", depth)
@@ -226,16 +226,18 @@ class _Writer:
     def _format_scalar(self, part: object, described: Mapping[str, Any], value: Any, around: Mapping[str, Any]) -> str:
         if value is None or value == "":
             return NOTHING
-        if (choice := self.schema.choice(part, value)) is not None:
-            return readable(choice)
+        if (choice := self.schema.find_choice_name(part, value)) is not None:
+            return make_readable(choice)
         if isinstance(value, bool):
             return self.forms.yes if value else self.forms.no
         if (money := self._format_money(described, value, around)) is not None:
             return money
         if isinstance(value, int | float):
             unit = described.get("x-unit")
-            return self.forms.number(value) + (f"\u00a0{readable(unit)}" if isinstance(unit, str) and unit else "")
-        return self._format_moment(described.get("format"), value) or readable(value[: MAX_VALUE + 1])
+            return self.forms.format_number(value) + (
+                f"\u00a0{make_readable(unit)}" if isinstance(unit, str) and unit else ""
+            )
+        return self._format_moment(described.get("format"), value) or make_readable(value[: MAX_VALUE + 1])
 
     def _format_money(self, described: Mapping[str, Any], value: Any, around: Mapping[str, Any]) -> str | None:
         kind, currency = described.get("format"), described.get("x-currency")
@@ -244,22 +246,22 @@ class _Writer:
         code = around.get(currency, currency)
         if not isinstance(code, str) or not (len(code) == 3 and code.isascii() and code.isalpha()):
             return None
-        return self.forms.amount(value, code.upper(), is_minor=kind == "money-minor")
+        return self.forms.format_amount(value, code.upper(), is_minor=kind == "money-minor")
 
     def _format_moment(self, kind: object, value: str) -> str | None:
         """Return a date or a time as text; None if ``kind`` or ``value`` is neither."""
         if kind == "date" and has_format(value, "date"):
-            return self.forms.day(datetime.fromisoformat(value).date())
+            return self.forms.format_day(datetime.fromisoformat(value).date())
         try:
             if kind == "time":
                 at = time.fromisoformat(value)
-                return self.forms.clock(at) + (f" {at.tzname()}" if at.tzinfo is not None else "")
+                return self.forms.format_clock(at) + (f" {at.tzname()}" if at.tzinfo is not None else "")
             if kind == "date-time":
                 moment = datetime.fromisoformat(value)
                 if moment.tzinfo is not None and self.time_zone is not None:
-                    moment = local_time(self.time_zone, moment)
+                    moment = convert_to_zone(self.time_zone, moment)
                 zone = f" {moment.tzname()}" if moment.tzinfo is not None and self.time_zone is None else ""
-                return f"{self.forms.day(moment.date())}, {self.forms.clock(moment)}{zone}"
+                return f"{self.forms.format_day(moment.date())}, {self.forms.format_clock(moment)}{zone}"
         except (ValueError, OverflowError):
             pass
         return None

@@ -10,10 +10,10 @@ from typing import Any, Protocol
 
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import BatonError, StoreUnavailable
-from baton.domain.json_values import closed_object
+from baton.domain.json_values import make_closed_object
 from baton.domain.schedules.schedule import MAX_TEXT, Schedule, ScheduleStatus
 from baton.domain.tenants.identity import Scope
-from baton.domain.times import iso, local_time
+from baton.domain.times import convert_to_zone, iso
 from baton.ports.agents.chat_model import ToolSpec
 from baton.ports.agents.tools import CallContext, OfferedTools, Tool, ToolFailed, ToolResult, Tools
 from baton.ports.clock import Clock
@@ -29,7 +29,7 @@ _SPECS = (
         "Have yourself reminded to do something at a later time, once or repeatedly: you are asked again then, in this "
         "conversation, and the user reads your answer. Give `in_minutes`, or `at`, or a `rule` with `at` as its first "
         "time. Confirm to the user the time that comes back.",
-        closed_object(
+        make_closed_object(
             {
                 "text": {
                     "type": "string",
@@ -52,12 +52,14 @@ _SPECS = (
         ),
     ),
     ToolSpec(
-        LIST_SCHEDULES, "List the user's schedules and reminders, with their ids and next times.", closed_object({})
+        LIST_SCHEDULES,
+        "List the user's schedules and reminders, with their ids and next times.",
+        make_closed_object({}),
     ),
     ToolSpec(
         CANCEL_SCHEDULE,
         "Cancel one of the user's schedules or reminders.",
-        closed_object({"id": {"type": "string", "description": "Its id, as list_schedules names it."}}),
+        make_closed_object({"id": {"type": "string", "description": "Its id, as list_schedules names it."}}),
     ),
 )
 
@@ -158,7 +160,7 @@ def _write(schedules: Sequence[Schedule]) -> str:
 def _describe(schedule: Schedule) -> dict[str, Any]:
     described: dict[str, Any] = {"id": schedule.id, "text": schedule.text}
     if schedule.next_at is not None:
-        described["next"] = f"{local_time(schedule.zone, schedule.next_at):%A, %Y-%m-%d %H:%M}"
+        described["next"] = f"{convert_to_zone(schedule.zone, schedule.next_at):%A, %Y-%m-%d %H:%M}"
     described["time_zone"] = schedule.zone
     if schedule.rule is not None:
         described["rule"] = schedule.rule

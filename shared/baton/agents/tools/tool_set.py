@@ -12,12 +12,12 @@ from baton.agents.attempt_context import Attempt
 from baton.agents.tools.builtin_tools import list_builtin_tools
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.handoffs.handoff import ContextMode
-from baton.domain.json_values import closed_object, count_values
-from baton.domain.runs.tool_call import ASK, MAX_VALUES, ToolCall, tool_call_id, tool_name
-from baton.domain.schemas.json_schema import argument_problem
+from baton.domain.json_values import count_values, make_closed_object
+from baton.domain.runs.tool_call import ASK, MAX_VALUES, ToolCall, derive_tool_call_id, make_tool_name
+from baton.domain.schemas.json_schema import find_argument_problem
 from baton.domain.schemas.schema_form import has_local_format
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.interrupt import client_call_id
+from baton.domain.threads.interrupt import derive_client_call_id
 from baton.domain.threads.running_conversation import RunningConversation
 from baton.domain.threads.turn_requests import ClientOffer, ClientTool
 from baton.memory.prompt.quoting import quote
@@ -44,8 +44,8 @@ _DATA = {
     ),
 }
 IN_BACKGROUND = "It works in the background: the answer comes by itself later, and the user goes on talking meanwhile."
-ASK_PARAMETERS = closed_object({"message": _MESSAGE})
-ASK_REMOTE_PARAMETERS = closed_object({"message": _MESSAGE, "data": _DATA}, optional=["data"])
+ASK_PARAMETERS = make_closed_object({"message": _MESSAGE})
+ASK_REMOTE_PARAMETERS = make_closed_object({"message": _MESSAGE, "data": _DATA}, optional=["data"])
 """A remote agent may ask for structured data."""
 
 
@@ -91,7 +91,7 @@ class ToolOffer:
         # People should be asked only about valid calls, so formats are checked too, unless Python types check them.
         checks_formats = self.tool is not None and self.tool.requires_approval and check is None
         formats = has_local_format if checks_formats else None
-        problem = argument_problem(self.spec.parameters, arguments, formats=formats)
+        problem = find_argument_problem(self.spec.parameters, arguments, formats=formats)
         if problem is None and check is not None and (problems := check(arguments)):
             problem = f": {'; '.join(map(str, problems))}"
         if problem is not None:
@@ -211,7 +211,7 @@ def _offer_agent(agent: AgentDefinition, *, is_background: bool) -> ToolOffer:
 
 def _make_ask_spec(agent: AgentDefinition) -> ToolSpec:
     return ToolSpec(
-        name=tool_name(ASK, agent.id),
+        name=make_tool_name(ASK, agent.id),
         description=(
             f"Ask {agent.name}: {agent.description} Ask several agents in the same answer where that helps, they work "
             f"at the same time. Where you use what it says, name {agent.name} as the source."
@@ -236,12 +236,12 @@ class CallIds:
         Equal calls are numbered, so that each has a different id.
         """
         context = self._context
-        call = call.encodable()
+        call = call.make_encodable()
         parts = (context.thread_id, context.run.message_id, self._caller, call.name, call.arguments)
-        first_id = tool_call_id(*parts, 0)
-        call_id = tool_call_id(*parts, self._occurrences[first_id])
+        first_id = derive_tool_call_id(*parts, 0)
+        call_id = derive_tool_call_id(*parts, self._occurrences[first_id])
         self._occurrences[first_id] += 1
         offer = self._tools.offers.get(call.name)
         if offer is not None and offer.is_client:
-            call_id = client_call_id(context.thread_id, context.run.message_id, call_id)
+            call_id = derive_client_call_id(context.thread_id, context.run.message_id, call_id)
         return replace(call, id=call_id, label=offer.label if offer is not None else None)

@@ -16,7 +16,7 @@ from baton.api.a2a.tasks import A2ATask
 from baton.api.a2a.wire import STATES, history_length, to_task
 from baton.domain.cursors import decode, encode
 from baton.domain.errors import InvalidRequest, ThreadUnavailable
-from baton.domain.tenants.identity import imported_thread_ref
+from baton.domain.tenants.identity import resolve_imported_thread_ref
 from baton.domain.threads.thread import Thread
 from baton.threads.requests.parsing import parse_thread_id
 
@@ -170,7 +170,9 @@ async def _find_thread(caller: A2ACaller, context: str) -> Thread | None:
     Raises ``InvalidParamsError`` for an invalid id.
     """
     try:
-        ids = dict.fromkeys((parse_thread_id(caller.scope, context).id, imported_thread_ref(caller.scope, context).id))
+        ids = dict.fromkeys(
+            (parse_thread_id(caller.scope, context).id, resolve_imported_thread_ref(caller.scope, context).id)
+        )
     except InvalidRequest as error:
         raise InvalidParamsError(f"contextId: {error.detail}") from None
     for thread_id in ids:

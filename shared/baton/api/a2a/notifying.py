@@ -28,7 +28,7 @@ from baton.domain.threads.thread import Thread
 from baton.domain.threads.thread_change import ChangeKind, ThreadChange
 from baton.failures.reports import NotYet
 from baton.ports.agents.a2a import WebhookRefused, WebhookUnreachable
-from baton.ports.clock import machine_time
+from baton.ports.clock import read_machine_time
 from baton.tenants.registry.agent_registry import AgentRegistry
 
 TOKEN_HEADER = "X-A2A-Notification-Token"  # noqa: S105 - its name
@@ -117,7 +117,7 @@ class TaskNotices:
 
     async def _make_headers(self, notice: PushNotice, config: PushConfig, body: bytes) -> dict[str, str]:
         """Return the headers: the client's token and authentication, and the deployment's signature."""
-        now = machine_time(self.ports.clock)
+        now = read_machine_time(self.ports.clock)
         try:
             signature = await self.ports.signing_key.sign(
                 {

@@ -19,7 +19,7 @@ from baton.api.a2a.tasks import A2ATask
 from baton.api.runs.background_turn import BackgroundTurn
 from baton.api.runs.runs import TURN_SECONDS
 from baton.domain import errors
-from baton.domain.tenants.identity import Scope, derive_run_id, derive_thread_ref, imported_thread_ref
+from baton.domain.tenants.identity import Scope, derive_run_id, derive_thread_ref, resolve_imported_thread_ref
 from baton.domain.threads.a2a_task import MarkStatus, TaskId, TaskMark
 from baton.domain.threads.events import Event
 from baton.domain.threads.thread import Thread
@@ -98,7 +98,7 @@ class Sender:
         if task is None or task.user_id != self._scope.user_id:  # thread:read_all grants reading only
             raise TaskNotFoundError
         if context is not None:  # the id of a thread, or of a conversation in another system
-            ids = (parse_thread_id(self._scope, context).id, imported_thread_ref(self._scope, context).id)
+            ids = (parse_thread_id(self._scope, context).id, resolve_imported_thread_ref(self._scope, context).id)
             if task.id.thread_id not in ids:
                 raise InvalidParamsError("contextId and taskId do not belong together.")
         request = replace(self._make_request(message, task.id.thread_id), a2a_task=task.id.root)
@@ -158,7 +158,7 @@ class Sender:
         except errors.ThreadUnavailable as refusal:
             if not refusal.is_unused:
                 raise
-        mapped = imported_thread_ref(self._scope, context)
+        mapped = resolve_imported_thread_ref(self._scope, context)
         run_id = derive_run_id(mapped.id, request.message_id)
         request = replace(request, thread=mapped, run_id=run_id)
         return request, await self._read_thread(request)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from baton.domain.threads.a2a_task import MarkStatus, TaskId, TaskMark, TaskState, state_of
+from baton.domain.threads.a2a_task import MarkStatus, TaskId, TaskMark, TaskState, determine_state
 from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.push_config import PushNotice
 from baton.domain.threads.run_end import OutcomeType, RunEnd
@@ -58,7 +58,7 @@ class A2ATask:
 
 def to_queued(task_id: TaskId, mark: TaskMark) -> A2ATask:
     """Return a task whose thread does not exist, because its first message waits in the queue or was refused."""
-    state = state_of((), mark=mark.status, is_waiting=mark.status is MarkStatus.QUEUED)
+    state = determine_state((), mark=mark.status, is_waiting=mark.status is MarkStatus.QUEUED)
     return A2ATask(task_id, mark.user_id, None, mark, (), state, mark.at)
 
 
@@ -129,7 +129,7 @@ def with_state(task: A2ATask, *, is_waiting: bool) -> A2ATask:
     ends = [message.end for message in task.messages if message.end is not None]
     first = task.messages[0].ordinal if task.messages else None
     below = task.messages[-1].ordinal + 1 if task.messages else None
-    state = state_of(
+    state = determine_state(
         ends,
         mark=mark.status if mark is not None else None,
         is_running=task.run_id is not None,
@@ -220,7 +220,7 @@ def _cut_to(task: A2ATask, messages: tuple[StoredMessage, ...], *, session_ended
     is_canceled = task.mark is not None and task.mark.status is MarkStatus.CANCELED
     ends = [message.end for message in messages if message.end is not None]
     is_at_desk = next((end.leaves_at_desk for end in reversed(ends) if end.leaves_at_desk is not None), False)
-    state = state_of(
+    state = determine_state(
         ends, mark=MarkStatus.CANCELED if is_canceled else None, session_ended=session_ended, is_at_desk=is_at_desk
     )
     at = messages[-1].timestamp if messages else task.at

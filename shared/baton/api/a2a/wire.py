@@ -22,12 +22,12 @@ from baton.concurrency.tasks import off_loop
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.a2a_task import EXTENSION_URI, MarkStatus, TaskId
 from baton.domain.threads.a2a_task import TaskState as State
-from baton.domain.threads.content import part_name
+from baton.domain.threads.content import find_part_name
 from baton.domain.threads.interrupt import to_client_interrupts
 from baton.domain.threads.message import MessageAuthor, StoredMessage
 from baton.domain.threads.message import Role as StoredRole
 from baton.domain.threads.run_end import OutcomeType
-from baton.domain.threads.thread_state import Describe, thread_state
+from baton.domain.threads.thread_state import Describe, describe_thread_state
 from baton.tenants.registry.agent_registry import AgentRegistry
 
 DELIVERED = "The message was delivered. People answer here."
@@ -81,7 +81,7 @@ def conversation_of(task: A2ATask, describe: Describe) -> dict[str, Any]:
     """Return the metadata of Baton's extension: the thread, its active agent, its workflow's state, the parent task."""
     metadata: dict[str, Any] = {"thread_id": task.id.thread_id}
     if task.thread is not None:
-        state = thread_state(describe, task.thread)
+        state = describe_thread_state(describe, task.thread)
         metadata["agent_id"], metadata["agent_name"] = state.active_agent.id, state.active_agent.name
         metadata["workflow"] = state.workflow.wire() if state.workflow is not None else None
     if task.first_offer is not None and task.first_offer.parent_task_id is not None:
@@ -218,7 +218,7 @@ def _to_part(part: Any) -> Part:
     if isinstance(part, TextPart):
         metadata = part.metadata if isinstance(part.metadata, dict) else {}
         return make_data_part(json.loads(part.text)) if metadata.get(DATA) else Part(text=part.text)
-    source, name = part.source, part_name(part) or ""
+    source, name = part.source, find_part_name(part) or ""
     media_type = source.mime_type or ""
     if source.type == "data":
         return Part(raw=base64.b64decode(source.value), filename=name, media_type=media_type)

@@ -17,7 +17,7 @@ from pydantic import Field
 from baton.api.http.schemas import ServedAgent, describe
 from baton.concurrency.tasks import LARGE, off_loop
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.agents.agent_version import MAX_COMMENT, agent_yaml
+from baton.domain.agents.agent_version import MAX_COMMENT, write_agent_yaml
 from baton.domain.desks.desk import DeskDefinition
 from baton.domain.errors import FieldProblem, InvalidAgent, InvalidRequest, MalformedJson, MessageTooLarge
 from baton.domain.tenants.identity import is_printable
@@ -155,7 +155,7 @@ class OfferedDesk(WireModel):
     def from_agent(cls, agent: AgentDefinition, desk: DeskDefinition, now: datetime) -> OfferedDesk:
         """Return the served form of ``agent``, whose desk is ``desk``, at the time ``now``."""
         is_open = desk.is_open(now)
-        return cls.of(agent, is_open=is_open, opens_at=None if is_open else desk.next_opening(now))
+        return cls.of(agent, is_open=is_open, opens_at=None if is_open else desk.find_next_opening(now))
 
 
 class ListedAgent(ServedAgent):
@@ -205,7 +205,7 @@ async def make_yaml_response(
 
     A comment names its ``functions`` in Python, because a copy of the definition would not have them.
     """
-    text = await off_loop(LARGE, agent_yaml, agent_id, values)
+    text = await off_loop(LARGE, write_agent_yaml, agent_id, values)
     if functions:
         text = f"# In Python: {', '.join(functions)}. A copy of this definition has none of these functions.\n{text}"
     headers = {"ETag": make_etag(version)} if version is not None else {}

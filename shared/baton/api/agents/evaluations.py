@@ -19,10 +19,10 @@ from baton.domain.tenants.evaluation import (
     NAME,
     Evaluation,
     EvaluationEntry,
-    evaluation_id,
+    make_evaluation_id,
 )
 from baton.domain.tenants.identity import Permission
-from baton.domain.text import utf8_size
+from baton.domain.text import count_bytes
 from baton.domain.times import from_millis
 from baton.domain.wire_model import TIMESTAMP, RequestTime, Timestamp, WireModel
 
@@ -109,7 +109,7 @@ class EvaluationRequest(Asked):
         if self.began_at < from_millis(0):
             raise InvalidRequest("beganAt must be a time since 1970.")
         details = self.model_dump(mode="json", include=_DETAILS)
-        if utf8_size(json.dumps(details, ensure_ascii=False)) > MAX_EVALUATION_BYTES:
+        if count_bytes(json.dumps(details, ensure_ascii=False)) > MAX_EVALUATION_BYTES:
             raise InvalidRequest(f"metrics and cases together may have at most {MAX_EVALUATION_BYTES} bytes.")
         passed = next((metric for metric in self.metrics if metric.name == "passed"), None)
         runs, passes = sum(case.runs for case in self.cases), sum(case.passes for case in self.cases)
@@ -118,7 +118,7 @@ class EvaluationRequest(Asked):
             passes = round((passed.mean or 0) * passed.runs)
         entry = EvaluationEntry(
             **self.model_dump(include={"label", "model", "judge", "began_at", "agent_id", "agent_version", "not_run"}),
-            id=evaluation_id(self.began_at, self.name),
+            id=make_evaluation_id(self.began_at, self.name),
             published_by=published_by,
             published_at=self.began_at,
             cases=len(self.cases) + self.cases_left_out,

@@ -37,15 +37,15 @@ from baton.domain.desks.desk_draft import MAX_INSTRUCTION, DraftKind
 from baton.domain.desks.desk_session import DeskStatus
 from baton.domain.errors import DeskNotTaken, InvalidRequest, MessageIdConflict, NotAtDesk, UnknownAgent
 from baton.domain.handoffs.handoff import MAX_SUMMARY
-from baton.domain.tenants.identity import Permission, Scope, thread_ref
+from baton.domain.tenants.identity import Permission, Scope, resolve_thread_ref
 from baton.domain.threads.content import parse_content
 from baton.domain.threads.desk_requests import (
-    note_request,
-    reply_request,
-    return_request,
-    take_request,
-    taken_by,
-    transfer_request,
+    make_note_request,
+    make_reply_request,
+    make_return_request,
+    make_take_request,
+    make_taken_error,
+    make_transfer_request,
 )
 from baton.domain.threads.events import custom, unsequenced
 from baton.domain.threads.message import StoredMessage
@@ -101,7 +101,7 @@ async def ask_for_desk(
     """
     body = body or AskedDesk()
     caller = caller.in_language(parse_locale(body.locale))
-    action = await app.controls.request_desk(caller, thread_ref(caller, thread_id), body.desk_id)
+    action = await app.controls.request_desk(caller, resolve_thread_ref(caller, thread_id), body.desk_id)
     return await run_and_answer(app, caller, action)
 
 
@@ -174,9 +174,9 @@ async def take(thread_id: ThreadId, caller: Caller, app: UseCases) -> DeskItem:
     at_desk = await _find(app, caller, thread_id, "desk.take")
     person, holder = person_of(caller), at_desk.session.person
     if holder is not None and holder.id != person.id:
-        raise taken_by(holder)
+        raise make_taken_error(holder)
     if holder is None:
-        finished = await _carry_out(app, at_desk, take_request(at_desk.thread, at_desk.session, person))
+        finished = await _carry_out(app, at_desk, make_take_request(at_desk.thread, at_desk.session, person))
         now_at_desk = await _find(app, caller, thread_id, "desk.take")
         if finished.thread.conversation.desk is None or not now_at_desk.session.is_taken_by(person.id):
             raise NotAtDesk
@@ -201,7 +201,7 @@ async def reply(thread_id: ThreadId, caller: Caller, app: UseCases, body: Person
         return _to_response(written, 200)
     taken = _require_taken(at_desk, caller)
     await app.run_limits.admit(caller)
-    request = reply_request(taken.thread, person_of(caller), message_id, content)
+    request = make_reply_request(taken.thread, person_of(caller), message_id, content)
     written = (await _carry_out(app, taken, request)).messages[0]
     if written.author != request.author:
         raise MessageIdConflict  # another person has sent the same text with this id
@@ -230,7 +230,7 @@ async def add_note(thread_id: ThreadId, caller: Caller, app: UseCases, body: Not
         if at_desk is None:
             raise NotAtDesk
         await app.run_limits.admit(caller)
-        await _carry_out(app, at_desk, note_request(at_desk.thread, person_of(caller), message_id, text))
+        await _carry_out(app, at_desk, make_note_request(at_desk.thread, person_of(caller), message_id, text))
     return Response(status_code=201)
 
 
@@ -245,14 +245,14 @@ async def hand_back(
     note = _check_text(body.note or "" if body else "", "note", MAX_SUMMARY)
     at_desk, person = await _find_unless_left(app, caller, thread_id, "desk.return"), person_of(caller)
     if not _is_taken(at_desk, caller):
-        canonical = thread_ref(caller, thread_id).id
+        canonical = resolve_thread_ref(caller, thread_id).id
         repeated = await app.desk_access.find_repeated(
-            caller, canonical, lambda thread, session: return_request(thread, session, person, note)
+            caller, canonical, lambda thread, session: make_return_request(thread, session, person, note)
         )
         if repeated is not None:
             return await _serve(app, caller, repeated)
     taken = _require_taken(at_desk, caller)
-    finished = await _carry_out(app, taken, return_request(taken.thread, taken.session, person, note))
+    finished = await _carry_out(app, taken, make_return_request(taken.thread, taken.session, person, note))
     return await _serve(app, caller, finished.thread)
 
 
@@ -273,8 +273,8 @@ async def transfer(thread_id: ThreadId, caller: Caller, app: UseCases, body: Tra
     if not _is_taken(at_desk, caller):
         repeated = await app.desk_access.find_repeated(
             caller,
-            thread_ref(caller, thread_id).id,
-            lambda thread, session: transfer_request(thread, session, person, body.desk_id, note),
+            resolve_thread_ref(caller, thread_id).id,
+            lambda thread, session: make_transfer_request(thread, session, person, body.desk_id, note),
             transferred_to=body.desk_id,
         )
         if repeated is not None:
@@ -285,12 +285,12 @@ async def transfer(thread_id: ThreadId, caller: Caller, app: UseCases, body: Tra
     )
     if target is None:
         raise UnknownAgent("deskId: there is no other desk of this id that the user may talk to.", is_visible=True)
-    request = transfer_request(taken.thread, taken.session, person, target.id, note)
+    request = make_transfer_request(taken.thread, taken.session, person, target.id, note)
     return await _serve(app, caller, (await _carry_out(app, taken, request)).thread)
 
 
 async def _find(app: App, caller: Scope, thread_id: str, action: str) -> AtDesk:
-    return await app.desk_access.find(caller, thread_ref(caller, thread_id).id, action)
+    return await app.desk_access.find(caller, resolve_thread_ref(caller, thread_id).id, action)
 
 
 async def _find_unless_left(app: App, caller: Scope, thread_id: str, action: str) -> AtDesk | None:
@@ -309,7 +309,7 @@ async def _find_written(
     Either may be None.
     """
     at_desk = await _find_unless_left(app, caller, thread_id, action)
-    canonical = thread_ref(caller, thread_id).id
+    canonical = resolve_thread_ref(caller, thread_id).id
     return at_desk, await app.desk_access.find_written(caller, canonical, message_id, at_desk=at_desk)
 
 

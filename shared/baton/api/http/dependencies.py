@@ -20,7 +20,7 @@ from baton.domain.errors import Unauthorized
 from baton.domain.memory.procedure import RESERVED_SLUG
 from baton.domain.tenants.identity import Scope
 from baton.domain.wire_model import RUN_ID, THREAD_ID
-from baton.ports.clock import machine_time
+from baton.ports.clock import read_machine_time
 
 
 def query(description: str, /, *example: Any, **rules: Any) -> Any:
@@ -102,7 +102,7 @@ Caller = Annotated[Scope, Depends(known_caller)]
 async def token_seconds(request: Request, app: UseCases, _: Caller) -> float:
     """Return the seconds until the request's token expires, when streams end."""
     expires_at: datetime = request.state.token_expires_at
-    return (expires_at - machine_time(app.ports.clock)).total_seconds()
+    return (expires_at - read_machine_time(app.ports.clock)).total_seconds()
 
 
 TokenSeconds = Annotated[float, Depends(token_seconds)]
@@ -113,7 +113,7 @@ def token_ends_at(request: Request, app: App) -> float:
     expires_at: datetime | None = request.state.token_expires_at
     if expires_at is None:
         return math.inf
-    return asyncio.get_running_loop().time() + (expires_at - machine_time(app.ports.clock)).total_seconds()
+    return asyncio.get_running_loop().time() + (expires_at - read_machine_time(app.ports.clock)).total_seconds()
 
 
 class ProcedureIds(StringConvertor):

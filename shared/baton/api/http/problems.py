@@ -23,8 +23,8 @@ from baton.api.http.schemas import describe
 from baton.domain import errors
 from baton.domain.errors import BatonError, Forbidden, InternalError, InvalidRequest
 from baton.domain.metrics import Metric, count
-from baton.domain.tenants.identity import Scope, thread_ref
-from baton.domain.threads.content import field_path
+from baton.domain.tenants.identity import Scope, resolve_thread_ref
+from baton.domain.threads.content import write_field_path
 from baton.domain.wire_model import Timestamp, WireModel
 from baton.failures.reports import report_failure
 
@@ -231,7 +231,7 @@ async def _record_denial(request: Request, error: Forbidden) -> None:
     scope: Scope = request.state.scope
     thread_id = None
     with contextlib.suppress(InvalidRequest):
-        thread_id = thread_ref(scope, await thread_in_path(request.path_params.get("thread_id", ""))).id
+        thread_id = resolve_thread_ref(scope, await thread_in_path(request.path_params.get("thread_id", ""))).id
     action = error.action or f"{request.method} {request.scope['route'].path.removeprefix('/v1')}"
     detail = {"permission": error.permission}
     await (await use_cases(request)).ports.audit.record(
@@ -246,5 +246,5 @@ def _to_error(error: RequestValidationError) -> BatonError:
     location = first["loc"][1:] if first["loc"][:1] and first["loc"][0] in ("body", "query", "path") else first["loc"]
     if not location and first["type"] in ("model_attributes_type", "model_type", "dict_type"):
         return InvalidRequest("The body must be a JSON object.")
-    where = field_path(location)
+    where = write_field_path(location)
     return InvalidRequest(f"{where}: {first['msg']}." if where else f"{first['msg']}.")

@@ -15,7 +15,7 @@ from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.tool import IDEMPOTENCY_KEY, TIME_ZONE_KEY
 from baton.domain.errors import AgentMismatch, InterruptUnavailable, InvalidRequest, ThreadUnavailable
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.content import field_path
+from baton.domain.threads.content import write_field_path
 from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision
 from baton.domain.threads.thread import Thread
 from baton.domain.threads.turn_requests import TurnRequest
@@ -172,7 +172,7 @@ def _parse_arguments(values: dict[str, Any] | None) -> _CallArguments:
         return _CallArguments.model_validate(values or {})
     except ValidationError as error:
         first = error.errors()[0]
-        raise InvalidRequest(f"{field_path(first['loc'])[:100]}: {first['msg'][:200]}.") from None
+        raise InvalidRequest(f"{write_field_path(first['loc'])[:100]}: {first['msg'][:200]}.") from None
 
 
 def _read_idempotency_key(meta: Mapping[str, Any] | None) -> str | None:

@@ -13,7 +13,7 @@ from baton.domain.documents.numbered_passages import shift_places
 from baton.domain.errors import AgentMismatch, BatonError
 from baton.domain.threads.interrupt import Interrupt, shorten_arguments
 from baton.domain.threads.message import Role, StoredMessage
-from baton.domain.threads.message import result_of as result_of_run
+from baton.domain.threads.message import find_result as result_of_run
 from baton.domain.threads.run_end import OutcomeType
 from baton.domain.threads.thread import Thread
 from baton.turns.finished_runs import FinishedRun

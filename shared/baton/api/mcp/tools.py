@@ -8,7 +8,7 @@ from typing import Any
 import mcp_types as types
 
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.schemas.schema_form import subschemas
+from baton.domain.schemas.schema_form import walk_subschemas
 
 PAGE = 100
 """The number of tools in a page of ``tools/list``."""
@@ -107,7 +107,7 @@ def make_output_schema(agent: AgentDefinition) -> dict[str, Any]:
     answer = dict(agent.answer_schema)
     definitions = answer.pop("$defs", None)
     answer.pop("$schema", None)
-    is_recursive = any(part.get("$ref") == "#" for part in subschemas(agent.answer_schema))
+    is_recursive = any(part.get("$ref") == "#" for part in walk_subschemas(agent.answer_schema))
     if agent.handoffs or is_recursive:
         # A specialist's answers have another schema, and "#" would refer to the schema of the whole result.
         answer, definitions = {"type": "object"}, None

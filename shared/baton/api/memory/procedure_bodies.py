@@ -11,7 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
 
 from baton.domain.errors import InvalidRequest, MalformedJson
-from baton.domain.memory.procedure import InvalidProcedure, Procedure, ProcedureDraft, ProcedureStatus, draft_from
+from baton.domain.memory.procedure import InvalidProcedure, Procedure, ProcedureDraft, ProcedureStatus, parse_draft
 from baton.domain.memory.skill_markdown import parse_skill_markdown
 from baton.memory.procedures.administration import ReadVersion
 
@@ -93,7 +93,7 @@ async def read_markdown(request: Request) -> ProcedureDraft:
 def to_draft(fields: dict[str, Any]) -> ProcedureDraft:
     """Return a procedure with these fields. Raises ``InvalidRequest``."""
     try:
-        return draft_from(fields)
+        return parse_draft(fields)
     except InvalidProcedure as invalid:
         raise InvalidRequest(f"{invalid}.") from None
 

@@ -160,7 +160,7 @@ class _Content(Asked, extra="forbid", json_schema_extra={"examples": [CONTENT]})
     )
 
     def fields(self) -> dict[str, Any]:
-        """Return the content with the field names of ``domain.memory.procedure.draft_from``."""
+        """Return the content with the field names of ``domain.memory.procedure.parse_draft``."""
         return self.model_dump(include=set(_Content.model_fields))
 
 

@@ -40,7 +40,7 @@ from baton.domain.agents.agent import AgentDefinition
 from baton.domain.cursors import decode_ordinal, encode_ordinal
 from baton.domain.memory.found_item import ContextItem
 from baton.domain.memory.procedure import REVIEWED, Procedure, ProcedureAction, ProcedureScope, ProcedureStatus
-from baton.domain.memory.skill_markdown import skill_markdown
+from baton.domain.memory.skill_markdown import write_skill_markdown
 from baton.domain.tenants.identity import MAX_USER_ID, Scope, is_printable
 from baton.memory.procedures.administration import ProcedureVersions, ReadVersion
 from baton.memory.procedures.skill_administration import is_private_id
@@ -292,4 +292,4 @@ def reason_line(text: str) -> str:
 
 def _make_markdown_response(procedure: Procedure) -> Response:
     headers = {"ETag": etag(procedure)}
-    return Response(skill_markdown(procedure.draft), media_type=f"{MARKDOWN}; charset=utf-8", headers=headers)
+    return Response(write_skill_markdown(procedure.draft), media_type=f"{MARKDOWN}; charset=utf-8", headers=headers)

@@ -14,7 +14,7 @@ from baton.composition.app import App
 from baton.domain.errors import BatonError, InterruptUnavailable, UnsupportedPart
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.events import Event, run_finished, run_started, unsequenced
-from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision, decision_message_id, is_client_call
+from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision, derive_decision_message_id, is_client_call
 from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.thread import Thread
 from baton.domain.threads.turn_requests import ClientOffer, DecisionRequest, MessageRequest
@@ -101,7 +101,7 @@ def _split_client_results(messages: Sequence[Any]) -> tuple[list[Any], list[Any]
 
 def _select_last_run(results: list[Any]) -> list[Any]:
     """Return the last result of each call, for the calls of the run to which the last result belongs."""
-    runs = [decision_message_id(result.tool_call_id) for result in results]
+    runs = [derive_decision_message_id(result.tool_call_id) for result in results]
     return list(
         {result.tool_call_id: result for result, run in zip(results, runs, strict=True) if run == runs[-1]}.values()
     )
@@ -136,8 +136,8 @@ async def to_request(
     ]
     if answers:  # results of the exchange's earlier runs are left out
         resumed_ids = {answer.interrupt_id for answer in answers}
-        run_message_id = decision_message_id(answers[0].interrupt_id)
-        results = [message for message in results if decision_message_id(message.tool_call_id) == run_message_id]
+        run_message_id = derive_decision_message_id(answers[0].interrupt_id)
+        results = [message for message in results if derive_decision_message_id(message.tool_call_id) == run_message_id]
         results = [message for message in results if message.tool_call_id not in resumed_ids]
     answers += [_to_decision(scope, message) for message in results]
     request = make_decision_request(thread_id, answers, run_id=run_input.run_id, client=offer)

@@ -13,7 +13,7 @@ from baton.api.http.schemas import Listing
 from baton.api.schedules.schedule_schemas import SCHEDULE_ID, ScheduleChangeRequest, ScheduleRequest, ServedSchedule
 from baton.composition.app import App
 from baton.domain.schedules.schedule import OwnedSchedule, ScheduleStatus
-from baton.domain.tenants.identity import Scope, thread_ref
+from baton.domain.tenants.identity import Scope, resolve_thread_ref
 from baton.threads.schedules import schedule_making
 
 router = APIRouter(prefix="/v1/schedules", tags=["schedules"], responses=responses("store_unavailable"))
@@ -55,7 +55,7 @@ async def create_schedule(body: ScheduleRequest, caller: Caller, app: UseCases, 
     audited.
     """
     values = body.model_dump(exclude={"thread_id"})
-    thread = thread_ref(caller, body.thread_id) if body.thread_id is not None else None
+    thread = resolve_thread_ref(caller, body.thread_id) if body.thread_id is not None else None
     request = schedule_making.ScheduleRequest(**values, thread=thread)
     schedule, is_new = await app.schedule_making.create(caller, request)
     if not is_new:

@@ -22,8 +22,8 @@ from baton.domain.errors import BatonError, InternalError
 from baton.domain.metrics import Metric, count
 from baton.domain.runs.usage import Prices
 from baton.domain.threads.message import StoredMessage
-from baton.domain.threads.thread_state import Describe, resumable_workflow
-from baton.domain.times import is_offset, iso, local_time
+from baton.domain.threads.thread_state import Describe, describe_resumable_workflow
+from baton.domain.times import convert_to_zone, is_offset, iso
 from baton.tenants.privacy.export import ExportKind, ExportPiece, Session
 from baton.tenants.privacy.readers import Readers
 
@@ -103,7 +103,7 @@ def record_shapes(describe: Describe, prices: Prices, tenant_id: str) -> Shapes:
         ExportKind.TASK: lambda task: ServedTask.of(task).wire(),
         ExportKind.HANDOFF: lambda handoff: Handoff.of(handoff).wire(),
         ExportKind.WORKFLOW: lambda workflow: {
-            **resumable_workflow(describe, workflow).wire(),
+            **describe_resumable_workflow(describe, workflow).wire(),
             "data": workflow.data,
             **({"proposals": workflow.proposals} if workflow.proposals else {}),
         },
@@ -143,7 +143,7 @@ def _make_time(message: StoredMessage) -> dict[str, str]:
     """Return a message's time and the user's time zone. A zone that is an offset becomes part of the time."""
     zone = message.time_zone
     if zone is not None and is_offset(zone):
-        return {"timestamp": local_time(zone, message.timestamp).isoformat(timespec="milliseconds")}
+        return {"timestamp": convert_to_zone(zone, message.timestamp).isoformat(timespec="milliseconds")}
     return {"timestamp": iso(message.timestamp), **({"timeZone": zone} if zone is not None else {})}
 
 

@@ -71,7 +71,7 @@ async def put_limits(
     zero_limit = next((name for name in TALKING_LIMITS if getattr(body, name) == 0), None)
     if zero_limit is not None:
         raise InvalidRequest(f"{to_camel(zero_limit)}: at least 1, because 0 would refuse everything to everybody.")
-    exceeded = limits.excess(app.current_limits.deployment)
+    exceeded = limits.find_excess(app.current_limits.deployment)
     if exceeded is not None:
         limit = getattr(app.current_limits.deployment, exceeded)
         raise InvalidRequest(f"{to_camel(exceeded)}: this deployment allows at most {limit}.")

@@ -19,7 +19,7 @@ from baton.composition.app import App
 from baton.concurrency.tasks import gather_all
 from baton.domain.errors import InvalidRequest
 from baton.domain.memory.forgetting import ForgetRequest, ForgetStatus, ForgetSubject, Retention
-from baton.domain.tenants.identity import ME, Permission, Scope, thread_ref
+from baton.domain.tenants.identity import ME, Permission, Scope, resolve_thread_ref
 from baton.domain.threads.thread_state import Describe
 from baton.domain.wire_model import THREAD_ID, TIMESTAMP, Timestamp, WireModel
 from baton.entry.jobs.forget_requests import scope_of_user
@@ -140,7 +140,9 @@ async def forget_thread(thread_id: ThreadId, caller: Caller, app: UseCases) -> S
     Until the request has completed, messages to the conversation are refused as `thread_unavailable`; afterwards its
     id is unused.
     """
-    return _serve_request(app, await app.privacy.forget_calls.forget_thread(caller, thread_ref(caller, thread_id).id))
+    return _serve_request(
+        app, await app.privacy.forget_calls.forget_thread(caller, resolve_thread_ref(caller, thread_id).id)
+    )
 
 
 @router.get("/forget-requests/{request_id}", summary="Read a request to forget", responses=responses("not_found"))

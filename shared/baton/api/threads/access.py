@@ -16,7 +16,7 @@ from baton.concurrency.tasks import gather_each
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import ThreadUnavailable, UnknownAgent
 from baton.domain.handoffs.workflow import Workflow
-from baton.domain.tenants.identity import Permission, Scope, thread_ref
+from baton.domain.tenants.identity import Permission, Scope, resolve_thread_ref
 from baton.domain.threads.thread import LeaseMark, Thread
 from baton.ports.tenants.audit import Once
 from baton.tenants.registry.registered_agents import RegisteredAgents
@@ -35,7 +35,7 @@ async def readable_thread(app: App, scope: Scope, name: str, *, is_repeated: boo
     Refusals and reads of other users' threads are audited. With ``is_repeated``, for reads that clients repeat, this is
     done only once in fifteen minutes. Raises ``ThreadUnavailable``.
     """
-    thread_id = thread_ref(scope, name).id
+    thread_id = resolve_thread_ref(scope, name).id
     once = _make_once(app, scope, thread_id) if is_repeated else None
     return await read_audited(app.ports.store, app.ports.audit, scope, thread_id, "thread.read", once=once)
 
@@ -45,7 +45,7 @@ async def thread_for_people(app: App, scope: Scope, name: str, *, is_repeated: b
 
     People of the desk see only the session at the desk, and no earlier session.
     """
-    thread_id = thread_ref(scope, name).id
+    thread_id = resolve_thread_ref(scope, name).id
     if scope.has(Permission.DESK_ANSWER) and not scope.has(Permission.THREAD_READ_ALL):
         thread = await app.desk_access.read(scope, thread_id, once=_make_once(app, scope, thread_id))
         if thread is not None and thread.user_id != scope.user_id:

@@ -15,9 +15,9 @@ from baton.api.http.problems import responses
 from baton.api.http.schemas import Asked, describe
 from baton.api.threads.access import readable_thread
 from baton.domain.errors import InvalidRequest, Unauthorized
-from baton.domain.json_values import canonical_text
+from baton.domain.json_values import write_canonical_text
 from baton.domain.schedules.background_task import BackgroundKind, BackgroundStatus
-from baton.domain.tenants.identity import thread_ref
+from baton.domain.tenants.identity import resolve_thread_ref
 from baton.domain.wire_model import RUN_ID, THREAD_ID, TIMESTAMP, Timestamp, WireModel
 from baton.threads.background.callbacks import TaskReport
 
@@ -62,7 +62,7 @@ class SentTaskReport(Asked):
         if self.status == "completed":
             if self.result is None:
                 raise InvalidRequest("A completed task needs its `result`.")
-            text = self.result if isinstance(self.result, str) else canonical_text(self.result)
+            text = self.result if isinstance(self.result, str) else write_canonical_text(self.result)
             return TaskReport(BackgroundStatus.COMPLETED, text)
         if self.status == "failed":
             return TaskReport(BackgroundStatus.FAILED, self.error or "")
@@ -87,7 +87,7 @@ async def cancel_background_task(
     thread_id: ThreadId, task_id: TaskId, caller: Caller, app: UseCases
 ) -> ServedBackgroundTask:
     """Cancel a task of the caller's own conversation, which then gets no result. An ended task is not changed."""
-    task = await app.background_work.cancel(caller, thread_ref(caller, thread_id).id, task_id)
+    task = await app.background_work.cancel(caller, resolve_thread_ref(caller, thread_id).id, task_id)
     return ServedBackgroundTask.of(task)
 
 

@@ -23,8 +23,8 @@ from baton.api.threads.thread_schemas import (
 )
 from baton.concurrency.tasks import gather_all
 from baton.domain.cursors import decode_ordinal, encode_ordinal
-from baton.domain.tenants.identity import thread_ref
-from baton.domain.threads.branches import Alternative, alternatives
+from baton.domain.tenants.identity import resolve_thread_ref
+from baton.domain.threads.branches import Alternative, list_alternatives
 from baton.domain.threads.message import StoredMessage
 from baton.domain.threads.thread import Thread
 
@@ -48,7 +48,7 @@ async def list_branches(
     thread = await readable_thread(app, caller, thread_id)
     branches = [
         alternative
-        for alternative in alternatives(thread.segments, thread.next_ordinal)
+        for alternative in list_alternatives(thread.segments, thread.next_ordinal)
         if alternative.ordinal >= first
     ]
     page, rest = branches[:limit], branches[limit:]
@@ -58,7 +58,7 @@ async def list_branches(
         return stored[0] if stored else None
 
     async def last_before(parent: int) -> str | None:
-        return await app.branch_selection.find_last_shown_id(caller, thread.continued_from(parent))
+        return await app.branch_selection.find_last_shown_id(caller, thread.continue_from(parent))
 
     parents = sorted({alternative.parent for alternative in page})
     messages = await gather_all(*(read_message(alternative.ordinal) for alternative in page))
@@ -98,7 +98,7 @@ async def select_branch(thread_id: ThreadId, branch_id: BranchId, scope: Caller,
     Every tab is notified by `branch_selected`. The request is refused during a run, and while the conversation waits
     for an approval. Selecting the selected branch changes nothing.
     """
-    canonical = thread_ref(scope, thread_id).id
+    canonical = resolve_thread_ref(scope, thread_id).id
     return SelectedBranch.of(await app.branch_selection.select(scope, canonical, branch_id))
 
 
@@ -116,7 +116,7 @@ async def fork(thread_id: ThreadId, scope: Caller, app: UseCases, body: ForkRequ
     """
     child = await app.forks.fork(
         scope,
-        thread_ref(scope, thread_id).id,
+        resolve_thread_ref(scope, thread_id).id,
         agent_id=body.agent_id,
         include_history_messages=body.include_history_messages,
     )
@@ -158,5 +158,5 @@ async def merge(
     The answer becomes a turn of the parent that calls no model, with the fork's agent as its speaker and `source`
     `specialist`. A repeated request gets the same answer until the fork has a new answer. The body may be left out.
     """
-    canonical = thread_ref(scope, thread_id).id
+    canonical = resolve_thread_ref(scope, thread_id).id
     return await wait_for_answer(app, scope, app.merges.merge(scope, canonical, seconds=TURN_SECONDS))

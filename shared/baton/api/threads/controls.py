@@ -11,7 +11,7 @@ from baton.api.http.problems import request_id, responses
 from baton.api.threads.message_schemas import FeedbackRequest, MessageAnswer, RatedMessage
 from baton.api.threads.messages import run_and_answer
 from baton.api.threads.thread_schemas import CancelAnswer, CancelRequest, CloseAnswer, ContinueRequest
-from baton.domain.tenants.identity import thread_ref
+from baton.domain.tenants.identity import resolve_thread_ref
 from baton.domain.threads.feedback import Rating, parse_comment
 from baton.threads.desks.desk_access import person_of
 from baton.threads.requests.parsing import parse_run_id
@@ -28,7 +28,7 @@ async def cancel(
 
     If no run is in progress, nothing happens, and `runId` is null.
     """
-    canonical = thread_ref(scope, thread_id).id
+    canonical = resolve_thread_ref(scope, thread_id).id
     named_run_id = parse_run_id(body.run_id if body else None)
     return CancelAnswer(thread_id=canonical, run_id=await app.controls.cancel(scope, canonical, named_run_id))
 
@@ -44,7 +44,7 @@ async def exit_specialist(request: Request, thread_id: ThreadId, scope: Caller, 
 
     The specialist's answer in progress is stopped. Its workflow can be continued later.
     """
-    canonical = thread_ref(scope, thread_id).id
+    canonical = resolve_thread_ref(scope, thread_id).id
     action_request = await app.controls.request_exit(scope, canonical, request_id=request_id(request))
     return await run_and_answer(app, scope, action_request)
 
@@ -63,7 +63,7 @@ async def continue_workflow(thread_id: ThreadId, scope: Caller, app: UseCases, b
 
     The workflow may have begun in any conversation. A new conversation begins with the default agent.
     """
-    request = await app.controls.request_continue(scope, thread_ref(scope, thread_id), body.workflow_id)
+    request = await app.controls.request_continue(scope, resolve_thread_ref(scope, thread_id), body.workflow_id)
     return await run_and_answer(app, scope, request)
 
 
@@ -74,7 +74,7 @@ async def close(request: Request, thread_id: ThreadId, scope: Caller, app: UseCa
     A repeated request gets the same answer. `episodeId` is null if the session has no messages. A closed conversation
     can be read; a message reopens it. The person of a desk who has taken the conversation can close it too.
     """
-    canonical = thread_ref(scope, thread_id).id
+    canonical = resolve_thread_ref(scope, thread_id).id
     taken, closed_by = await app.desk_access.find_taken(scope, canonical), None
     if taken is not None:
         detail = {"deskId": taken.desk.id, "userId": taken.thread.user_id}
@@ -98,5 +98,7 @@ async def rate_answer(
     """
     rating = Rating(body.rating) if body.rating != "none" else None
     comment = parse_comment(body.comment)
-    rated = await app.sessions.ratings.rate(caller, thread_ref(caller, thread_id).id, message_id, rating, comment)
+    rated = await app.sessions.ratings.rate(
+        caller, resolve_thread_ref(caller, thread_id).id, message_id, rating, comment
+    )
     return RatedMessage.of(rated)

@@ -12,7 +12,7 @@ from baton.api.http.problems import responses
 from baton.api.http.schemas import Asked, UploadTarget, describe
 from baton.composition.app import App
 from baton.domain.errors import ThreadUnavailable
-from baton.domain.tenants.identity import Scope, ThreadRef, thread_ref
+from baton.domain.tenants.identity import Scope, ThreadRef, resolve_thread_ref
 from baton.domain.threads.content import FILE_PROVIDER
 from baton.domain.wire_model import WireModel
 from baton.threads.requests.thread_access import get_own_thread
@@ -53,7 +53,7 @@ async def prepare_upload(thread_id: ThreadId, scope: Caller, app: UseCases, file
 
     The conversation need not exist yet. A person of a desk can upload files into a conversation that they have taken.
     """
-    thread = thread_ref(scope, thread_id)
+    thread = resolve_thread_ref(scope, thread_id)
     canonical = thread.id
     taken = await app.desk_access.find_taken(scope, canonical)
     if taken is None:

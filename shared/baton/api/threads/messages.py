@@ -15,9 +15,9 @@ from baton.api.threads.message_schemas import Message, MessageAnswer, SentMessag
 from baton.composition.app import App
 from baton.domain.runs.usage import Usage
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.message import result_of
+from baton.domain.threads.message import find_result
 from baton.domain.threads.run_end import OutcomeType, RunEnd
-from baton.domain.threads.thread_state import thread_state
+from baton.domain.threads.thread_state import describe_thread_state
 from baton.domain.threads.turn_requests import TurnRequest
 from baton.threads.requests.parsing import parse_locale, parse_message_request
 from baton.turns.finished_runs import FinishedRun
@@ -74,8 +74,8 @@ async def wait_for_answer(app: App, scope: Scope, turn: Coroutine[Any, Any, Fini
         session_id=thread.id,
         run_id=last.run_id,
         messages=[Message.from_record(message) for message in finished.messages if message.is_said],
-        result=result_of(finished.messages),
-        state=thread_state((await app.agents.in_session(scope, thread)).describe, thread),
+        result=find_result(finished.messages),
+        state=describe_thread_state((await app.agents.in_session(scope, thread)).describe, thread),
         usage=end.usage if end else Usage(),
         outcome=_serve_outcome(end),
     )

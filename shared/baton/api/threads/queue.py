@@ -11,7 +11,7 @@ from baton.api.http.dependencies import Caller, MessageId, ThreadId, UseCases
 from baton.api.http.problems import responses
 from baton.api.http.schemas import describe
 from baton.api.threads.access import readable_thread
-from baton.domain.tenants.identity import thread_ref
+from baton.domain.tenants.identity import resolve_thread_ref
 from baton.domain.threads.message import Content
 from baton.domain.threads.queued import WaitingMessage
 from baton.domain.wire_model import TIMESTAMP, Timestamp, WireModel
@@ -66,7 +66,7 @@ async def list_queue(thread_id: ThreadId, caller: Caller, app: UseCases) -> Mess
 )
 async def withdraw_message(thread_id: ThreadId, message_id: MessageId, caller: Caller, app: UseCases) -> None:
     """Withdraw a waiting message of the caller's own conversation, so that it is never answered. Repeated: 204."""
-    canonical = thread_ref(caller, thread_id).id
+    canonical = resolve_thread_ref(caller, thread_id).id
     async with refusals_audited(app.ports.audit, caller, canonical, "message.withdraw"):
         await get_own_thread(app.ports.store, caller, canonical)
     await app.waiting.withdraw(caller, canonical, message_id)

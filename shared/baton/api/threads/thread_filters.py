@@ -11,7 +11,7 @@ from fastapi import Depends
 from baton.api.http.dependencies import query
 from baton.domain.errors import InvalidRequest
 from baton.domain.runs.usage import Prices
-from baton.domain.threads.thread_search import ThreadQuery, ThreadState, thread_query
+from baton.domain.threads.thread_search import ThreadQuery, ThreadState, parse_thread_query
 from baton.domain.times import from_millis
 from baton.domain.wire_model import TIMESTAMP, RequestTime
 
@@ -41,7 +41,7 @@ class ThreadFilters:
             raise InvalidRequest(
                 "minCost: this deployment has no prices (modelPrices of the settings), so no cost is known."
             )
-        text_words = thread_query(words).words if words is not None else ()
+        text_words = parse_thread_query(words).words if words is not None else ()
         query = replace(self.without_words, words=text_words)
         return replace(query, prices=prices, in_titles=in_titles) if query != ThreadQuery() else None
 

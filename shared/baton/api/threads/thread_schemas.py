@@ -10,7 +10,7 @@ from baton.api.http.schemas import COST, Asked, ServedUsage, describe
 from baton.domain.runs.usage import Prices
 from baton.domain.threads.interrupt import to_client_interrupts
 from baton.domain.threads.thread import RunStatus, Thread, ThreadStatus
-from baton.domain.threads.thread_state import Describe, State, thread_state
+from baton.domain.threads.thread_state import Describe, State, describe_thread_state
 from baton.domain.wire_model import RUN_ID, THREAD_ID, TIMESTAMP, WORKFLOW_ID, Timestamp, WireModel
 
 
@@ -58,8 +58,8 @@ class ServedThread(WireModel):
         """
         return cls.of(
             thread,
-            state=thread_state(describe, thread),
-            cost=prices.cost(thread.spent, thread.usage),
+            state=describe_thread_state(describe, thread),
+            cost=prices.compute_cost(thread.spent, thread.usage),
             interrupts=to_client_interrupts(thread.open_interrupts),
             last_seq=thread.last_seq if last_seq is None else last_seq,
         )

@@ -25,8 +25,8 @@ from baton.domain import errors
 from baton.domain.cursors import decode_ordinal, encode_ordinal
 from baton.domain.documents.numbered_passages import FILE_SOURCE
 from baton.domain.tenants.activity import CounterKind
-from baton.domain.tenants.identity import Permission, Scope, thread_ref
-from baton.domain.threads.branches import find_branch, tip_of
+from baton.domain.tenants.identity import Permission, Scope, resolve_thread_ref
+from baton.domain.threads.branches import find_branch, find_tip
 from baton.domain.threads.content import DOWNLOAD_URL, without_download_url
 from baton.domain.threads.feedback import Feedback
 from baton.domain.threads.message import Role, StoredMessage
@@ -116,7 +116,7 @@ async def get_thread(thread_id: ThreadId, caller: Caller, app: UseCases) -> Serv
 async def rename_thread(thread_id: ThreadId, caller: Caller, app: UseCases, body: RenameRequest) -> ServedThread:
     """Set the title of one of the caller's own conversations, and notify its open connections by `thread_title`."""
     title = parse_title(body.title)
-    thread = await app.sessions.titles.rename(caller, thread_ref(caller, thread_id).id, title)
+    thread = await app.sessions.titles.rename(caller, resolve_thread_ref(caller, thread_id).id, title)
     return await serve_thread(app, caller, thread)
 
 
@@ -133,7 +133,7 @@ async def mark_read(thread_id: ThreadId, caller: Caller, app: UseCases, body: Re
     This lowers `unread` of the thread, and never raises it. The caller's open connections are notified by
     `thread_updated`.
     """
-    await app.sessions.unread_answers.mark_read(caller, thread_ref(caller, thread_id).id, body.ordinal)
+    await app.sessions.unread_answers.mark_read(caller, resolve_thread_ref(caller, thread_id).id, body.ordinal)
     return Response(status_code=204)
 
 
@@ -163,7 +163,7 @@ async def list_messages(
     thread = await thread_for_people(app, caller, thread_id, is_repeated=cursor is not None)
     if branch is not None:
         chosen_branch = find_branch(thread.segments, thread.next_ordinal, branch)
-        thread = thread.continued_from(tip_of(thread.segments, thread.next_ordinal, chosen_branch))
+        thread = thread.continue_from(find_tip(thread.segments, thread.next_ordinal, chosen_branch))
     messages: list[StoredMessage] = []
     for _ in range(MAX_READS):
         page = await app.ports.store.read_messages(caller, thread, limit=limit, before=before)
@@ -352,6 +352,6 @@ async def _find_download_url(app: App, scope: Scope, thread: Thread, file_id: st
     if not sees_all(scope, thread.user_id):
         return None
     try:
-        return await app.ports.files.download_url(scope, thread.id, file_id)
+        return await app.ports.files.presign_download(scope, thread.id, file_id)
     except errors.NotFound:
         return None

@@ -70,7 +70,7 @@ class Turn(WireModel):
     def from_record(cls, prices: Prices, turn: TurnSummary) -> Turn:
         """Return the served form of ``turn``. It has a cost only after its end."""
         is_over = turn.ended_at is not None
-        return cls.of(turn, cost=prices.cost(turn.spent, turn.usage) if is_over else None)
+        return cls.of(turn, cost=prices.compute_cost(turn.spent, turn.usage) if is_over else None)
 
 
 class ContextBlock(RecordedModel):

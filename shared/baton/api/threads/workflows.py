@@ -14,7 +14,7 @@ from baton.api.threads.access import agents_of_workflows
 from baton.api.threads.thread_filters import period
 from baton.domain.errors import InvalidRequest
 from baton.domain.tenants.identity import Permission
-from baton.domain.threads.thread_state import Workflow, resumable_workflow
+from baton.domain.threads.thread_state import Workflow, describe_resumable_workflow
 from baton.domain.times import iso
 from baton.domain.wire_model import THREAD_ID, TIMESTAMP, WORKFLOW_ID, RequestTime, Timestamp, WireModel
 from baton.ports.threads.handoffs import CompletedQuery
@@ -54,7 +54,7 @@ async def list_workflows(caller: Caller, app: UseCases) -> Listing[Workflow]:
     workflows = [workflow for workflow, _ in unfinished]
     agents = await agents_of_workflows(app, caller, workflows)
     items = [
-        resumable_workflow(registered.describe, workflow)
+        describe_resumable_workflow(registered.describe, workflow)
         for registered, workflow in zip(agents, workflows, strict=True)
     ]
     return Listing[Workflow](items=items, next_cursor=None)

@@ -170,7 +170,7 @@ class AgentDefinition(Definition):
         """Return whether a message that arrives while the agent works may ask for ``treatment``."""
         return self.while_busy_allowed is None or treatment in self.while_busy_allowed
 
-    def event_rule(self, event_type: str) -> EventRule | None:
+    def find_event_rule(self, event_type: str) -> EventRule | None:
         """Return the rule for events of a type; None if the agent does not take them."""
         return next((rule for rule in self.events if rule.type == event_type), None)
 
@@ -309,10 +309,10 @@ class AgentDefinition(Definition):
 
         The sentence is in ``locale``, or else in its language, or else in the default locale.
         """
-        chosen = self.locale_of_sentence(name, locale)
+        chosen = self.find_sentence_locale(name, locale)
         return self.sentences[chosen][name] if chosen is not None else None
 
-    def locale_of_sentence(self, name: str, locale: str | None = None) -> str | None:
+    def find_sentence_locale(self, name: str, locale: str | None = None) -> str | None:
         """Return the locale whose sentence ``name`` is shown to a user of ``locale``; None if it has none."""
         candidates = (locale, locale.split("-")[0] if locale else None, self.default_locale)
         return next(

@@ -13,12 +13,18 @@ from pydantic.alias_generators import to_camel
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.guardrail import Guardrail
 from baton.domain.agents.model_providers import OfferedModels
-from baton.domain.agents.sentences import SENTENCES, placeholder_problems
+from baton.domain.agents.sentences import SENTENCES, find_placeholder_problems
 from baton.domain.agents.tool import TOOL_TYPES, HttpTool, McpServer, OpenApiTool, PythonTool, ToolDefinition
-from baton.domain.definition import field_names, in_plain_words, similar_name, suggest_name, unknown_field
+from baton.domain.definition import (
+    describe_unknown_field,
+    find_similar_name,
+    in_plain_words,
+    list_field_names,
+    suggest_name,
+)
 from baton.domain.handoffs.completion_arguments import find_completion_problems
-from baton.domain.handoffs.triggers import MAX_PATTERN_SIZE, is_phrase, normalise_trigger, pattern_size
-from baton.domain.runs.tool_call import ASK, TRANSFER, tool_name
+from baton.domain.handoffs.triggers import MAX_PATTERN_SIZE, is_phrase, measure_pattern, normalise_trigger
+from baton.domain.runs.tool_call import ASK, TRANSFER, make_tool_name
 from baton.domain.tenants.egress_policy import LOOPBACK_HOSTS
 from baton.domain.tenants.identity import Permission
 from baton.domain.tenants.secret import TokenExchange
@@ -78,7 +84,7 @@ def find_sentence_problems(definition: AgentDefinition) -> Iterator[Problem]:
     """Yield a problem for each placeholder in an agent's sentences that nothing fills. Users would see it as it is."""
     for locale, texts in definition.sentences.items():
         for name, text in texts.items():
-            for what in placeholder_problems(definition, name, text):
+            for what in find_placeholder_problems(definition, name, text):
                 yield Problem(("sentences", locale, name), what)
 
 
@@ -140,7 +146,7 @@ def find_tenant_problems(definition: AgentDefinition) -> Iterator[Problem]:
 
 def _find_trigger_problems(field: str, triggers: Sequence[str]) -> Iterator[Problem]:
     for index, trigger in enumerate(triggers):
-        if pattern_size(trigger) > MAX_PATTERN_SIZE:
+        if measure_pattern(trigger) > MAX_PATTERN_SIZE:
             yield Problem((field, index), "the pattern is too large: write smaller numbers of repetitions")
     if sum(not is_phrase(trigger) for trigger in triggers) > MAX_PATTERNS:
         yield Problem((field,), f"a tenant's agent has at most {MAX_PATTERNS} patterns; phrases are not limited")
@@ -176,7 +182,7 @@ def _write_message(detail: ErrorDetails) -> str:
     kinds = ", ".join(TOOL_TYPES)
     match detail["type"]:
         case "extra_forbidden":
-            return unknown_field(detail["loc"][-1], field_names(AgentDefinition))
+            return describe_unknown_field(detail["loc"][-1], list_field_names(AgentDefinition))
         case "union_tag_not_found":
             return f"its type is missing: {kinds}"
         case "union_tag_invalid":
@@ -244,10 +250,10 @@ def _find_unusable_references(
     tools: dict[str, str] = {}
     for index, agent_id in enumerate(agent_ids):
         if agent_id not in known_ids:
-            similar = similar_name(agent_id, known_ids)
+            similar = find_similar_name(agent_id, known_ids)
             advice = f" (did you mean {similar}?)" if similar else ""
             yield Problem((field, index), f"there is no agent {agent_id!r}{advice}")
-        other = tools.setdefault(tool_name(prefix, agent_id), agent_id)
+        other = tools.setdefault(make_tool_name(prefix, agent_id), agent_id)
         if other != agent_id:
             yield Problem((field, index), f"{other!r} and {agent_id!r} would have the same tool's name")
 

@@ -16,7 +16,7 @@ _BREAKS = "\x85\u2028\u2029"
 """Line breaks of YAML that would be read back as spaces. They are written as escapes."""
 
 
-def agent_yaml(agent_id: str, values: Mapping[str, Any]) -> str:
+def write_agent_yaml(agent_id: str, values: Mapping[str, Any]) -> str:
     """Return an agent's fields as YAML, which ``read_yaml`` reads back to the same values; the id comes first.
 
     Texts of several lines are written as blocks.

@@ -11,9 +11,14 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, WithJsonSchema
 
-from baton.domain.patterns import compiled
-from baton.domain.schemas.schema_form import Schema, check_declared, subschemas
-from baton.domain.schemas.schema_validator import UncheckableValue, meant_errors, sort_by_relevance, validation_errors
+from baton.domain.patterns import compile_cached
+from baton.domain.schemas.schema_form import Schema, check_declared, walk_subschemas
+from baton.domain.schemas.schema_validator import (
+    UncheckableValue,
+    find_validation_errors,
+    select_meant_errors,
+    sort_by_relevance,
+)
 from baton.domain.schemas.type_check import TypeCheck
 
 MAX_SCHEMA_BYTES = 16 * 1024
@@ -54,10 +59,10 @@ def check_answer_schema(schema: dict[str, Any]) -> dict[str, Any]:
     if plain.get("type") != "object":
         raise ValueError("must be a JSON Schema of type object")
     check_declared(plain)
-    for part in subschemas(plain):
+    for part in walk_subschemas(plain):
         _check_part(part, plain.get("$defs", {}))
     try:
-        validation_errors(plain, {})
+        find_validation_errors(plain, {})
     except UncheckableValue:
         raise ValueError("its references lead in a circle or multiply too much") from None
     return plain
@@ -108,11 +113,11 @@ def find_violations(schema: Schema, answer: Any) -> Sequence[str]:
     The sentences never quote the answer: names that the schema does not have are written as ``*``.
     """
     try:
-        errors = sort_by_relevance(validation_errors(schema, answer))
+        errors = sort_by_relevance(find_validation_errors(schema, answer))
     except UncheckableValue:
         return ["it takes too many steps to check"]
-    names = {name for part in subschemas(schema) for name in part.get("properties", {})}
-    specific = islice(meant_errors(reversed(errors)), _MAX_DESCRIBED)
+    names = {name for part in walk_subschemas(schema) for name in part.get("properties", {})}
+    specific = islice(select_meant_errors(reversed(errors)), _MAX_DESCRIBED)
     return list(dict.fromkeys(_describe(error, names) for error in specific))[:MAX_VIOLATIONS]
 
 
@@ -126,7 +131,7 @@ def _check_part(part: Schema, definitions: Schema) -> None:
         if definition is None or definition[1] not in definitions:
             raise ValueError(f"$ref {reference[:60]!r} must be '#' or '#/$defs/<name>' of the schema itself")
     if "pattern" in part:
-        compiled(part["pattern"])
+        compile_cached(part["pattern"])
 
 
 def _measure_depth(value: Any) -> int:

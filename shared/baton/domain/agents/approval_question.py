@@ -31,7 +31,7 @@ def _check_line(text: str) -> str:
 
 
 def _check_question(text: str) -> str:
-    for name in placeholders(text):
+    for name in find_placeholders(text):
         if _NAME.fullmatch(name) is None:
             raise ValueError(f"has {{{name}}}: a placeholder is the name of an argument, such as {{day}}")
     for optional in _OPTIONAL.findall(text):
@@ -53,14 +53,14 @@ Label = Annotated[
 ]
 
 
-def placeholders(question: str) -> Iterator[str]:
+def find_placeholders(question: str) -> Iterator[str]:
     """Yield the names in the placeholders of a question."""
     return (match[1] for match in PLACEHOLDER.finditer(question))
 
 
 def find_question_problem(question: str, schema: ArgumentSchema) -> str | None:
     """Return what is wrong with a question for arguments of ``schema``, with a suggestion; None if it is valid."""
-    for name in placeholders(question):
+    for name in find_placeholders(question):
         if problem := schema.find_problem(name):
             return f"asks has {{{name}}}, {problem}"
     return None

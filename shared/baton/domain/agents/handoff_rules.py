@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.handoffs.handoff import HandoffDefinition
-from baton.domain.handoffs.triggers import first_match
+from baton.domain.handoffs.triggers import find_first_match
 from baton.domain.handoffs.workflow import Workflow, WorkflowStatus
 from baton.domain.tenants.identity import Scope
 
@@ -45,7 +45,7 @@ class Refusal:
 _SENTENCES = {RefusalReason.FORBIDDEN: "forbidden", RefusalReason.SECOND_WORKFLOW: "busy", RefusalReason.NESTED: "busy"}
 
 
-def declared_handoff(source: AgentDefinition, target_id: str) -> HandoffDefinition | None:
+def find_declared_handoff(source: AgentDefinition, target_id: str) -> HandoffDefinition | None:
     """Return the handoff to ``target_id`` that ``source`` declares, if there is one."""
     return next((handoff for handoff in source.handoffs if handoff.agent == target_id), None)
 
@@ -68,7 +68,7 @@ def find_handoff_refusal(
     meet the next: first an invalid request (unknown, self), then a missing permission (forbidden), and last a session
     that must be finished (its workflow before the handoff itself).
     """
-    handoff = declared_handoff(source, target_id)
+    handoff = find_declared_handoff(source, target_id)
     if target_id == source.id:
         return Refusal(RefusalReason.SELF, "You are this agent already; answer the user yourself.")
     if target is None or handoff is None:
@@ -80,9 +80,9 @@ def find_handoff_refusal(
     return find_session_refusal(target, session, workflow)
 
 
-def needed_permissions(main: AgentDefinition, target: AgentDefinition) -> tuple[str, ...]:
+def list_needed_permissions(main: AgentDefinition, target: AgentDefinition) -> tuple[str, ...]:
     """Return the permissions that a user needs to talk to ``target`` in a conversation of the main agent."""
-    handoff = declared_handoff(main, target.id)
+    handoff = find_declared_handoff(main, target.id)
     return (*target.required_permissions, *(handoff.required_permissions if handoff is not None else ()))
 
 
@@ -113,7 +113,7 @@ def find_triggered(
         target = by_id.get(handoff.agent)
         if target is None or target.id in (source.id, active_agent_id):
             continue
-        trigger = first_match(target.triggers, text)
+        trigger = find_first_match(target.triggers, text)
         if trigger is not None:
             return target, trigger
     return None

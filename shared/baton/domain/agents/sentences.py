@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.definition import similar_name
+from baton.domain.definition import find_similar_name
 from baton.domain.schemas.argument_schema import ArgumentSchema
 from baton.domain.text import PLACEHOLDER
 
@@ -67,7 +67,7 @@ _OF_WORKFLOWS = ("completed", "main_confirms")
 """Sentences in which the data that a workflow has collected is filled in."""
 
 
-def placeholder_problems(agent: AgentDefinition, name: str, text: str) -> Iterator[str]:
+def find_placeholder_problems(agent: AgentDefinition, name: str, text: str) -> Iterator[str]:
     """Yield a problem for each placeholder that nothing fills in ``text``, the agent's own sentence ``name``."""
     filled = {*PLACEHOLDER.findall(SENTENCES[name]), *_ALSO_FILLED.get(name, ())}
     workflow = agent.workflow if name in _OF_WORKFLOWS else None
@@ -79,13 +79,15 @@ def placeholder_problems(agent: AgentDefinition, name: str, text: str) -> Iterat
             if problem := workflow.find_problem(placeholder):
                 yield f"nothing fills {{{placeholder}}}, {problem}"
         elif placeholder not in filled and not (workflow is not None and field in filled):
-            similar = similar_name(placeholder, filled)
+            similar = find_similar_name(placeholder, filled)
             listed = ", ".join(f"{{{other}}}" for other in sorted(filled)) or "none"
             advice = f"did you mean {{{similar}}}?" if similar else f"available: {listed}"
             yield f"nothing fills {{{placeholder}}} ({advice})"
 
 
-def result_placeholder_problems(agent: AgentDefinition, schema: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+def find_result_placeholder_problems(
+    agent: AgentDefinition, schema: Mapping[str, Any]
+) -> Iterator[tuple[str, str, str]]:
     """Yield locale, name and problem of each sentence with a placeholder that the tool's result never fills.
 
     ``schema`` describes the result of the tool that completes the agent's workflow.

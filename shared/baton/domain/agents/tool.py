@@ -11,9 +11,9 @@ from pydantic import AfterValidator, Field, PrivateAttr, StringConstraints, fiel
 
 from baton.domain.agents.approval_question import Label, Question, find_question_problem
 from baton.domain.definition import Definition
-from baton.domain.patterns import compiled
+from baton.domain.patterns import compile_cached
 from baton.domain.schemas.argument_schema import ArgumentSchema
-from baton.domain.schemas.schema_form import check_declared, subschemas
+from baton.domain.schemas.schema_form import check_declared, walk_subschemas
 from baton.domain.tenants.identity import PermissionName
 from baton.domain.tenants.secret import Headers, HeaderValue, TokenExchange
 from baton.domain.web_url import has_credentials, is_web_url
@@ -54,9 +54,9 @@ def _check_parameters(schema: dict[str, Any]) -> dict[str, Any]:
     check_declared(schema)
     if schema.get("type") != "object":
         raise ValueError("must be a JSON Schema of type object")
-    for part in subschemas(schema):
+    for part in walk_subschemas(schema):
         for pattern in (*filter(None, (part.get("pattern"),)), *part.get("patternProperties", ())):
-            compiled(pattern)
+            compile_cached(pattern)
     return schema
 
 

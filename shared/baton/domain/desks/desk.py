@@ -44,9 +44,9 @@ class DeskDefinition(Definition):
         """Return whether its people answer at ``now``."""
         return self.hours is None or self.hours.is_open(now)
 
-    def next_opening(self, now: datetime) -> datetime | None:
+    def find_next_opening(self, now: datetime) -> datetime | None:
         """Return the time at which the desk, which is closed, opens; None if it stays closed for more than a year."""
-        return self.hours.next_opening(now) if self.hours is not None else None
+        return self.hours.find_next_opening(now) if self.hours is not None else None
 
     @property
     def waits_when_closed(self) -> bool:

@@ -148,7 +148,7 @@ def _check_times(desk: DeskDefinition, session: DeskSession, now: datetime) -> D
         return DeskCheck(ReturnReason.HOURS)
     if ends_at is not None and now >= ends_at:
         return DeskCheck(ReturnReason.NOBODY)
-    closes_at = desk.hours.next_closing(now) if desk.hours is not None and not desk.waits_when_closed else None
+    closes_at = desk.hours.find_next_closing(now) if desk.hours is not None and not desk.waits_when_closed else None
     return DeskCheck(at=min((moment for moment in (ends_at, closes_at) if moment is not None), default=None))
 
 
@@ -169,11 +169,11 @@ def _end_of_wait(desk: DeskDefinition, since: datetime) -> datetime | None:
         return moment + remaining
     for _ in range(MAX_SPANS):
         if not hours.is_open(moment):
-            opening = hours.next_opening(moment)
+            opening = hours.find_next_opening(moment)
             if opening is None:
                 return None
             moment = opening
-        closing = hours.next_closing(moment)
+        closing = hours.find_next_closing(moment)
         if closing is None or moment + remaining <= closing:
             return moment + remaining
         remaining -= closing - moment

@@ -72,7 +72,7 @@ class OpeningHours(Definition):
         """Return whether the desk is open at ``now``."""
         return any(start <= now < end for start, end in self._list_spans_around(now))
 
-    def next_opening(self, now: datetime) -> datetime | None:
+    def find_next_opening(self, now: datetime) -> datetime | None:
         """Return the next time at which the desk opens; None if it stays closed for more than a year."""
         first = now.astimezone(ZoneInfo(self.zone)).date()
         for offset in range(HORIZON):
@@ -81,7 +81,7 @@ class OpeningHours(Definition):
                     return start
         return None
 
-    def next_closing(self, now: datetime) -> datetime | None:
+    def find_next_closing(self, now: datetime) -> datetime | None:
         """Return the time at which the desk, which is open at ``now``, closes; None if it is closed now.
 
         Spans that follow one another without a gap count as one.

@@ -184,12 +184,12 @@ class Document:
         return replace(self, stale=stale, cleaned_at=self.cleaned_at if stale == self.stale else None)
 
 
-def chunk_source_id(document_id: str, version: int) -> str:
+def derive_chunk_source_id(document_id: str, version: int) -> str:
     """Return the ``source_id`` of a version's chunks in the index, which distinguishes versions for their removal."""
     return f"{document_id}@{version}"
 
 
-def document_of_chunk(source_id: str) -> tuple[str, int]:
+def parse_chunk_source_id(source_id: str) -> tuple[str, int]:
     """Return the document id and the version in a ``source_id``."""
     document_id, _, version = source_id.rpartition("@")
     return document_id, int(version)
@@ -213,7 +213,7 @@ _ORIGINAL = re.compile(
 )
 
 
-def original_of_key(key: str) -> DocumentRef | None:
+def parse_original_key(key: str) -> DocumentRef | None:
     """Return the version whose uploaded content an object's key names, or None for another object."""
     match = _ORIGINAL.fullmatch(key)
     if match is None:

@@ -78,9 +78,9 @@ class PassageNumbers:
         self._numbers: dict[str, int] = {}
         self._last = 0
 
-    def number(self, source: Source) -> int:
+    def assign_number(self, source: Source) -> int:
         """Return the number of a passage, from 1. A passage without a number gets the next number."""
-        key = source_key(source)
+        key = derive_source_key(source)
         if key not in self._numbers:
             self._last += 1
             self._numbers[key] = self._last
@@ -91,11 +91,11 @@ class PassageNumbers:
         for source in sources:
             number = source.get("number")
             if isinstance(number, int) and number not in self._numbers.values():
-                self._numbers.setdefault(source_key(source), number)
+                self._numbers.setdefault(derive_source_key(source), number)
                 self._last = max(self._last, number)
 
 
-def source_key(source: Source) -> str:
+def derive_source_key(source: Source) -> str:
     """Return a key of a source and the position in it, which is the same for equal ones."""
     position = source.get("chunk") or f"{source.get('section') or ''}\0{source.get('page') or ''}".strip("\0")
     return f"{source.get('kind')}:{source.get('id')}:{position}"
@@ -129,7 +129,7 @@ def shift_places(source: Source, by: int) -> Source:
     return {**source, "places": places}
 
 
-def sources_by_number(sources: Sequence[Source]) -> dict[int, Source]:
+def map_sources_by_number(sources: Sequence[Source]) -> dict[int, Source]:
     """Return the sources that have a number, by that number."""
     return {source["number"]: source for source in sources if isinstance(source.get("number"), int)}
 
@@ -148,7 +148,7 @@ def strip_citations(text: str, sources: Sequence[Source]) -> str:
 
 
 def _replace_cited(text: str, sources: Sequence[Source], write: Callable[[list[Source]], str]) -> str:
-    numbered = sources_by_number(sources)
+    numbered = map_sources_by_number(sources)
 
     def rewrite(mark: CitationMark) -> str | None:
         cited = [numbered[number] for number in mark.numbers if number in numbered]

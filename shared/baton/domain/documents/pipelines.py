@@ -72,7 +72,7 @@ class RunsInProgress:
     last_tenant_id: str = ""
     """The tenant whose run began last. The search for the next run begins after it."""
 
-    def begun_since(self, time: datetime) -> RunsInProgress:
+    def select_begun_since(self, time: datetime) -> RunsInProgress:
         """Return the runs that began at ``time`` or later."""
         return replace(self, slots={subject: slot for subject, slot in self.slots.items() if slot.since >= time})
 

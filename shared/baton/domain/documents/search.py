@@ -192,7 +192,7 @@ class Ranked:
     """The rankings to which it was added, as ``view.signal``."""
 
 
-def clause_weights(views: Mapping[str, float]) -> dict[SearchClause, float]:
+def compute_clause_weights(views: Mapping[str, float]) -> dict[SearchClause, float]:
     """Return a clause for each view and signal, with the product of the two weights."""
     return {
         SearchClause(view, signal): weight * share

@@ -13,7 +13,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from baton.domain.text import normal_form, replace_surrogates
+from baton.domain.text import normalise_text, replace_surrogates
 
 _ASCII_WORD = re.compile("[a-zA-Z0-9]+")
 _OVERLAY, _NUKTA, _FIRST_POINT, _LAST_POINT, _FIRST_ACCENT = 1, 7, 10, 36, 200
@@ -34,15 +34,15 @@ _ARABIC_LETTERS = {
 """Letters that keyboards of other languages have in place of each other (Lucene's Arabic and Persian normalisation)."""
 
 
-def search_form(text: str) -> str:
+def to_search_form(text: str) -> str:
     """Return a text without differences of case, accents, width and forms of letters, and with the digits 0 to 9.
 
     Only Latin letters are transliterated: ``search_form("Straße ٤٢")`` is ``"strasse 42"``.
     """
     if text.isascii():
         return text.lower()
-    apart = normal_form("NFKD", replace_surrogates(text)).casefold()
-    return normal_form("NFKC", apart.translate(_load_forms()))
+    apart = normalise_text("NFKD", replace_surrogates(text)).casefold()
+    return normalise_text("NFKC", apart.translate(_load_forms()))
 
 
 def split_words(text: str) -> list[str]:
@@ -74,7 +74,7 @@ def index_words(text: str) -> list[str]:
     Signs of scripts without spaces are joined in pairs too, because single signs say little. A Korean word is followed
     by its pairs of syllables, because particles are written together with it.
     """
-    text = search_form(text)
+    text = to_search_form(text)
     if text.isascii():
         return split_words(text)
     words: list[str] = []

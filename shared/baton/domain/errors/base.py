@@ -77,7 +77,7 @@ class InternalError(BatonError, code="internal_error"):
     """A fault of Baton itself; the cause is in the log under the request id."""
 
 
-def error_classes() -> list[type[BatonError]]:
+def list_error_classes() -> list[type[BatonError]]:
     """Return every error class that declares a code, sorted by code.
 
     Subclasses that share the code of their base are left out.
@@ -92,9 +92,9 @@ def error_classes() -> list[type[BatonError]]:
     return sorted(classes, key=lambda error_class: error_class.code)
 
 
-def error_from_code(code: str, detail: str | None = None) -> BatonError:
+def make_error_from_code(code: str, detail: str | None = None) -> BatonError:
     """Return the error of a stored outcome. An unknown code becomes an ``InternalError``."""
-    for error_class in error_classes():
+    for error_class in list_error_classes():
         if error_class.code == code and error_class is not BatonError:
             return error_class(detail)
     return InternalError(detail)

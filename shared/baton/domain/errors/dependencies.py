@@ -140,7 +140,7 @@ class ContextTooLong(
     """True if the endpoint did not report this but sent an empty answer, which may have another cause."""
 
     @classmethod
-    def guessed(cls) -> ContextTooLong:
+    def of_empty_answer(cls) -> ContextTooLong:
         """Return the error for an empty answer."""
         error = cls()
         error.is_guess = True

@@ -124,7 +124,7 @@ class HandoffRequest:
     @property
     def id(self) -> str:
         """The id, derived from its place, so that another attempt at the run creates no second handoff."""
-        return handoff_id(self.thread_id, self.ordinal, self.number)
+        return derive_handoff_id(self.thread_id, self.ordinal, self.number)
 
     @property
     def place(self) -> HandoffPlace:
@@ -170,6 +170,6 @@ class HandoffRequest:
         }
 
 
-def handoff_id(thread_id: str, ordinal: int, number: int = 0) -> str:
+def derive_handoff_id(thread_id: str, ordinal: int, number: int = 0) -> str:
     """Return the id of the ``number``-th handoff of the run whose first message is at ``ordinal``."""
     return str(uuid.uuid5(uuid.UUID(thread_id), f"handoff\0{ordinal}\0{number}"))

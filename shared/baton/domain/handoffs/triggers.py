@@ -16,8 +16,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
-from baton.domain.patterns import compiled
-from baton.domain.text import normal_form
+from baton.domain.patterns import compile_cached
+from baton.domain.text import normalise_text
 
 MAX_TRIGGER = 200
 MAX_EXIT_WORD = 40
@@ -57,7 +57,7 @@ def matches(trigger: str, text: str) -> bool:
     return _get_matcher(trigger)(normalise(text))
 
 
-def first_match(triggers: Sequence[str], text: str) -> str | None:
+def find_first_match(triggers: Sequence[str], text: str) -> str | None:
     """Return the first of the triggers that the message matches; None if it matches none."""
     return next((trigger for trigger in triggers if matches(trigger, text)), None)
 
@@ -66,21 +66,21 @@ Specificity = tuple[int, int]
 """The part of a message that a trigger accounts for, in words and characters. Greater values are more specific."""
 
 
-def specificity(trigger: str, text: str) -> Specificity:
+def measure_specificity(trigger: str, text: str) -> Specificity:
     """Return how specific a trigger is for a message that matches it.
 
     A pattern counts only for the words that it spells out, so ``.*`` does not make it more specific.
     """
     if is_phrase(trigger):
-        words = phrase_words(trigger)
+        words = split_phrase(trigger)
         return len(words), sum(map(len, words))
     spelled = _SPELLED.findall(_ESCAPED.sub(" ", trigger))
-    match = compiled(loosest_pattern(trigger), ignores_case=True).search(normalise(text))
-    matched_words = phrase_words(match[0]) if match is not None else []
+    match = compile_cached(make_loosest_pattern(trigger), ignores_case=True).search(normalise(text))
+    matched_words = split_phrase(match[0]) if match is not None else []
     return min(len(spelled), len(matched_words)), min(sum(map(len, spelled)), sum(map(len, matched_words)))
 
 
-def sentences_of(text: str) -> Sequence[Sequence[str]]:
+def split_into_sentences(text: str) -> Sequence[Sequence[str]]:
     """Return the words of a message, by sentence."""
     return _split_sentences(normalise(text))
 
@@ -90,7 +90,7 @@ def normalise(text: str) -> str:
     return _to_plain(text[:MAX_TEXT])
 
 
-def loosest_pattern(trigger: str) -> str:
+def make_loosest_pattern(trigger: str) -> str:
     """Return the pattern ``trigger`` in the form for re2, without word borders: it also matches within words."""
     return "".join(_translate(_to_plain(trigger)))
 
@@ -100,14 +100,14 @@ def is_phrase(trigger: str) -> bool:
     return _META.search(trigger) is None
 
 
-def pattern_size(trigger: str) -> int:
+def measure_pattern(trigger: str) -> int:
     """Return the number of instructions in the program of a pattern; 0 for a phrase. Matching takes time in proportion.
 
     Words of a few alternatives have some dozens; ``\\w`` has some hundreds. Raises ``ValueError``.
     """
     if is_phrase(trigger):
         return 0
-    return int(compiled(loosest_pattern(trigger), ignores_case=True).programsize)
+    return int(compile_cached(make_loosest_pattern(trigger), ignores_case=True).programsize)
 
 
 def normalise_trigger(trigger: str) -> str:
@@ -115,10 +115,10 @@ def normalise_trigger(trigger: str) -> str:
 
     Patterns are returned unchanged, because case may have a meaning in them (``\\w``, ``\\W``).
     """
-    return " ".join(phrase_words(trigger)) if is_phrase(trigger) else _to_plain(trigger).strip()
+    return " ".join(split_phrase(trigger)) if is_phrase(trigger) else _to_plain(trigger).strip()
 
 
-def exit_locale(words: Mapping[str, Sequence[str]], text: str) -> str | None:
+def find_exit_locale(words: Mapping[str, Sequence[str]], text: str) -> str | None:
     """Return the locale of the exit word that the message consists of; None if it is not an exit word."""
     if len(text) > 2 * MAX_EXIT_WORD + 20:
         return None
@@ -154,7 +154,7 @@ def _get_matcher(trigger: str) -> _Matcher:
     """Return the matcher of a trigger. Raises ``ValueError`` for a pattern that re2 does not accept."""
     if not is_phrase(trigger):
         return _make_pattern_matcher(_to_plain(trigger))
-    phrase = phrase_words(trigger)
+    phrase = split_phrase(trigger)
     if not phrase:
         raise ValueError("a trigger has at least one letter or digit")
     return lambda text: any(_are_in_order(phrase, sentence) for sentence in _split_sentences(text))
@@ -174,8 +174,8 @@ def _are_in_order(phrase: Sequence[str], words: Sequence[str]) -> bool:
 def _make_pattern_matcher(pattern: str) -> _Matcher:
     inner = "".join(_translate(pattern))
     # Compile ``inner`` alone first, so that the text around it cannot close an unmatched parenthesis.
-    searched_chars = MATCHING_WORK // compiled(inner, ignores_case=True).programsize
-    whole = compiled(f"(?:^|[^{_WORD}])(?:{inner})(?:$|[^{_WORD}])", ignores_case=True)
+    searched_chars = MATCHING_WORK // compile_cached(inner, ignores_case=True).programsize
+    whole = compile_cached(f"(?:^|[^{_WORD}])(?:{inner})(?:$|[^{_WORD}])", ignores_case=True)
     return lambda text: whole.search(text[:searched_chars]) is not None
 
 
@@ -210,24 +210,24 @@ def _translate(pattern: str) -> Iterator[str]:
 @lru_cache(maxsize=8)
 def _split_sentences(text: str) -> tuple[tuple[str, ...], ...]:
     """Return the words of each sentence. Cached, because one message is compared with many triggers."""
-    return tuple(tuple(phrase_words(sentence)) for sentence in _SENTENCE_ENDS.split(text))
+    return tuple(tuple(split_phrase(sentence)) for sentence in _SENTENCE_ENDS.split(text))
 
 
 @lru_cache(maxsize=8)
 def _to_plain(text: str) -> str:
     """Return the text in Unicode form NFKC, with ``?`` for lone surrogates."""
-    return normal_form("NFKC", text.encode("utf-8", "replace").decode())[:MAX_TEXT]
+    return normalise_text("NFKC", text.encode("utf-8", "replace").decode())[:MAX_TEXT]
 
 
 def _fold(text: str) -> str:
-    return normal_form("NFKC", _to_plain(text).casefold())
+    return normalise_text("NFKC", _to_plain(text).casefold())
 
 
 def _is_word_character(character: str) -> bool:
     return character.isalnum() or unicodedata.category(character)[0] == "M"
 
 
-def phrase_words(text: str) -> list[str]:
+def split_phrase(text: str) -> list[str]:
     """Return the case-folded words of a text. Apostrophes are dropped; all other non-letters separate words."""
     folded = _ALONE.sub(r" \1 ", _APOSTROPHE.sub("", _fold(text)))
     return "".join(character if _is_word_character(character) else " " for character in folded).split()

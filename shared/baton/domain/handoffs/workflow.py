@@ -80,7 +80,7 @@ class Progress:
         return f"Step {self.step} of {self.steps}"
 
 
-def progress(definition: WorkflowDefinition, workflow: Workflow) -> Progress | None:
+def measure_progress(definition: WorkflowDefinition, workflow: Workflow) -> Progress | None:
     """Return the workflow's progress; None in a state that the definition does not have."""
     state = definition.state(workflow.state)
     if state is None:
@@ -89,7 +89,7 @@ def progress(definition: WorkflowDefinition, workflow: Workflow) -> Progress | N
     return Progress(len(steps) if state.final else steps.index(state) + 1, len(steps), state.label)
 
 
-def title(definition: WorkflowDefinition, data: Data) -> str | None:
+def fill_title(definition: WorkflowDefinition, data: Data) -> str | None:
     """Return the definition's title, filled in; None if it has none or a value is missing."""
     text = definition.title
     values = {path: _find_value(definition, data, path) for path in PLACEHOLDER.findall(text or "")}

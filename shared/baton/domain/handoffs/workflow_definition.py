@@ -61,14 +61,14 @@ class Condition(Definition):
             raise ValueError("present is true or false, and in is a list; equals alone may be null")
         return self
 
-    def state_and_field(self, state: str) -> tuple[str, str]:
+    def resolve_field(self, state: str) -> tuple[str, str]:
         """Return the names of the state and the field of the condition, for a transition from ``state``."""
         where, dot, field = self.field.partition(".")
         return (where.upper(), field) if dot else (state, where)
 
     def holds(self, state: str, data: Data) -> bool:
         """Return whether the collected data meet the condition of a transition from ``state``."""
-        where, field = self.state_and_field(state)
+        where, field = self.resolve_field(state)
         collected = data.get(where, {})
         if self.present is not None:
             return (collected.get(field) is not None) is self.present
@@ -219,14 +219,16 @@ class WorkflowDefinition(Definition):
         """Return the index of a state, from 0. Raises ``ValueError`` for a state that does not exist."""
         return [state.name for state in self.states].index(name)
 
-    def transitions(self, name: str) -> tuple[Transition, ...]:
+    def list_transitions(self, name: str) -> tuple[Transition, ...]:
         """Return the transitions from a state, open or not: those that it declares, or else the default ones."""
         return tuple(_list_transitions(self.states, self.index(name)))
 
     def may_skip(self, name: str) -> bool:
         """Return whether the workflow can get from its first state to a final one without the state ``name``."""
         targets = {
-            state.name: tuple(transition.to for transition in self.transitions(state.name) if transition.to != name)
+            state.name: tuple(
+                transition.to for transition in self.list_transitions(state.name) if transition.to != name
+            )
             for state in self.states
         }
         reached = _find_reachable([self.first.name], targets) if self.first.name != name else set()
@@ -241,7 +243,7 @@ class WorkflowDefinition(Definition):
     def version(self) -> str:
         """A digest of the states, transitions and schemas. Labels, titles and instructions are not part of it."""
         rules = [
-            [state.name, state.collects, state.final, [it.model_dump() for it in self.transitions(state.name)]]
+            [state.name, state.collects, state.final, [it.model_dump() for it in self.list_transitions(state.name)]]
             for state in self.states
         ]
         return hashlib.sha256(json.dumps(rules, sort_keys=True).encode()).hexdigest()[:16]
@@ -253,7 +255,7 @@ class WorkflowDefinition(Definition):
         if not info.by_alias:
             return fields
         for state in fields["states"]:
-            transitions = self.transitions(state["name"])
+            transitions = self.list_transitions(state["name"])
             state["transitions"] = [it.model_dump(by_alias=True, exclude_unset=True) for it in transitions]
         return {**fields, "version": self.version}
 
@@ -296,7 +298,7 @@ def _check_conditions(state: WorkflowState, states: Mapping[str, WorkflowState])
     for condition in (transition.when for transition in state.transitions or ()):
         if condition is None:
             continue
-        where, field = condition.state_and_field(state.name)
+        where, field = condition.resolve_field(state.name)
         if where not in states:
             raise ValueError(f"{state.name}: the condition on {condition.field} names no state")
         if field not in (states[where].collects or {}).get("properties", {}):

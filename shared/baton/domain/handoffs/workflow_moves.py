@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from baton.domain.errors import WorkflowUnavailable
-from baton.domain.handoffs.workflow import UNFINISHED, Workflow, WorkflowStatus, title
+from baton.domain.handoffs.workflow import UNFINISHED, Workflow, WorkflowStatus, fill_title
 from baton.domain.handoffs.workflow_definition import Data, WorkflowDefinition, WorkflowState
-from baton.domain.schemas.json_schema import Problem, partial, problems
+from baton.domain.schemas.json_schema import Problem, find_problems, make_partial
 
 MAX_DATA = 64 * 1024
 """Bytes of collected data, as JSON."""
@@ -82,7 +82,7 @@ def advance(
     collected = _add(definition, workflow, current, data)
     target = definition.state(state)
     if target is None:
-        legal = _open_targets(definition, workflow, collected)
+        legal = _list_open_targets(definition, workflow, collected)
         raise IllegalTransition(f"There is no state {state[:80]!r}.", legal=legal)
     if target.name != current.name:
         _check_transition(definition, workflow, current, target, collected)
@@ -174,7 +174,7 @@ def resume(definition: WorkflowDefinition, workflow: Workflow, *, thread_id: str
     return ResumedWorkflow(resumed, DefinitionChanged(resumed.state, reason))
 
 
-def missing(definition: WorkflowDefinition, workflow: Workflow) -> tuple[str, ...]:
+def find_missing(definition: WorkflowDefinition, workflow: Workflow) -> tuple[str, ...]:
     """Return the fields that are required before the workflow can move forward."""
     state = definition.state(workflow.state)
     if state is None:
@@ -182,16 +182,16 @@ def missing(definition: WorkflowDefinition, workflow: Workflow) -> tuple[str, ..
     return _find_missing(state, workflow.data.get(state.name, {}))
 
 
-def open_targets(definition: WorkflowDefinition, workflow: Workflow) -> tuple[str, ...]:
+def list_open_targets(definition: WorkflowDefinition, workflow: Workflow) -> tuple[str, ...]:
     """Return the states that the workflow may move to with its collected data."""
-    return _open_targets(definition, workflow, workflow.data)
+    return _list_open_targets(definition, workflow, workflow.data)
 
 
-def later_targets(definition: WorkflowDefinition, workflow: Workflow) -> tuple[str, ...]:
+def list_later_targets(definition: WorkflowDefinition, workflow: Workflow) -> tuple[str, ...]:
     """Return the states that the workflow may move to once more data is collected, perhaps by the move itself."""
-    now = open_targets(definition, workflow)
+    now = list_open_targets(definition, workflow)
     state = definition.state(workflow.state)
-    names = [transition.to for transition in definition.transitions(state.name)] if state is not None else []
+    names = [transition.to for transition in definition.list_transitions(state.name)] if state is not None else []
     return tuple(name for name in dict.fromkeys(names) if name not in now)
 
 
@@ -207,7 +207,7 @@ def _find_advanceable_state(definition: WorkflowDefinition, workflow: Workflow) 
 
 def _add(definition: WorkflowDefinition, workflow: Workflow, current: WorkflowState, data: Mapping[str, Any]) -> Data:
     """Return all data with ``data`` added to that of the state. Raises ``IllegalTransition`` if it does not fit."""
-    legal = _open_targets(definition, workflow, workflow.data)
+    legal = _list_open_targets(definition, workflow, workflow.data)
     try:
         # A copy, so that the caller cannot change the frozen workflow's data.
         values = json.loads(json.dumps(dict(data), allow_nan=False))
@@ -227,9 +227,9 @@ def _check_transition(
     definition: WorkflowDefinition, workflow: Workflow, current: WorkflowState, target: WorkflowState, data: Data
 ) -> None:
     """Raise ``IllegalTransition`` unless the transition from ``current`` to ``target`` exists and is open."""
-    legal = _open_targets(definition, workflow, data)
+    legal = _list_open_targets(definition, workflow, data)
     conditions = [
-        transition.when for transition in definition.transitions(current.name) if transition.to == target.name
+        transition.when for transition in definition.list_transitions(current.name) if transition.to == target.name
     ]
     if not conditions:
         raise IllegalTransition(f"{target.name} cannot follow {current.name}.", legal=legal)
@@ -246,7 +246,7 @@ def _check_transition(
         raise IllegalTransition(f"{target.name} is not open yet: {' or '.join(map(str, unmet))}.", legal=legal)
 
 
-def _open_targets(definition: WorkflowDefinition, workflow: Workflow, data: Data) -> tuple[str, ...]:
+def _list_open_targets(definition: WorkflowDefinition, workflow: Workflow, data: Data) -> tuple[str, ...]:
     """Return the states that the workflow may move to with this data, in the definition's order."""
     current = definition.state(workflow.state)
     if current is None:
@@ -254,7 +254,7 @@ def _open_targets(definition: WorkflowDefinition, workflow: Workflow, data: Data
     is_complete = not _find_faults(current, data.get(current.name, {}))
     targets = [
         transition.to
-        for transition in definition.transitions(current.name)
+        for transition in definition.list_transitions(current.name)
         if (transition.when is None or transition.when.holds(current.name, data))
         and (is_complete or definition.index(transition.to) < definition.index(current.name))
     ]
@@ -266,7 +266,7 @@ def _find_faults(state: WorkflowState, collected: Mapping[str, Any]) -> Sequence
     if state.collects is None:
         return ()
     declared = _select_declared(state, collected)
-    faults = problems(state.collects, declared)
+    faults = find_problems(state.collects, declared)
     if faults or state.check is None:
         return faults
     return [Problem(str(problem)) for problem in state.check(declared)]
@@ -278,7 +278,7 @@ def _find_partial_faults(
     """Return the problems of new values. ``collected`` is the state's data with them, which may be incomplete."""
     if state.collects is None:
         return ()
-    faults = problems(partial(state.collects), values)
+    faults = find_problems(make_partial(state.collects), values)
     if faults or state.check is None:
         return faults
     unknown = [name for name in values if name not in _select_declared(state, values)]
@@ -335,4 +335,4 @@ def _compute_expiry(definition: WorkflowDefinition, now: datetime) -> datetime:
 
 
 def _choose_name(definition: WorkflowDefinition, data: Data) -> str:
-    return title(definition, data) or definition.untitled or definition.name
+    return fill_title(definition, data) or definition.untitled or definition.name

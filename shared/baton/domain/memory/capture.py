@@ -123,13 +123,13 @@ def is_candidate(
         return False
     if any(end.outcome in (OutcomeType.ERROR, OutcomeType.CANCELLED) or end.followed for end in ends):
         return False
-    tools = successful_calls(messages, agent_id)
+    tools = list_successful_calls(messages, agent_id)
     if len(tools) >= settings.min_calls and len(set(tools)) >= settings.min_tools:
         return True
     return has_workflow
 
 
-def successful_calls(messages: Iterable[StoredMessage], agent_id: str) -> list[str]:
+def list_successful_calls(messages: Iterable[StoredMessage], agent_id: str) -> list[str]:
     """Return the names of the tools that the agent called with success, one for each call."""
     return [
         message.tool_name
@@ -142,7 +142,7 @@ def successful_calls(messages: Iterable[StoredMessage], agent_id: str) -> list[s
     ]
 
 
-def completed_workflows(messages: Iterable[StoredMessage]) -> list[Workflow]:
+def list_completed_workflows(messages: Iterable[StoredMessage]) -> list[Workflow]:
     """Return the guided workflows that the runs have completed."""
     changes = (message.end.change for message in messages if message.end is not None)
     workflows = (workflow for change in changes if change is not None for workflow in change.workflows)

@@ -12,7 +12,7 @@ from baton.domain.runs.usage import Usage
 from baton.domain.schedules.run_source import RunSource
 from baton.domain.threads.message import EVENT, Role
 from baton.domain.threads.thread import EndReason, Thread
-from baton.domain.times import day_in
+from baton.domain.times import find_day
 
 
 class EpisodeStatus(StrEnum):
@@ -67,14 +67,14 @@ class EpisodeRef:
     @property
     def id(self) -> str:
         """The episode's id, derived from thread and number, so that closing twice makes one episode."""
-        return episode_id(self.thread_id, self.number)
+        return derive_episode_id(self.thread_id, self.number)
 
     def select_branch(self, thread: Thread) -> Thread:
         """Return the thread with the branch that was selected when the session ended."""
-        return thread.continued_from(self.end_ordinal - 1)
+        return thread.continue_from(self.end_ordinal - 1)
 
 
-def ended_session(
+def make_episode_ref(
     thread: Thread, end_ordinal: int, reason: EndReason, at: datetime, *, closed_by: Person | None = None
 ) -> EpisodeRef | None:
     """Return the session that ends before ``end_ordinal``; None if it has no messages or the thread is a fork."""
@@ -123,7 +123,7 @@ class EpisodeMessage:
     @property
     def day(self) -> date:
         """The day of the message for the user; the day in UTC if their time zone is not known."""
-        return day_in(self.time_zone, self.timestamp)
+        return find_day(self.time_zone, self.timestamp)
 
     @property
     def contains_pii(self) -> bool:
@@ -141,7 +141,7 @@ class Fact:
     """A key fact of an episode, in redacted words."""
 
     id: str
-    """The id, derived from episode and text: see ``fact_id``."""
+    """The id, derived from episode and text: see ``derive_fact_id``."""
     text: str
     on: date
     """The day on which it was said, or that it is about."""
@@ -153,7 +153,7 @@ class Fact:
     """The id of the later fact."""
 
 
-def fact_id(episode: str, text: str) -> str:
+def derive_fact_id(episode: str, text: str) -> str:
     """Return the id of a fact, from its episode's id and its words."""
     return f"fact_{uuid.uuid5(uuid.UUID(episode), f'fact{chr(0)}{text}').hex}"
 
@@ -186,7 +186,7 @@ class Episode:
     @property
     def began_on(self) -> date:
         """The day on which the session began for the user; the day in UTC if their time zone is not known."""
-        return day_in(self.time_zone, self.started_at)
+        return find_day(self.time_zone, self.started_at)
 
     @property
     def missing(self) -> tuple[EpisodePart, ...]:
@@ -208,6 +208,6 @@ class EndedSession:
     """The episode; None until it is stored."""
 
 
-def episode_id(thread_id: str, number: int) -> str:
+def derive_episode_id(thread_id: str, number: int) -> str:
     """Return the id of a thread's ``number``-th episode."""
     return str(uuid.uuid5(uuid.UUID(thread_id), f"episode\0{number}"))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from baton.domain.memory.episode import episode_id
+from baton.domain.memory.episode import derive_episode_id
 from baton.domain.tenants.identity import Scope
 
 ENFORCED_EVERY = timedelta(days=1)
@@ -37,7 +37,7 @@ class Retention:
         return any(days is not None for days in (self.threads, self.episodes, self.audit, self.uploads))
 
 
-def kept_since(now: datetime, days: int | None) -> datetime | None:
+def compute_cutoff(now: datetime, days: int | None) -> datetime | None:
     """Return the time before which data are too old, for a retention of ``days``; None if they are kept for ever."""
     return None if days is None else now - timedelta(days=days)
 
@@ -179,7 +179,7 @@ class EpisodeTrace:
     @property
     def id(self) -> str:
         """The episode's id."""
-        return episode_id(self.thread_id, self.number)
+        return derive_episode_id(self.thread_id, self.number)
 
 
 KEPT_DETAILS = frozenset({

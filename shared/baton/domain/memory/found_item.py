@@ -95,10 +95,10 @@ class FoundItem:
     @property
     def shown(self) -> str:
         """The text for readers and models, below the header of its table if it has one."""
-        return below_header(self.table_header, self.text)
+        return put_below_header(self.table_header, self.text)
 
 
-def below_header(header: str | None, rows: str) -> str:
+def put_below_header(header: str | None, rows: str) -> str:
     """Return the rows of a table below their ``header``, or other text, which has none, as it is."""
     return f"{header}\n{rows}" if header else rows
 

@@ -69,7 +69,7 @@ class SkillDecision:
         return (skill.decided_by, skill.status) == (self.by, _RESULTS[self.action])
 
 
-def shared_version(skill: Procedure, decision: SkillDecision) -> Procedure:
+def make_shared_version(skill: Procedure, decision: SkillDecision) -> Procedure:
     """Return the approved version that a private skill becomes, without its number.
 
     The user who shares it becomes its creator. The maker is not named, because the version may outlive their data.
@@ -87,7 +87,7 @@ def shared_version(skill: Procedure, decision: SkillDecision) -> Procedure:
     )
 
 
-def name_taken(approved: Procedure | None) -> ProcedureNameTaken:
+def make_name_taken_error(approved: Procedure | None) -> ProcedureNameTaken:
     """Return the error for a decision that names another version to replace than ``approved`` (None: there is none)."""
     if approved is None:
         return ProcedureNameTaken("No procedure of this name is approved: leave out replaces.")

@@ -14,10 +14,16 @@ from enum import StrEnum
 from typing import Any
 
 from baton.domain.agents.tool import BUILTIN_TOOLS
-from baton.domain.handoffs.triggers import MAX_PATTERN_SIZE, MAX_TRIGGER, check_trigger, first_match, pattern_size
-from baton.domain.schemas.json_schema import problems
+from baton.domain.handoffs.triggers import (
+    MAX_PATTERN_SIZE,
+    MAX_TRIGGER,
+    check_trigger,
+    find_first_match,
+    measure_pattern,
+)
+from baton.domain.schemas.json_schema import find_problems
 from baton.domain.tenants.identity import is_printable
-from baton.domain.text import normal_form
+from baton.domain.text import normalise_text
 
 PROCEDURE_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -54,7 +60,7 @@ PROCEDURE_SCHEMA: dict[str, Any] = {
         },
     },
 }
-"""The JSON Schema of a procedure: the fields that ``draft_from`` accepts."""
+"""The JSON Schema of a procedure: the fields that ``parse_draft`` accepts."""
 
 
 MAX_APPROVED = 1_000
@@ -113,7 +119,7 @@ _MOVES: Mapping[tuple[ProcedureStatus, ProcedureAction], ProcedureStatus] = {
 }
 
 
-def next_status(status: ProcedureStatus, action: ProcedureAction) -> ProcedureStatus | None:
+def find_next_status(status: ProcedureStatus, action: ProcedureAction) -> ProcedureStatus | None:
     """Return the status of a version after an action; None if the action is not possible.
 
     A rejected or retired version never changes again. To use its content, save it as a new version.
@@ -162,7 +168,7 @@ class ProcedureStep:
 
 @dataclass(frozen=True, slots=True)
 class ProcedureDraft:
-    """The content of a SKILL.md, validated by ``draft_from``. Every text is one line."""
+    """The content of a SKILL.md, validated by ``parse_draft``. Every text is one line."""
 
     name: str
     description: str
@@ -175,7 +181,7 @@ class ProcedureDraft:
     @property
     def slug(self) -> str:
         """Its name as an id: lower-case letters, digits and hyphens."""
-        return slug_of(self.name)
+        return make_slug(self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +236,7 @@ class ProcedureDecision:
 
     def apply(self, procedure: Procedure) -> Procedure | None:
         """Return the version after the decision, or None if it is not possible."""
-        status = next_status(procedure.status, self.action)
+        status = find_next_status(procedure.status, self.action)
         if status is None:
             return None
         return replace(procedure, status=status, decided_by=self.by, decided_at=self.at, reason=self.reason)
@@ -262,9 +268,9 @@ def check_is_proposal(procedure: Procedure) -> None:
         raise ValueError(f"a procedure is saved as pending, not as {procedure.status} for the {procedure.scope}")
 
 
-def draft_from(fields: Mapping[str, Any]) -> ProcedureDraft:
+def parse_draft(fields: Mapping[str, Any]) -> ProcedureDraft:
     """Return the draft with these fields (``PROCEDURE_SCHEMA``), each text on one line. Raises ``InvalidProcedure``."""
-    messages = [problem.message for problem in problems(PROCEDURE_SCHEMA, dict(fields))]
+    messages = [problem.message for problem in find_problems(PROCEDURE_SCHEMA, dict(fields))]
     if messages:
         raise InvalidProcedure(messages)
     draft = ProcedureDraft(
@@ -285,24 +291,24 @@ def draft_from(fields: Mapping[str, Any]) -> ProcedureDraft:
     return draft
 
 
-def collected_fields(data: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the procedure's fields for ``draft_from`` from the data of all states of its workflow."""
+def select_collected_fields(data: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the procedure's fields for ``parse_draft`` from the data of all states of its workflow."""
     properties = PROCEDURE_SCHEMA["properties"]
     return {name: value for values in data.values() for name, value in values.items() if name in properties}
 
 
 def try_draft(draft: ProcedureDraft, samples: Iterable[str]) -> list[Trial]:
     """Match each sample message against the procedure's triggers."""
-    return [Trial(sample, first_match(draft.triggers, sample)) for sample in samples]
+    return [Trial(sample, find_first_match(draft.triggers, sample)) for sample in samples]
 
 
-def slug_of(name: str) -> str:
+def make_slug(name: str) -> str:
     """Return a name as an id of at most 64 lower-case ASCII letters, digits and hyphens.
 
     Names that differ only in omitted characters share an id. A name without ASCII letters or digits gets an id made of
     a digest, and a name whose id would be ``RESERVED_SLUG`` gets a prefix.
     """
-    ascii_only = normal_form("NFKD", name).encode("ascii", "ignore").decode()
+    ascii_only = normalise_text("NFKD", name).encode("ascii", "ignore").decode()
     slug = re.sub(r"[^a-z0-9]+", "-", ascii_only.lower()).strip("-")[:64].strip("-")
     if slug == RESERVED_SLUG:
         return f"skill-{slug}"
@@ -319,7 +325,7 @@ def _find_text_problems(draft: ProcedureDraft) -> Iterable[str]:
     yield from (f"{where} must be printable text" for where, text in texts if not is_printable(text, len(text)))
     for trigger in draft.triggers:
         try:
-            if pattern_size(check_trigger(trigger)) > MAX_PATTERN_SIZE:
+            if measure_pattern(check_trigger(trigger)) > MAX_PATTERN_SIZE:
                 yield f"the pattern {trigger!r} is too large: write smaller numbers of repetitions"
         except ValueError as error:
             yield str(error)

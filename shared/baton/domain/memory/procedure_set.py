@@ -15,12 +15,12 @@ from baton.domain.handoffs.triggers import (
     MAX_TEXT,
     Specificity,
     is_phrase,
-    loosest_pattern,
+    make_loosest_pattern,
     matches,
+    measure_specificity,
     normalise,
-    phrase_words,
-    sentences_of,
-    specificity,
+    split_into_sentences,
+    split_phrase,
 )
 from baton.domain.memory.private_skill import IN_USE
 from baton.domain.memory.procedure import Procedure, ProcedureScope, ProcedureStatus
@@ -50,7 +50,7 @@ class TriggerIndex:
         patterns: list[str] = []
         for trigger in dict.fromkeys(triggers):
             if is_phrase(trigger):
-                words = phrase_words(trigger)
+                words = split_phrase(trigger)
                 self._phrases[words[0]].append((trigger, words))
             else:
                 patterns.append(trigger)
@@ -68,8 +68,8 @@ class TriggerIndex:
         plain = normalise(beginning)
         for chunk in self._chunks:
             check_cancelled()
-            triggers += [trigger for trigger in chunk.candidates(plain) if matches(trigger, beginning)]
-        return {trigger: specificity(trigger, beginning) for trigger in triggers}
+            triggers += [trigger for trigger in chunk.find_candidates(plain) if matches(trigger, beginning)]
+        return {trigger: measure_specificity(trigger, beginning) for trigger in triggers}
 
 
 class _Chunk:
@@ -82,7 +82,7 @@ class _Chunk:
         self._alone: list[Any] | None = None
         """The patterns one by one, which are compiled when a message first matches the chunk."""
 
-    def candidates(self, plain: str) -> list[str]:
+    def find_candidates(self, plain: str) -> list[str]:
         """Return the patterns that a message may match. Patterns that re2 could not compile here are included."""
         if self._together is not None and self._together.search(plain) is None:
             return []
@@ -98,7 +98,7 @@ class _Chunk:
 def _compile(patterns: Sequence[str]) -> Any:
     """Return the patterns compiled as one, or None if the result is too large or re2 cannot join them."""
     try:
-        loose = "|".join(f"(?:{loosest_pattern(pattern)})" for pattern in patterns)
+        loose = "|".join(f"(?:{make_loosest_pattern(pattern)})" for pattern in patterns)
         return compile_pattern(loose, ignores_case=True, max_memory=CHUNK_MEMORY)
     except ValueError:
         return None
@@ -108,7 +108,7 @@ def _find_positions(text: str) -> _Places:
     """Return the positions of each word. A gap separates sentences, so that no phrase spans two of them."""
     places: defaultdict[str, list[int]] = defaultdict(list)
     index = 0
-    for sentence in sentences_of(text):
+    for sentence in split_into_sentences(text):
         for word in sentence:
             places[word].append(index)
             index += 1
@@ -178,7 +178,7 @@ class ProcedureSet:
             for index, (specificity, trigger) in best.items()
         ]
         skills = self._skills.find_triggered(text) if self._skills is not None else []
-        return [*sorted(procedures, key=_order), *skills]
+        return [*sorted(procedures, key=_make_sort_key), *skills]
 
 
 def _is_followed(procedure: Procedure) -> bool:
@@ -187,7 +187,7 @@ def _is_followed(procedure: Procedure) -> bool:
     return procedure.status is ProcedureStatus.APPROVED
 
 
-def _order(triggered_procedure: TriggeredProcedure) -> tuple[object, ...]:
+def _make_sort_key(triggered_procedure: TriggeredProcedure) -> tuple[object, ...]:
     words, characters = triggered_procedure.specificity
     procedure = triggered_procedure.procedure
     approved_at = (procedure.decided_at or procedure.created_at).timestamp()

@@ -22,7 +22,7 @@ from typing import Any
 
 import yaml
 
-from baton.domain.memory.procedure import InvalidProcedure, ProcedureDraft, draft_from
+from baton.domain.memory.procedure import InvalidProcedure, ProcedureDraft, parse_draft
 from baton.domain.yaml_text import InvalidYaml, read_yaml
 
 MAX_BYTES = 64 * 1024
@@ -34,7 +34,7 @@ _STEP = re.compile(r"([0-9]{1,3})\.[ \t]+(\S.*)")
 _CONDITION = re.compile(r"[ \t]+\((.+)\)[ \t]*")
 
 
-def skill_markdown(draft: ProcedureDraft) -> str:
+def write_skill_markdown(draft: ProcedureDraft) -> str:
     """Return the draft as a SKILL.md, which ``parse_skill_markdown`` reads back."""
     front: dict[str, Any] = {
         "name": draft.name,
@@ -43,10 +43,10 @@ def skill_markdown(draft: ProcedureDraft) -> str:
         "allowed-tools": list(draft.allowed_tools),
     }
     head = yaml.safe_dump(front, allow_unicode=True, sort_keys=False, width=10_000)
-    return f"---\n{head}---\n\n{numbered_steps(draft)}\n"
+    return f"---\n{head}---\n\n{write_numbered_steps(draft)}\n"
 
 
-def numbered_steps(draft: ProcedureDraft) -> str:
+def write_numbered_steps(draft: ProcedureDraft) -> str:
     """Return the body of the SKILL.md, also for prompts: the steps, each with its condition on a separate line."""
     return "\n".join(_write_step_lines(draft))
 
@@ -59,7 +59,7 @@ def parse_skill_markdown(text: str) -> ProcedureDraft:
     if parts is None:
         raise InvalidProcedure(["a SKILL.md begins with front matter between two lines of ---"])
     fields = _parse_front_matter(parts[1])
-    return draft_from({**fields, "steps": _parse_steps(parts[2])})
+    return parse_draft({**fields, "steps": _parse_steps(parts[2])})
 
 
 def _parse_front_matter(text: str) -> dict[str, Any]:

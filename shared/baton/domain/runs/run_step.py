@@ -13,7 +13,7 @@ from typing import Any
 
 from baton.domain.runs.conversation_data import DataChange
 from baton.domain.runs.usage import Usage
-from baton.domain.text import utf8_size
+from baton.domain.text import count_bytes
 
 MAX_STEPS = 500
 """Steps of one exchange, of all its agents together."""
@@ -51,7 +51,7 @@ class RunStep:
     """One step and its result. It is stored before the coroutine gets the result."""
 
     id: str
-    """The id, which is the same in every attempt and in every run of the exchange: see ``step_id``."""
+    """The id, which is the same in every attempt and in every run of the exchange: see ``derive_step_id``."""
     message_id: str
     """The first message of the exchange."""
     run_id: str
@@ -60,7 +60,7 @@ class RunStep:
     """The position in the coroutine: ``3``, or ``4.0.1``, which is the first step in the first branch of step 4."""
     kind: StepKind
     digest: str
-    """The digest of its arguments: see ``step_digest``."""
+    """The digest of its arguments: see ``derive_step_digest``."""
     ended_at: datetime
     value: str = ""
     """The result, as text or JSON."""
@@ -86,21 +86,21 @@ class RunStep:
     @property
     def size(self) -> int:
         """The bytes of its result."""
-        return utf8_size(self.value)
+        return count_bytes(self.value)
 
     @property
     def recorded_size(self) -> int:
         """The bytes that count towards ``MAX_JOURNAL_BYTES``, about the size of its record."""
         texts = (self.arguments or "", self.error or "", "" if self.data is None else str(self.data))
-        return self.size + sum(map(utf8_size, texts)) + sum(utf8_size(str(source)) for source in self.sources)
+        return self.size + sum(map(count_bytes, texts)) + sum(count_bytes(str(source)) for source in self.sources)
 
 
-def step_id(thread_id: str, message_id: str, caller: str, place: str) -> str:
+def derive_step_id(thread_id: str, message_id: str, caller: str, place: str) -> str:
     """Return the id of a step. ``caller`` is the id of the agent or, within a sub-task, of the task."""
     return uuid.uuid5(uuid.UUID(thread_id), "\0".join(("step", message_id, caller, place))).hex
 
 
-def step_digest(kind: StepKind, arguments: object) -> str:
+def derive_step_digest(kind: StepKind, arguments: object) -> str:
     """Return the digest of a step's kind and ``arguments``, a JSON value."""
     written = json.dumps([kind.value, arguments], sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(written.encode()).hexdigest()[:32]

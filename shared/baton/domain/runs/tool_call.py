@@ -38,7 +38,7 @@ def is_shown(name: str) -> bool:
     return name not in BUILTIN_TOOLS and not name.startswith(TRANSFER)
 
 
-def tool_name(prefix: str, agent_id: str) -> str:
+def make_tool_name(prefix: str, agent_id: str) -> str:
     """Return the name of the tool that consults or transfers to an agent."""
     return prefix + agent_id.replace("-", "_")
 
@@ -54,7 +54,7 @@ class ToolCall:
     label: str | None = field(default=None, compare=False)
     """The tool's name for people; None for its name."""
 
-    def encodable(self) -> ToolCall:
+    def make_encodable(self) -> ToolCall:
         """Return the call with surrogates replaced in its name and arguments, so that UTF-8 can encode them."""
         name, arguments = replace_surrogates(self.name), replace_surrogates(self.arguments)
         if _ESCAPED_HALF.search(arguments) and (parsed := _parse(arguments)) is not None:
@@ -66,7 +66,7 @@ class ToolCall:
         """The call's metadata for clients."""
         return {"label": self.label} if self.label is not None else None
 
-    def parsed(self) -> dict[str, Any] | None:
+    def parse_arguments(self) -> dict[str, Any] | None:
         """Return the arguments as an object; None if they are not an object or exceed ``MAX_VALUES``."""
         return _parse(self.arguments)
 
@@ -98,7 +98,7 @@ class ToolCallRecord:
     """One call of a tool and its outcome."""
 
     id: str
-    """Unique within the thread, and the same in every attempt at the run: see ``tool_call_id``."""
+    """Unique within the thread, and the same in every attempt at the run: see ``derive_tool_call_id``."""
     run_id: str
     agent_id: str
     """The agent that called."""
@@ -125,7 +125,9 @@ class ToolCallRecord:
     """The state to which a refusal by the tool that completes a workflow has sent it back; None without one."""
 
 
-def tool_call_id(thread_id: str, message_id: str, caller: str, tool: str, arguments: str, occurrence: int) -> str:
+def derive_tool_call_id(
+    thread_id: str, message_id: str, caller: str, tool: str, arguments: str, occurrence: int
+) -> str:
     """Return the id of a call, derived from its tool and arguments.
 
     A worker that takes over a run asks the model again. If the model makes the same call, the call has the same id, so
@@ -139,7 +141,7 @@ def tool_call_id(thread_id: str, message_id: str, caller: str, tool: str, argume
     return "call_" + uuid.uuid5(uuid.UUID(thread_id), name).hex
 
 
-def completing_call_id(call_id: str, arguments: str) -> str:
+def derive_completing_call_id(call_id: str, arguments: str) -> str:
     """Return the id of the call by which Baton completes a workflow that the model's call ``call_id`` moves to its end.
 
     An approval counts for these arguments only.
@@ -147,7 +149,7 @@ def completing_call_id(call_id: str, arguments: str) -> str:
     return f"{call_id}{_COMPLETING}{hashlib.sha256(arguments.encode()).hexdigest()[:8]}"
 
 
-def model_call(call_id: str, name: str) -> ToolCall:
+def make_model_call(call_id: str, name: str) -> ToolCall:
     """Return the model's own call without arguments: for a call that completes a workflow, the move that led to it."""
     first, mark, _ = call_id.partition(_COMPLETING)
     return ToolCall(first, ADVANCE if mark else name, "{}")

@@ -99,7 +99,7 @@ class Price(BaseModel):
     cache_write: _Money | None = None
     """The price of input tokens that the provider writes into its prompt cache; None if they cost as much as others."""
 
-    def cost(self, usage: Usage) -> float:
+    def compute_cost(self, usage: Usage) -> float:
         """Return the cost of the tokens. Input tokens read from or written to a cache may have other prices."""
         cached = min(usage.cached_input_tokens, usage.input_tokens)
         written = min(usage.cache_write_tokens, usage.input_tokens - cached)
@@ -109,7 +109,7 @@ class Price(BaseModel):
         input_cost = fresh * self.input + cached * cached_input + written * cache_write
         return (input_cost + usage.output_tokens * self.output) / PRICED_TOKENS
 
-    def most(self, input_tokens: int, output_tokens: int) -> float:
+    def compute_most(self, input_tokens: int, output_tokens: int) -> float:
         """Return the most that a call with these tokens costs, whatever the provider reads from its cache."""
         dearest = max(self.input, self.cached_input or 0.0, self.cache_write or 0.0)
         return (input_tokens * dearest + output_tokens * self.output) / PRICED_TOKENS
@@ -135,7 +135,7 @@ class Prices:
         """Return the price of a model by its name in settings, which may begin with its provider's."""
         return self.of(model) or self.of(model.partition("/")[2])
 
-    def cost(self, spent: Sequence[ModelUsage], usage: Usage) -> float | None:
+    def compute_cost(self, spent: Sequence[ModelUsage], usage: Usage) -> float | None:
         """Return the cost of ``spent``; None without prices, or if a part of ``usage`` has no known price.
 
         ``usage`` is the total usage. It exceeds ``spent`` where the model is not known: remote agents do not report it,
@@ -147,7 +147,7 @@ class Prices:
         for model_usage in spent:
             price = self.of(model_usage.model)
             if price is not None:
-                total += price.cost(model_usage.usage)
+                total += price.compute_cost(model_usage.usage)
             elif model_usage.usage.total_tokens:
                 return None
         return round(total, 9)

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any, Self
 
 from baton.domain.tenants.identity import Scope
-from baton.domain.text import first_bytes, readable
+from baton.domain.text import cut_to_bytes, make_readable
 
 SHORTEST_PAUSE = timedelta(seconds=5)
 """The shortest pause between two reads of a task whose tool sets the pause."""
@@ -35,9 +35,9 @@ MAX_RESULT = 32_000
 """Characters of a result that are added to the conversation."""
 
 
-def progress_line(text: str) -> str:
+def shorten_progress(text: str) -> str:
     """Return a report on a task's progress as one short line for people, without invisible characters."""
-    return " ".join(readable(text[: 2 * MAX_PROGRESS]).split())[:MAX_PROGRESS]
+    return " ".join(make_readable(text[: 2 * MAX_PROGRESS]).split())[:MAX_PROGRESS]
 
 
 class BackgroundKind(StrEnum):
@@ -149,7 +149,7 @@ class BackgroundTask:
             check_at=None,
             result_run_id=run_id,
             token=_digest(self.token) if self.token is not None else None,
-            message=first_bytes(self.message, MAX_ENDED_MESSAGE),
+            message=cut_to_bytes(self.message, MAX_ENDED_MESSAGE),
             data=None,
             earlier_contents={},
             location=None if self.is_put_off else self.location,
@@ -171,7 +171,7 @@ def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def background_task_id(thread_id: str, call_id: str) -> str:
+def derive_background_task_id(thread_id: str, call_id: str) -> str:
     """Return the id of the task that a call begins, the same in every attempt at the call.
 
     It is also the id of the fork in which an agent works. Like clients' thread ids, it is a UUID of version 4, because
@@ -181,6 +181,6 @@ def background_task_id(thread_id: str, call_id: str) -> str:
     return str(uuid.UUID(bytes=digest[:16], version=4))
 
 
-def result_message_id(thread_id: str, task_id: str) -> str:
+def derive_result_message_id(thread_id: str, task_id: str) -> str:
     """Return the id of the message with which the result of a task enters its conversation, once."""
     return str(uuid.uuid5(uuid.UUID(thread_id), f"task\0{task_id}"))

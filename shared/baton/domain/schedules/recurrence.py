@@ -15,7 +15,7 @@ from itertools import count, takewhile
 from typing import Literal, cast
 
 from baton.domain.errors import InvalidRequest
-from baton.domain.times import local_time
+from baton.domain.times import convert_to_zone
 
 MAX_RULE = 200
 """Characters of a rule."""
@@ -52,7 +52,7 @@ class Slot:
 
         A time that the clocks skip becomes the first time after the gap. A time that they show twice is the first one.
         """
-        rules = local_time(zone, datetime.now(UTC)).tzinfo
+        rules = convert_to_zone(zone, datetime.now(UTC)).tzinfo
         first, last = (local.replace(tzinfo=rules, fold=fold).astimezone(UTC) for fold in (0, 1))
         if first.astimezone(rules).replace(tzinfo=None, fold=0) == local:
             return cls(local, first)
@@ -99,7 +99,7 @@ class Recurrence:
         if len(text) > MAX_RULE:
             raise InvalidRequest(f"rule must have at most {MAX_RULE} characters.")
         parts: dict[str, str] = {}
-        for part in normal_rule(text).split(";"):
+        for part in normalise_rule(text).split(";"):
             name, separator, value = part.partition("=")
             if not separator or not value or name in parts:
                 raise InvalidRequest(f"rule: {part!r} is not one NAME=VALUE. Send a rule such as FREQ=WEEKLY;BYDAY=MO.")
@@ -130,7 +130,7 @@ class Recurrence:
             week_start=_DAYS.index(_check_one_of("WKST", parts.get("WKST", "MO"), _DAYS)),
         )
 
-    def slots(self, start: datetime, zone: str) -> Iterator[Slot]:
+    def list_slots(self, start: datetime, zone: str) -> Iterator[Slot]:
         """Yield the slots from ``start`` on in order, at most ``HORIZON`` after it.
 
         ``start`` is a time on the zone's clocks, without an offset. It is a slot only if the rule says so.
@@ -201,7 +201,7 @@ class Recurrence:
         return rule_day.number in ((position - 1) // 7 + 1, -((length - position) // 7 + 1))
 
 
-def normal_rule(text: str) -> str:
+def normalise_rule(text: str) -> str:
     """Return a rule without ``RRULE:``, in capital letters."""
     return text.strip().upper().removeprefix("RRULE:")
 

@@ -14,7 +14,7 @@ from baton.domain.errors import InvalidRequest
 from baton.domain.schedules.recurrence import HORIZON, Recurrence, Slot
 from baton.domain.schedules.run_source import CauseKind, RunSource
 from baton.domain.tenants.identity import Scope
-from baton.domain.times import local_time
+from baton.domain.times import convert_to_zone
 
 USER_ZONE = "user"
 """The ``timeZone`` of a schedule that follows its user to other zones."""
@@ -109,13 +109,13 @@ class Schedule:
             return ScheduleStatus.PAUSED
         return ScheduleStatus.FINISHED if self.next_at is None else ScheduleStatus.ACTIVE
 
-    def slots(self) -> Iterator[Slot]:
+    def list_slots(self) -> Iterator[Slot]:
         """Yield all its slots in order, those of the past too."""
         start = datetime.fromisoformat(self.start)
         if self.rule is None:
             slots: Iterator[Slot] = iter((Slot.on_clocks(start, self.zone),))
         else:
-            slots = Recurrence.parse(self.rule).slots(start, self.zone)
+            slots = Recurrence.parse(self.rule).list_slots(start, self.zone)
         for slot in slots:
             if self.ends_at is not None and slot.at > self.ends_at:
                 return
@@ -123,7 +123,7 @@ class Schedule:
 
     def plan(self, now: datetime) -> Self:
         """Return the schedule with the first slot from ``now`` on as its next one."""
-        return self._with_next(next((slot for slot in self.slots() if slot.at >= now), None))
+        return self._with_next(next((slot for slot in self.list_slots() if slot.at >= now), None))
 
     def begin(self, now: datetime, run_id: str) -> Self:
         """Return the schedule whose run for its next slot begins at ``now``.
@@ -135,7 +135,7 @@ class Schedule:
     def skip(self, now: datetime) -> Self:
         """Return the schedule without its next slot: the first slot after it and after ``now`` becomes the next."""
         current = self.next_slot or ""
-        following = (slot for slot in self.slots() if slot.local.isoformat() > current and slot.at > now)
+        following = (slot for slot in self.list_slots() if slot.local.isoformat() > current and slot.at > now)
         return self._with_next(next(following, None))
 
     def move(self, zone: str, now: datetime) -> Self:
@@ -143,7 +143,7 @@ class Schedule:
         moved = replace(self, zone=zone)
         if self.next_slot is None:
             return moved
-        following = (slot for slot in moved.slots() if slot.local.isoformat() >= self.next_slot)
+        following = (slot for slot in moved.list_slots() if slot.local.isoformat() >= self.next_slot)
         return moved._with_next(next(following, None))
 
     def pause(self) -> Self:
@@ -187,12 +187,12 @@ class OwnedSchedule:
     schedule: Schedule
 
 
-def user_place(user_id: str) -> str:
+def derive_user_place(user_id: str) -> str:
     """Return the sort key of a user among those of their tenant with schedules: a digest, because ids may be long."""
     return hashlib.sha256(user_id.encode()).hexdigest()[:32]
 
 
-def local_start(text: str, zone: str, now: datetime) -> str:
+def parse_start(text: str, zone: str, now: datetime) -> str:
     """Return an ISO 8601 time as a schedule's ``start``. A time without an offset is on the zone's clocks already.
 
     Raises ``InvalidRequest`` if ``text`` is not a time, or more than ``HORIZON`` away from ``now``.
@@ -204,8 +204,8 @@ def local_start(text: str, zone: str, now: datetime) -> str:
     local = moment.replace(microsecond=0)
     try:
         if moment.tzinfo is not None:
-            local = local_time(zone, moment.replace(microsecond=0)).replace(tzinfo=None)
-        local_now = local_time(zone, now).replace(tzinfo=None)
+            local = convert_to_zone(zone, moment.replace(microsecond=0)).replace(tzinfo=None)
+        local_now = convert_to_zone(zone, now).replace(tzinfo=None)
         is_near = abs(local - local_now) <= HORIZON
     except OverflowError:
         is_near = False
@@ -214,6 +214,6 @@ def local_start(text: str, zone: str, now: datetime) -> str:
     return local.isoformat()
 
 
-def now_on_clocks(zone: str, now: datetime) -> str:
+def write_start(zone: str, now: datetime) -> str:
     """Return ``now`` as a schedule's ``start``, to the second."""
-    return local_time(zone, now.astimezone(UTC)).replace(tzinfo=None, microsecond=0).isoformat()
+    return convert_to_zone(zone, now.astimezone(UTC)).replace(tzinfo=None, microsecond=0).isoformat()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton.domain.definition import suggest_name
-from baton.domain.schemas.schema_form import subschemas
+from baton.domain.schemas.schema_form import walk_subschemas
 
 MAX_STEPS = 12
 """References and alternatives that are followed from one schema to the one that describes a value."""
@@ -52,7 +52,7 @@ class ArgumentSchema:
                 break
         return keywords
 
-    def properties(self, part: object, value: Any = None) -> Mapping[str, Any]:
+    def find_properties(self, part: object, value: Any = None) -> Mapping[str, Any]:
         """Return the schemas of the properties of ``value`` by name."""
         properties = self.describe(part, value).get("properties")
         return properties if isinstance(properties, Mapping) else {}
@@ -96,7 +96,7 @@ class ArgumentSchema:
 
         A label matches a value if it is the value's text in JSON or Python: ``true`` or ``True``.
         """
-        for part in subschemas(self.root):
+        for part in walk_subschemas(self.root):
             described = self.describe(part)
             labels, values = described.get("x-labels"), described.get("enum", [described.get("const")])
             if not isinstance(labels, Mapping) or not isinstance(values, list) or values == [None]:
@@ -111,12 +111,12 @@ class ArgumentSchema:
 
     def _find_argument(self, labels: object) -> str | None:
         """Return the name of the argument whose schema has these labels; None if only a referenced schema has them."""
-        for name, part in self.properties(self.root).items():
-            if any(self.describe(inner).get("x-labels") is labels for inner in subschemas(part)):
+        for name, part in self.find_properties(self.root).items():
+            if any(self.describe(inner).get("x-labels") is labels for inner in walk_subschemas(part)):
                 return name
         return None
 
-    def choice(self, part: object, value: Any) -> str | None:
+    def find_choice_name(self, part: object, value: Any) -> str | None:
         """Return the name that a schema gives one of its listed values; None if it gives none.
 
         Names are in ``x-labels``, by value, or are the titles of alternatives with ``const``.
@@ -137,7 +137,7 @@ class ArgumentSchema:
             return words.capitalize() if value.isupper() and "_" in value else words
         return None
 
-    def label(self, name: str, part: object) -> str:
+    def choose_label(self, name: str, part: object) -> str:
         """Return the label of a property: its title, otherwise words made of its name."""
         title = part.get("title") if isinstance(part, Mapping) else None
         # Pydantic derives such titles from names.
@@ -150,7 +150,7 @@ class ArgumentSchema:
         part: object = self.root
         walked: list[str] = []
         for name in path.split("."):
-            properties = self.properties(part)
+            properties = self.find_properties(part)
             if name not in properties:
                 if self.describe(part).get("additionalProperties") not in (None, False) and properties == {}:
                     return None  # an object of any properties
@@ -158,9 +158,9 @@ class ArgumentSchema:
                 return f"which is {missing} ({suggest_name(name, properties)})"
             part = properties[name]
             walked.append(name)
-        if self.properties(self.describe(part).get("items")):
+        if self.find_properties(self.describe(part).get("items")):
             return "which is a list of objects, which no sentence can hold"
-        if inner := self.properties(part):
+        if inner := self.find_properties(part):
             return f"which is an object: name one of its fields, such as {{{path}.{next(iter(inner))}}}"
         return None
 

@@ -9,15 +9,15 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator
 
-from baton.domain.patterns import compiled
-from baton.domain.schemas.schema_form import Schema, check_declared, has_format, subschemas
+from baton.domain.patterns import compile_cached
+from baton.domain.schemas.schema_form import Schema, check_declared, has_format, walk_subschemas
 from baton.domain.schemas.schema_validator import (
     FormatCheck,
     UncheckableValue,
     find_target,
-    meant_errors,
+    find_validation_errors,
+    select_meant_errors,
     sort_by_relevance,
-    validation_errors,
 )
 
 MAX_PROBLEMS = 5
@@ -46,12 +46,12 @@ def check_object_schema(schema: dict[str, Any]) -> dict[str, Any]:
     check_declared(schema)
     if schema.get("type") != "object":
         raise ValueError("must be a JSON Schema of type object")
-    for part in subschemas(schema):
+    for part in walk_subschemas(schema):
         for keyword in _REFUSED:
             if keyword in part:
                 raise ValueError(f"must not use {keyword}")
         if "pattern" in part:
-            compiled(part["pattern"])
+            compile_cached(part["pattern"])
     return schema
 
 
@@ -69,7 +69,7 @@ def check_client_schema(schema: object) -> dict[str, Any]:
     if schema["type"] != "object":
         raise ValueError("must be a JSON Schema of type object")
     check_declared(schema)
-    for part in subschemas(schema):
+    for part in walk_subschemas(schema):
         for keyword in _REFERENCES:
             if keyword in part:
                 try:
@@ -82,33 +82,33 @@ def check_client_schema(schema: object) -> dict[str, Any]:
 ObjectSchema = Annotated[dict[str, Any], AfterValidator(check_object_schema)]
 
 
-def problems(schema: Schema, value: Any) -> Sequence[Problem]:
+def find_problems(schema: Schema, value: Any) -> Sequence[Problem]:
     """Return the first few reasons why ``value`` does not fit; empty if it fits."""
     try:
-        errors = validation_errors(schema, value, formats=has_format, steps=PROBLEM_STEPS)
+        errors = find_validation_errors(schema, value, formats=has_format, steps=PROBLEM_STEPS)
     except UncheckableValue as error:
         return [Problem(str(error))]
     errors.sort(key=lambda error: list(map(str, error.absolute_path)))
-    return [_make_problem(error) for error in islice(meant_errors(errors), MAX_PROBLEMS)]
+    return [_make_problem(error) for error in islice(select_meant_errors(errors), MAX_PROBLEMS)]
 
 
-def argument_problem(schema: Schema, value: Any, *, formats: FormatCheck | None = None) -> str | None:
+def find_argument_problem(schema: Schema, value: Any, *, formats: FormatCheck | None = None) -> str | None:
     """Return where and why ``value`` does not fit the schema of a tool, as the end of a sentence.
 
     None if the value fits or cannot be checked.
     """
     try:
-        errors = sort_by_relevance(validation_errors(schema, value, formats=formats))
+        errors = sort_by_relevance(find_validation_errors(schema, value, formats=formats))
     except UncheckableValue:
         return None  # the tool must check the arguments
-    error = next(meant_errors(reversed(errors)), None)
+    error = next(select_meant_errors(reversed(errors)), None)
     if error is None:
         return None
     where = "/".join(str(part) for part in error.absolute_path)
     return f"{f' at {where}' if where else ''}: {_write_message(error)}"
 
 
-def partial(schema: Schema) -> Schema:
+def make_partial(schema: Schema) -> Schema:
     """Return the schema of an incomplete object: present fields must fit, and any may be missing."""
     return {keyword: value for keyword, value in schema.items() if keyword in _PARTIAL}
 

@@ -125,7 +125,7 @@ def check_declared(schema: object) -> None:
                 raise SchemaProblem(f"a pattern has at most {MAX_PATTERN:,} characters", position)
 
 
-def subschemas(schema: object) -> Iterator[Schema]:
+def walk_subschemas(schema: object) -> Iterator[Schema]:
     """Yield the schema and those within it, except true and false. Raises ``SchemaProblem`` for an invalid keyword."""
     for part, _ in _walk(schema):
         yield part

@@ -16,9 +16,9 @@ from typing import Any
 from urllib.parse import unquote
 
 from baton.concurrency.tasks import LARGE, check_cancelled
-from baton.domain.json_values import canonical_text, count_values
-from baton.domain.patterns import compiled
-from baton.domain.schemas.schema_form import Schema, SchemaProblem, subschemas
+from baton.domain.json_values import count_values, write_canonical_text
+from baton.domain.patterns import compile_cached
+from baton.domain.schemas.schema_form import Schema, SchemaProblem, walk_subschemas
 
 MAX_STEPS = 200_000
 """Steps of the check of one value. Each takes one to three microseconds."""
@@ -97,7 +97,7 @@ class _Work:
     def text(self, value: Any) -> str:
         """Return a text that is equal for equal values."""
         self.take(1 + self.size(value) // _CHARACTERS)
-        return canonical_text(value)
+        return write_canonical_text(value)
 
     def options(self, values: list[Any]) -> frozenset[str]:
         """Return the texts of an ``enum``."""
@@ -108,7 +108,7 @@ class _Work:
 
     def matches(self, pattern: str, text: str) -> bool:
         """Return whether a pattern matches a part of a text. Raises ``ValueError`` if re2 does not accept it."""
-        program = compiled(pattern)
+        program = compile_cached(pattern)
         self.take(len(text) * program.programsize // _PATTERN_WORK)
         return program.search(text.encode("utf-8", "replace").decode()) is not None
 
@@ -116,7 +116,7 @@ class _Work:
         """Return whether the schema has no references and no ``patternProperties``."""
         if self._is_plain is None:
             self.take(self.size(self._root) // _CHARACTERS)
-            self._is_plain = not any(_LINKING.intersection(part) for part in subschemas(self._root))
+            self._is_plain = not any(_LINKING.intersection(part) for part in walk_subschemas(self._root))
         return self._is_plain
 
     def target(self, reference: str) -> Any:
@@ -124,7 +124,9 @@ class _Work:
         if not self._targets:
             self.take(self.size(self._root) // _CHARACTERS)
             if any(
-                isinstance(part.get(name), str) for part in islice(subschemas(self._root), 1, None) for name in _IDS
+                isinstance(part.get(name), str)
+                for part in islice(walk_subschemas(self._root), 1, None)
+                for name in _IDS
             ):
                 raise UncheckableValue("references are relative to ids within it")
             self._targets["#"] = self._root
@@ -162,15 +164,15 @@ def find_target(schema: Schema, reference: str) -> Any:
     return part
 
 
-def checking_size(schema: Schema, text: str) -> int:
+def estimate_check_size(schema: Schema, text: str) -> int:
     """Return the cost of checking a JSON text, by which ``off_loop`` decides whether to check it in a thread."""
-    parts = list(subschemas(schema))
+    parts = list(walk_subschemas(schema))
     if any(_MULTIPLYING.intersection(part) for part in parts):
         return LARGE
     return len(text) + _VALUE_SIZE * (1 + count_values(text)) * len(parts)
 
 
-def validation_errors(
+def find_validation_errors(
     schema: Schema, value: Any, *, formats: FormatCheck | None = None, steps: int = MAX_STEPS
 ) -> list[Any]:
     """Return the first ``MAX_ERRORS`` errors of ``value``, as jsonschema's ``ValidationError``.
@@ -203,13 +205,13 @@ def sort_by_relevance(errors: list[Any]) -> list[Any]:
     return sorted(errors, key=relevance)
 
 
-def meant_errors(errors: Iterable[Any]) -> Iterator[Any]:
+def select_meant_errors(errors: Iterable[Any]) -> Iterator[Any]:
     """Yield the errors. If no alternative of a schema fits, yield the errors of those with the value's type."""
     for error in errors:
         depth, causes = len(error.absolute_path), error.context or ()
         meant = [cause for cause in causes if cause.validator != "type" or len(cause.absolute_path) > depth]
         if meant:
-            yield from meant_errors(meant)
+            yield from select_meant_errors(meant)
         else:
             yield error
 
@@ -285,7 +287,7 @@ def _check_pattern_properties(validator: Any, rule: Any, instance: Any, _schema:
     for expression, inner in rule.items():
         work.take(1 + len(instance))
         with suppress(ValueError):
-            compiled(expression)
+            compile_cached(expression)
             for name in [name for name in instance if work.matches(expression, name)]:
                 yield from validator.descend(instance[name], inner, path=name, schema_path=expression)
 
@@ -344,7 +346,7 @@ def _check_unevaluated(check: Check, validator: Any, rule: Any, instance: Any, s
     # jsonschema's check is quadratic in the members, and matches names by ``re``.
     work = _work.get()
     if isinstance(instance, dict | list) and work.is_plain():
-        work.take(len(instance) ** 2 * sum(1 for _ in subschemas(schema)) // _COMPARED)
+        work.take(len(instance) ** 2 * sum(1 for _ in walk_subschemas(schema)) // _COMPARED)
         yield from check(validator, rule, instance, schema)
 
 

@@ -116,7 +116,7 @@ class Rates:
     def __bool__(self) -> bool:
         return bool(self.places or self.messages or self.tokens)
 
-    def counter(self, user: str) -> Counter:
+    def choose_counter(self, user: str) -> Counter:
         """Return the counter in which a user (a tag) is counted: the tenant's, unless only users are limited."""
         is_of_tenant = any(most.tenant is not None for most in (self.places, self.messages, self.tokens))
         return Counter(self.kind, "" if is_of_tenant else user)
@@ -224,13 +224,13 @@ class Activity:
 
     def begin_by_itself(self, user: str, thread_id: str) -> Activity:
         """Return the counts with a run of the user that has begun by itself in a thread."""
-        tags = (user, long_tag(thread_id))
+        tags = (user, derive_long_tag(thread_id))
         counted = {**self.starts_of, **{tag: self.starts_of.get(tag, 0) + 1 for tag in tags}}
         return replace(self, starts_of=_limit_counts(counted, self.places.values()))
 
     def find_start_refusal(self, rates: Rates, user: str, thread_id: str) -> LimitReached | None:
         """Return the error if no further run may begin by itself today; None if one may."""
-        if _is_reached(rates.starts.conversation, self.starts_of.get(long_tag(thread_id), 0)):
+        if _is_reached(rates.starts.conversation, self.starts_of.get(derive_long_tag(thread_id), 0)):
             return LimitReached("This conversation has reached its limit of automatic runs for today (UTC).")
         if _is_reached(rates.starts.user, self.starts_of.get(user, 0)):
             return LimitReached("This user has reached the limit of automatic runs for today (UTC).")
@@ -294,12 +294,12 @@ _NAMES = {
 }
 
 
-def user_tag(scope: Scope) -> str:
+def derive_user_tag(scope: Scope) -> str:
     """Return the user's tag in counts: eight characters, because one item has every count of the tenant."""
     return _digest(scope.user_id, 6)
 
 
-def long_tag(client_id: str) -> str:
+def derive_long_tag(client_id: str) -> str:
     """Return the tag of a message or a thread in counts: sixteen characters.
 
     Clients choose these ids, and could find two ids with the same shorter tag.

@@ -28,7 +28,7 @@ class EvaluationEntry:
     """An evaluation in a list."""
 
     id: str
-    """The ``evaluation_id`` of its beginning and name. Ids sort by time."""
+    """The id, derived from its beginning and name: see ``make_evaluation_id``. Ids sort by time."""
     label: str
     """The version of the agents or models that was evaluated."""
     model: str
@@ -74,6 +74,6 @@ class Evaluation:
     """Metrics and cases, as they are served."""
 
 
-def evaluation_id(began_at: datetime, name: str) -> str:
+def make_evaluation_id(began_at: datetime, name: str) -> str:
     """Return the id of the evaluation ``name``, which sorts by its beginning."""
     return f"{to_millis(began_at):015d}-{name}"

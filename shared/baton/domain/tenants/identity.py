@@ -114,7 +114,7 @@ class ProjectScope(Scope):
         """Accept the ids that belong to no tenant and no user."""
 
 
-def stored_scope(tenant_id: str, user_id: str) -> Scope:
+def make_stored_scope(tenant_id: str, user_id: str) -> Scope:
     """Return the scope of a stored record, which may belong to the project. Never use it for ids of a request."""
     return ProjectScope() if tenant_id == PROJECT_TENANT else Scope(tenant_id, user_id)
 
@@ -139,7 +139,7 @@ def is_reserved_user(user_id: str) -> bool:
     return user_id == ME or user_id in DOT_SEGMENTS
 
 
-def thread_ref(scope: Scope, thread_id: str) -> ThreadRef:
+def resolve_thread_ref(scope: Scope, thread_id: str) -> ThreadRef:
     """Resolve a caller's thread id. A UUID is used as it is; any other id is mapped to a UUIDv5.
 
     The mapping depends on tenant and user, so that no other user can occupy an id or learn that it is in use.
@@ -156,15 +156,15 @@ def thread_ref(scope: Scope, thread_id: str) -> ThreadRef:
     return ThreadRef(str(uuid.uuid5(_derive_user_space(scope), thread_id)), may_create=True)
 
 
-def imported_thread_ref(scope: Scope, thread_id: str) -> ThreadRef:
-    """Resolve the id of a conversation that is imported: like ``thread_ref``, but a UUID of version 5 is mapped too.
+def resolve_imported_thread_ref(scope: Scope, thread_id: str) -> ThreadRef:
+    """Resolve an imported conversation's id: like ``resolve_thread_ref``, but a UUID of version 5 is mapped too.
 
     Such an id comes from the export of another user or deployment, where it is a mapped id.
     """
     own = _as_uuid(thread_id)
     if own is not None and own.version == 5:
         return ThreadRef(str(uuid.uuid5(_derive_user_space(scope), str(own))), may_create=True)
-    return thread_ref(scope, thread_id)
+    return resolve_thread_ref(scope, thread_id)
 
 
 def derive_thread_ref(scope: Scope, message_id: str, digest: str | None = None) -> ThreadRef:

@@ -94,14 +94,14 @@ class HookSettings:
         return next((hook for hook in self.all if hook.id == hook_id), None)
 
 
-def text_at(pointer: str, body: Any, name: str) -> str:
+def find_text(pointer: str, body: Any, name: str) -> str:
     """Return the text or whole number at a pointer into a request's body; a fixed value is returned as it is.
 
     Raises ``InvalidRequest`` if there is no text or whole number. ``name`` names the value in the error.
     """
     if not pointer.startswith("/"):
         return pointer
-    value = value_at(pointer, body, name)
+    value = find_value(pointer, body, name)
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str) or not value:
@@ -109,7 +109,7 @@ def text_at(pointer: str, body: Any, name: str) -> str:
     return value
 
 
-def value_at(pointer: str, body: Any, name: str) -> Any:
+def find_value(pointer: str, body: Any, name: str) -> Any:
     """Return the value at a JSON pointer. Raises ``InvalidRequest``, which names it ``name``, if there is none."""
     value = body
     for part in _split_pointer(pointer):

@@ -105,7 +105,7 @@ class ThreadCost:
 
     @classmethod
     def of(cls, thread_id: str, cost: float | None, usage: Usage, title: str | None = None) -> ThreadCost:
-        return cls(-1 if cost is None else nano(cost), usage.total_tokens, thread_id, title)
+        return cls(-1 if cost is None else to_nano(cost), usage.total_tokens, thread_id, title)
 
     @property
     def cost(self) -> float | None:
@@ -196,13 +196,13 @@ class Overview:
         )
 
 
-def nano(cost: float) -> int:
+def to_nano(cost: float) -> int:
     """Return a cost in billionths of the currency's unit, rounded."""
     return round(cost * NANO)
 
 
 def _count(turn: CountedTurn) -> DayCounts:
-    cost = 0 if turn.cost is None else nano(turn.cost)
+    cost = 0 if turn.cost is None else to_nano(turn.cost)
     return DayCounts(
         1, int(turn.error_code is not None), turn.usage, cost, int(turn.cost is None), turn.ups, turn.downs
     )

@@ -65,13 +65,13 @@ class SelfStartedRuns(_Rules):
         """Return the rules that apply in a deployment: the stricter of each, and the tenant's quiet hours if any."""
         return SelfStartedRuns(
             enabled=self.enabled and deployment.enabled,
-            per_conversation_per_day=lower(self.per_conversation_per_day, deployment.per_conversation_per_day),
-            per_user_per_day=lower(self.per_user_per_day, deployment.per_user_per_day),
+            per_conversation_per_day=choose_lower(self.per_conversation_per_day, deployment.per_conversation_per_day),
+            per_user_per_day=choose_lower(self.per_user_per_day, deployment.per_user_per_day),
             quiet_hours=self.quiet_hours or deployment.quiet_hours,
         )
 
 
-def lower(own: Number | None, most: Number | None) -> Number | None:
+def choose_lower(own: Number | None, most: Number | None) -> Number | None:
     """Return the lower of two limits, where None is no limit."""
     limits = [limit for limit in (own, most) if limit is not None]
     return min(limits, default=None)

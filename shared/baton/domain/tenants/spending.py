@@ -72,12 +72,12 @@ class SpendingPeriod(StrEnum):
 PERIODS = tuple(SpendingPeriod)
 
 
-def day_of(now: datetime) -> int:
+def find_day_number(now: datetime) -> int:
     """Return the number of the day (UTC) of a time, counted from 1970-01-01."""
     return int(now.timestamp()) // 86_400
 
 
-def nano_limits(limit: SpendingLimit) -> Mapping[SpendingPeriod, int]:
+def compute_nano_limits(limit: SpendingLimit) -> Mapping[SpendingPeriod, int]:
     """Return the limit of each limited period, in parts of ``NANO``."""
     limits = {SpendingPeriod.DAY: limit.per_day, SpendingPeriod.MONTH: limit.per_month}
     return {period: round(most * NANO) for period, most in limits.items() if most is not None}
@@ -136,20 +136,20 @@ class SpendingCounts:
             months = {**months, month: self.taken.get(SpendingPeriod.MONTH, 0)}
         return replace(self, day=day, taken=taken, months=months)
 
-    def spent_in(self, month: int) -> int:
+    def find_spent_in(self, month: int) -> int:
         """Return the amount spent in a month, by its number."""
         if month == SpendingPeriod.MONTH.number(self.day):
-            return self.spent(SpendingPeriod.MONTH)
+            return self.compute_spent(SpendingPeriod.MONTH)
         return self.months.get(month, 0)
 
-    def reserved(self, period: SpendingPeriod) -> int:
+    def sum_reserved(self, period: SpendingPeriod) -> int:
         """Return the amount that calls in progress have reserved in the counted period."""
         number = period.number(self.day)
         return sum(hold.amount for hold in self.holds.values() if period.number(hold.day) == number)
 
-    def spent(self, period: SpendingPeriod) -> int:
+    def compute_spent(self, period: SpendingPeriod) -> int:
         """Return the amount spent in the counted period, without reservations."""
-        return self.taken.get(period, 0) - self.reserved(period)
+        return self.taken.get(period, 0) - self.sum_reserved(period)
 
     def find_full(self, limits: Mapping[SpendingPeriod, int]) -> SpendingPeriod | None:
         """Return the period with the latest end in which nothing is left; None if there is room in all."""
@@ -159,11 +159,13 @@ class SpendingCounts:
 
     def find_spent(self, limits: Mapping[SpendingPeriod, int]) -> SpendingPeriod | None:
         """Return the same as ``find_full``, but without reservations."""
-        return next((period for period in reversed(PERIODS) if self.spent(period) >= _find_limit(limits, period)), None)
+        return next(
+            (period for period in reversed(PERIODS) if self.compute_spent(period) >= _find_limit(limits, period)), None
+        )
 
     def list_high(self, limits: Mapping[SpendingPeriod, int]) -> Sequence[tuple[SpendingPeriod, int]]:
         """Return the periods in which ``WARNING_SHARE`` of the limit is spent, with the percentages."""
-        shares = [(period, self.spent(period) / most if most else 1.0) for period, most in limits.items()]
+        shares = [(period, self.compute_spent(period) / most if most else 1.0) for period, most in limits.items()]
         return [(period, int(100 * share)) for period, share in shares if share >= WARNING_SHARE]
 
     def find_expired(self, now: datetime) -> Mapping[str, Hold]:

@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
 from pydantic.alias_generators import to_camel
 
-from baton.domain.tenants.self_started_runs import lower
+from baton.domain.tenants.self_started_runs import choose_lower
 
 MAX_MONEY = 1_000_000_000.0
 MAX_AGENTS = 100
@@ -61,7 +61,8 @@ class SpendingLimit(_Rules):
     def within(self, deployment: SpendingLimit) -> SpendingLimit:
         """Return the lower of both."""
         return SpendingLimit(
-            per_day=lower(self.per_day, deployment.per_day), per_month=lower(self.per_month, deployment.per_month)
+            per_day=choose_lower(self.per_day, deployment.per_day),
+            per_month=choose_lower(self.per_month, deployment.per_month),
         )
 
 
@@ -146,7 +147,7 @@ class SpendingRules(_Rules):
                 "agents": {name: self.of_agent(name).within(deployment.of_agent(name)) for name in sorted(names)},
                 "at_limit": _choose_strictest(AtLimit, (self.at_limit, deployment.at_limit)),
                 "unknown_prices": _choose_strictest(UnknownPrices, (self.unknown_prices, deployment.unknown_prices)),
-                "output_tokens": lower(self.output_tokens, deployment.output_tokens),
+                "output_tokens": choose_lower(self.output_tokens, deployment.output_tokens),
             }
         )
 

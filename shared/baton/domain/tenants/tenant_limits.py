@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from baton.domain.tenants.self_started_runs import SelfStartedRuns, lower
+from baton.domain.tenants.self_started_runs import SelfStartedRuns, choose_lower
 from baton.domain.tenants.spending_rules import SpendingRules
 
 MAX_AGENTS = 50
@@ -124,12 +124,12 @@ class TenantLimits(LimitFields):
 
     def within(self, deployment: DeploymentLimits) -> DeploymentLimits:
         """Return the limits that apply: the lower of each, because the deployment's may have been lowered since."""
-        lowest = {name: lower(getattr(self, name), getattr(deployment, name)) for name in LIMITS}
+        lowest = {name: choose_lower(getattr(self, name), getattr(deployment, name)) for name in LIMITS}
         rules = (self.self_started_runs or SelfStartedRuns()).within(deployment.self_started_runs or SelfStartedRuns())
         spending = (self.spending or SpendingRules()).within(deployment.spending or SpendingRules())
         return deployment.model_copy(update={**lowest, "self_started_runs": rules, "spending": spending})
 
-    def excess(self, deployment: DeploymentLimits) -> str | None:
+    def find_excess(self, deployment: DeploymentLimits) -> str | None:
         """Return the name of a limit that is above the deployment's; None if none is."""
         for name in LIMITS:
             own, most = getattr(self, name), getattr(deployment, name)

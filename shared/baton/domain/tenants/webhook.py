@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 from pydantic.alias_generators import to_camel
 
-from baton.domain.definition import similar_name
+from baton.domain.definition import find_similar_name
 from baton.domain.tenants.egress_policy import LOOPBACK_HOSTS, EgressPolicy, EgressRefused
 from baton.domain.web_url import WebUrl
 
@@ -68,7 +68,7 @@ class WebhookEvent(StrEnum):
 def _check_event(name: Any) -> Any:
     """Return the name. Raise ``ValueError``, with the most similar event, if it is not an event."""
     if isinstance(name, str) and name not in set(WebhookEvent):
-        similar = similar_name(name, WebhookEvent)
+        similar = find_similar_name(name, WebhookEvent)
         hint = f": is {similar} meant?" if similar else f". Available: {', '.join(sorted(WebhookEvent))}"
         raise ValueError(f"{name[:100]!r} is not an event of webhooks{hint}")
     return name
@@ -111,7 +111,7 @@ class Webhook(BaseModel):
         if (self.secret_arn is None) == (self.secret is None):
             raise ValueError("give secretArn, or secret in its place in the local cloud")
         if self.secret is not None:
-            signing_keys(self.secret)
+            parse_signing_keys(self.secret)
         return self
 
     @property
@@ -139,7 +139,7 @@ class Webhook(BaseModel):
         return None
 
 
-def signing_keys(text: str) -> tuple[str, ...]:
+def parse_signing_keys(text: str) -> tuple[str, ...]:
     """Return the secrets in ``text``, each with its prefix. Raises ``ValueError``, which does not quote them."""
     keys = tuple(text.split())
     for key in keys:
@@ -181,6 +181,6 @@ class WebhookSettings:
         return next((webhook for webhook in self.all if webhook.id == webhook_id), None)
 
 
-def pause_after(age: timedelta) -> timedelta | None:
+def compute_pause(age: timedelta) -> timedelta | None:
     """Return the time until the next attempt for an event of this age; None after the last one."""
     return next((later - age for later in ATTEMPT_AGES if later > age), None)

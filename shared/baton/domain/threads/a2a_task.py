@@ -92,7 +92,7 @@ class TaskState(StrEnum):
         return self in (TaskState.COMPLETED, TaskState.CANCELED, TaskState.FAILED, TaskState.REJECTED)
 
 
-def state_of(
+def determine_state(
     ends: Iterable[RunEnd],
     *,
     mark: MarkStatus | None = None,

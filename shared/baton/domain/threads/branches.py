@@ -65,14 +65,14 @@ class BranchStart:
     def to_response(self, ordinal: int) -> dict[str, Any]:
         """Return the branch that begins at ``ordinal``, as clients see it."""
         return {
-            "branchId": branch_id(ordinal),
+            "branchId": make_branch_id(ordinal),
             "from": self.from_id,
             "regenerate": self.is_regenerate,
             "after": self.after_id,
         }
 
 
-def branch_id(ordinal: int) -> str:
+def make_branch_id(ordinal: int) -> str:
     """Return the id of the branch that begins with the message ``ordinal``."""
     return f"b{ordinal}"
 
@@ -107,7 +107,7 @@ class MessagePath:
         return self.below(ordinal).last
 
 
-def path_of(segments: Segments, next_ordinal: int) -> MessagePath:
+def find_path(segments: Segments, next_ordinal: int) -> MessagePath:
     """Return the path that the next message, at the pointer ``next_ordinal``, continues."""
     ranges: list[tuple[int, int]] = []
     end, remaining = next_ordinal, len(segments)
@@ -124,7 +124,7 @@ def path_of(segments: Segments, next_ordinal: int) -> MessagePath:
     return MessagePath(tuple(reversed(ranges)))
 
 
-def continued_from(segments: Segments, next_ordinal: int, parent: int) -> Segments:
+def continue_from(segments: Segments, next_ordinal: int, parent: int) -> Segments:
     """Return the segments with which the next message, at the pointer, continues from the message ``parent``."""
     earlier = segments[:-1] if segments and segments[-1].start == next_ordinal else segments
     if parent == next_ordinal - 1:
@@ -153,10 +153,10 @@ class Alternative:
     @property
     def id(self) -> str:
         """The id of the branch that begins with it."""
-        return branch_id(self.ordinal)
+        return make_branch_id(self.ordinal)
 
 
-def alternatives(segments: Segments, next_ordinal: int) -> list[Alternative]:
+def list_alternatives(segments: Segments, next_ordinal: int) -> list[Alternative]:
     """Return every message that has alternatives, by ordinal. The original message of each branch point is included."""
     earlier = [segment for segment in segments if segment.start < next_ordinal]
     starts = {segment.start for segment in earlier}
@@ -175,17 +175,17 @@ def alternatives(segments: Segments, next_ordinal: int) -> list[Alternative]:
 
 def find_branch(segments: Segments, next_ordinal: int, branch_id: str) -> Alternative:
     """Return the alternative with this id. Raises ``BranchUnavailable``."""
-    branches = (alternative for alternative in alternatives(segments, next_ordinal) if alternative.id == branch_id)
+    branches = (alternative for alternative in list_alternatives(segments, next_ordinal) if alternative.id == branch_id)
     alternative = next(branches, None)
     if alternative is None:
         raise BranchUnavailable
     return alternative
 
 
-def tip_of(segments: Segments, next_ordinal: int, alternative: Alternative) -> int:
+def find_tip(segments: Segments, next_ordinal: int, alternative: Alternative) -> int:
     """Return the ordinal of the newest message of a branch."""
     for last in _list_last_messages(segments, next_ordinal):
-        if alternative.ordinal in path_of(continued_from(segments, next_ordinal, last), next_ordinal):
+        if alternative.ordinal in find_path(continue_from(segments, next_ordinal, last), next_ordinal):
             return last
     return alternative.ordinal
 

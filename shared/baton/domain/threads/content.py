@@ -56,12 +56,12 @@ def parse_content(raw: object, field: str = "content") -> Content:
             raise InvalidRequest(f"{field} must not be empty.")
     else:
         raise InvalidRequest(f"{field} must be a string or a list of parts.")
-    if len(canonical_json(content)) > MAX_CONTENT_BYTES:
+    if len(write_canonical_json(content)) > MAX_CONTENT_BYTES:
         raise MessageTooLarge
     return content
 
 
-def field_path(location: Iterable[str | int]) -> str:
+def write_field_path(location: Iterable[str | int]) -> str:
     """Return the name of a field in errors: ``messages[0].timestamp``."""
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in location).removeprefix(".")
 
@@ -73,17 +73,17 @@ def content_as_json(content: Content) -> str | list[dict[str, Any]]:
     return [part_as_json(part) for part in content]
 
 
-def canonical_json(content: Content) -> bytes:
+def write_canonical_json(content: Content) -> bytes:
     """Return the canonical JSON of the content. It does not depend on the order of keys."""
     return json.dumps(content_as_json(content), ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
 
 
-def content_digest(content: Content) -> str:
+def derive_content_digest(content: Content) -> str:
     """Return the SHA-256 of the content. The same message id with another digest is a conflict."""
-    return hashlib.sha256(canonical_json(content)).hexdigest()
+    return hashlib.sha256(write_canonical_json(content)).hexdigest()
 
 
-def part_name(part: ImagePart | DocumentPart) -> str | None:
+def find_part_name(part: ImagePart | DocumentPart) -> str | None:
     """Return the file name in the part's metadata, without characters of paths and markup; None if it has none."""
     if isinstance(part.metadata, dict):
         for key in ("name", "filename", "fileName"):
@@ -93,13 +93,13 @@ def part_name(part: ImagePart | DocumentPart) -> str | None:
     return None
 
 
-def preview(content: Content) -> str:
+def make_preview(content: Content) -> str:
     """Return the text of a content for lists; for content without text, the names of its files."""
     text = text_of(content)
     if text.strip() or isinstance(content, str):
         return text
     files = (part for part in content if isinstance(part, ImagePart | DocumentPart))
-    return ", ".join(part_name(part) or part.type for part in files)
+    return ", ".join(find_part_name(part) or part.type for part in files)
 
 
 def check_media_type(mime_type: str, where: str) -> None:
@@ -134,7 +134,7 @@ def _parse_part(item: object, where: str) -> Part:
         part: Part = _PARTS[kind].validate_python(without_download_url(item))
     except ValidationError as error:
         first = error.errors()[0]
-        raise InvalidRequest(f"{field_path((where, *first['loc']))}: {first['msg'][:200]}.") from None
+        raise InvalidRequest(f"{write_field_path((where, *first['loc']))}: {first['msg'][:200]}.") from None
     if isinstance(part, TextPart):
         return part
     _check_source(part, where)

@@ -7,38 +7,38 @@ from datetime import datetime
 from baton.domain.desks.desk import DeskDefinition
 from baton.domain.desks.desk_session import DeskSession, DeskStatus, Person, ReturnReason
 from baton.domain.errors import BatonError, DeskClosed, DeskNotTaken, DeskTaken, NotAtDesk
-from baton.domain.locale_formats import format_of
+from baton.domain.locale_formats import find_format
 from baton.domain.tenants.identity import ThreadRef, derive_record_id, derive_run_id
 from baton.domain.threads.message import Content, MessageAuthor
 from baton.domain.threads.thread import Thread
 from baton.domain.threads.turn_requests import ActionRequest, ConversationAction
-from baton.domain.times import local_time, to_millis
+from baton.domain.times import convert_to_zone, to_millis
 
 
-def ask_request(thread: ThreadRef, desk_id: str, *, key: str) -> ActionRequest:
+def make_ask_request(thread: ThreadRef, desk_id: str, *, key: str) -> ActionRequest:
     """Return the request of a user who asks for the people of a desk. Requests with the same ``key`` are the same."""
     return _make_request(
-        thread, ConversationAction.DESK_ASK, _derive(thread.id, ConversationAction.DESK_ASK, key), desk_id
+        thread, ConversationAction.DESK_ASK, _derive_message_id(thread.id, ConversationAction.DESK_ASK, key), desk_id
     )
 
 
-def take_request(thread: Thread, session: DeskSession, person: Person) -> ActionRequest:
+def make_take_request(thread: Thread, session: DeskSession, person: Person) -> ActionRequest:
     """Return the request to take a conversation. A person's repetitions are the same request."""
-    key = f"{thread.active_agent_id} {visit_key(thread, session)} {person.id}"
-    message_id = _derive(thread.id, ConversationAction.DESK_TAKE, key)
+    key = f"{thread.active_agent_id} {derive_visit_key(thread, session)} {person.id}"
+    message_id = _derive_message_id(thread.id, ConversationAction.DESK_TAKE, key)
     return _make_request(
         _make_ref(thread), ConversationAction.DESK_TAKE, message_id, thread.active_agent_id, author=person
     )
 
 
-def reply_request(thread: Thread, person: Person, message_id: str, content: Content) -> ActionRequest:
+def make_reply_request(thread: Thread, person: Person, message_id: str, content: Content) -> ActionRequest:
     """Return the request of a person to write ``content`` to the user."""
     return _make_request(
         _make_ref(thread), ConversationAction.DESK_REPLY, message_id, None, content=content, author=person
     )
 
 
-def note_request(thread: Thread, person: Person, message_id: str, text: str) -> ActionRequest:
+def make_note_request(thread: Thread, person: Person, message_id: str, text: str) -> ActionRequest:
     """Return the request of a person to leave a note for other people of the desk."""
     about = thread.active_agent_id
     return _make_request(
@@ -46,26 +46,32 @@ def note_request(thread: Thread, person: Person, message_id: str, text: str) -> 
     )
 
 
-def return_request(thread: Thread, session: DeskSession, person: Person, note: str) -> ActionRequest:
+def make_return_request(thread: Thread, session: DeskSession, person: Person, note: str) -> ActionRequest:
     """Return the request of a person to hand the conversation back. Their repetitions are the same request."""
     about = ReturnReason.PERSON.value
-    message_id = _derive(thread.id, ConversationAction.DESK_RETURN, f"{visit_key(thread, session)} {person.id}")
+    message_id = _derive_message_id(
+        thread.id, ConversationAction.DESK_RETURN, f"{derive_visit_key(thread, session)} {person.id}"
+    )
     return _make_request(
         _make_ref(thread), ConversationAction.DESK_RETURN, message_id, about, content=note, author=person
     )
 
 
-def expiry_request(thread: Thread, session: DeskSession, reason: ReturnReason) -> ActionRequest:
+def make_expiry_request(thread: Thread, session: DeskSession, reason: ReturnReason) -> ActionRequest:
     """Return the request by which Baton hands the conversation back when no person has done so."""
     about = f"{reason.value}/{_find_moment(session, reason)}"
-    message_id = _derive(thread.id, ConversationAction.DESK_RETURN, f"{about} {visit_key(thread, session)}")
+    message_id = _derive_message_id(
+        thread.id, ConversationAction.DESK_RETURN, f"{about} {derive_visit_key(thread, session)}"
+    )
     return _make_request(_make_ref(thread), ConversationAction.DESK_RETURN, message_id, about)
 
 
-def transfer_request(thread: Thread, session: DeskSession, person: Person, desk_id: str, note: str) -> ActionRequest:
+def make_transfer_request(
+    thread: Thread, session: DeskSession, person: Person, desk_id: str, note: str
+) -> ActionRequest:
     """Return the request to hand the conversation to another desk. A person's repetitions are the same request."""
-    key = f"{desk_id} {visit_key(thread, session)} {person.id}"
-    message_id = _derive(thread.id, ConversationAction.DESK_TRANSFER, key)
+    key = f"{desk_id} {derive_visit_key(thread, session)} {person.id}"
+    message_id = _derive_message_id(thread.id, ConversationAction.DESK_TRANSFER, key)
     return _make_request(
         _make_ref(thread), ConversationAction.DESK_TRANSFER, message_id, desk_id, content=note, author=person
     )
@@ -84,26 +90,26 @@ def find_desk_refusal(thread: Thread, request: ActionRequest) -> BatonError | No
             if request.about != thread.active_agent_id:
                 return NotAtDesk()
             if session.person is not None and session.person.id != person.id:
-                return taken_by(session.person)
+                return make_taken_error(session.person)
             return None
         case ConversationAction.DESK_NOTE:
             return None if request.about == thread.active_agent_id else NotAtDesk()
     return None if session.is_taken_by(person.id) else DeskNotTaken()
 
 
-def find_closed_desk(name: str, desk: DeskDefinition, now: datetime) -> DeskClosed | None:
+def find_transfer_refusal(name: str, desk: DeskDefinition, now: datetime) -> DeskClosed | None:
     """Return the error that refuses a transfer to the desk of this name; None if it is open, or has a queue."""
     if desk.takes_at(now):
         return None
-    opening, hours = desk.next_opening(now), desk.hours
+    opening, hours = desk.find_next_opening(now), desk.hours
     if opening is None or hours is None:
         return DeskClosed()
-    local, words = local_time(hours.zone, opening), format_of("en")
-    when = f"{words.weekday(local)}, {words.day(local)} at {words.clock(local)} ({hours.zone})"
+    local, words = convert_to_zone(hours.zone, opening), find_format("en")
+    when = f"{words.format_weekday(local)}, {words.format_day(local)} at {words.format_clock(local)} ({hours.zone})"
     return DeskClosed(f"{name} is closed and opens on {when}. Hand the conversation to another desk, or return it.")
 
 
-def taken_by(person: Person) -> DeskTaken:
+def make_taken_error(person: Person) -> DeskTaken:
     """Return the error for a conversation that ``person`` has taken."""
     return DeskTaken(f"{person.name} has taken this conversation.", person=MessageAuthor.of(person).wire())
 
@@ -116,7 +122,7 @@ def _find_moment(session: DeskSession, reason: ReturnReason) -> int | None:
     return to_millis(session.since) if session.status is DeskStatus.WAITING else None
 
 
-def visit_key(thread: Thread, session: DeskSession) -> str:
+def derive_visit_key(thread: Thread, session: DeskSession) -> str:
     """Return the key of this visit at a desk, which is unique in the thread even if two visits begin at once."""
     handoff = thread.conversation.handoff
     number = f"{handoff.ordinal}.{handoff.number}" if handoff is not None else ""
@@ -127,7 +133,7 @@ def _make_ref(thread: Thread) -> ThreadRef:
     return ThreadRef(thread.id, may_create=False)
 
 
-def _derive(thread_id: str, action: ConversationAction, key: str) -> str:
+def _derive_message_id(thread_id: str, action: ConversationAction, key: str) -> str:
     return f"{action.value}-{derive_record_id(thread_id, action.value, key)}"
 
 

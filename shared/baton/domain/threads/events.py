@@ -18,7 +18,7 @@ from baton.domain.errors import BatonError
 from baton.domain.runs.usage import Usage
 from baton.domain.schedules.background_task import BackgroundTask
 from baton.domain.tenants.spending import SpendingWarning
-from baton.domain.text import replace_surrogates, slices
+from baton.domain.text import replace_surrogates, split_slices
 from baton.domain.threads.interrupt import Interrupt, InterruptDecision
 from baton.domain.threads.message import LENGTH, MessageAuthor, Role, StoredMessage
 from baton.domain.threads.run_end import OutcomeType
@@ -88,7 +88,7 @@ class RunStamp:
     """None for events outside a run, such as the closing of a thread."""
     attempt: int
 
-    def numbered(self, bare: dict[str, Any], seq: int) -> Event:
+    def number(self, bare: dict[str, Any], seq: int) -> Event:
         """Return the event ``bare`` as number ``seq`` of its thread."""
         stamp = {"threadId": self.thread_id, "runId": self.run_id, "seq": seq, "attempt": self.attempt}
         return Event({**bare, "metadata": {**bare.get("metadata", {}), **stamp}}, seq)
@@ -241,7 +241,7 @@ def reasoning_content(message_id: str, delta: str) -> tuple[ag_ui.BaseEvent, ...
     """Return the events of a piece of thinking of any length: each holds at most ``MAX_DELTA_CHARS`` characters."""
     return tuple(
         ag_ui.ReasoningMessageContentEvent(message_id=message_id, delta=replace_surrogates(delta[start:end]))
-        for start, end in slices(delta, MAX_DELTA_CHARS)
+        for start, end in split_slices(delta, MAX_DELTA_CHARS)
     )
 
 

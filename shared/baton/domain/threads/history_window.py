@@ -42,18 +42,18 @@ class SummaryDue:
     """The ordinal of the message with the earlier summary to continue; None if there is none."""
 
 
-def session_of(handoff: HandoffPlace | None) -> str:
+def name_session(handoff: HandoffPlace | None) -> str:
     """Return the ``HistoryWindow.session`` of the agent that a handoff has made active."""
     return f"{handoff.ordinal}.{handoff.number}" if handoff is not None else ""
 
 
-def window_of(windows: tuple[HistoryWindow, ...], agent_id: str, session: str = "") -> HistoryWindow:
+def find_window(windows: tuple[HistoryWindow, ...], agent_id: str, session: str = "") -> HistoryWindow:
     """Return the window of an agent in its session; a window of all messages if none is stored."""
     fresh = HistoryWindow(agent_id, session)
     return next((window for window in windows if (window.agent_id, window.session) == (agent_id, session)), fresh)
 
 
-def on_path(windows: tuple[HistoryWindow, ...], path: MessagePath) -> tuple[HistoryWindow, ...]:
+def select_on_path(windows: tuple[HistoryWindow, ...], path: MessagePath) -> tuple[HistoryWindow, ...]:
     """Return the windows that are valid on a path: their first message and the message with their summary are on it.
 
     Two paths with a message in common have the same messages, and so the same summary, before it.

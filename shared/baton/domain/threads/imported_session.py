@@ -83,6 +83,6 @@ class ImportedSession:
         return hashlib.sha256(content.encode()).hexdigest()
 
 
-def imported_message_id(thread_id: str, ordinal: int) -> str:
+def derive_imported_message_id(thread_id: str, ordinal: int) -> str:
     """Return the id of an imported message that came without one. It is the same for every repetition."""
     return str(uuid.uuid5(uuid.UUID(thread_id), f"import\0{ordinal}"))

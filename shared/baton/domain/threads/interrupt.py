@@ -16,7 +16,7 @@ from ag_ui.core import Interrupt as ShownInterrupt
 from ag_ui.core import ResumeEntry
 
 from baton.domain.runs.call_card import CardField, write_plain
-from baton.domain.runs.tool_call import ToolCall, model_call
+from baton.domain.runs.tool_call import ToolCall, make_model_call
 from baton.domain.times import iso
 
 APPROVAL = "tool_approval"
@@ -115,7 +115,7 @@ class Interrupt:
     @property
     def model_call(self) -> ToolCall:
         """The model's call that has led to it, without arguments."""
-        return model_call(self.tool_call_id, self.tool_name)
+        return make_model_call(self.tool_call_id, self.tool_name)
 
     def as_ag_ui(self) -> ShownInterrupt:
         return ShownInterrupt(
@@ -151,7 +151,7 @@ class PendingInterrupts:
     run_id: str
     """The interrupted run: the parent of the run that continues."""
     message_id: str
-    """The message id of the decisions: see ``decision_message_id``."""
+    """The message id of the decisions: see ``derive_decision_message_id``."""
     agent_id: str
     permissions: tuple[str, ...]
     """The permissions of the message that began the exchange. The calls use them, no matter who answers."""
@@ -197,17 +197,17 @@ def to_client_interrupts(interrupts: Iterable[Interrupt]) -> list[dict[str, Any]
     return [interrupt.as_ag_ui().model_dump(by_alias=True, mode="json", exclude_none=True) for interrupt in interrupts]
 
 
-def interrupt_id(thread_id: str, message_id: str, number: int) -> str:
+def derive_interrupt_id(thread_id: str, message_id: str, number: int) -> str:
     """Return the id of the ``number``-th interrupt of the run that answers ``message_id``."""
     return f"{_derive_run_part(thread_id, message_id)}.{number}"
 
 
-def decision_message_id(interrupt: str) -> str:
+def derive_decision_message_id(interrupt: str) -> str:
     """Return the message id of all decisions on one run's interrupts, derived from the id of any of them."""
     return f"answer.{re.split('[._]', interrupt, maxsplit=1)[0]}"
 
 
-def client_call_id(thread_id: str, message_id: str, call_id: str) -> str:
+def derive_client_call_id(thread_id: str, message_id: str, call_id: str) -> str:
     """Return the id of a call that the user's application carries out. ``call_id`` is derived from tool and arguments.
 
     The result is also the id of the interrupt, so it begins like those of the run that answers ``message_id``.

@@ -382,25 +382,25 @@ class StoredMessage:
         return self.is_said or any(is_shown(call.name) for call in self.tool_calls)
 
 
-def question_text(messages: Sequence[StoredMessage]) -> str | None:
+def find_question_text(messages: Sequence[StoredMessage]) -> str | None:
     """Return the text of the user's question that a run answers; None if there is none or a guardrail refused it."""
     question = next((message for message in messages if message.is_question and message.is_own), None)
     is_refused = any(message.end is not None and message.end.is_question_refused for message in messages)
     return question.text if question is not None and not is_refused else None
 
 
-def answer_text(messages: Iterable[StoredMessage]) -> str:
+def join_answer_texts(messages: Iterable[StoredMessage]) -> str:
     """Return the texts of agents in ``messages``, joined by empty lines, without texts of people."""
     texts = (message.text for message in messages if message.role is Role.ASSISTANT and message.author is None)
     return "\n\n".join(text for text in texts if text)
 
 
-def result_of(messages: Sequence[StoredMessage]) -> Any:
+def find_result(messages: Sequence[StoredMessage]) -> Any:
     """Return the value of the last structured answer among the messages of a run; None if there is none."""
     return next((message.result for message in reversed(messages) if message.is_structured), None)
 
 
-def filtered_runs(messages: Iterable[StoredMessage]) -> frozenset[str]:
+def list_filtered_runs(messages: Iterable[StoredMessage]) -> frozenset[str]:
     """Return the ids of the runs whose question a model's content filter or a guardrail has refused.
 
     Their messages would stop each prompt that contains them, so summaries and memories leave them out.

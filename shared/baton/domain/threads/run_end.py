@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from baton.domain.errors import BatonError, error_from_code
+from baton.domain.errors import BatonError, make_error_from_code
 from baton.domain.runs.usage import ModelUsage, Usage
 from baton.domain.threads.interrupt import Interrupt
 from baton.domain.threads.thread import ConversationChange
@@ -81,7 +81,7 @@ class RunEnd:
     @property
     def error(self) -> BatonError:
         """The error with which it ended; ``InternalError`` for a code that is not known."""
-        error = error_from_code(self.error_code or "", self.error_detail)
+        error = make_error_from_code(self.error_code or "", self.error_detail)
         error.resets_at = self.error_resets_at
         error.can_continue = self.error_can_continue
         return error

@@ -12,13 +12,13 @@ from typing import Any, Self
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.desks.desk_session import DeskSession
 from baton.domain.handoffs.handoff import HandoffOutcome, HandoffPlace, HandoffRequest
-from baton.domain.handoffs.triggers import exit_locale
+from baton.domain.handoffs.triggers import find_exit_locale
 from baton.domain.handoffs.workflow import Workflow, WorkflowStatus
 from baton.domain.handoffs.workflow_definition import WorkflowDefinition
 from baton.domain.handoffs.workflow_moves import DefinitionChanged, abandon, begin, save
 from baton.domain.threads.message import StoredMessage
 from baton.domain.threads.thread import ConversationChange, ConversationState, Thread, ThreadStatus
-from baton.domain.threads.thread_state import Describe, conversation_state
+from baton.domain.threads.thread_state import Describe, describe_conversation_state
 
 MAX_RESUMABLE = 3
 """Workflows that a thread offers to continue. The number is small because every turn reads and writes them."""
@@ -73,7 +73,7 @@ class RunningConversation:
     def is_delivered(self, text: str) -> bool:
         """Return whether the run only delivers the user's message to the people of a desk."""
         is_with_people = self.desk is not None and self.trouble is None and self.redefined is None
-        return is_with_people and exit_locale(self.agent.exit_words, text) is None
+        return is_with_people and find_exit_locale(self.agent.exit_words, text) is None
 
     @property
     def data(self) -> Mapping[str, Any] | None:
@@ -120,7 +120,7 @@ class RunningConversation:
     @property
     def shown(self) -> dict[str, Any]:
         """The state for clients. The thread counts as active, because the run reopens a closed one."""
-        return conversation_state(self.describe, self.to_store, self.main.id, ThreadStatus.ACTIVE).wire()
+        return describe_conversation_state(self.describe, self.to_store, self.main.id, ThreadStatus.ACTIVE).wire()
 
     @property
     def change(self) -> ConversationChange | None:
@@ -137,7 +137,7 @@ class RunningConversation:
         """Return whether the specialist became active in the run that begins with ``opening``."""
         return self.handoff is not None and self.handoff.ordinal == opening.ordinal
 
-    def new_workflow(self, target: AgentDefinition, ordinal: int, now: datetime) -> Workflow | None:
+    def make_workflow(self, target: AgentDefinition, ordinal: int, now: datetime) -> Workflow | None:
         """Return a new workflow of ``target``, in its first state. Its id is the same in every attempt at the run."""
         if target.workflow is None:
             return None

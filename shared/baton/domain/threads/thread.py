@@ -12,7 +12,7 @@ from baton.domain.desks.desk_session import DeskSession
 from baton.domain.handoffs.handoff import HandoffPlace, HandoffRequest
 from baton.domain.handoffs.workflow import Workflow
 from baton.domain.runs.usage import ModelUsage, Usage
-from baton.domain.threads.branches import MessagePath, Segments, continued_from, path_of
+from baton.domain.threads.branches import MessagePath, Segments, continue_from, find_path
 from baton.domain.threads.history_window import HistoryWindow
 from baton.domain.threads.interrupt import Interrupt, PendingInterrupts
 
@@ -106,7 +106,7 @@ class LeaseTimes:
         scaled = {field.name: getattr(usual, field.name) * share for field in fields(cls)}
         return cls(**scaled | {"refresh": min(usual.refresh, scaled["refresh"])})
 
-    def hidden_for(self, attempt: int) -> float:
+    def choose_hidden_seconds(self, attempt: int) -> float:
         """Return the seconds for which to hide a record during its ``attempt``-th attempt, counted from 1."""
         return self.hidden if attempt == 1 else self.hidden_again
 
@@ -259,12 +259,12 @@ class Thread:
     @property
     def path(self) -> MessagePath:
         """The messages of the selected branch that the reader may see."""
-        path = path_of(self.segments, self.next_ordinal)
+        path = find_path(self.segments, self.next_ordinal)
         return path.below(self.next_ordinal, self.first_readable) if self.first_readable else path
 
-    def continued_from(self, ordinal: int) -> Thread:
+    def continue_from(self, ordinal: int) -> Thread:
         """Return the thread with a branch selected so that the next message continues from the message ``ordinal``."""
-        return replace(self, segments=continued_from(self.segments, self.next_ordinal, ordinal))
+        return replace(self, segments=continue_from(self.segments, self.next_ordinal, ordinal))
 
     @property
     def is_branching(self) -> bool:

@@ -97,6 +97,6 @@ class ThreadChange(ChangeRecord):
         return f"{self.tenant_id}#{self.thread_id}"
 
 
-def pause_after(receives: int) -> int:
+def compute_redelivery_pause(receives: int) -> int:
     """Return the seconds until a failed record is delivered again. They double with each delivery."""
     return min(1 << min(receives, 16), MAX_PAUSE_SECONDS)

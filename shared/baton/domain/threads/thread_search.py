@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from baton.domain.documents.search_words import search_form
+from baton.domain.documents.search_words import to_search_form
 from baton.domain.errors import InvalidRequest
 from baton.domain.runs.usage import NO_PRICES, Prices
 from baton.domain.threads.thread import Thread
@@ -75,7 +75,7 @@ class ThreadQuery:
             and (self.has_error is None or self.has_error == (thread.last_error is not None))
             and (self.has_feedback is None or self.has_feedback == thread.has_feedback)
             and thread.usage.total_tokens >= self.min_tokens
-            and (not self.min_cost or (self.prices.cost(thread.spent, thread.usage) or 0.0) >= self.min_cost)
+            and (not self.min_cost or (self.prices.compute_cost(thread.spent, thread.usage) or 0.0) >= self.min_cost)
             and self._has_words(thread)
         )
 
@@ -91,15 +91,15 @@ class ThreadQuery:
         if not self.words:
             return True
         title = (thread.title or "") if self.in_titles else ""
-        text = search_form(f"{title}\n{thread.preview or ''}")
+        text = to_search_form(f"{title}\n{thread.preview or ''}")
         return all(word in text for word in self.words)
 
 
-def thread_query(text: str) -> ThreadQuery:
+def parse_thread_query(text: str) -> ThreadQuery:
     """Return the query for the words of ``text``. Raises ``InvalidRequest`` if it is blank or too long."""
     if len(text) > MAX_QUERY:
         raise InvalidRequest(f"q must have at most {MAX_QUERY} characters.")
-    words = tuple(dict.fromkeys(search_form(text).split()))
+    words = tuple(dict.fromkeys(to_search_form(text).split()))
     if not words:
         raise InvalidRequest("q must hold words: it is empty or blank.")
     return ThreadQuery(words)

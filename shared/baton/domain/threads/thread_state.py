@@ -10,7 +10,7 @@ from pydantic import Field
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.desks.desk_session import DeskStatus
 from baton.domain.handoffs.workflow import Workflow as WorkflowRecord
-from baton.domain.handoffs.workflow import progress
+from baton.domain.handoffs.workflow import measure_progress
 from baton.domain.handoffs.workflow_definition import WorkflowDefinition
 from baton.domain.threads.message import MessageAuthor
 from baton.domain.threads.thread import ConversationState, Thread, ThreadStatus
@@ -88,12 +88,12 @@ class State(WireModel):
     status: ThreadStatus
 
 
-def thread_state(describe: Describe, thread: Thread) -> State:
+def describe_thread_state(describe: Describe, thread: Thread) -> State:
     """Return the state of a thread."""
-    return conversation_state(describe, thread.conversation, thread.agent_id, thread.status)
+    return describe_conversation_state(describe, thread.conversation, thread.agent_id, thread.status)
 
 
-def conversation_state(
+def describe_conversation_state(
     describe: Describe, conversation: ConversationState, main_id: str, status: ThreadStatus
 ) -> State:
     """Return the state of a thread with this conversation state; ``main_id`` is the main agent."""
@@ -108,15 +108,15 @@ def conversation_state(
             is_main=conversation.agent_id == main_id,
         ),
         desk=DeskState.of(conversation.desk, agent_id=conversation.agent_id) if conversation.desk is not None else None,
-        workflow=workflow_in_progress(definition, conversation.workflow)
+        workflow=describe_workflow_in_progress(definition, conversation.workflow)
         if conversation.workflow is not None and definition is not None
         else None,
-        resumable=[resumable_workflow(describe, workflow) for workflow in conversation.resumable],
+        resumable=[describe_resumable_workflow(describe, workflow) for workflow in conversation.resumable],
         status=status,
     )
 
 
-def workflow_in_progress(definition: WorkflowDefinition, workflow: WorkflowRecord) -> WorkflowInProgress:
+def describe_workflow_in_progress(definition: WorkflowDefinition, workflow: WorkflowRecord) -> WorkflowInProgress:
     """Return the workflow of the active agent, for clients."""
     state = definition.state(workflow.state)
     return WorkflowInProgress.of(
@@ -124,7 +124,7 @@ def workflow_in_progress(definition: WorkflowDefinition, workflow: WorkflowRecor
     )
 
 
-def resumable_workflow(describe: Describe, workflow: WorkflowRecord) -> Workflow:
+def describe_resumable_workflow(describe: Describe, workflow: WorkflowRecord) -> Workflow:
     """Return a workflow that can be continued, for clients."""
     agent = describe(workflow.agent_id)
     return Workflow.of(workflow, **_describe_progress(agent.workflow if agent is not None else None, workflow))
@@ -132,7 +132,7 @@ def resumable_workflow(describe: Describe, workflow: WorkflowRecord) -> Workflow
 
 def _describe_progress(definition: WorkflowDefinition | None, workflow: WorkflowRecord) -> dict[str, Any]:
     """Return the label and the step of a workflow. Without its definition, or in an unknown state, the step is None."""
-    current = progress(definition, workflow) if definition is not None else None
+    current = measure_progress(definition, workflow) if definition is not None else None
     return {
         "label": current.label if current else workflow.state.replace("_", " ").title(),
         "step": current.step if current else None,

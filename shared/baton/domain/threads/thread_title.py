@@ -7,7 +7,7 @@ import unicodedata
 from enum import StrEnum
 
 from baton.domain.errors import InvalidRequest
-from baton.domain.text import first_bytes, normal_form, replace_surrogates
+from baton.domain.text import cut_to_bytes, normalise_text, replace_surrogates
 
 
 class TitleSource(StrEnum):
@@ -45,7 +45,7 @@ _QUOTES = "\"' \u00ab\u00bb\u2018\u2019\u201a\u201c\u201d\u201e\u2039\u203a\u300
 
 def parse_title(text: str) -> str:
     """Return a user's title in normal form NFC, without spaces around it. Raises ``InvalidRequest``."""
-    title = normal_form("NFC", replace_surrogates(text)).strip()
+    title = normalise_text("NFC", replace_surrogates(text)).strip()
     if len(title) > MAX_TITLE:
         raise InvalidRequest(f"title must have at most {MAX_TITLE} characters.")
     if any(unicodedata.category(character) in _BREAKING for character in title):
@@ -61,16 +61,16 @@ def to_title(text: str) -> str:
     """Return a title made of a model's text: one short line without markup; empty if nothing is left."""
     line = next((line for line in text.splitlines() if _is_visible(line)), "")
     line = _LABEL.sub("", _MARKUP.sub("", _EMPHASIS.sub(r"\2", _to_plain(line))).strip(_QUOTES))
-    title = beginning(line.strip(_QUOTES), MAX_MADE_TITLE).rstrip(".。,;:")
+    title = cut_beginning(line.strip(_QUOTES), MAX_MADE_TITLE).rstrip(".。,;:")
     return title if _is_visible(title) and title.strip("* ") else ""
 
 
-def beginning(text: str, length: int = MAX_MADE_TITLE) -> str:
+def cut_beginning(text: str, length: int = MAX_MADE_TITLE) -> str:
     """Return the beginning of ``text`` as one line of at most ``length`` characters; empty if it shows nothing."""
     line = _to_plain(text)
-    cut = first_bytes(line[:length], MAX_MADE_BYTES)
+    cut = cut_to_bytes(line[:length], MAX_MADE_BYTES)
     if len(cut) < len(line):
-        room = first_bytes(line[: length - 1], MAX_MADE_BYTES - len("…".encode()))
+        room = cut_to_bytes(line[: length - 1], MAX_MADE_BYTES - len("…".encode()))
         whole_words, _, _ = room.rpartition(" ")
         cut = f"{(whole_words if len(whole_words) >= len(room) // 2 else room).rstrip()}…"
     return cut if _is_visible(cut) else ""
@@ -81,7 +81,7 @@ def _to_plain(text: str) -> str:
     characters = (
         " " if unicodedata.category(character) in _BREAKING else character for character in replace_surrogates(text)
     )
-    return normal_form(
+    return normalise_text(
         "NFC", " ".join("".join(character for character in characters if character not in _REORDERING).split())
     )
 

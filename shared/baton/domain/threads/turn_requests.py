@@ -15,8 +15,8 @@ from baton.domain.desks.desk_session import Person, ReturnReason
 from baton.domain.schedules.run_source import RunSource
 from baton.domain.tenants.identity import ThreadRef, derive_run_id
 from baton.domain.threads.branches import BranchRequest
-from baton.domain.threads.content import content_digest
-from baton.domain.threads.interrupt import InterruptDecision, decision_message_id
+from baton.domain.threads.content import derive_content_digest
+from baton.domain.threads.interrupt import InterruptDecision, derive_decision_message_id
 from baton.domain.threads.message import Content, StoredMessage
 
 
@@ -105,11 +105,11 @@ class MessageRequest:
         """A digest that is the same for every retry. It covers the branch, so that a repeated id cannot begin one."""
         if self.original_digest is not None:
             return self.original_digest
-        digest = content_digest(self.content)
+        digest = derive_content_digest(self.content)
         if self.branch is None:
             return digest
         kind = "regenerate" if self.branch.is_regenerate else f"edit\0{digest}"
-        return content_digest(f"branch\0{self.branch.from_id}\0{kind}")
+        return derive_content_digest(f"branch\0{self.branch.from_id}\0{kind}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,17 +138,17 @@ class DecisionRequest:
         client: ClientOffer | None = None,
     ) -> DecisionRequest:
         """Return the request of ``decisions``; by default its run id is derived from their message id."""
-        run_id = run_id or derive_run_id(thread_id, decision_message_id(decisions[0].interrupt_id))
+        run_id = run_id or derive_run_id(thread_id, derive_decision_message_id(decisions[0].interrupt_id))
         return cls(ThreadRef(thread_id, may_create=False), run_id, tuple(decisions), client)
 
     @property
     def message_id(self) -> str:
-        return decision_message_id(self.decisions[0].interrupt_id)
+        return derive_decision_message_id(self.decisions[0].interrupt_id)
 
     @property
     def digest(self) -> str:
         """A digest that is the same for every payload, so that a second decision counts as a repetition."""
-        return content_digest(self.message_id)
+        return derive_content_digest(self.message_id)
 
 
 class ConversationAction(StrEnum):
@@ -227,8 +227,8 @@ class ActionRequest:
     @property
     def digest(self) -> str:
         if not self.content:
-            return content_digest(self.source)
-        return content_digest(f"{self.source}\0{content_digest(self.content)}")
+            return derive_content_digest(self.source)
+        return derive_content_digest(f"{self.source}\0{derive_content_digest(self.content)}")
 
     @classmethod
     def from_opening(cls, thread: ThreadRef, run_id: str, opening: StoredMessage) -> ActionRequest | None:

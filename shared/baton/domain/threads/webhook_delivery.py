@@ -62,7 +62,7 @@ class DeadDelivery:
         return self.delivery.id
 
 
-def thread_of(delivery_id: str) -> str | None:
+def parse_thread_id(delivery_id: str) -> str | None:
     """Return the thread's id in a delivery's id; None if the text is not a delivery's id."""
     thread_id, _, digest = delivery_id.partition(".")
     is_valid = is_thread_id(thread_id) and len(digest) == 32 and digest.isalnum() and digest.isascii()

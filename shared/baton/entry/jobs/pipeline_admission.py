@@ -206,4 +206,6 @@ class PipelineAdmission:
 
     async def _read_running(self, pipeline: Pipeline) -> RunsInProgress:
         oldest = self.clock.now() - LONGEST_RUN
-        return (await self.queue.running(pipeline)).begun_since(max(oldest, self.since) if self.since else oldest)
+        return (await self.queue.running(pipeline)).select_begun_since(
+            max(oldest, self.since) if self.since else oldest
+        )

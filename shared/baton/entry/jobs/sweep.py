@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from aws_lambda_powertools import Logger
 
-from baton.concurrency.tasks import each_until
+from baton.concurrency.tasks import call_until
 from baton.domain.desks.desk_session import DeskStatus
 from baton.domain.errors import TenantRemoved
 from baton.domain.metrics import Metric, count
@@ -62,7 +62,7 @@ class Sweeper:
         deadline = asyncio.get_running_loop().time() + seconds
         report = SweepReport()
         due = self.idle.due(self.clock.now())
-        report.is_complete = await each_until(
+        report.is_complete = await call_until(
             deadline, due, lambda thread: self._check(thread, report), at_once=CONCURRENT
         )
         if not report.is_complete:

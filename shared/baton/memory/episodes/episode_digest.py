@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
-from baton.domain.json_values import closed_object
-from baton.domain.memory.episode import MAX_FACT, MAX_FACTS, MAX_SUMMARY, EpisodeMessage, Fact, fact_id
+from baton.domain.json_values import make_closed_object
+from baton.domain.memory.episode import MAX_FACT, MAX_FACTS, MAX_SUMMARY, EpisodeMessage, Fact, derive_fact_id
 from baton.domain.text import fold
 from baton.memory.episodes.episode_messages import is_remembered
 from baton.memory.light_model import LightModel, cut_to_whole_sentences
@@ -58,14 +58,14 @@ LIST_FACTS = (
     'are. Leave out greetings, general knowledge and guesses. Answer with JSON: {"facts": [{"text": ..., "date": ...,'
     ' "sources": [...]}]}.'
 )
-_FACT_SCHEMA = closed_object(
+_FACT_SCHEMA = make_closed_object(
     {
         "text": {"type": "string"},
         "date": {"type": "string", "description": "YYYY-MM-DD"},
         "sources": {"type": "array", "items": {"type": "integer"}},
     }
 )
-FACTS_SCHEMA = closed_object({"facts": {"type": "array", "items": _FACT_SCHEMA}})
+FACTS_SCHEMA = make_closed_object({"facts": {"type": "array", "items": _FACT_SCHEMA}})
 
 
 @dataclass(slots=True)
@@ -136,7 +136,7 @@ class Digester:
         for index in range(number := min(len(candidates), MAX_FACTS)):
             candidate = candidates[index * len(candidates) // number]
             text = (await self._redact(candidate.text))[:MAX_FACT].strip()
-            facts.setdefault(fold(text), replace(candidate, id=fact_id(episode_id, text), text=text))
+            facts.setdefault(fold(text), replace(candidate, id=derive_fact_id(episode_id, text), text=text))
         return tuple(facts.values())
 
     async def _redact(self, text: str) -> str:

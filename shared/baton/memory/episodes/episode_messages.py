@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from baton.domain.memory.episode import EpisodeMessage, EpisodeRef
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.message import Role, StoredMessage, filtered_runs
+from baton.domain.threads.message import Role, StoredMessage, list_filtered_runs
 from baton.domain.threads.thread import Thread
 from baton.memory.prompt.history_reading import WINDOW, read_message_windows
 from baton.ports.memory.episodes import Episodes
@@ -47,7 +47,7 @@ class EpisodeMessages:
             else _read_in_windows(held.messages)
         )
         async for window in keep_runs_whole(windows):
-            filtered = filtered_runs(window)
+            filtered = list_filtered_runs(window)
             messages: list[StoredMessage] = []
             for message in window:
                 zone = message.time_zone or zone
@@ -67,7 +67,7 @@ class EpisodeMessages:
         self, scope: Scope, thread: Thread, messages: Sequence[StoredMessage]
     ) -> Mapping[int, str]:
         first, last = messages[0].ordinal, messages[-1].ordinal
-        return await self.episodes.redactions(scope, thread.id, first_ordinal=first, end_ordinal=last + 1)
+        return await self.episodes.read_redactions(scope, thread.id, first_ordinal=first, end_ordinal=last + 1)
 
     async def page(
         self, scope: Scope, thread: Thread, ref: EpisodeRef, *, before: int | None, limit: int
@@ -84,7 +84,7 @@ class EpisodeMessages:
         messages = [
             message for message in page.messages if message.ordinal >= ref.first_ordinal and is_part_of_episode(message)
         ]
-        redacted = await self.episodes.redactions(
+        redacted = await self.episodes.read_redactions(
             scope, thread.id, first_ordinal=page.messages[0].ordinal if page.messages else top, end_ordinal=top
         )
         next_before = page.next_before

@@ -23,7 +23,7 @@ from baton.domain.documents.search import (
     Signal,
     Vector,
     by_score,
-    clause_weights,
+    compute_clause_weights,
     fuse_scores,
     rank,
     weigh_rankings,
@@ -92,8 +92,8 @@ async def rank_episodes(
     weights: EpisodeWeights = USUAL_WEIGHTS,
 ) -> EpisodeRanking:
     """Return the ranked documents of the user's episodes, by one search. Raises ``SearchUnavailable``."""
-    of_messages = clause_weights(weights.messages)
-    of_digests = clause_weights({DIGEST: 1.0})
+    of_messages = compute_clause_weights(weights.messages)
+    of_digests = compute_clause_weights({DIGEST: 1.0})
 
     last: tuple[Candidates, MessageScores, dict[str, float]] | None = None
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, time
 from typing import Any
 
 from baton.domain.documents.search import IndexDocument, IndexName, SearchClause, SearchFilter, SearchQuery, Signal
-from baton.domain.json_values import closed_object
+from baton.domain.json_values import make_closed_object
 from baton.domain.memory.episode import Episode, EpisodePart, EpisodeRef, Fact
 from baton.domain.tenants.identity import Scope
 from baton.domain.text import fold
@@ -34,14 +34,14 @@ COMPARE = (
     'contradict. Answer with JSON: {"pairs": [{"fact": n, "other": n, "relation": "same" or "contradicts"}]}; none: '
     "an empty list."
 )
-_PAIR_SCHEMA = closed_object(
+_PAIR_SCHEMA = make_closed_object(
     {
         "fact": {"type": "integer"},
         "other": {"type": "integer"},
         "relation": {"type": "string", "enum": [SAME, CONTRADICTS]},
     }
 )
-SCHEMA = closed_object({"pairs": {"type": "array", "items": _PAIR_SCHEMA}})
+SCHEMA = make_closed_object({"pairs": {"type": "array", "items": _PAIR_SCHEMA}})
 
 
 @dataclass(frozen=True, slots=True)

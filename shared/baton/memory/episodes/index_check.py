@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from baton.domain.documents.search import IndexName, SearchFilter
 from baton.domain.memory.episode import Episode, EpisodeStatus
-from baton.domain.tenants.identity import Scope, stored_scope
+from baton.domain.tenants.identity import Scope, make_stored_scope
 from baton.ports.documents.search import IndexedSource, SearchAdministration, SearchIndex
 from baton.ports.memory.episodes import Episodes
 
@@ -70,11 +70,11 @@ class IndexCheck:
     async def repair(self, check: TenantCheck) -> TenantCheck:
         """Index missing documents, delete orphaned ones, and check the tenant again."""
         episode_ids = {source.episode_id for source in (*check.missing, *check.without_vectors)}
-        async for episode in self.episodes.of_tenant(stored_scope(check.tenant_id, OPERATOR)):
+        async for episode in self.episodes.of_tenant(make_stored_scope(check.tenant_id, OPERATOR)):
             if episode.ref.id in episode_ids:
-                await self.index_episode(stored_scope(check.tenant_id, episode.user_id), episode)
+                await self.index_episode(make_stored_scope(check.tenant_id, episode.user_id), episode)
         for source in check.orphaned:
-            scope = stored_scope(check.tenant_id, source.user_id)
+            scope = make_stored_scope(check.tenant_id, source.user_id)
             # The episode may have been stored since the check.
             if await self.episodes.find(scope, source.episode_id) is None:
                 await self.search.delete(scope, IndexName.EPISODES, SearchFilter(source_id=source.episode_id))
@@ -91,20 +91,20 @@ class IndexCheck:
         if self.administration is not None:
             async for source in self.administration.sources(IndexName.EPISODES, tenant):
                 indexed[source.user_id].add(source.source_id)
-        async for episode in self.episodes.of_tenant(stored_scope(tenant, OPERATOR)):
+        async for episode in self.episodes.of_tenant(make_stored_scope(tenant, OPERATOR)):
             user, is_missing = episode.user_id, _is_due(episode)
             if is_missing and self.administration is None and user not in indexed:
                 indexed[user] = {source.source_id for source in await self._list(tenant, user)}
             is_missing = is_missing and episode.ref.id not in indexed[user]
             if is_missing:
-                await self.index_episode(stored_scope(tenant, user), episode)
+                await self.index_episode(make_stored_scope(tenant, user), episode)
             yield is_missing
 
     async def _verify(self, tenant: str, sources: Sequence[IndexedSource]) -> TenantCheck:
         """Compare the index with the stored episodes."""
         stored = {
             EpisodeKey(episode.user_id, episode.ref.id): episode
-            async for episode in self.episodes.of_tenant(stored_scope(tenant, OPERATOR))
+            async for episode in self.episodes.of_tenant(make_stored_scope(tenant, OPERATOR))
         }
         if self.administration is None:
             users = sorted({key.user_id for key in stored})
@@ -124,7 +124,7 @@ class IndexCheck:
 
     async def _list(self, tenant: str, user: str) -> list[IndexedSource]:
         documents, plain = Counter[str](), Counter[str]()
-        async for document in self.search.list(stored_scope(tenant, user), IndexName.EPISODES, SearchFilter()):
+        async for document in self.search.list(make_stored_scope(tenant, user), IndexName.EPISODES, SearchFilter()):
             documents[document.source_id] += 1
             plain[document.source_id] += document.embedder is None
         return [IndexedSource(tenant, user, source, count, plain[source]) for source, count in documents.items()]

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from baton.domain.handoffs.triggers import is_phrase
-from baton.domain.json_values import closed_object
-from baton.domain.memory.procedure import InvalidProcedure, ProcedureDraft, draft_from
-from baton.domain.memory.skill_markdown import parse_skill_markdown, skill_markdown
+from baton.domain.json_values import make_closed_object
+from baton.domain.memory.procedure import InvalidProcedure, ProcedureDraft, parse_draft
+from baton.domain.memory.skill_markdown import parse_skill_markdown, write_skill_markdown
 from baton.memory.light_model import LightModel
 from baton.memory.procedures.specifics import Specifics
 from baton.memory.procedures.task_record import TaskRecord
@@ -50,9 +50,9 @@ DRAFT: Final = (
     "the assistant does, with the name of the tool where it calls one; `condition` says when the step is left out, or "
     "is null. Leave out what went wrong and was repeated. `allowed_tools`: the tools of the record that the steps use."
 )
-DETECT_SCHEMA: Final = closed_object({"task": {"type": "boolean"}, "name": {"type": "string"}})
-_STEP_SCHEMA: Final = closed_object({"text": {"type": "string"}, "condition": {"type": ["string", "null"]}})
-DRAFT_SCHEMA: Final = closed_object(
+DETECT_SCHEMA: Final = make_closed_object({"task": {"type": "boolean"}, "name": {"type": "string"}})
+_STEP_SCHEMA: Final = make_closed_object({"text": {"type": "string"}, "condition": {"type": ["string", "null"]}})
+DRAFT_SCHEMA: Final = make_closed_object(
     {
         "name": {"type": "string"},
         "description": {"type": "string"},
@@ -114,7 +114,7 @@ async def to_draft(answer: Mapping[str, Any], name: str, record: TaskRecord) -> 
         "allowed_tools": list(dict.fromkeys(named)),
     }
     try:
-        draft = parse_skill_markdown(skill_markdown(draft_from(fields)))
+        draft = parse_skill_markdown(write_skill_markdown(parse_draft(fields)))
     except InvalidProcedure:
         raise NoProcedure("the draft is not a valid procedure") from None
     if any(specifics.remain_in(text) for text in list_texts(draft)):

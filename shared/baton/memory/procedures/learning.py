@@ -19,10 +19,10 @@ from baton.domain.memory.capture import (
     MAX_MESSAGES,
     CaptureRef,
     CaptureStatus,
-    completed_workflows,
     is_candidate,
     is_sampled,
-    successful_calls,
+    list_completed_workflows,
+    list_successful_calls,
 )
 from baton.domain.memory.episode import EpisodeRef
 from baton.domain.metrics import Metric, count
@@ -102,10 +102,10 @@ class Learning:
         ``StoreUnavailable`` if the tenant's agents cannot be read; they are read only if a tool was called or a
         workflow was completed.
         """
-        workflows = completed_workflows(messages)
+        workflows = list_completed_workflows(messages)
         if not self.is_on or thread.parent_thread_id is not None:
             return None
-        if not workflows and not successful_calls(messages, thread.agent_id):
+        if not workflows and not list_successful_calls(messages, thread.agent_id):
             return None
         agents = await self.agents.in_session(scope, thread)
         agent = agents.main(thread)

@@ -10,7 +10,7 @@ from aws_lambda_powertools import Logger
 
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import EmbedderUnavailable, SpendingRefusal, ThreadUnavailable
-from baton.domain.handoffs.triggers import first_match
+from baton.domain.handoffs.triggers import find_first_match
 from baton.domain.memory.capture import Capture, CaptureRef, CaptureStatus, CaptureStep
 from baton.domain.memory.procedure import (
     REVIEWED,
@@ -283,7 +283,9 @@ def _join_texts(draft: ProcedureDraft) -> str:
 
 def _measure_trigger_share(draft: ProcedureDraft, other: ProcedureDraft) -> float:
     """Return the share of the draft's triggers that match a trigger of ``other``."""
-    return sum(first_match(other.triggers, trigger) is not None for trigger in draft.triggers) / len(draft.triggers)
+    return sum(find_first_match(other.triggers, trigger) is not None for trigger in draft.triggers) / len(
+        draft.triggers
+    )
 
 
 def _list_words(draft: ProcedureDraft) -> frozenset[str]:

@@ -104,7 +104,7 @@ class ProcedureSources:
         if last is None:
             return []
         end = last.ordinal + 1
-        branch = thread.continued_from(last.ordinal)
+        branch = thread.continue_from(last.ordinal)
         named_ids, messages = set(named), list[SourceMessage]()
         async for window in read_message_windows(self.store, scope, branch, max(0, end - MAX_MESSAGES), end):
             for message in window:

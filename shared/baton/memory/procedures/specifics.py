@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from baton.domain.text import normal_form
+from baton.domain.text import normalise_text
 from baton.ports.tenants.privacy import PiiDetector
 from baton.tenants.privacy.redaction import Redactor
 
@@ -247,7 +247,7 @@ def _make_placeholder(name: str) -> str:
 
 
 def _normalise(text: str) -> str:
-    return normal_form("NFKC", text)
+    return normalise_text("NFKC", text)
 
 
 def _make_comparable(text: str) -> str:

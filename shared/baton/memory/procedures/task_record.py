@@ -13,10 +13,10 @@ from typing import Any, Final
 
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.tool import BUILTIN_TOOLS, HttpTool, PythonTool
-from baton.domain.memory.capture import MAX_MESSAGES, CaptureRef, completed_workflows
+from baton.domain.memory.capture import MAX_MESSAGES, CaptureRef, list_completed_workflows
 from baton.domain.runs.tool_call import CallEnd, is_shown
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.message import Role, StoredMessage, filtered_runs
+from baton.domain.threads.message import Role, StoredMessage, list_filtered_runs
 from baton.domain.threads.thread import Thread
 from baton.memory.procedures.specifics import Specifics
 from baton.memory.prompt.history_reading import read_messages_between
@@ -71,14 +71,14 @@ class TaskRecords:
         """Return the record of a task. Raises as the store and the detector do."""
         first = max(ref.first_ordinal, ref.end_ordinal - MAX_MESSAGES)
         read = await read_messages_between(
-            self.store, scope, thread.continued_from(ref.end_ordinal - 1), first, ref.end_ordinal
+            self.store, scope, thread.continue_from(ref.end_ordinal - 1), first, ref.end_ordinal
         )
-        refused = filtered_runs(read)
+        refused = list_filtered_runs(read)
         messages = [message for message in read if message.run_id not in refused]
         # Only schemas in the agent's file are used. Schemas of servers would need requests.
         declared = [tool for tool in agent.tools if isinstance(tool, HttpTool | PythonTool)]
         specifics = Specifics({tool.name: tool.parameters or {} for tool in declared}, self.detector)
-        arguments = {call.id: call.parsed() or {} for message in messages for call in message.tool_calls}
+        arguments = {call.id: call.parse_arguments() or {} for message in messages for call in message.tool_calls}
         for message in messages:
             for call in message.tool_calls:
                 specifics.know(call.name)
@@ -114,7 +114,7 @@ async def _make_entries(
         text = await specifics.generalise(message.plain_text[:MAX_TEXT])
         by = PERSON if message.author is not None else message.shown_role
         yield {"by": by, "text": text}
-    for workflow in completed_workflows((message,)):
+    for workflow in list_completed_workflows((message,)):
         collected = [f"{state}: {', '.join(fields)}"[:300] for state, fields in list(workflow.data.items())[:30]]
         yield {"by": "workflow", "completed_with": workflow.agent_id, "collected": collected}
 

@@ -9,7 +9,7 @@ from baton.concurrency.tasks import gather_all
 from baton.domain.handoffs.handoff import ContextMode, HandoffRequest
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.history_window import HistoryWindow
-from baton.domain.threads.message import Role, StoredMessage, filtered_runs
+from baton.domain.threads.message import Role, StoredMessage, list_filtered_runs
 from baton.domain.threads.thread import Thread
 from baton.memory.prompt.quoting import quote
 from baton.ports.agents.chat_model import Prompt
@@ -70,7 +70,7 @@ def make_handoff_notes(handoff: HandoffRequest | None) -> list[Prompt]:
 
 def select_spoken(messages: Sequence[StoredMessage]) -> list[StoredMessage]:
     """Return the messages that were said, without those of filtered runs and questions whose run failed."""
-    filtered = filtered_runs(messages)
+    filtered = list_filtered_runs(messages)
     return [
         message
         for message in messages

@@ -60,7 +60,7 @@ class HistorySummaries:
             return False  # deleted meanwhile
         if thread.user_id != scope.user_id or due.below >= thread.next_ordinal:
             return False
-        thread = thread.continued_from(due.below)  # the user may have selected another branch since
+        thread = thread.continue_from(due.below)  # the user may have selected another branch since
         first = max(due.since, due.summary_at or 0)
         messages = await self._read(scope, thread, first, due.below + 1)
         if messages and due.agent_id in messages[-1].summaries:

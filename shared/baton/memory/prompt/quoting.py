@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 
-from baton.domain.documents.search_words import find_words, search_form
+from baton.domain.documents.search_words import find_words, to_search_form
 from baton.domain.memory.found_item import FoundItem
 from baton.domain.memory.procedure import Procedure
-from baton.domain.memory.skill_markdown import numbered_steps
+from baton.domain.memory.skill_markdown import write_numbered_steps
 from baton.domain.times import DEFAULT_ZONE
 from baton_documents.chunks.division import MAX_CHUNK
 from baton_documents.chunks.table_headers import MAX_HEADER
@@ -82,7 +82,7 @@ def write_procedure_steps(procedure: Procedure, trigger: str | None) -> str:
     return (
         f"The message matches the skill {draft.name!r} (version {procedure.version}, {how}): "
         f"{draft.description} Follow its steps in this order, and leave out a step whose condition says so. What tools "
-        f"tell you now overrides what the steps assume.{tools}\n{numbered_steps(draft)}"
+        f"tell you now overrides what the steps assume.{tools}\n{write_numbered_steps(draft)}"
     )
 
 
@@ -107,7 +107,7 @@ def cut_excerpt(text: str, words: frozenset[str], limit: int) -> str:
     """Return the text, or the part of at most ``limit`` characters with most occurrences of ``words``."""
     if len(text) <= limit:
         return text
-    positions = [start for word, start in find_words(text) if search_form(word) in words]
+    positions = [start for word, start in find_words(text) if to_search_form(word) in words]
     room = limit - 2 * len(ELLIPSIS)
     start, best = 0, 0
     first = 0

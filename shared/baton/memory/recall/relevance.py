@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from baton.domain.documents.search_words import search_form, split_words
+from baton.domain.documents.search_words import split_words, to_search_form
 from baton.domain.memory.found_item import FoundItem
-from baton.domain.text import normal_form
+from baton.domain.text import normalise_text
 
 WORDS_FLOOR = 1 / 3
 """The share of the message's words that a text must have if it was found by words only, or has no vector.
@@ -22,7 +22,7 @@ MAX_COMPARED = 20_000
 
 def _read_words(text: str) -> frozenset[str]:
     """Return the words of a list, with and without their accents."""
-    return frozenset({*text.split(), *search_form(text).split()})
+    return frozenset({*text.split(), *to_search_form(text).split()})
 
 
 STOP_WORDS = _read_words(
@@ -67,7 +67,7 @@ MIN_QUOTED = 20
 
 def find_content_words(text: str) -> tuple[str, ...]:
     """Return the words of a text in their form for searches, in order, without stop words if it has other words."""
-    words = tuple(split_words(search_form(_without_apostrophes(text[:MAX_COMPARED]))))
+    words = tuple(split_words(to_search_form(_without_apostrophes(text[:MAX_COMPARED]))))
     return tuple(word for word in words if word not in STOP_WORDS) or words
 
 
@@ -101,7 +101,7 @@ def make_same_text_key(text: str) -> tuple[str, ...]:
 
     Any other word distinguishes texts: a number, a name, "not", "from" and "to".
     """
-    words = split_words(normal_form("NFKC", _without_apostrophes(text)).casefold())
+    words = split_words(normalise_text("NFKC", _without_apostrophes(text)).casefold())
     return tuple(word for word in words if word not in FILLERS) or (text.strip(),)
 
 

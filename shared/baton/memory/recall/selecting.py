@@ -121,7 +121,7 @@ def number_knowledge(recalled: RecalledBlocks, numbers: PassageNumbers) -> Recal
     numbered: dict[str, FoundItem] = {}
     for item in found_items:
         citation = item.source.citation
-        number = numbers.number(citation.as_source(None)) if citation is not None else None
+        number = numbers.assign_number(citation.as_source(None)) if citation is not None else None
         line = quoting.add_number(item.line, number) if number is not None else item.line
         numbered[item.id] = replace(item, number=number, line=line)
     if not numbered:

@@ -43,7 +43,7 @@ class Files(Protocol):
     async def presign_upload(self, scope: Scope, thread_id: str, name: str, content_type: str, size: int) -> Upload:
         """Return a short-lived address that accepts one file of exactly ``size`` bytes and ``content_type``."""
 
-    async def download_url(self, scope: Scope, thread_id: str, file_id: str) -> str:
+    async def presign_download(self, scope: Scope, thread_id: str, file_id: str) -> str:
         """Return a short-lived address at which the file can be read."""
 
     async def keep(self, scope: Scope, thread_id: str, name: str, content_type: str, body: bytes) -> str:

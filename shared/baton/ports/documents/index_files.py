@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from baton.domain.documents.search import IndexDocument, IndexName, SearchFilter
-from baton.domain.tenants.identity import Scope, stored_scope
+from baton.domain.tenants.identity import Scope, make_stored_scope
 
 OPERATOR = "operator"
 """The user id of scopes for indices whose documents belong to no user."""
@@ -27,7 +27,7 @@ class IndexOwner:
     @property
     def scope(self) -> Scope:
         """The scope of the owner's documents."""
-        return stored_scope(self.tenant_id, self.name if self.index is IndexName.EPISODES else OPERATOR)
+        return make_stored_scope(self.tenant_id, self.name if self.index is IndexName.EPISODES else OPERATOR)
 
     @property
     def filter(self) -> SearchFilter:

@@ -40,7 +40,7 @@ class Episodes(Protocol):
     async def put_redaction(self, scope: Scope, thread_id: str, ordinal: int, text: str) -> None:
         """Store the text of a message without its personal data."""
 
-    async def redactions(
+    async def read_redactions(
         self, scope: Scope, thread_id: str, *, first_ordinal: int, end_ordinal: int
     ) -> Mapping[int, str]:
         """Return the redacted texts in a range by ordinal. Messages without personal data have none."""

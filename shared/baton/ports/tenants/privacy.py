@@ -43,7 +43,7 @@ class Erasure(Protocol):
     def threads(self, scope: Scope) -> AsyncIterator[Sequence[ThreadTrace]]:
         """Yield pages of the user's threads, without forks: those in use, tombstones, and ids with uploads only."""
 
-    def inactive_since(self, scope: Scope, before: datetime) -> AsyncIterator[Sequence[ThreadTrace]]:
+    def list_inactive_threads(self, scope: Scope, before: datetime) -> AsyncIterator[Sequence[ThreadTrace]]:
         """Yield pages of the tenant's threads, without forks: those in use and tombstones.
 
         All threads that were last active before ``before`` are included. Others that were created before may be.
@@ -89,7 +89,7 @@ class Erasure(Protocol):
     async def sweep_audit(self, scope: Scope, *, before: datetime, deadline: float) -> tuple[Mapping[str, int], bool]:
         """Remove the tenant's audit records older than ``before``, but not the handoffs of conversations in use."""
 
-    def ended_before(self, scope: Scope, before: datetime) -> AsyncIterator[Sequence[EpisodeTrace]]:
+    def list_ended_episodes(self, scope: Scope, before: datetime) -> AsyncIterator[Sequence[EpisodeTrace]]:
         """Yield pages of the tenant's episodes that ended before ``before``, even removed but still listed ones."""
 
     async def sweep_episode(self, scope: Scope, episode: EpisodeTrace, *, before: datetime) -> None:

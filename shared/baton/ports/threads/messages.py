@@ -61,7 +61,7 @@ class Messages(Protocol):
     """Messages of threads, and the records of accepted ones.
 
     Methods that read messages of a ``thread`` return those of its selected branch (``Thread.path``). With
-    ``thread.unbranched`` they return the messages of all branches, with ``thread.continued_from`` those of another one.
+    ``thread.unbranched`` they return the messages of all branches, with ``thread.continue_from`` those of another one.
     See ``ThreadStore``.
     """
 

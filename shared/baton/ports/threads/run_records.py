@@ -52,7 +52,7 @@ class RunRecords(Protocol):
     async def put_remote_task(self, lease: Lease, task: RemoteTask) -> None:
         """Store the task of a remote agent that works on a message of the run."""
 
-    async def remote_tasks(self, scope: Scope, thread_id: str, *, first_ordinal: int) -> Sequence[RemoteTask]:
+    async def read_remote_tasks(self, scope: Scope, thread_id: str, *, first_ordinal: int) -> Sequence[RemoteTask]:
         """Return the tasks of remote agents that work on messages of the run whose first is at ``first_ordinal``."""
 
     async def put_step(self, lease: Lease, step: RunStep, *, first_ordinal: int) -> None:

@@ -55,7 +55,7 @@ class Schedules(Protocol):
         """Return all schedules of the user in the order in which they were made."""
 
     def users(self, scope: Scope, *, first: str = "") -> AsyncGenerator[str, None]:
-        """Yield the ids of the tenant's users who have or had schedules, by ``user_place``, from ``first`` on."""
+        """Yield the ids of users who have or had schedules, by ``derive_user_place``, from ``first`` on."""
 
     async def replace(self, scope: Scope, schedule: Schedule) -> bool:
         """Store the schedule if the stored revision is the one before its own. Return whether it is stored."""

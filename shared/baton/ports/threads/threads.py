@@ -85,7 +85,7 @@ OPEN_FOR_USER = timedelta(days=30)
 """The time for which a session stays open for the user's answer to a message that was sent without a question."""
 
 
-def closing_time(thread: Thread, idle: timedelta) -> datetime:
+def compute_closing_time(thread: Thread, idle: timedelta) -> datetime:
     """Return the end of the idle timeout, counted from the last activity.
 
     A session that waits for the user stays open for at least ``OPEN_FOR_USER``, so that the answer belongs to it.
@@ -100,7 +100,7 @@ class IdleThread:
     scope: Scope
     thread: Thread
     closes_at: datetime
-    """See ``closing_time``."""
+    """See ``compute_closing_time``."""
     has_last_episode: bool = False
     """True if the previous session's episode is known to be settled. Otherwise the caller must read it."""
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from baton.domain.tenants.identity import Scope
-from baton.domain.text import utf8_size
+from baton.domain.text import count_bytes
 from baton.domain.threads.feedback import Feedback
 from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.thread import Thread
@@ -208,8 +208,8 @@ class Exports:
         ):
             if message.role not in (Role.USER, Role.ASSISTANT) or not message.text:
                 continue
-            length = MESSAGE_BYTES + utf8_size(json.dumps(message.text, ensure_ascii=False))
-            length += utf8_size(json.dumps(feedback.comment, ensure_ascii=False)) if feedback is not None else 0
+            length = MESSAGE_BYTES + count_bytes(json.dumps(message.text, ensure_ascii=False))
+            length += count_bytes(json.dumps(feedback.comment, ensure_ascii=False)) if feedback is not None else 0
             if count and (count == IMPORTED or size + length > IMPORTED_BYTES):
                 yield ExportPiece(ExportKind.SESSION_END, session.thread.id, session)
                 session = replace(session, part=session.part + 1)

@@ -24,7 +24,7 @@ from baton.domain.memory.forgetting import (
     StepResult,
     Tally,
     ThreadTrace,
-    kept_since,
+    compute_cutoff,
 )
 from baton.domain.tenants.identity import Scope, derive_record_id
 from baton.domain.threads.thread import ZOMBIE_SECONDS
@@ -187,10 +187,10 @@ class Forgetting:
             async for page in self.erasure.threads(request.scope):
                 yield page
         else:
-            before = kept_since(request.requested_at, (await self.retentions.get(request.scope)).threads)
+            before = compute_cutoff(request.requested_at, (await self.retentions.get(request.scope)).threads)
             if before is not None:
                 work.threads_before = before
-                async for page in self.erasure.inactive_since(request.scope, before):
+                async for page in self.erasure.list_inactive_threads(request.scope, before):
                     yield page
 
     async def _with_forks(self, work: _Round, scope: Scope, thread: ThreadTrace, step: _Step) -> None:
@@ -296,11 +296,11 @@ class Forgetting:
     async def _sweep_tenant(self, work: _Round) -> None:
         """Remove audit records, uploads and episodes that are older than the retention."""
         scope, retention = work.request.scope, await self.retentions.get(work.request.scope)
-        before = kept_since(work.request.requested_at, retention.audit)
+        before = compute_cutoff(work.request.requested_at, retention.audit)
         if before is not None:
             counts, work.is_complete = await self.erasure.sweep_audit(scope, before=before, deadline=work.deadline)
             work.tally.add_all(counts)
-        before = kept_since(work.request.requested_at, retention.uploads)
+        before = compute_cutoff(work.request.requested_at, retention.uploads)
         if before is not None and work.is_complete:
             removed, work.is_complete = await self.objects.sweep_uploads(scope, before=before, deadline=work.deadline)
             work.tally.add("uploadVersions", removed)
@@ -308,10 +308,10 @@ class Forgetting:
             await self._sweep_episodes(work, retention)
 
     async def _sweep_episodes(self, work: _Round, retention: Retention) -> None:
-        before = kept_since(work.request.requested_at, retention.episodes)
+        before = compute_cutoff(work.request.requested_at, retention.episodes)
         if before is None:
             return
-        async for page in self.erasure.ended_before(work.request.scope, before):
+        async for page in self.erasure.list_ended_episodes(work.request.scope, before):
             for episode in page:
                 if work.is_over:
                     work.is_complete = False

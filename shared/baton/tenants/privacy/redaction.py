@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from baton.concurrency.tasks import gather_all
-from baton.domain.text import normal_form
+from baton.domain.text import normalise_text
 from baton.ports.tenants.privacy import PiiDetector, PiiKind, PiiSpan
 
 _CASELESS: Final = frozenset({PiiKind.EMAIL, PiiKind.IBAN, PiiKind.NATIONAL_ID})
@@ -84,7 +84,7 @@ def merge_spans(spans: Iterable[PiiSpan], length: int) -> Sequence[PiiSpan]:
 
 def _normalise(kind: PiiKind, value: str) -> str:
     """Return the value without differences of spelling."""
-    value = normal_form("NFKC", value).strip()
+    value = normalise_text("NFKC", value).strip()
     if kind in _COMPACT:
         value = "".join(character for character in value if character.isalnum())
     return value.casefold() if kind in _CASELESS else value

@@ -19,11 +19,11 @@ from baton.domain.schedules.background_task import (
     BackgroundKind,
     BackgroundStatus,
     BackgroundTask,
-    background_task_id,
+    derive_background_task_id,
 )
 from baton.domain.tenants.identity import Scope, ThreadRef, derive_run_id
-from baton.domain.text import first_bytes
-from baton.domain.threads.message import StoredMessage, answer_text
+from baton.domain.text import cut_to_bytes
+from baton.domain.threads.message import StoredMessage, join_answer_texts
 from baton.domain.threads.queued import ForgottenTask
 from baton.domain.threads.run_end import OutcomeType
 from baton.domain.threads.thread import Thread
@@ -124,7 +124,7 @@ class BackgroundWork:
             BackgroundKind.TOOL,
             call.name,
             asked_by,
-            message=first_bytes(call.arguments, MAX_ARGUMENTS),
+            message=cut_to_bytes(call.arguments, MAX_ARGUMENTS),
             lifetime=timedelta(hours=rules.expires_hours),
         )
         tasks = await self.tasks.of_thread(scope, thread_id)
@@ -303,7 +303,7 @@ class BackgroundWork:
     ) -> BackgroundTask:
         now = self.clock.now()
         return BackgroundTask(
-            id=background_task_id(thread_id, call_id),
+            id=derive_background_task_id(thread_id, call_id),
             kind=kind,
             name=name,
             agent_id=asked_by,
@@ -364,7 +364,7 @@ def _read_result(messages: Sequence[StoredMessage]) -> tuple[BackgroundStatus, s
     last = messages[-1] if messages else None
     if last is None or last.end is None:
         return BackgroundStatus.FAILED, NO_RESULT
-    text = answer_text(message for message in messages if message.run_id == last.run_id)
+    text = join_answer_texts(message for message in messages if message.run_id == last.run_id)
     if last.end.outcome is OutcomeType.SUCCESS:
         return BackgroundStatus.COMPLETED, text
     return BackgroundStatus.FAILED, "\n".join(part for part in (last.end.error_detail or NO_RESULT, text) if part)

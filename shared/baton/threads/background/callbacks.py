@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from baton.domain.errors import TaskExpired, Unauthorized
-from baton.domain.schedules.background_task import BackgroundKind, BackgroundStatus, BackgroundTask, progress_line
+from baton.domain.schedules.background_task import BackgroundKind, BackgroundStatus, BackgroundTask, shorten_progress
 from baton.domain.tenants.identity import TENANT_ID, Scope, is_thread_id
 from baton.ports.agents.tools import TaskCallback
 from baton.ports.threads.background import BackgroundTasks
@@ -54,7 +54,7 @@ class TaskCallbacks:
         if not task.is_open:
             return
         if report.status is BackgroundStatus.WORKING:
-            await self.results.replace(owner, thread_id, task, replace(task, progress=progress_line(report.text)))
+            await self.results.replace(owner, thread_id, task, replace(task, progress=shorten_progress(report.text)))
         else:
             await self.results.report(task.scope(owner), thread_id, task, report.status, report.text)
 

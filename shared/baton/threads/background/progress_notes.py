@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from baton.domain.schedules.background_task import progress_line
+from baton.domain.schedules.background_task import shorten_progress
 from baton.failures.reports import in_background
 
 PAUSE_SECONDS = 2.0
@@ -26,7 +26,7 @@ class ProgressNotes:
 
     def report(self, label: str) -> None:
         """Take a line of progress, and have it stored soon. A repeated line, or one after the end, is ignored."""
-        line = progress_line(str(label))
+        line = shorten_progress(str(label))
         if not line or line == self._last or self._end.is_set():  # tasks that the work has begun may outlast it
             return
         self._last = self._waiting = line

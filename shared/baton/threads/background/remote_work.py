@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import Unauthorized
 from baton.domain.runs.task import DATA, RemoteTask, note_open_task
-from baton.domain.schedules.background_task import MAX_RESULT, BackgroundStatus, BackgroundTask, progress_line
+from baton.domain.schedules.background_task import MAX_RESULT, BackgroundStatus, BackgroundTask, shorten_progress
 from baton.domain.tenants.identity import Scope, derive_run_id
 from baton.ports.agents import agent_client
 from baton.ports.agents.chat_model import TextDelta, TextTakenBack
@@ -44,7 +44,7 @@ class _RemoteState:
             case TextTakenBack():
                 self.texts.clear()
             case agent_client.AgentProgress(label):
-                self.progress = progress_line(label) or self.progress
+                self.progress = shorten_progress(label) or self.progress
             case agent_client.AgentData(value):
                 self.has_data = True
                 self.extras.append(DATA.format(json.dumps(value, ensure_ascii=False)))

@@ -12,7 +12,7 @@ from baton.domain.schedules.background_task import (
     BackgroundKind,
     BackgroundStatus,
     BackgroundTask,
-    result_message_id,
+    derive_result_message_id,
 )
 from baton.domain.schedules.run_source import CauseKind, RunSource
 from baton.domain.tenants.identity import Scope, ThreadRef, derive_run_id
@@ -53,7 +53,7 @@ class TaskResults:
         The message is queued first. If this worker dies in between, the message is queued again, and its id prevents a
         second run.
         """
-        message_id = result_message_id(thread_id, task.id)
+        message_id = derive_result_message_id(thread_id, task.id)
         run_id = derive_run_id(thread_id, message_id)
         result_text = replace_surrogates(text.strip()) or NO_RESULT
         if len(result_text) > MAX_RESULT:

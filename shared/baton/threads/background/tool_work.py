@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.schedules.background_task import BackgroundStatus, BackgroundTask, progress_line
+from baton.domain.schedules.background_task import BackgroundStatus, BackgroundTask, shorten_progress
 from baton.domain.tenants.identity import Scope, derive_run_id
 from baton.ports.agents.tools import CallContext, NewFile, ToolFailed, Tools
 from baton.ports.threads.background import BackgroundTasks
@@ -62,7 +62,7 @@ class ToolWork:
             status, text = BackgroundStatus.FAILED, failure.message
         else:
             if result.is_pending:
-                progress = progress_line(result.progress) if result.progress else task.progress
+                progress = shorten_progress(result.progress) if result.progress else task.progress
                 if (progress, result.poll_seconds) != (task.progress, task.poll_seconds):
                     await self.results.change(
                         scope, thread_id, task.id, progress=progress, poll_seconds=result.poll_seconds

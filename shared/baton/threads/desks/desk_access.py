@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from baton.concurrency.tasks import gather_all
 from baton.domain.agents.agent import AgentDefinition, is_desk
-from baton.domain.agents.handoff_rules import needed_permissions
+from baton.domain.agents.handoff_rules import list_needed_permissions
 from baton.domain.cursors import decode, encode
 from baton.domain.desks.desk_session import DeskSession, DeskStatus, Person
 from baton.domain.errors import Forbidden, InvalidRequest, NotAtDesk, ThreadUnavailable
@@ -78,7 +78,7 @@ class DeskAccess:
         agents = await self.agents.in_session(at_desk.owner, at_desk.thread)
         main, permissions = agents.main(at_desk.thread), frozenset(at_desk.session.permissions)
         desks = (agent for agent in agents.all() if is_desk(agent) and agent.id != at_desk.desk.id)
-        return [desk for desk in desks if permissions.issuperset(needed_permissions(main, desk))]
+        return [desk for desk in desks if permissions.issuperset(list_needed_permissions(main, desk))]
 
     async def find(self, scope: Scope, thread_id: str, action: str) -> AtDesk:
         """Return a conversation at one of the caller's desks; refusals are audited as ``action``.

@@ -13,7 +13,7 @@ from aws_lambda_powertools import Logger
 
 from baton.concurrency.tasks import gather_all
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.agents.handoff_rules import needed_permissions
+from baton.domain.agents.handoff_rules import list_needed_permissions
 from baton.domain.desks.desk_session import DeskSession, DeskStatus, check_desk
 from baton.domain.errors import StoreUnavailable, WorkflowUnavailable
 from baton.domain.handoffs.handoff import HandoffOutcome, HandoffPlace, HandoffRequest
@@ -26,7 +26,7 @@ from baton.domain.threads.message import StoredMessage
 from baton.domain.threads.run_events import state_changes, step_finished, step_started
 from baton.domain.threads.running_conversation import MAX_RESUMABLE, RunningConversation, SpecialistProblem
 from baton.domain.threads.thread import ConversationChange, ConversationState, Thread
-from baton.domain.threads.thread_state import conversation_state
+from baton.domain.threads.thread_state import describe_conversation_state
 from baton.domain.times import to_millis
 from baton.ports.clock import Clock
 from baton.ports.tenants.audit import AuditLog, Once
@@ -213,7 +213,7 @@ class ConversationStates:
         """Return the events that show clients a change of the conversation state outside a run."""
         before = thread.conversation
         agents = await self.agents.in_session(scope, thread)
-        state = conversation_state(agents.describe, after, thread.agent_id, thread.status).wire()
+        state = describe_conversation_state(agents.describe, after, thread.agent_id, thread.status).wire()
         # Compare stored states, because clients have the state that former definitions produced.
         changed = {
             "activeAgent": before.agent_id != after.agent_id,
@@ -261,7 +261,7 @@ class ConversationStates:
         handoff = conversation.handoff
         if conversation.desk is not None and handoff is not None and handoff.outcome is not None:
             conversation = conversation.with_handoff_details(outcome=None, ended_at=None)
-        permissions = needed_permissions(conversation.main, conversation.agent)
+        permissions = list_needed_permissions(conversation.main, conversation.agent)
         trouble = conversation.trouble
         if (conversation.desk is None) != (conversation.agent.desk is None):
             trouble = SpecialistProblem.UNAVAILABLE  # it was a desk, or has become one since

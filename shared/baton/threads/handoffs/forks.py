@@ -16,7 +16,7 @@ from baton.domain.errors import NotAFork, NothingToMerge, ThreadLed, UnknownAgen
 from baton.domain.handoffs.handoff import HandoffRequest
 from baton.domain.runs.usage import Usage
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.content import content_digest
+from baton.domain.threads.content import derive_content_digest
 from baton.domain.threads.history_window import HistoryWindow
 from baton.domain.threads.message import Content, Part, Role, StoredMessage
 from baton.domain.threads.run_end import OutcomeType, RunEnd
@@ -253,7 +253,7 @@ class Forks:
         question, run = exchange.question, exchange.run
         first = lease.thread.next_ordinal
         next_ordinal = first + len(copied)
-        turn = TurnRecord(question.id, run.run_id, content_digest(question.content), next_ordinal, lease.fence)
+        turn = TurnRecord(question.id, run.run_id, derive_content_digest(question.content), next_ordinal, lease.fence)
         await (self.store.reopen_turn if is_known else self.store.open_turn)(lease, turn)
         keeps_calls = exchange.handoff.show_tool_calls
         new_messages = [

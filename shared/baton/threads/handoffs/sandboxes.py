@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import NotFound
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.message import StoredMessage, filtered_runs
+from baton.domain.threads.message import StoredMessage, list_filtered_runs
 from baton.domain.threads.thread import Thread
 from baton.ports.clock import Clock
 from baton.ports.tenants.audit import AuditLog
@@ -65,7 +65,7 @@ class Sandboxes:
         """Return the newest messages of the branch below the ordinal ``end``, in whole turns if possible."""
         if end == 0:
             return []
-        branch = source.continued_from(end - 1)
+        branch = source.continue_from(end - 1)
         messages: list[StoredMessage] = []
         before: int | None = end
         while before is not None and len(messages) <= MAX_COPIED:
@@ -78,7 +78,7 @@ class Sandboxes:
             cut_run = messages[-MAX_COPIED - 1].run_id
             whole = (index for index, message in enumerate(stored_messages) if message.run_id != cut_run)
             stored_messages = stored_messages[next(whole, 0) :]
-        refused = filtered_runs(stored_messages)
+        refused = list_filtered_runs(stored_messages)
         return [message for message in stored_messages if message.run_id not in refused]
 
     async def _choose_agent(self, scope: Scope, source: Thread, turn: Sequence[StoredMessage]) -> AgentDefinition:

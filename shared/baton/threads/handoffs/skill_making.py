@@ -15,13 +15,13 @@ from baton.domain.memory.procedure import (
     InvalidProcedure,
     Procedure,
     ProcedureScope,
-    collected_fields,
-    draft_from,
-    slug_of,
+    make_slug,
+    parse_draft,
+    select_collected_fields,
     try_draft,
 )
 from baton.domain.memory.procedure_set import ProcedureSet
-from baton.domain.memory.skill_markdown import parse_skill_markdown, skill_markdown
+from baton.domain.memory.skill_markdown import parse_skill_markdown, write_skill_markdown
 from baton.domain.tenants.identity import Permission, Scope, derive_record_id
 from baton.memory.procedures.approved_procedures import ApprovedProcedures
 from baton.ports.memory.procedures import PrivateSkills, ProcedureStore
@@ -39,13 +39,13 @@ def review_skill(workflow: Workflow, scope: Scope, find_handoff_target: Callable
     message would be handed over before any skill could answer it; None if there is none. Raises ``IllegalTransition``
     for an invalid skill, and for completing one that no sample message starts or that the user may not create.
     """
-    fields = collected_fields(workflow.data)
+    fields = select_collected_fields(workflow.data)
     is_complete = workflow.status is WorkflowStatus.COMPLETED
     if not fields.keys() >= _REQUIRED_FIELDS and not is_complete:
         return ""
     try:
-        draft = draft_from(fields)
-        parse_skill_markdown(skill_markdown(draft))
+        draft = parse_draft(fields)
+        parse_skill_markdown(write_skill_markdown(draft))
     except InvalidProcedure as invalid:
         raise IllegalTransition(f"The skill is not valid yet: {invalid}.") from None
     for trigger in draft.triggers:
@@ -60,7 +60,7 @@ def review_skill(workflow: Workflow, scope: Scope, find_handoff_target: Callable
         raise IllegalTransition(f"The user lacks the permission {Permission.SKILL_CREATE.value}.")
     if is_complete and not any(trial.matches for trial in trials):
         raise IllegalTransition("None of the sample messages starts the skill: mend its triggers or the samples first.")
-    parts = [f"The SKILL.md:\n{skill_markdown(draft)}"]
+    parts = [f"The SKILL.md:\n{write_skill_markdown(draft)}"]
     parts += [
         f"The message {trial.sample!r} starts it by the trigger {trial.trigger!r}."
         if trial.matches
@@ -91,16 +91,16 @@ class SkillMaking:
 
         Raises ``IllegalTransition`` if the skill's name is taken, or if the user has reached the limit of skills.
         """
-        fields = collected_fields(workflow.data)
+        fields = select_collected_fields(workflow.data)
         name = fields.get("name")
-        if isinstance(name, str) and await self._is_taken(scope, agent_id, slug_of(name)):
+        if isinstance(name, str) and await self._is_taken(scope, agent_id, make_slug(name)):
             raise IllegalTransition(
                 f"The name {name!r} is taken by an approved procedure, which no skill replaces. Choose another name"
             )
         if workflow.status is not WorkflowStatus.COMPLETED:
             return await self._describe_answered_samples(scope, agent_id, workflow)
         own = await self.skills.in_use(scope, agent_id)
-        if len(own) >= MAX_PRIVATE and all(procedure.slug != slug_of(str(name)) for procedure in own):
+        if len(own) >= MAX_PRIVATE and all(procedure.slug != make_slug(str(name)) for procedure in own):
             raise IllegalTransition(
                 "The skill cannot be saved: the user has reached the limit of skills. "
                 "Tell the user that one has to be removed first"
@@ -112,7 +112,7 @@ class SkillMaking:
 
         Raises ``InvalidProcedure``, which the review has ruled out.
         """
-        draft = draft_from(collected_fields(workflow.data))
+        draft = parse_draft(select_collected_fields(workflow.data))
         procedure = Procedure(
             draft, scope.tenant_id, agent_id, created_by=scope.user_id, created_at=workflow.updated_at
         )

@@ -14,7 +14,7 @@ from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.events import Event
 from baton.failures.reports import in_background
-from baton.ports.clock import Clock, machine_time
+from baton.ports.clock import Clock, read_machine_time
 from baton.ports.threads.connections import ConnectionBusy, ConnectionGone, Connections, FrameRefused, LiveRegistry
 from baton.threads.outbox.frames import EncodedEvent, FrameQueue, frames
 
@@ -158,7 +158,7 @@ async def send_to_all(
     """
     with contextlib.suppress(BatonError):
         attached = (await live.live(scope, thread_id)).connections
-        now = machine_time(clock)
+        now = read_machine_time(clock)
         await gather_all(
             *(
                 send_to(connections, connection_id, [event], patience=WORKER_SECONDS)

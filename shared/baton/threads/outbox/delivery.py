@@ -13,7 +13,7 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.threads.events import Event
 from baton.domain.threads.queued import Subscriber, WaitingMessage
 from baton.domain.threads.thread import USUAL_TIMES, LeaseMark, LeaseTimes
-from baton.ports.clock import Clock, machine_time
+from baton.ports.clock import Clock, read_machine_time
 from baton.ports.threads.connections import ConnectionBusy, Connections, LiveRegistry
 from baton.ports.threads.leases import Lease
 from baton.threads.outbox.connection_sender import WORKER_SECONDS, ConnectionSender
@@ -136,7 +136,7 @@ class Delivery:
 
     def _add(self, connection_id: str, token_expires_at: datetime) -> ConnectionSender:
         async def send(frame: str) -> None:
-            if machine_time(self._clock) >= token_expires_at:
+            if read_machine_time(self._clock) >= token_expires_at:
                 return
             if self._clock.now() >= self._lease_until() - self._margin:
                 raise ConnectionBusy  # retried until the lease is renewed; a run that loses its lease stops its senders

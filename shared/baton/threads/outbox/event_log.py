@@ -78,7 +78,7 @@ class EventLog:
 
     def number(self, event: BaseEvent) -> Event:
         """Return the event with the next number in the thread's sequence."""
-        numbered = self._stamp.numbered(bare(event), self._next_seq)
+        numbered = self._stamp.number(bare(event), self._next_seq)
         self._next_seq += 1
         self._unlogged.append(numbered)
         now = asyncio.get_running_loop().time()
@@ -180,7 +180,7 @@ def restore(body: dict[str, Any], stamp: RunStamp, seq: int, *, question: Stored
     if is_bare and question is not None and stamp.run_id is not None:
         whole["input"] = run_input(stamp.thread_id, stamp.run_id, question).model_dump(by_alias=True, mode="json")
         whole["metadata"] = {"messageId": question.id, **whole.get("metadata", {})}
-    return stamp.numbered(whole, seq)
+    return stamp.number(whole, seq)
 
 
 def _is_result(result: Any, text: str) -> bool:

@@ -18,7 +18,7 @@ from baton.domain.threads.events import (
     run_started,
     unsequenced,
 )
-from baton.domain.threads.message import StoredMessage, result_of
+from baton.domain.threads.message import StoredMessage, find_result
 from baton.domain.threads.run_end import OutcomeType
 from baton.domain.threads.thread import Thread
 from baton.ports.clock import Clock
@@ -191,7 +191,7 @@ def make_short_form(thread_id: str, messages: Sequence[StoredMessage]) -> list[E
         outcome_type=end.outcome if end is not None else OutcomeType.SUCCESS,
         interrupts=interrupts,
         is_cut=any(message.is_cut for message in messages),
-        result=result_of(messages) if end is None or end.outcome is OutcomeType.SUCCESS else None,
+        result=find_result(messages) if end is None or end.outcome is OutcomeType.SUCCESS else None,
     )
     return [started, snapshot, unsequenced(finished, **metadata)]
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 from baton.concurrency.tasks import stop_all
 from baton.domain.errors import TurnTimeout
 from baton.domain.runs.tool_call import ToolCall
-from baton.domain.text import first_bytes, replace_surrogates, slices, utf8_size
+from baton.domain.text import count_bytes, cut_to_bytes, replace_surrogates, split_slices
 from baton.domain.threads.events import MAX_DELTA_CHARS
 from baton.ports.agents.chat_model import (
     MAX_ANSWER_BYTES,
@@ -207,7 +207,7 @@ class _Batches:
             elif kind is AnsweredBy:
                 yield AnsweredBy(text)
             else:
-                for start, end in slices(text, MAX_DELTA_CHARS):
+                for start, end in split_slices(text, MAX_DELTA_CHARS):
                     # A model may split a character beyond the BMP between two deltas. A half is not valid text.
                     piece = replace_surrogates(text[start:end])
                     yield ReasoningDelta(piece) if kind is ReasoningDelta else TextDelta(piece)
@@ -236,20 +236,20 @@ class AnswerLimit:
         Pass no further chunks once ``is_spent`` is True.
         """
         if isinstance(chunk, ReasoningDelta):
-            self._room -= utf8_size(chunk.text)
+            self._room -= count_bytes(chunk.text)
             self.is_spent = self._room < 0
             return None if self.is_spent else chunk
         if isinstance(chunk, TextDelta):
-            size = utf8_size(chunk.text)
+            size = count_bytes(chunk.text)
             if size <= self._room:
                 self._room -= size
                 return chunk if chunk.text else None
-            text = first_bytes(chunk.text, self._room)
-            self._room -= utf8_size(text)
+            text = cut_to_bytes(chunk.text, self._room)
+            self._room -= count_bytes(text)
             self.is_spent = len(text) < len(chunk.text)
             return TextDelta(text) if text else None
         if isinstance(chunk, ToolCall):
-            self._room -= utf8_size(chunk.name) + utf8_size(chunk.arguments)
+            self._room -= count_bytes(chunk.name) + count_bytes(chunk.arguments)
             self.is_spent = self._room < 0
             return None if self.is_spent else chunk
         return chunk

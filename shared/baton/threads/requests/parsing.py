@@ -21,7 +21,7 @@ from baton.domain.tenants.identity import (
     derive_run_id,
     derive_thread_ref,
     is_printable,
-    thread_ref,
+    resolve_thread_ref,
 )
 from baton.domain.threads.branches import BranchRequest
 from baton.domain.threads.content import is_within, parse_content
@@ -30,7 +30,7 @@ from baton.domain.threads.interrupt import (
     REMARKS,
     DecisionStatus,
     InterruptDecision,
-    decision_message_id,
+    derive_decision_message_id,
     is_client_call,
 )
 from baton.domain.threads.turn_requests import (
@@ -134,7 +134,7 @@ def make_decision_request(
 ) -> DecisionRequest:
     """Build the request of several decisions. Raises ``InvalidRequest`` unless they belong to one run."""
     ids = {decision.interrupt_id for decision in decisions}
-    if len(ids) != len(decisions) or len({decision_message_id(interrupt_id) for interrupt_id in ids}) != 1:
+    if len(ids) != len(decisions) or len({derive_decision_message_id(interrupt_id) for interrupt_id in ids}) != 1:
         raise InvalidRequest("resume: answer the interrupts of one run, each once and by its id.")
     return DecisionRequest.of(thread_id, decisions, run_id=parse_run_id(run_id), client=client)
 
@@ -252,7 +252,7 @@ def parse_thread_id(scope: Scope, thread_id: object) -> ThreadRef:
     """Parse a thread id. Raises ``InvalidRequest``."""
     if not isinstance(thread_id, str):
         raise InvalidRequest("threadId must be a string.")
-    return thread_ref(scope, thread_id)
+    return resolve_thread_ref(scope, thread_id)
 
 
 def parse_workflow_id(workflow_id: object) -> str:

@@ -13,7 +13,7 @@ from baton.domain.threads.interrupt import InterruptDecision
 from baton.domain.threads.queued import Subscriber
 from baton.domain.threads.thread import LeaseMark
 from baton.domain.threads.turn_requests import ActionRequest, MessageRequest
-from baton.domain.tracing import current_traceparent
+from baton.domain.tracing import get_current_traceparent
 
 
 def make_queued_message(
@@ -107,7 +107,7 @@ def _make_common_fields(
         "connection_expires_at": int(subscriber.token_expires_at.timestamp()) if subscriber else 0,
         "request_id": request_id,
         "thread_id": thread_id,
-        "traceparent": current_traceparent(),
+        "traceparent": get_current_traceparent(),
     }
 
 

@@ -14,15 +14,15 @@ from baton.domain.tenants.identity import (
     MAX_USER_ID,
     MAX_USER_NAME,
     Scope,
-    imported_thread_ref,
     is_printable,
+    resolve_imported_thread_ref,
 )
 from baton.domain.threads.content import MAX_CONTENT_BYTES
 from baton.domain.threads.feedback import Rating, parse_comment
-from baton.domain.threads.imported_session import ImportedMessage, ImportedSession, imported_message_id
+from baton.domain.threads.imported_session import ImportedMessage, ImportedSession, derive_imported_message_id
 from baton.domain.threads.message import EVENT, Role
 from baton.domain.threads.thread_title import parse_title
-from baton.domain.times import offset_zone
+from baton.domain.times import name_offset
 from baton.threads.requests.parsing import parse_time, parse_time_zone
 
 MAX_MESSAGES = 5_000
@@ -52,7 +52,7 @@ def parse_imported_session(
     because files are not imported. The day of a message is computed in the message's time zone, otherwise in
     ``time_zone``, otherwise by the offset of its time.
     """
-    thread = imported_thread_ref(scope, session_id)
+    thread = resolve_imported_thread_ref(scope, session_id)
     if agent_id is not None and not is_printable(agent_id, 64):
         raise InvalidRequest("agentId must be the id of an agent.")
     if not 1 <= len(messages) <= MAX_MESSAGES:
@@ -81,7 +81,7 @@ def _parse_message(
         raise InvalidRequest(f"{where}.role must be user, assistant, tool or event.")
     message_id, tool_name = fields.get("id"), fields.get("tool_name")
     if message_id is None:
-        message_id = imported_message_id(thread_id, ordinal)
+        message_id = derive_imported_message_id(thread_id, ordinal)
     elif not isinstance(message_id, str) or not is_printable(message_id, MAX_MESSAGE_ID):
         raise InvalidRequest(f"{where}.id must be 1 to {MAX_MESSAGE_ID} printable characters.")
     if tool_name is not None and (not isinstance(tool_name, str) or not is_printable(tool_name, 64)):
@@ -131,7 +131,7 @@ def _read_offset(timestamp: str) -> str | None:
     offset = datetime.fromisoformat(timestamp).utcoffset()
     if offset is None or timestamp.endswith(("Z", "z", "-00:00")):
         return None
-    return offset_zone(offset)
+    return name_offset(offset)
 
 
 def _parse_feedback(

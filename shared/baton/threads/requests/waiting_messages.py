@@ -18,7 +18,7 @@ from baton.domain.errors import (
     QueueFull,
     WaitsForApproval,
 )
-from baton.domain.handoffs.triggers import exit_locale, first_match
+from baton.domain.handoffs.triggers import find_exit_locale, find_first_match
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.message import text_of
 from baton.domain.threads.queued import QueuedMessage, WaitingMessage
@@ -226,7 +226,7 @@ def _asks_for_another(agents: RegisteredAgents, thread: Thread, text: str) -> bo
     """Return whether the text of a message asks for another agent, or to leave the active one."""
     main, active = agents.main(thread), agents.answering(thread)
     if thread.is_handed_over and (
-        exit_locale(active.exit_words, text) or first_match(active.triggers_in_session, text)
+        find_exit_locale(active.exit_words, text) or find_first_match(active.triggers_in_session, text)
     ):
         return True
     specialist_id = active.id if thread.is_handed_over else None

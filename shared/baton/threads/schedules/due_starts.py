@@ -9,7 +9,7 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from baton.concurrency.tasks import each_until
+from baton.concurrency.tasks import call_until
 from baton.domain.errors import (
     BatonError,
     ModelsStopped,
@@ -80,7 +80,7 @@ class DueStarts:
                 count(Metric.SWEEP_FAILURES)
 
         deadline = asyncio.get_running_loop().time() + seconds
-        await each_until(deadline, _list_entries(self.items.before(until)), begin, at_once=CONCURRENT)
+        await call_until(deadline, _list_entries(self.items.before(until)), begin, at_once=CONCURRENT)
         return started
 
     async def announce(self, entry: DueEntry) -> None:

@@ -14,7 +14,7 @@ from baton.domain.errors import (
     ThreadLed,
     ThreadUnavailable,
 )
-from baton.domain.tenants.identity import Scope, ThreadRef, derive_run_id, thread_ref
+from baton.domain.tenants.identity import Scope, ThreadRef, derive_run_id, resolve_thread_ref
 from baton.domain.threads.turn_requests import MessageRequest
 from baton.ports.tenants.audit import AuditLog
 from baton.ports.threads.threads import ThreadStore
@@ -47,7 +47,7 @@ class EventStarts:
         ``AgentMismatch``, ``EventNotTaken``, ``LimitReached``, ``ThreadLed``, ``MessageIdConflict`` and
         ``StoreUnavailable``.
         """
-        thread = thread_ref(owner, thread_id)
+        thread = resolve_thread_ref(owner, thread_id)
         detail = {"eventId": event.id, "type": event.type, "userId": owner.user_id}
         async with refusals_audited(self.audit, sender, thread.id, "event.send", detail):
             agent = await self._find_agent(owner, thread, agent_id)
@@ -58,7 +58,7 @@ class EventStarts:
                 detail |= {"code": refusal.code, "reason": refusal.detail}
                 await self.audit.record(sender, "event.send", thread_id=thread.id, outcome="refused", detail=detail)
             raise
-        if agent.event_rule(event.type) is None:
+        if agent.find_event_rule(event.type) is None:
             raise EventNotTaken(f"The agent {agent.id} takes no events of this type. Its definition lists those.")
         message_id = event.message_id(thread.id)
         request = MessageRequest(

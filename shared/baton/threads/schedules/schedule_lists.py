@@ -10,7 +10,7 @@ from typing import Self, TypeAlias
 
 from baton.domain.cursors import decode, encode
 from baton.domain.errors import InvalidRequest
-from baton.domain.schedules.schedule import OwnedSchedule, Schedule, ScheduleStatus, user_place
+from baton.domain.schedules.schedule import OwnedSchedule, Schedule, ScheduleStatus, derive_user_place
 from baton.domain.tenants.identity import Permission, Scope
 from baton.domain.times import to_millis
 from baton.ports.tenants.audit import AuditLog
@@ -76,14 +76,14 @@ class ScheduleLists:
         async with aclosing(self.schedules.users(scope, first=position.user if position else "")) as users:
             async for user_id in users:
                 if read_users == MAX_USERS:
-                    return page, _Position((0, ""), user_place(user_id)).encode()
+                    return page, _Position((0, ""), derive_user_place(user_id)).encode()
                 read_users += 1
-                user = user_place(user_id)
+                user = derive_user_place(user_id)
                 after = position.rank if position is not None and position.user == user else (-1, "")
                 page += await self._list_after(replace(scope, user_id=user_id), after, status)
                 if len(page) > limit:
                     last = page[limit - 1]
-                    return page[:limit], _Position(rank(last.schedule), user_place(last.user_id)).encode()
+                    return page[:limit], _Position(rank(last.schedule), derive_user_place(last.user_id)).encode()
         return page, None
 
     async def _list_after(self, owner: Scope, after: _Rank, status: ScheduleStatus | None) -> list[OwnedSchedule]:

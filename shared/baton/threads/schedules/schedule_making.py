@@ -19,15 +19,15 @@ from baton.domain.errors import (
     StoreUnavailable,
     ThreadUnavailable,
 )
-from baton.domain.schedules.recurrence import Recurrence, normal_rule
+from baton.domain.schedules.recurrence import Recurrence, normalise_rule
 from baton.domain.schedules.schedule import (
     MAX_TEXT,
     USER_ZONE,
     OwnedSchedule,
     Schedule,
     ScheduleStatus,
-    local_start,
-    now_on_clocks,
+    parse_start,
+    write_start,
 )
 from baton.domain.tenants.identity import MAX_MESSAGE_ID, Permission, Scope, ThreadRef, derive_thread_ref, is_printable
 from baton.domain.threads.thread import Thread
@@ -114,7 +114,7 @@ class ScheduleMaking:
             agent_id=agent.id,
             thread_id=thread.id,
             text=_check_text(request.text),
-            start=local_start(request.at, zone, now) if request.at is not None else now_on_clocks(zone, now),
+            start=parse_start(request.at, zone, now) if request.at is not None else write_start(zone, now),
             rule=_check_rule(request.rule, request.at),
             zone=zone,
             # A moment stays the same wherever the user is.
@@ -214,7 +214,7 @@ class ScheduleMaking:
         if change.text is not None:
             changed = replace(changed, text=_check_text(change.text))
         if change.at is not None:
-            changed = replace(changed, start=local_start(change.at, changed.zone, now))
+            changed = replace(changed, start=parse_start(change.at, changed.zone, now))
         if change.rule is not None:
             changed = replace(changed, rule=_check_rule(change.rule, changed.start))
         if change.at is not None or change.rule is not None:
@@ -228,7 +228,7 @@ class ScheduleMaking:
     async def _plan(self, schedule: Schedule, agent: AgentDefinition, now: datetime) -> Schedule:
         """Return the schedule with its first slot. Raises ``InvalidRequest`` if it has none, or too many."""
         planned, slots = await off_loop(
-            RULE_COST, lambda: (schedule.plan(now), list(islice(schedule.slots(), COMPARED_SLOTS)))
+            RULE_COST, lambda: (schedule.plan(now), list(islice(schedule.list_slots(), COMPARED_SLOTS)))
         )
         if planned.next_at is None:
             raise InvalidRequest(
@@ -311,4 +311,4 @@ def _check_rule(rule: str | None, at: str | None) -> str | None:
             raise InvalidRequest("Send `at`, or a `rule`.")
         return None
     Recurrence.parse(rule)
-    return normal_rule(rule)
+    return normalise_rule(rule)

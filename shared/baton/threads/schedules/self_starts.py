@@ -8,7 +8,7 @@ from baton.domain.errors import LimitReached, RateLimited
 from baton.domain.schedules.run_source import CauseKind, RunSource
 from baton.domain.tenants.identity import Scope
 from baton.domain.tenants.self_started_runs import SelfStartedRuns
-from baton.domain.times import DEFAULT_ZONE, local_time
+from baton.domain.times import DEFAULT_ZONE, convert_to_zone
 from baton.ports.clock import Clock, TimeZones
 from baton.tenants.tenant_copies import CurrentLimits
 
@@ -38,7 +38,7 @@ class SelfStarts:
         if rules.quiet_hours is None or is_result:
             return
         last = await self.zones.last(scope)
-        local = local_time(last.name if last is not None else DEFAULT_ZONE, self.clock.now())
+        local = convert_to_zone(last.name if last is not None else DEFAULT_ZONE, self.clock.now())
         seconds = rules.quiet_hours.seconds_left(local)
         if seconds:
             raise RateLimited("These are quiet hours for the user: the run begins after them.", retry_after=seconds)

@@ -150,7 +150,7 @@ class Overviews:
         summaries = [turn for turn in turns if turn.started_at is not None]
         if summaries and summaries[-1].started_at is not None and summaries[-1].started_at < period.start:
             rest = None
-        cost = self.prices().cost(thread.spent, thread.usage)
+        cost = self.prices().compute_cost(thread.spent, thread.usage)
         thread_cost = ThreadCost.of(thread.id, cost, thread.usage, thread.title)
         counted = [
             self._to_counted(thread, turn)
@@ -169,7 +169,7 @@ class Overviews:
             started_at=turn.started_at,
             duration_ms=max(0, (turn.ended_at - turn.started_at) // timedelta(milliseconds=1)),
             usage=turn.usage,
-            cost=self.prices().cost(turn.spent, turn.usage),
+            cost=self.prices().compute_cost(turn.spent, turn.usage),
             error_code=turn.error_code,
             first_token_ms=turn.first_token_ms,
             began_itself=turn.opened_by is not None,

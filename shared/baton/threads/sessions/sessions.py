@@ -10,7 +10,7 @@ from aws_lambda_powertools import Logger
 from baton.concurrency.tasks import gather_all
 from baton.domain.desks.desk_session import Person, ReturnReason
 from baton.domain.errors import StoreUnavailable, ThreadUnavailable
-from baton.domain.memory.episode import EpisodeRef, ended_session, episode_id
+from baton.domain.memory.episode import EpisodeRef, derive_episode_id, make_episode_ref
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import Scope, derive_record_id
 from baton.domain.tenants.webhook import WebhookEvent
@@ -170,7 +170,7 @@ class Endings:
     ) -> Closed:
         """End the session of a leased thread, release the lease, and notify the thread's connections."""
         thread, scope = lease.thread, lease.scope
-        ref = ended_session(thread, thread.path.last + 1, reason, self.clock.now(), closed_by=closed_by)
+        ref = make_episode_ref(thread, thread.path.last + 1, reason, self.clock.now(), closed_by=closed_by)
         if ref is not None:
             await self.sessions.episodes.begin(lease, ref)
         closed = Closed(thread.id, ref.id if ref else None)
@@ -210,4 +210,4 @@ class Endings:
 
 def find_last_episode_id(thread: Thread) -> str | None:
     """Return the id of the episode of a closed thread's last session; None if it had none."""
-    return episode_id(thread.id, thread.episode - 1) if thread.episode > 1 else None
+    return derive_episode_id(thread.id, thread.episode - 1) if thread.episode > 1 else None

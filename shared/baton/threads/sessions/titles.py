@@ -13,9 +13,9 @@ from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable, ThreadU
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.events import thread_title, unsequenced
-from baton.domain.threads.message import Role, StoredMessage, filtered_runs
+from baton.domain.threads.message import Role, StoredMessage, list_filtered_runs
 from baton.domain.threads.thread import Thread
-from baton.domain.threads.thread_title import MAX_PREVIEW, TitleSource, beginning, to_title
+from baton.domain.threads.thread_title import MAX_PREVIEW, TitleSource, cut_beginning, to_title
 from baton.memory.light_model import ask_for_short_answer
 from baton.ports.agents.chat_model import ChatModel, ModelCaller, ModelSettings, Prompt
 from baton.ports.clock import Clock
@@ -105,11 +105,11 @@ class MadeTitles:
             return False
         try:
             question, answer, begins_itself = await self._read_beginning(scope, thread)
-            preview = beginning(question, MAX_PREVIEW) or None
+            preview = cut_beginning(question, MAX_PREVIEW) or None
             if preview is None and not (begins_itself and answer):
                 return False
             written = thread.title or await self._write_title(scope, thread_id, question, answer)
-            title = written or beginning(question or answer)
+            title = written or cut_beginning(question or answer)
         except (LeaseLost, StoreUnavailable):
             raise
         except BatonError as failure:
@@ -170,7 +170,7 @@ class MadeTitles:
             self._count_failure(thread_id, failure)
             return ""
         title = to_title(written.text)
-        return beginning(await Redactor(self.detector).redact(title) or title)
+        return cut_beginning(await Redactor(self.detector).redact(title) or title)
 
     def _count_failure(self, thread_id: str, failure: Exception) -> None:
         logger.warning("title not written", thread_id=thread_id, reason=type(failure).__name__)
@@ -179,7 +179,7 @@ class MadeTitles:
 
 def _find_words(messages: Sequence[StoredMessage], role: Role) -> str:
     """Return the first words of the user, or of an agent; empty if there are none. People and events do not count."""
-    filtered_run_ids = filtered_runs(messages)
+    filtered_run_ids = list_filtered_runs(messages)
     texts = (
         message.plain_text
         for message in messages

@@ -166,8 +166,8 @@ class UsageCounts:
         if not position.is_first:
             return None
         counts = await self.spending.get(scope, TENANT)
-        return counts.spent_in(position.month.number) / NANO if counts.taken else None
+        return counts.find_spent_in(position.month.number) / NANO if counts.taken else None
 
     def _compute_cost(self, model: str, usage: Usage) -> float | None:
         price = self.prices().of(model)
-        return round(price.cost(usage), 9) if price is not None else None
+        return round(price.compute_cost(usage), 9) if price is not None else None

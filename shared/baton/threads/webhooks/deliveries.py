@@ -12,14 +12,14 @@ from aws_lambda_powertools import Logger
 from baton.domain.errors import InternalError, NotFound, ThreadUnavailable
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import Scope
-from baton.domain.tenants.webhook import Webhook, WebhookSettings, pause_after
+from baton.domain.tenants.webhook import Webhook, WebhookSettings, compute_pause
 from baton.domain.threads.thread import Thread
 from baton.domain.threads.thread_change import ThreadChange
 from baton.domain.threads.webhook_delivery import MAX_REASON, DeadDelivery, WebhookDelivery
 from baton.domain.times import iso
 from baton.failures.reports import NotYet
 from baton.ports.agents.a2a import PushQueue, WebhookRefused, Webhooks, WebhookUnreachable
-from baton.ports.clock import Clock, machine_time
+from baton.ports.clock import Clock, read_machine_time
 from baton.ports.tenants.audit import AuditLog
 from baton.ports.threads.threads import ThreadStore
 from baton.ports.threads.webhooks import DeadDeliveries, WebhookSigner
@@ -95,7 +95,7 @@ class WebhookDeliveries:
             await self._post(webhook, delivery, event)
         except _AttemptFailed as failure:
             now = self.clock.now()
-            pause = pause_after(now - delivery.since)
+            pause = compute_pause(now - delivery.since)
             if pause is not None and not is_last and not failure.is_final:
                 raise NotYet(str(failure), max(1, round(pause.total_seconds()))) from None
             logger.warning("event given up", webhook=webhook.id, event_id=event.id, reason=str(failure))
@@ -138,7 +138,7 @@ class WebhookDeliveries:
             raise _AttemptFailed(refusal)
         body = _make_body(delivery, event)
         try:
-            signed = await self.signer.sign(webhook, event.id, machine_time(self.clock), body)
+            signed = await self.signer.sign(webhook, event.id, read_machine_time(self.clock), body)
             status = await self.receivers.post(webhook.url, body, {"Content-Type": "application/json", **signed})
         except InternalError as failure:
             count(Metric.KEYS_UNREADABLE)

@@ -22,8 +22,8 @@ from baton.domain.errors import (
 from baton.domain.json_values import refuse_constant
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import Scope
-from baton.domain.tenants.inbound_hook import HookSettings, InboundHook, text_at, value_at
-from baton.ports.clock import Clock, machine_time
+from baton.domain.tenants.inbound_hook import HookSettings, InboundHook, find_text, find_value
+from baton.ports.clock import Clock, read_machine_time
 from baton.ports.tenants.audit import AuditLog
 from baton.ports.threads.webhooks import HookVerifier
 from baton.tenants.removed_tenants import RemovedTenants
@@ -54,7 +54,7 @@ class InboundHooks:
         """
         hook = self.settings().find(hook_id)
         try:
-            event_id = await self.verifier.verify(hook, headers, body, machine_time(self.clock))
+            event_id = await self.verifier.verify(hook, headers, body, read_machine_time(self.clock))
         except Unauthorized:
             if hook is None:
                 raise NotFound("There is no such hook.") from None
@@ -82,9 +82,9 @@ class InboundHooks:
             value = json.loads(body, parse_constant=refuse_constant)
         except (ValueError, RecursionError):
             raise MalformedJson from None
-        owner = Scope(hook.tenant, text_at(hook.user, value, "user"))
-        thread_id = text_at(hook.thread, value, "thread")
-        data = value if hook.data is None else value_at(hook.data, value, "data")
-        event = IncomingEvent.parse(event_id, text_at(hook.type, value, "type"), data, hook_id=hook.id)
+        owner = Scope(hook.tenant, find_text(hook.user, value, "user"))
+        thread_id = find_text(hook.thread, value, "thread")
+        data = value if hook.data is None else find_value(hook.data, value, "data")
+        event = IncomingEvent.parse(event_id, find_text(hook.type, value, "type"), data, hook_id=hook.id)
         with suppress(MessageIdConflict):  # an event with this id but another body was accepted before
             await self.starts.begin(sender, owner, thread_id, event, agent_id=hook.agent_id)

@@ -10,9 +10,9 @@ from baton.agents.attempt_context import Attempt
 from baton.agents.consulting.orphaned_tasks import settle_tasks
 from baton.agents.run_facts import RunFacts
 from baton.concurrency.tasks import gather_all
-from baton.domain.errors import LeaseLost, error_from_code
+from baton.domain.errors import LeaseLost, make_error_from_code
 from baton.domain.handoffs.handoff import HandoffOutcome
-from baton.domain.memory.episode import EpisodeRef, ended_session
+from baton.domain.memory.episode import EpisodeRef, make_episode_ref
 from baton.domain.metrics import Metric, count
 from baton.domain.runs.usage import OTHER_MODELS, ModelUsage
 from baton.domain.threads.events import Event, RunStamp
@@ -23,7 +23,7 @@ from baton.domain.threads.run_events import state_changes
 from baton.domain.threads.running_conversation import RunningConversation
 from baton.domain.threads.thread import EndReason, Run, Thread
 from baton.domain.threads.turn_requests import ActionRequest
-from baton.domain.tracing import current_trace_id
+from baton.domain.tracing import get_current_trace_id
 from baton.ports.threads.messages import TurnRecord
 from baton.threads.outbox.event_log import restore
 from baton.threads.outbox.outbox import Outbox
@@ -142,7 +142,7 @@ class RunCommit:
         finished = await self._pointer.move(tuple(messages), end, episode_ref, pending)
         if not is_queued:
             await follow_up.notify_of_end(finished.thread, end, episode_ref)
-        count_failure(error_from_code(end.error_code) if end.error_code else None)
+        count_failure(make_error_from_code(end.error_code) if end.error_code else None)
         _count_turn(end)
         stamp = RunStamp(self._thread.id, last.run_id, last.attempt)
         self.outbox.delivery.post(
@@ -210,7 +210,9 @@ class RunCommit:
 
     def _find_ended_session(self, last: StoredMessage) -> EpisodeRef | None:
         """Return the session that ends with the run's ``last`` message."""
-        return ended_session(self._thread, last.ordinal + 1, EndReason.AGENT_CLOSED, self.services.agents.clock.now())
+        return make_episode_ref(
+            self._thread, last.ordinal + 1, EndReason.AGENT_CLOSED, self.services.agents.clock.now()
+        )
 
     def _make_end(
         self,
@@ -237,7 +239,7 @@ class RunCommit:
             change=conversation.change,
             followed=result.followed,
             first_token_ms=self.first_token_ms,
-            trace_id=current_trace_id(),
+            trace_id=get_current_trace_id(),
             awaits_input=result.outcome is OutcomeType.SUCCESS and conversation.awaits_input,
             is_question_refused=result.screened.is_refused,
             judged_by=tuple(result.screened.judged_by),

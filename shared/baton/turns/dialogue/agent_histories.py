@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from baton.agents.attempt_context import Attempt
 from baton.agents.call_outcome import AgentResult
 from baton.domain.handoffs.handoff import ContextMode, HandoffRequest
-from baton.domain.threads.history_window import HistoryWindow, SummaryDue, session_of, window_of
+from baton.domain.threads.history_window import HistoryWindow, SummaryDue, find_window, name_session
 from baton.domain.threads.message import Role
 from baton.memory.prompt.context import compute_reading_budget
 from baton.memory.prompt.history_reading import ReadHistory, find_session_start, read_history, select_granted
@@ -41,7 +41,7 @@ class AgentHistories:
     @property
     def window(self) -> HistoryWindow:
         """The active agent's window, as it was before the run."""
-        return window_of(self._facts.thread.windows, self._tracker.current.agent.id, self._session)
+        return find_window(self._facts.thread.windows, self._tracker.current.agent.id, self._session)
 
     async def read(self) -> ReadHistory:
         """Return the earlier messages that the active agent may see. Each agent's are read once for each handoff."""
@@ -100,7 +100,7 @@ class AgentHistories:
     @property
     def _session(self) -> str:
         handoff = self._tracker.current.handoff
-        return session_of(handoff.place if handoff is not None else None)
+        return name_session(handoff.place if handoff is not None else None)
 
     @property
     def _budget(self) -> int:
@@ -115,7 +115,7 @@ class AgentHistories:
             if result.history is None:
                 continue
             window = result.history.window
-            if handoff is None or window.session != session_of(handoff.place):
+            if handoff is None or window.session != name_session(handoff.place):
                 yield window
             elif handoff.context_mode is not ContextMode.FORKED:
                 yield _begin_at_first(window, result.history, handoff)

@@ -13,7 +13,7 @@ from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.guardrail import Origin
 from baton.domain.agents.handoff_rules import (
     Refusal,
-    declared_handoff,
+    find_declared_handoff,
     find_handoff_refusal,
     find_session_refusal,
     find_triggered,
@@ -22,7 +22,7 @@ from baton.domain.desks.desk_session import ReturnReason
 from baton.domain.documents.numbered_passages import join_consulted
 from baton.domain.errors import ModelError, UnknownAgent, WorkflowUnavailable
 from baton.domain.handoffs.handoff import MAX_SUMMARY, HandoffDefinition, HandoffOutcome
-from baton.domain.handoffs.triggers import exit_locale, first_match
+from baton.domain.handoffs.triggers import find_exit_locale, find_first_match
 from baton.domain.handoffs.workflow import Workflow
 from baton.domain.metrics import Metric, count
 from baton.domain.threads.running_conversation import SpecialistProblem
@@ -126,7 +126,7 @@ class AgentRouter:
         if conversation.redefined is not None:
             self.handoffs.say_redefined(conversation.redefined)
         locale = (
-            exit_locale(conversation.agent.exit_words, self._text)
+            find_exit_locale(conversation.agent.exit_words, self._text)
             if is_message and conversation.handoff is not None
             else None
         )
@@ -161,7 +161,7 @@ class AgentRouter:
     async def _ask_desk(self, desk_id: str) -> None:
         """Hand over to a desk of the main agent, as the user asks."""
         conversation = self._tracker.current
-        target, handoff = conversation.describe(desk_id), declared_handoff(conversation.main, desk_id)
+        target, handoff = conversation.describe(desk_id), find_declared_handoff(conversation.main, desk_id)
         if target is None or target.desk is None or handoff is None:
             raise UnknownAgent
         transfer = Transfer(target, handoff, "asked", None, refusal=self._check(target, handoff))
@@ -212,7 +212,7 @@ class AgentRouter:
         target = conversation.describe(workflow.agent_id)
         if target is None or target.workflow is None:
             raise WorkflowUnavailable
-        handoff = declared_handoff(conversation.main, target.id) or HandoffDefinition(agent=target.id)
+        handoff = find_declared_handoff(conversation.main, target.id) or HandoffDefinition(agent=target.id)
         summary = f"The user continues {workflow.name}."
         transfer = Transfer(target, handoff, "continue", summary, refusal=self._check(target, handoff))
         await self.handoffs.hand_over(transfer, workflow)
@@ -261,7 +261,7 @@ class AgentRouter:
         if conversation.desk is not None:
             return None
         repeated_trigger = (
-            first_match(conversation.agent.triggers_in_session, text) if conversation.handoff is not None else None
+            find_first_match(conversation.agent.triggers_in_session, text) if conversation.handoff is not None else None
         )
         if repeated_trigger is not None:
             refusal = find_session_refusal(conversation.agent, conversation.agent, conversation.workflow)
@@ -269,7 +269,7 @@ class AgentRouter:
             return Transfer(conversation.agent, to_itself, f"trigger: {repeated_trigger}", None, refusal=refusal)
         active_agent_id = conversation.agent.id if conversation.handoff is not None else None
         triggered = find_triggered(conversation.main, self._facts.agents.all(), text, active_agent_id=active_agent_id)
-        handoff = declared_handoff(conversation.main, triggered[0].id) if triggered is not None else None
+        handoff = find_declared_handoff(conversation.main, triggered[0].id) if triggered is not None else None
         if triggered is None or handoff is None:
             return None
         target, trigger = triggered

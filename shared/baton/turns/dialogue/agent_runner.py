@@ -27,7 +27,7 @@ from baton.domain.handoffs.handoff import ContextMode, HandoffRequest
 from baton.domain.runs.tool_call import RETURN, ToolCall
 from baton.domain.runs.usage import Usage
 from baton.domain.threads.interrupt import PendingInterrupts
-from baton.domain.threads.message import Role, StoredMessage, answer_text, text_of
+from baton.domain.threads.message import Role, StoredMessage, join_answer_texts, text_of
 from baton.memory.prompt.context import AgentHistory, AssembledContext, Notes
 from baton.memory.prompt.history_reading import make_handoff_notes, select_spoken
 from baton.memory.prompt.message_prompts import quote_cause
@@ -91,7 +91,7 @@ class AgentRunner:
                     await agent.answer()
                 user_message = self._facts.user_message
                 question = text_of(user_message.content) if user_message is not None else ""
-                note_answer(span, conversation.agent, question, answer_text(transcript.messages[before:]))
+                note_answer(span, conversation.agent, question, join_answer_texts(transcript.messages[before:]))
             if conversation.agent.remote is not None:
                 self._note_task(agent.result.remote_task_id)
             is_whole = not context.stop.is_set()

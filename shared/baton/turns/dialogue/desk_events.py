@@ -7,22 +7,22 @@ from dataclasses import replace
 from baton.agents.attempt_context import Attempt
 from baton.agents.call_outcome import Transfer
 from baton.domain.agents.agent import AgentDefinition, is_desk
-from baton.domain.agents.handoff_rules import needed_permissions
+from baton.domain.agents.handoff_rules import list_needed_permissions
 from baton.domain.agents.sentences import sentence
 from baton.domain.desks.desk import DeskDefinition
 from baton.domain.desks.desk_session import MAX_PREVIEW, DeskSession, ReturnReason
 from baton.domain.errors import NotAtDesk
 from baton.domain.handoffs.handoff import HandoffDefinition, HandoffOutcome
-from baton.domain.locale_formats import format_of
+from baton.domain.locale_formats import find_format
 from baton.domain.metrics import Metric, count
 from baton.domain.tenants.identity import derive_record_id
-from baton.domain.text import slices
-from baton.domain.threads.content import preview
+from baton.domain.text import split_slices
+from baton.domain.threads.content import make_preview
 from baton.domain.threads.events import MAX_DELTA_CHARS, text_content, text_end, text_start
 from baton.domain.threads.message import DESK, text_of
 from baton.domain.threads.running_conversation import SpecialistProblem
 from baton.domain.threads.turn_requests import ActionRequest, ConversationAction
-from baton.domain.times import local_time
+from baton.domain.times import convert_to_zone
 from baton.ports.tenants.audit import Once
 from baton.turns.dialogue.handoff_events import HandoffEvents
 
@@ -72,7 +72,7 @@ class DeskEvents:
         """Return the session with the user's last message, and their name, language and permissions from the token."""
         user, message = self._attempt.scope, self._facts.user_message
         if message is not None and message.is_own:
-            session = session.receive(preview(message.content), self._facts.question.timestamp)
+            session = session.receive(make_preview(message.content), self._facts.question.timestamp)
         else:
             session = replace(session, last_message=self._last_words[:MAX_PREVIEW])
         return replace(
@@ -83,14 +83,14 @@ class DeskEvents:
         """Return the user's permissions that desks require. Transfers use them, as people act without the token."""
         main = self._tracker.current.main
         desks = (agent for agent in self._facts.agents.all() if is_desk(agent))
-        required = {permission for desk in desks for permission in needed_permissions(main, desk)}
+        required = {permission for desk in desks for permission in list_needed_permissions(main, desk)}
         return tuple(sorted(required & self._attempt.scope.permissions))
 
     def deliver(self) -> None:
         """Record the user's message as the newest one at the desk, whose people answer it."""
         question = self._facts.question
         session = replace(self._session, permissions=self._find_relevant_permissions())
-        self._change(session.receive(preview(question.content), question.timestamp))
+        self._change(session.receive(make_preview(question.content), question.timestamp))
 
     async def carry_out(self, request: ActionRequest) -> None:
         """Carry out what a person of the desk does, or what Baton does in their place. Raises ``NotAtDesk``."""
@@ -150,7 +150,7 @@ class DeskEvents:
         """The user's last message before this run, in the current session; empty if there is none."""
         first = self._facts.thread.episode_first_ordinal
         messages = (message for message in reversed(self._attempt.history.messages) if message.ordinal >= first)
-        return next((preview(message.content) for message in messages if message.is_own), "")
+        return next((make_preview(message.content) for message in messages if message.is_own), "")
 
     @property
     def _locale(self) -> str | None:
@@ -185,10 +185,10 @@ class DeskEvents:
         message = transcript.add_message_of(message_id, agent, request.content, person)
         self._attempt.emit(text_start(message_id, agent, author=person))
         self._attempt.emit_all(
-            text_content(message_id, text[start:end]) for start, end in slices(text, MAX_DELTA_CHARS)
+            text_content(message_id, text[start:end]) for start, end in split_slices(text, MAX_DELTA_CHARS)
         )
         self._attempt.emit(text_end(message_id, attachments=message.attachments))
-        self._change(self._session.answer(preview(request.content)))
+        self._change(self._session.answer(make_preview(request.content)))
         self._audit("reply")
 
     def _note(self, request: ActionRequest) -> None:
@@ -213,20 +213,20 @@ class DeskEvents:
 
     def _write_opening_sentence(self, name: str, agent: AgentDefinition, desk: DeskDefinition) -> str:
         """Return a sentence with the next opening, in the user's time zone if it is known."""
-        opening = desk.next_opening(self._clock.now())
+        opening = desk.find_next_opening(self._clock.now())
         if opening is None or desk.hours is None:
             return sentence(agent, "unavailable", locale=self._locale, agent=agent.name)
         zone = self._attempt.today.known_zone or desk.hours.zone
-        locale = agent.locale_of_sentence(name, self._locale)
-        local, formats = local_time(zone, opening), format_of(locale or agent.default_locale)
+        locale = agent.find_sentence_locale(name, self._locale)
+        local, formats = convert_to_zone(zone, opening), find_format(locale or agent.default_locale)
         return sentence(
             agent,
             name,
             locale=locale,
             agent=agent.name,
-            weekday=formats.weekday(local),
-            date=formats.day(local),
-            time=formats.clock(local),
+            weekday=formats.format_weekday(local),
+            date=formats.format_day(local),
+            time=formats.format_clock(local),
             zone=zone,
         )
 

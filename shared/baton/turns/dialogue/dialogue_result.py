@@ -18,7 +18,7 @@ from baton.domain.runs.usage import ModelUsage, Usage
 from baton.domain.threads.events import run_error, run_finished, thread_closed
 from baton.domain.threads.history_window import HistoryWindow, SummaryDue
 from baton.domain.threads.interrupt import PendingInterrupts
-from baton.domain.threads.message import StoredMessage, result_of
+from baton.domain.threads.message import StoredMessage, find_result
 from baton.domain.threads.run_end import FollowedProcedure, OutcomeType
 from baton.domain.threads.running_conversation import RunningConversation
 from baton.threads.handoffs.forks import ForkedExchange
@@ -112,6 +112,6 @@ def make_end_events(
         outcome_type=result.outcome,
         interrupts=pending.interrupts if pending else (),
         is_cut=is_cut,
-        result=result_of(result.messages) if result.outcome is OutcomeType.SUCCESS else None,
+        result=find_result(result.messages) if result.outcome is OutcomeType.SUCCESS else None,
     )
     return [thread_closed(session.reason, session.id), finished] if session is not None else [finished]

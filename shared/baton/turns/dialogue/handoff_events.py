@@ -23,16 +23,16 @@ from baton.domain.agents.handoff_rules import Refusal
 from baton.domain.agents.sentences import RESULT, fill_sentence, sentence
 from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable
 from baton.domain.handoffs.handoff import MAX_SUMMARY, ContextMode, HandoffOutcome, HandoffRequest
-from baton.domain.handoffs.workflow import Workflow, progress
+from baton.domain.handoffs.workflow import Workflow, measure_progress
 from baton.domain.handoffs.workflow_moves import DefinitionChanged, ResumedWorkflow, resume
-from baton.domain.locale_formats import format_of
+from baton.domain.locale_formats import find_format
 from baton.domain.metrics import Metric, count
 from baton.domain.runs.usage import ModelUsage, Usage
 from baton.domain.threads.events import text_content, text_end, text_start
 from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.run_events import HANDOFF, RETURN, make_handover_notice
 from baton.domain.threads.running_conversation import SpecialistProblem
-from baton.domain.times import day_in
+from baton.domain.times import find_day
 from baton.domain.tracing import Attribute
 from baton.memory.light_model import ask_for_short_answer
 from baton.memory.prompt.history_reading import select_granted_ids, select_spoken
@@ -87,7 +87,7 @@ class HandoffEvents:
             return
         resumed = self._resume(transfer.target, workflow, now) if workflow is not None else None
         own_workflow = (
-            resumed.workflow if resumed else source.new_workflow(transfer.target, self._facts.question.ordinal, now)
+            resumed.workflow if resumed else source.make_workflow(transfer.target, self._facts.question.ordinal, now)
         )
         child_id = fork_id(request) if request.context_mode is ContextMode.FORKED else None
         request = replace(request, workflow_id=own_workflow.id if own_workflow else None, child_thread_id=child_id)
@@ -276,7 +276,7 @@ class HandoffEvents:
     def say_redefined(self, changed: DefinitionChanged) -> None:
         """Say that the workflow's steps have changed since it was left."""
         agent, workflow = self._tracker.current.agent, self._tracker.current.workflow
-        at = progress(agent.workflow, workflow) if agent.workflow is not None and workflow is not None else None
+        at = measure_progress(agent.workflow, workflow) if agent.workflow is not None and workflow is not None else None
         label = at.label if at is not None else changed.goes_on_in
         self.say(agent, sentence(agent, "workflow_changed", label=label))
 
@@ -284,7 +284,9 @@ class HandoffEvents:
         """Offer to continue a workflow that was left."""
         conversation = self._tracker.current
         text_owner = conversation.describe(offer.agent_id) or conversation.main
-        day = format_of(text_owner.default_locale).day(day_in(self._attempt.today.known_zone, offer.updated_at))
+        day = find_format(text_owner.default_locale).format_day(
+            find_day(self._attempt.today.known_zone, offer.updated_at)
+        )
         self.say(conversation.main, sentence(text_owner, "welcome_back", workflow=offer.name, date=day))
 
     def say(

@@ -10,7 +10,7 @@ from baton.agents.attempt_context import EmitEvent
 from baton.agents.transcript import Transcript
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.documents.numbered_passages import Source, join_consulted, shift_places
-from baton.domain.text import slices
+from baton.domain.text import split_slices
 from baton.domain.threads.events import MAX_DELTA_CHARS, message_steered, text_content, text_end, text_start
 from baton.domain.threads.message import LENGTH, StoredMessage
 from baton.threads.handoffs.forks import SPECIALIST
@@ -107,7 +107,7 @@ class MergedAnswer:
         if earlier:
             self._message = replace(message, id=self._into.new_id(), text=earlier, fixed=len(earlier))
             self._emit(text_start(self._message.id, self._agent))
-            for start, end in slices(earlier, MAX_DELTA_CHARS):
+            for start, end in split_slices(earlier, MAX_DELTA_CHARS):
                 self._emit(text_content(self._message.id, earlier[start:end]))
 
     def _start(self, *, is_structured: bool, refused_by: str | None) -> None:

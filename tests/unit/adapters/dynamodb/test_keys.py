@@ -14,7 +14,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from baton.adapters.dynamodb import agent_keys, key_forms, keys
-from baton.domain.tenants.identity import Scope, is_reserved_user, thread_ref
+from baton.domain.tenants.identity import Scope, is_reserved_user, resolve_thread_ref
 from tests.unit.domain.strategies import printable, tenants
 
 agents = st.from_regex(r"[a-z][a-z0-9_-]{0,5}", fullmatch=True)
@@ -36,7 +36,9 @@ def test_two_tenants_never_share_a_partition(one: str, other: str, first: str, s
         for of in (here, there)
     )
     assert not ours & theirs
-    assert keys.partition(here, thread_ref(here, first).id) != keys.partition(there, thread_ref(there, first).id)
+    assert keys.partition(here, resolve_thread_ref(here, first).id) != keys.partition(
+        there, resolve_thread_ref(there, first).id
+    )
     assert all(key.startswith(f"{one}#") and not key.startswith(f"{other}#") for key in ours)
 
 

@@ -296,7 +296,7 @@ async def test_calls_under_one_index_stay_apart(before: list[bytes]) -> None:
 )
 async def test_arguments_are_read_in_any_form(frames: list[bytes]) -> None:
     chunks = await ask(ScriptedBedrock([[*frames, *end("tool_use")]]), tools=(ADD,))
-    assert [chunk.parsed() for chunk in chunks if isinstance(chunk, ToolCall)] == [{"x": 1}]
+    assert [chunk.parse_arguments() for chunk in chunks if isinstance(chunk, ToolCall)] == [{"x": 1}]
 
 
 async def test_text_beside_thinking_is_not_lost() -> None:

@@ -120,7 +120,7 @@ async def test_a_call_that_cannot_be_read_has_arguments_that_are_no_json(api: st
     chunks = await APIS[api](cut("I look.\n" + markup, 5), tools=[LOOKUP])
     assert text_of(chunks) == "I look."
     [call] = calls_of(chunks)
-    assert (call.name, call.parsed()) in (("lookup", None), ("lookup", {}))
+    assert (call.name, call.parse_arguments()) in (("lookup", None), ("lookup", {}))
 
 
 TEXTS = [
@@ -210,7 +210,7 @@ async def test_a_name_that_is_offered_as_it_is_stays_so() -> None:
 @pytest.mark.parametrize("api", APIS)
 async def test_values_that_json_has_not_do_not_end_a_turn(api: str, value: str) -> None:
     [call] = calls_of(await APIS[api](cut(f"<|python_tag|>lookup(key={value})", 5), tools=[LOOKUP]))
-    assert (call.name, call.parsed()) == ("lookup", None)
+    assert (call.name, call.parse_arguments()) == ("lookup", None)
 
 
 @pytest.mark.parametrize(

@@ -252,7 +252,7 @@ async def test_items_under_one_index_are_distinguished_by_their_ids() -> None:
 async def test_arguments_as_an_object_are_taken() -> None:
     event = {"type": "response.output_item.done", "output_index": 0, "item": call("add", "") | {"arguments": {"x": 1}}}
     [made] = calls_of(await heard(event, ended()))
-    assert made.parsed() == {"x": 1}
+    assert made.parse_arguments() == {"x": 1}
 
 
 async def test_an_answer_that_is_no_stream_is_read_whole() -> None:

@@ -14,10 +14,10 @@ from baton.authoring.agent_hooks import HookDecorator
 from baton.domain.agents.agent_code import HookPoint
 from baton.domain.errors import ModelUnavailable
 from baton.domain.runs.tool_call import ToolCall
-from baton.domain.threads.message import answer_text
+from baton.domain.threads.message import join_answer_texts
 from baton.domain.threads.queued import QueuedTitle, RecordDelivery, parse_queued
 from baton.domain.threads.thread_title import TitleSource
-from baton.domain.tracing import CONTENT, current_traceparent, joining
+from baton.domain.tracing import CONTENT, get_current_traceparent, joining
 from baton_testing.fakes.documents.embedder import FakeEmbedder
 from tests.collector import Collector
 from tests.fakes.chat_model import Answer
@@ -128,7 +128,7 @@ async def test_turns_and_agents_have_their_question_and_answer(collector: Collec
     assert (answered["role"], answered["parts"]) == ("assistant", [{"type": "text", "content": said}])
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     stored = (await harness.store.read_messages(harness.ada, thread, limit=50, before=None)).messages
-    assert said == answer_text(stored)
+    assert said == join_answer_texts(stored)
     agents = {span.attributes["gen_ai.agent.id"]: span.attributes for span in collector.of("invoke_agent")}
     assert all(about["input.value"] for about in agents.values())
     assert {name for name, about in agents.items() if "output.value" in about} == {"knowledge", "web-research", "maker"}
@@ -230,7 +230,7 @@ async def test_a_run_joins_the_trace_of_a_trusted_caller(collector: Collector) -
 async def test_a_broken_trace_context_is_ignored(collector: Collector, broken: str) -> None:
     harness = TracedHarness(collector.endpoint)
     with joining(broken):
-        assert current_traceparent() is None
+        assert get_current_traceparent() is None
         await harness.say()
     harness.sent()
     [run] = collector.of("invoke_workflow")

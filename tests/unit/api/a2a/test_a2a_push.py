@@ -17,10 +17,10 @@ from baton.api.notifications import Notifications
 from baton.domain.threads.a2a_task import MarkStatus, TaskMark
 from baton.domain.threads.push_config import LIFETIME, MAX_CONFIGS
 from baton.domain.threads.queued import QueuedMessage
-from baton.domain.threads.thread_change import MAX_RECEIVES, ThreadChange, pause_after
+from baton.domain.threads.thread_change import MAX_RECEIVES, ThreadChange, compute_redelivery_pause
 from baton.failures.reports import NotYet
 from baton.ports.agents.a2a import WebhookRefused, WebhookUnreachable
-from baton.ports.clock import machine_time
+from baton.ports.clock import read_machine_time
 from tests.a2a_schema import check_message
 from tests.fakes.chat_model import Answer
 from tests.fakes.push import Posted
@@ -350,7 +350,7 @@ async def test_receivers_can_check_who_sent_it(served: A2AServed, monkeypatch: p
     assert claims["request_body_sha256"] == hashlib.sha256(posted.body).hexdigest()
     assert claims["task_id"] == task["id"]
     assert claims["exp"] - claims["iat"] == 300
-    assert claims["iat"] == int(machine_time(served.harness.clock).timestamp())
+    assert claims["iat"] == int(read_machine_time(served.harness.clock).timestamp())
     assert "d" not in published["keys"][0]
 
 
@@ -455,7 +455,7 @@ async def test_a_notification_of_something_deleted_is_dropped(served: A2AServed)
 
 
 def test_pauses_grow_up_to_a_quarter_of_an_hour() -> None:
-    pauses = [pause_after(receives) for receives in range(1, MAX_RECEIVES + 1)]
+    pauses = [compute_redelivery_pause(receives) for receives in range(1, MAX_RECEIVES + 1)]
     assert pauses[:4] == [2, 4, 8, 16]
     assert pauses == sorted(pauses)
     assert pauses[-1] == 900

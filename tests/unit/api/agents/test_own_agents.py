@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from baton import Agent, RunContext
 from baton.domain.agents.agent import AgentDefinition
-from baton.domain.memory.procedure import Procedure, ProcedureAction, ProcedureDecision, ProcedureScope, draft_from
+from baton.domain.memory.procedure import Procedure, ProcedureAction, ProcedureDecision, ProcedureScope, parse_draft
 from baton.domain.tenants.tenant_limits import TenantLimits
 from baton.tenants.registry import tenant_agents
 from baton_testing.fakes.agents.shipped_agents import agent
@@ -431,7 +431,7 @@ async def test_an_agent_is_not_deleted_before_what_belongs_to_it(authors: Author
     harness = authors.served.harness
     ada = harness.ada
     fields = {"name": "Sums", "description": "Adds.", "triggers": ["add"], "steps": [{"text": "Add."}]}
-    made = Procedure(draft_from(fields), ada.tenant_id, "tutor", "ada", harness.clock.now())
+    made = Procedure(parse_draft(fields), ada.tenant_id, "tutor", "ada", harness.clock.now())
     await harness.procedures.put(ada, replace(made, scope=ProcedureScope.TENANT))
     if kept == "sources":
         await harness.sources.create(ada, new_source(agent_id="tutor"))

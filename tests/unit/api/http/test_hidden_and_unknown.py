@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from baton.domain.tenants.identity import Permission, Scope, thread_ref
+from baton.domain.tenants.identity import Permission, Scope, resolve_thread_ref
 from tests.harness.harness import Harness
 from tests.harness.sessions import close, make_episode
 from tests.unit.api.a2a_client import A2AServed, blocking, message
@@ -127,7 +127,7 @@ async def test_below_a_conversation(method: str, path: str) -> None:
     for given in ("order-1", "never-begun"):
         served = Served(Harness())
         await served.post("/messages", {"sessionId": "order-1", "message": "Hello", "messageId": "m1"})
-        thread_id = thread_ref(Scope("acme", "ada"), given).id
+        thread_id = resolve_thread_ref(Scope("acme", "ada"), given).id
         calls = noted(served)
         filled = re.sub(r"\{\w+\}", "m1", path.replace("{thread_id}", thread_id))
         async with served._client("eve", *(each for each in Permission if each != "thread:read_all")) as client:
@@ -158,7 +158,7 @@ async def test_where_a_conversation_is_named(where: str) -> None:
     for given in ("order-1", "never-begun"):
         served = A2AServed()
         await served.post("/messages", {"sessionId": "order-1", "message": "Hello", "messageId": "m1"})
-        thread_id = served.harness.thread_id = thread_ref(Scope("acme", "ada"), given).id
+        thread_id = served.harness.thread_id = resolve_thread_ref(Scope("acme", "ada"), given).id
         calls = noted(served)
         resume = [{"interruptId": f"{'0' * 32}.1", "status": "resolved", "payload": {"approved": True}}]
         requests: dict[str, tuple[str, Json]] = {

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pytest
 from mangum import Mangum
 
-from baton.domain.tenants.identity import Scope, thread_ref
+from baton.domain.tenants.identity import Scope, resolve_thread_ref
 from tests.unit.api.served import Served, openapi
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
@@ -50,7 +50,7 @@ async def test_a_rest_apis_event_names_the_same_thread(given_id: str) -> None:
     answer = await asyncio.to_thread(by_mangum, served, event)
     assert answer["statusCode"] == 404
     [record] = served.harness.audit.records
-    assert record.thread_id == thread_ref(Scope("acme", "ada"), given_id).id
+    assert record.thread_id == resolve_thread_ref(Scope("acme", "ada"), given_id).id
 
 
 async def test_slashes_that_are_not_encoded_part_segments() -> None:

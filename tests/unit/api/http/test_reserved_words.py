@@ -9,7 +9,7 @@ import pytest
 from baton.domain.definition import AGENT_ID, RESERVED_AGENT_ID
 from baton.domain.errors import InvalidRequest
 from baton.domain.memory.procedure import RESERVED_SLUG
-from baton.domain.tenants.identity import DOT_SEGMENTS, ME, Scope, thread_ref
+from baton.domain.tenants.identity import DOT_SEGMENTS, ME, Scope, resolve_thread_ref
 from tests.unit.api.served import Served, openapi
 
 MANAGER = "user:manage"
@@ -49,7 +49,7 @@ def test_no_user_has_a_reserved_id(user: str) -> None:
 @pytest.mark.parametrize("given", sorted(DOT_SEGMENTS))
 async def test_no_conversation_has_an_id_that_addresses_cannot_hold(given: str) -> None:
     with pytest.raises(InvalidRequest):
-        thread_ref(Scope("acme", "ada"), given)
+        resolve_thread_ref(Scope("acme", "ada"), given)
     for path, body in {
         "/messages": {"sessionId": given, "message": "Hello"},
         "/episodes/import": {"sessionId": given, "messages": [{"role": "user", "content": "x"}]},

@@ -63,7 +63,7 @@ async def test_what_an_answer_costs_is_settled_in_place_of_what_it_could_have_co
     harness = limited(per_day(1_000_000))
     await harness.say()
     counts = await harness.spending.get(harness.ada, TENANT)
-    assert (counts.spent(SpendingPeriod.DAY), counts.holds) == (10 * 10**9, {})
+    assert (counts.compute_spent(SpendingPeriod.DAY), counts.holds) == (10 * 10**9, {})
 
 
 async def test_many_runs_at_once_exceed_the_limit_by_one_call_at_most() -> None:
@@ -75,7 +75,7 @@ async def test_many_runs_at_once_exceed_the_limit_by_one_call_at_most() -> None:
     assert codes.count(None) == 10
     assert set(codes) == {None, "spending_limit_reached"}
     counts = await harness.spending.get(harness.ada, TENANT)
-    assert counts.spent(SpendingPeriod.DAY) == 100 * 10**9
+    assert counts.compute_spent(SpendingPeriod.DAY) == 100 * 10**9
 
 
 async def test_without_limits_nothing_is_counted() -> None:
@@ -179,7 +179,7 @@ async def test_a_limit_that_asks_lets_a_user_go_on_who_wants_it_and_counts_what_
     forwarded = {"overSpending": True}
     assert '"RUN_FINISHED"' in (await served.post("/runs", run_input(served, forwardedProps=forwarded))).text
     counts = await harness.spending.get(harness.ada, TENANT)
-    assert counts.spent(SpendingPeriod.DAY) == 30 * 10**9
+    assert counts.compute_spent(SpendingPeriod.DAY) == 30 * 10**9
 
 
 async def test_a_run_that_has_ended_at_a_limit_that_asks_goes_on_by_a_new_message() -> None:
@@ -226,4 +226,4 @@ async def test_a_draft_for_a_person_of_a_desk_is_spending_of_the_person() -> Non
     assert drafts[0].json()["text"] == "Hello there.", "the user's limit is reached, and the person's is not"
     check_refusal(drafts[1], "You have")
     counts = await harness.spending.get(harness.ada, person)
-    assert counts.spent(SpendingPeriod.DAY) == 10 * 10**9
+    assert counts.compute_spent(SpendingPeriod.DAY) == 10 * 10**9

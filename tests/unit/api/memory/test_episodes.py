@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from baton.domain.errors import SearchUnavailable
-from baton.domain.memory.episode import ended_session
+from baton.domain.memory.episode import make_episode_ref
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.thread import EndReason, ThreadStatus
@@ -103,7 +103,7 @@ async def test_a_session_that_never_ended_has_no_episode(served: Served) -> None
     harness = served.harness
     await harness.say()
     lease = await harness.store.acquire(harness.ada, LeaseRequest(harness.thread_id))
-    ref = ended_session(lease.thread, lease.thread.next_ordinal, EndReason.USER_CLOSED, harness.clock.now())
+    ref = make_episode_ref(lease.thread, lease.thread.next_ordinal, EndReason.USER_CLOSED, harness.clock.now())
     assert ref is not None
     await harness.episodes.begin(lease, ref)
     assert (await served.get(f"/episodes/{ref.id}")).status_code == 404

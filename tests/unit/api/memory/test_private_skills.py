@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from baton.domain.memory.procedure import Procedure, draft_from
+from baton.domain.memory.procedure import Procedure, parse_draft
 from baton.domain.tenants.identity import Scope
 from tests.harness.harness import Harness
 from tests.unit.api.served import Served
@@ -33,7 +33,7 @@ async def served() -> Served:
 
 async def save(served: Served, user: str = "ada", agent_id: str = "assistant", **changes: Any) -> None:
     harness = served.harness
-    made = Procedure(draft_from(FIELDS | changes), "acme", agent_id, user, harness.clock.now())
+    made = Procedure(parse_draft(FIELDS | changes), "acme", agent_id, user, harness.clock.now())
     await harness.private_skills.save(Scope("acme", user), made, made_of=harness.clock.new_id())
 
 

@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from baton.domain.memory.capture import Capture, CaptureRef
-from baton.domain.memory.procedure import ProcedureScope, ProcedureSource, draft_from
+from baton.domain.memory.procedure import ProcedureScope, ProcedureSource, parse_draft
 from baton.domain.tenants.identity import Permission, Scope
 from tests.fakes.chat_model import Answer
 from tests.harness.handoffs import advance, calling
@@ -267,7 +267,7 @@ async def a_captured_task(on: Attempt) -> None:
     capture = on.harness.app.procedures.capture
     for name in ("Refund Policy", "Waiting", "Mine"):
         thread_id = on.harness.clock.new_id()
-        draft = draft_from(content(name))
+        draft = parse_draft(content(name))
         made = Capture(CaptureRef(thread_id, "assistant", 0, 2), draft=draft, procedure_scope=ProcedureScope.AGENT)
         compared = await capture.compare(on.mallory, made, floor=0.5)
         assert compared.procedure_id != "user.mine"

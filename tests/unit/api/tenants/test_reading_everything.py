@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from baton.api.runs.sse import Timing
-from baton.domain.memory.procedure import Procedure, ProcedureScope, draft_from
+from baton.domain.memory.procedure import Procedure, ProcedureScope, parse_draft
 from baton.domain.tenants.identity import Permission
 from baton.ports.tenants.privacy import PiiKind, PiiSpan
 from baton.tenants.privacy.export import ExportKind
@@ -35,7 +35,7 @@ async def sweep() -> Sweep:
     await harness.everything()
     await harness.time_zones.put(harness.ada, "Europe/Vienna")
     steps = [{"text": "Post it there."}]
-    skill = draft_from({"name": "Post", "description": "Posts it for me", "triggers": ["post it"], "steps": steps})
+    skill = parse_draft({"name": "Post", "description": "Posts it for me", "triggers": ["post it"], "steps": steps})
     made = Procedure(skill, "acme", "assistant", "ada", harness.clock.now(), scope=ProcedureScope.USER)
     await harness.private_skills.save(harness.ada, made, made_of="w-1")
     vars(harness)["pii_detector"] = EveryText()

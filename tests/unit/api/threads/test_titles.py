@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from baton.domain.tenants.identity import thread_ref
+from baton.domain.tenants.identity import resolve_thread_ref
 from tests.contracts.languages import LANGUAGES
 from tests.unit.api.served import Served
 
@@ -46,7 +46,7 @@ async def test_a_renamed_thread_has_its_title_wherever_it_is_shown() -> None:
 async def test_open_connections_learn_of_a_new_title() -> None:
     served = await talked()
     harness = served.harness
-    thread_id = thread_ref(harness.ada, THREAD).id
+    thread_id = resolve_thread_ref(harness.ada, THREAD).id
     now = harness.clock.now()
     await harness.live.attach(harness.ada, thread_id, "c-1", now + timedelta(hours=1))
     await harness.live.attach(harness.ada, thread_id, "c-2", now)

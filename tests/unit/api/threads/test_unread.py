@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from baton.domain.tenants.identity import thread_ref
+from baton.domain.tenants.identity import resolve_thread_ref
 from tests.unit.api.served import Served
 
 THREAD = "booking-4711"
@@ -35,7 +35,7 @@ async def mark(served: Served, ordinal: Any, *permissions: str, thread: str = TH
 
 async def left_unread(served: Served, count: int) -> None:
     """Have answers in the conversation that its user has not read: those of the last ``count`` turns."""
-    thread_id = thread_ref(served.harness.ada, THREAD).id
+    thread_id = resolve_thread_ref(served.harness.ada, THREAD).id
     row = served.harness.store.rows[served.harness.ada.tenant_id, thread_id]
     row.thread = replace(row.thread, unread=count)
 

@@ -70,7 +70,7 @@ def test_a_question_with_anything_else_is_refused(asks: str, reason: str) -> Non
 def test_labels_name_values_as_json_or_python_writes_them(key: str) -> None:
     part = {"enum": [True, False], "x-labels": {key: "with breakfast"}}
     offered = tool(parameters={"type": "object", "properties": {"meals": part}})
-    assert ArgumentSchema(offered.parameters).choice(part, value=True) == "with breakfast"
+    assert ArgumentSchema(offered.parameters).find_choice_name(part, value=True) == "with breakfast"
 
 
 def test_labels_of_values_that_do_not_exist_are_refused_with_their_argument() -> None:

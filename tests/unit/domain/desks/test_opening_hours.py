@@ -45,24 +45,24 @@ def test_hours_are_those_of_the_clocks_of_the_zone(now: datetime, is_open: bool)
 
 
 def test_the_next_opening_and_closing_are_on_the_other_side_of_a_change_of_clocks() -> None:
-    assert hours().next_opening(at(3, 27, 17)) == datetime(2026, 3, 30, 7, tzinfo=UTC)
-    assert hours().next_opening(at(10, 23, 18)) == datetime(2026, 10, 26, 8, tzinfo=UTC)
+    assert hours().find_next_opening(at(3, 27, 17)) == datetime(2026, 3, 30, 7, tzinfo=UTC)
+    assert hours().find_next_opening(at(10, 23, 18)) == datetime(2026, 10, 26, 8, tzinfo=UTC)
     night = hours({"sat": "22:00-06:00"})
-    assert night.next_closing(at(3, 28, 23)) == datetime(2026, 3, 29, 4, tzinfo=UTC)
-    assert night.next_closing(at(10, 24, 23)) == datetime(2026, 10, 25, 5, tzinfo=UTC)
+    assert night.find_next_closing(at(3, 28, 23)) == datetime(2026, 3, 29, 4, tzinfo=UTC)
+    assert night.find_next_closing(at(10, 24, 23)) == datetime(2026, 10, 25, 5, tzinfo=UTC)
 
 
 def test_hours_that_a_change_of_clocks_leaves_out_are_no_opening() -> None:
     night = hours({"sat-sun": "02:00-03:00"})
-    assert night.next_opening(at(3, 28, 12)) == at(4, 4, 2)
+    assert night.find_next_opening(at(3, 28, 12)) == at(4, 4, 2)
 
 
 def test_single_days_have_hours_of_their_own_and_those_after_them_the_week_s() -> None:
     desk_hours = hours(exceptions={"2026-12-25": "closed", "2026-12-26": "10:00-12:00, 13:00-14:00"})
     assert not desk_hours.is_open(at(12, 25, 10))
-    assert desk_hours.next_opening(at(12, 24, 18)) == at(12, 26, 10)
-    assert desk_hours.next_opening(at(12, 26, 12)) == at(12, 26, 13)
-    assert desk_hours.next_opening(at(12, 26, 14)) == at(12, 28, 9)
+    assert desk_hours.find_next_opening(at(12, 24, 18)) == at(12, 26, 10)
+    assert desk_hours.find_next_opening(at(12, 26, 12)) == at(12, 26, 13)
+    assert desk_hours.find_next_opening(at(12, 26, 14)) == at(12, 28, 9)
 
 
 def test_a_night_lasts_into_a_day_that_is_closed() -> None:
@@ -72,11 +72,11 @@ def test_a_night_lasts_into_a_day_that_is_closed() -> None:
 
 
 def test_spans_without_a_gap_are_one() -> None:
-    assert hours({"mon-tue": "00:00-24:00"}).next_closing(at(3, 30, 12)) == at(4, 1, 0)
+    assert hours({"mon-tue": "00:00-24:00"}).find_next_closing(at(3, 30, 12)) == at(4, 1, 0)
 
 
 def test_a_desk_that_never_opens_has_no_opening() -> None:
-    assert hours({"mon": "closed"}).next_opening(at(3, 30, 12)) is None
+    assert hours({"mon": "closed"}).find_next_opening(at(3, 30, 12)) is None
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_desk_opens_at_its_next_opening_and_closes_at_its_next_closing(
 ) -> None:
     week = dict(zip(("mon", "tue", "wed", "thu", "fri", "sat", "sun"), days, strict=True))
     desk_hours, instant = hours(week, zone), timedelta(microseconds=1)
-    closing, opening = desk_hours.next_closing(now), desk_hours.next_opening(now)
+    closing, opening = desk_hours.find_next_closing(now), desk_hours.find_next_opening(now)
     assert (closing is not None) == desk_hours.is_open(now)
     if closing is not None and set(days) != {"00:00-24:00"}:
         assert desk_hours.is_open(closing - instant)

@@ -134,15 +134,15 @@ def test_what_is_remembered_has_no_citations() -> None:
 
 def test_a_passage_keeps_its_number() -> None:
     known = PassageNumbers()
-    assert [known.number(each) for each in (GUIDE, HANDBOOK, GUIDE)] == [1, 2, 1]
+    assert [known.assign_number(each) for each in (GUIDE, HANDBOOK, GUIDE)] == [1, 2, 1]
     later = {**HANDBOOK, "chunk": "h#2"}
-    assert known.number(later) == 3
+    assert known.assign_number(later) == 3
 
 
 def test_numbers_of_before_are_not_given_again() -> None:
     known = PassageNumbers()
     known.reserve([{**HANDBOOK, "number": 4}, {**GUIDE, "number": 4}, {**GUIDE, "number": None}])
-    assert (known.number(HANDBOOK), known.number(GUIDE)) == (4, 5)
+    assert (known.assign_number(HANDBOOK), known.assign_number(GUIDE)) == (4, 5)
 
 
 def test_places_move_with_their_text() -> None:

@@ -14,7 +14,7 @@ from baton.domain.documents.search import (
     SearchClause,
     SearchResult,
     Signal,
-    clause_weights,
+    compute_clause_weights,
     fuse,
     fuse_scores,
 )
@@ -108,7 +108,7 @@ def test_nothing_found_is_nothing_ranked() -> None:
 
 
 def test_views_have_a_clause_for_each_signal() -> None:
-    assert clause_weights({"turn": 1.0, "pair": 0.5, "off": 0.0}) == {
+    assert compute_clause_weights({"turn": 1.0, "pair": 0.5, "off": 0.0}) == {
         SearchClause("turn", Signal.WORDS): 0.5,
         SearchClause("turn", Signal.MEANING): 0.5,
         SearchClause("pair", Signal.WORDS): 0.25,

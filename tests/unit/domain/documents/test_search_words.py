@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.domain.documents.search_words import find_words, index_words, search_form, split_words
+from baton.domain.documents.search_words import find_words, index_words, split_words, to_search_form
 from tests.contracts.languages import LANGUAGES
 
 WORDS_OF = {f"{case.language}: {question}": (case.text, question) for case in LANGUAGES for question in case.questions}
@@ -27,13 +27,13 @@ WORDS_OF = {f"{case.language}: {question}": (case.text, question) for case in LA
     ],
 )
 def test_texts_that_are_typed_otherwise_have_one_form(text: str, form: str) -> None:
-    assert search_form(text) == form
+    assert to_search_form(text) == form
 
 
 @given(st.text())
 def test_the_form_of_a_form_is_itself(text: str) -> None:
-    form = search_form(text)
-    assert search_form(form) == form
+    form = to_search_form(text)
+    assert to_search_form(form) == form
 
 
 @given(st.text())

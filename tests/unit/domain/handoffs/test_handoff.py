@@ -12,7 +12,13 @@ from baton.api.threads.record_schemas import Handoff
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.handoff_rules import Refusal, RefusalReason, find_handoff_refusal, find_triggered
 from baton.domain.agents.sentences import sentence
-from baton.domain.handoffs.handoff import ContextMode, HandoffDefinition, HandoffOutcome, HandoffRequest, handoff_id
+from baton.domain.handoffs.handoff import (
+    ContextMode,
+    HandoffDefinition,
+    HandoffOutcome,
+    HandoffRequest,
+    derive_handoff_id,
+)
 from baton.domain.handoffs.workflow import Workflow
 from baton.domain.handoffs.workflow_moves import save
 from baton.domain.tenants.identity import Scope
@@ -109,7 +115,7 @@ def test_what_is_wrong_is_refused(fields: dict[str, Any], expected: str) -> None
 
 def test_a_request_is_shown_as_the_protocol_says() -> None:
     assert Handoff.of(request()).wire() == {
-        "id": handoff_id(THREAD, 4),
+        "id": derive_handoff_id(THREAD, 4),
         "sourceAgentId": "main",
         "targetAgentId": "maker",
         "contextMode": "recent",

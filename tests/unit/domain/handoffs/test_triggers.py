@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from baton.domain.handoffs.triggers import MAX_TEXT, MAX_TRIGGER, ExitWord, Trigger, exit_locale, first_match, matches
+from baton.domain.handoffs.triggers import (
+    MAX_TEXT,
+    MAX_TRIGGER,
+    ExitWord,
+    Trigger,
+    find_exit_locale,
+    find_first_match,
+    matches,
+)
 
 trigger = TypeAdapter[str](Trigger)
 exit_word = TypeAdapter[str](ExitWord)
@@ -129,9 +137,9 @@ def test_what_is_no_trigger_is_refused_with_the_reason(wrong: str, expected: str
 
 
 def test_the_first_trigger_that_matches_is_reported() -> None:
-    assert first_match(["build skill", "skill"], "my skill") == "skill"
-    assert first_match(["build skill", "skill"], "build my skill") == "build skill"
-    assert first_match([], "anything") is None
+    assert find_first_match(["build skill", "skill"], "my skill") == "skill"
+    assert find_first_match(["build skill", "skill"], "build my skill") == "build skill"
+    assert find_first_match([], "anything") is None
 
 
 def test_only_the_beginning_of_a_long_message_is_looked_at() -> None:
@@ -190,7 +198,7 @@ def test_any_text_is_a_trigger_or_an_error(given_text: str, message: str) -> Non
     ],
 )
 def test_an_exit_word_is_the_whole_message(text: str, locale: str | None) -> None:
-    assert exit_locale(EXIT, text) == locale
+    assert find_exit_locale(EXIT, text) == locale
 
 
 @pytest.mark.parametrize("wrong", ["", "!", "  ", "x" * 41])

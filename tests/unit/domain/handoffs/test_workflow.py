@@ -11,7 +11,7 @@ import pytest
 from baton.agents.tools.builtin_tools import make_workflow_note
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import WorkflowUnavailable
-from baton.domain.handoffs.workflow import Workflow, WorkflowStatus, progress, title
+from baton.domain.handoffs.workflow import Workflow, WorkflowStatus, fill_title, measure_progress
 from baton.domain.handoffs.workflow_definition import WorkflowDefinition
 from baton.domain.handoffs.workflow_moves import (
     MAX_DATA,
@@ -19,14 +19,14 @@ from baton.domain.handoffs.workflow_moves import (
     abandon,
     advance,
     expire,
-    later_targets,
-    missing,
-    open_targets,
+    find_missing,
+    list_later_targets,
+    list_open_targets,
     resume,
     save,
 )
-from baton.domain.schemas.json_schema import problems
-from baton.domain.threads.thread_state import resumable_workflow, workflow_in_progress
+from baton.domain.schemas.json_schema import find_problems
+from baton.domain.threads.thread_state import describe_resumable_workflow, describe_workflow_in_progress
 from tests.unit.domain.skill_creation import NOW, STATES, TEXT, begun, collects, definition
 
 LATER = NOW + timedelta(hours=1)
@@ -71,7 +71,7 @@ def test_it_goes_step_by_step_to_its_end() -> None:
 def test_naming_the_present_state_keeps_what_there_is() -> None:
     here = moved(("GATHER", {"name": "Slack"}), ("gather", {"name": "Slack Alert"}))
     assert (here.state, here.data) == ("GATHER", {"GATHER": {"name": "Slack Alert"}})
-    assert missing(definition(), here) == ("purpose",)
+    assert find_missing(definition(), here) == ("purpose",)
     assert advance(definition(), here, "BUILD", {"purpose": "Tells."}, LATER).state == "BUILD"
 
 
@@ -254,14 +254,14 @@ def test_what_only_an_earlier_definition_collected_is_in_nobodys_way() -> None:
 
 
 def test_progress_is_shown_in_every_state() -> None:
-    at = progress(definition(), moved(("BUILD", NAMED)))
+    at = measure_progress(definition(), moved(("BUILD", NAMED)))
     assert at is not None
     assert (str(at), at.label) == ("Step 2 of 3", "Building")
-    assert progress(definition(), replace(begun(), state="GONE")) is None
+    assert measure_progress(definition(), replace(begun(), state="GONE")) is None
 
 
 def test_the_end_is_no_step() -> None:
-    steps = [progress(definition(), replace(begun(), state=state["name"])) for state in STATES]
+    steps = [measure_progress(definition(), replace(begun(), state=state["name"])) for state in STATES]
     assert [str(at) for at in steps] == ["Step 1 of 3", "Step 2 of 3", "Step 3 of 3", "Step 3 of 3"]
 
 
@@ -270,7 +270,7 @@ def test_a_workflow_is_shown_as_the_protocol_says() -> None:
     maker = AgentDefinition(
         id="maker", name="Maker", description="Makes.", system_prompt="Make.", workflow=definition()
     )
-    assert resumable_workflow(lambda _: maker, here).wire() == {
+    assert describe_resumable_workflow(lambda _: maker, here).wire() == {
         "id": "w1",
         "agentId": "maker",
         "name": "your Slack Alert skill",
@@ -282,7 +282,7 @@ def test_a_workflow_is_shown_as_the_protocol_says() -> None:
         "updatedAt": "2026-03-14T10:26:00.000Z",
         "expiresAt": "2026-04-13T10:26:00.000Z",
     }
-    assert workflow_in_progress(definition(), here).wire() == {
+    assert describe_workflow_in_progress(definition(), here).wire() == {
         "id": "w1",
         "name": "your Slack Alert skill",
         "state": "BUILD",
@@ -291,18 +291,18 @@ def test_a_workflow_is_shown_as_the_protocol_says() -> None:
         "steps": 3,
         "canExit": True,
     }
-    assert not workflow_in_progress(definition(), advance(definition(), here, "TEST", {}, LATER)).can_exit
-    orphan = resumable_workflow(lambda _: None, replace(here, state="MAKING_IT"))
+    assert not describe_workflow_in_progress(definition(), advance(definition(), here, "TEST", {}, LATER)).can_exit
+    orphan = describe_resumable_workflow(lambda _: None, replace(here, state="MAKING_IT"))
     assert (orphan.label, orphan.step, orphan.steps) == ("Making It", None, None)
 
 
 def test_a_title_is_one_short_line() -> None:
     data = {"GATHER": {"name": "Slack\n\nAlert\x00 " + "x" * 200}}
-    filled = title(definition(), data)
+    filled = fill_title(definition(), data)
     assert filled is not None
     assert filled.startswith("your Slack Alert xxx")
     assert len(filled) < 100
-    assert title(definition(), {}) is None
+    assert fill_title(definition(), {}) is None
     assert begun(definition(untitled="your new skill")).name == "your new skill"
 
 
@@ -320,15 +320,15 @@ def test_a_title_is_one_short_line() -> None:
 )
 def test_the_usual_formats_of_collected_texts_are_checked(form: str, right: str, wrong: list[str]) -> None:
     schema = {"type": "object", "properties": {"field": {"type": "string", "format": form}}}
-    assert problems(schema, {"field": right}) == []
+    assert find_problems(schema, {"field": right}) == []
     for each in wrong:
-        assert [problem.message for problem in problems(schema, {"field": each})] == [
+        assert [problem.message for problem in find_problems(schema, {"field": each})] == [
             f"field: {each!r} is not a {form}"
         ]
 
 
 def test_states_that_data_opens_are_named_beside_those_that_are_open() -> None:
-    assert (open_targets(definition(), begun()), later_targets(definition(), begun())) == ((), ("BUILD",))
+    assert (list_open_targets(definition(), begun()), list_later_targets(definition(), begun())) == ((), ("BUILD",))
     building = advance(definition(), begun(), "BUILD", {"name": "n", "purpose": "p"}, NOW)
     note = make_workflow_note(definition(), begun())
     assert "Possible with the data that they need, which the same call may give: BUILD" in note

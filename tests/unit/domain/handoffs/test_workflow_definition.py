@@ -29,9 +29,9 @@ def test_states_are_upper_case_and_listed_in_lower_case_on_the_card() -> None:
 
 def test_ways_lead_to_the_next_state_and_back_to_earlier_ones_unless_declared() -> None:
     states = definition(*STATES[:2], state("CHECK"), STATES[3])
-    ways = {one.name: [transition.to for transition in states.transitions(one.name)] for one in states.states}
+    ways = {one.name: [transition.to for transition in states.list_transitions(one.name)] for one in states.states}
     assert ways == {"GATHER": ["BUILD"], "BUILD": ["CHECK", "GATHER"], "CHECK": ["DONE", "GATHER", "BUILD"], "DONE": []}
-    assert [transition.to for transition in definition().transitions("TEST")] == ["DONE", "BUILD"]
+    assert [transition.to for transition in definition().list_transitions("TEST")] == ["DONE", "BUILD"]
 
 
 @pytest.mark.parametrize(

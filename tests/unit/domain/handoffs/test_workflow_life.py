@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from baton.domain.errors import WorkflowUnavailable
-from baton.domain.handoffs.workflow import UNFINISHED, Workflow, WorkflowStatus, progress
+from baton.domain.handoffs.workflow import UNFINISHED, Workflow, WorkflowStatus, measure_progress
 from baton.domain.handoffs.workflow_definition import WorkflowDefinition
 from baton.domain.handoffs.workflow_moves import IllegalTransition, abandon, advance, begin, expire, resume, save
-from baton.domain.schemas.json_schema import partial, problems
+from baton.domain.schemas.json_schema import find_problems, make_partial
 from tests.unit.domain.skill_creation import NOW, STATES, TEXT, collects, definition
 
 DEFINITIONS = [
@@ -67,10 +67,10 @@ class WorkflowLife(RuleBasedStateMachine):
         assert before.status is WorkflowStatus.ACTIVE
         self.accepted |= {(left, field): value for field, value in data.items()}
         if self.workflow.state != left:
-            assert self.workflow.state in [transition.to for transition in self.definition.transitions(left)]
+            assert self.workflow.state in [transition.to for transition in self.definition.list_transitions(left)]
             if self.definition.index(self.workflow.state) > self.definition.index(left):
                 schema = self.definition.states[self.definition.index(left)].collects
-                assert schema is None or not problems(
+                assert schema is None or not find_problems(
                     {**schema, "additionalProperties": True}, self.workflow.data[left]
                 )
 
@@ -132,11 +132,11 @@ class WorkflowLife(RuleBasedStateMachine):
             return
         state = self.definition.state(self.workflow.state)
         assert state is not None
-        assert progress(self.definition, self.workflow) is not None
+        assert measure_progress(self.definition, self.workflow) is not None
         assert state.final is (self.workflow.status is WorkflowStatus.COMPLETED)
         if state.collects is not None and self.workflow.state != self.definition.first.name:
-            lenient = {**partial(state.collects), "additionalProperties": True}
-            assert not problems(lenient, self.workflow.data[state.name])
+            lenient = {**make_partial(state.collects), "additionalProperties": True}
+            assert not find_problems(lenient, self.workflow.data[state.name])
 
     @invariant()
     def nothing_collected_is_lost(self) -> None:

@@ -17,12 +17,12 @@ from baton.domain.memory.procedure import (
     ProcedureDraft,
     ProcedureStatus,
     ProcedureStep,
-    draft_from,
-    next_status,
-    slug_of,
+    find_next_status,
+    make_slug,
+    parse_draft,
     try_draft,
 )
-from baton.domain.memory.skill_markdown import MAX_BYTES, parse_skill_markdown, skill_markdown
+from baton.domain.memory.skill_markdown import MAX_BYTES, parse_skill_markdown, write_skill_markdown
 from tests.unit.domain.skill_creation import NOW
 
 FIELDS: dict[str, Any] = {
@@ -35,7 +35,7 @@ FIELDS: dict[str, Any] = {
         {"text": "Post the alert."},
     ],
 }
-DRAFT = draft_from(FIELDS)
+DRAFT = parse_draft(FIELDS)
 MARKDOWN = """\
 ---
 name: Slack Alert
@@ -60,7 +60,7 @@ def problems(text: str) -> str:
 
 
 def test_a_draft_is_written_as_a_skill_md() -> None:
-    assert skill_markdown(DRAFT) == MARKDOWN
+    assert write_skill_markdown(DRAFT) == MARKDOWN
     assert parse_skill_markdown(MARKDOWN) == DRAFT
 
 
@@ -132,7 +132,7 @@ def test_a_short_file_cannot_stand_for_an_endless_value() -> None:
 )
 def test_fields_that_make_no_skill_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidProcedure):
-        draft_from(wrong)
+        parse_draft(wrong)
 
 
 def test_samples_show_which_messages_the_skill_answers() -> None:
@@ -165,7 +165,7 @@ def at(status: ProcedureStatus) -> Procedure:
 def test_what_can_be_done_with_a_version(
     status: ProcedureStatus, action: ProcedureAction, then: ProcedureStatus | None
 ) -> None:
-    assert next_status(status, action) is then
+    assert find_next_status(status, action) is then
     decided = ProcedureDecision(action, "bob", NOW, "because").apply(at(status))
     if then is None:
         assert decided is None
@@ -177,7 +177,7 @@ def test_what_can_be_done_with_a_version(
 def test_what_was_rejected_or_retired_is_never_used_again(actions: list[ProcedureAction]) -> None:
     status, ended = ProcedureStatus.PENDING, False
     for action in actions:
-        status = next_status(status, action) or status
+        status = find_next_status(status, action) or status
         assert not (ended and status is ProcedureStatus.APPROVED)
         ended = status in (ProcedureStatus.REJECTED, ProcedureStatus.RETIRED)
 
@@ -194,12 +194,12 @@ def test_what_was_rejected_or_retired_is_never_used_again(actions: list[Procedur
     ],
 )
 def test_a_name_makes_an_id(name: str, slug: str) -> None:
-    assert slug_of(name) == slug
+    assert make_slug(name) == slug
 
 
 def test_names_of_other_scripts_have_ids_of_their_own() -> None:
-    assert slug_of("警报").startswith("skill-")
-    assert slug_of("警报") != slug_of("天气")
+    assert make_slug("警报").startswith("skill-")
+    assert make_slug("警报") != make_slug("天气")
 
 
 lines = st.text(
@@ -211,7 +211,7 @@ patterns = st.sampled_from(
     [r"(a|b) skill", r"^/do\b", r"\w+ alert\?", r"[\w-]+: #1", "yes", "null", "1.5", "- x", "a: b"]
 )
 drafts = st.builds(
-    lambda **fields: draft_from(fields),
+    lambda **fields: parse_draft(fields),
     name=texts,
     description=texts,
     triggers=st.lists(phrases | patterns, min_size=1, max_size=4),
@@ -222,7 +222,7 @@ drafts = st.builds(
 
 @given(drafts)
 def test_any_draft_comes_back_from_its_skill_md(draft: ProcedureDraft) -> None:
-    assert parse_skill_markdown(skill_markdown(draft)) == draft
+    assert parse_skill_markdown(write_skill_markdown(draft)) == draft
 
 
 @given(st.text() | st.lists(st.sampled_from([*MARKDOWN.splitlines(keepends=True), "- x\n", "3. y\n"])).map("".join))
@@ -233,10 +233,10 @@ def test_any_text_is_a_skill_or_an_error(text: str) -> None:
         reasons = refusal.problems
     else:
         reasons = ("none",)
-        assert parse_skill_markdown(skill_markdown(draft)) == draft
+        assert parse_skill_markdown(write_skill_markdown(draft)) == draft
     assert reasons
 
 
 def test_steps_are_one_line_each() -> None:
-    draft = draft_from({**FIELDS, "steps": [{"text": "Ask\n\nfor\tit.", "condition": " skip  it "}]})
+    draft = parse_draft({**FIELDS, "steps": [{"text": "Ask\n\nfor\tit.", "condition": " skip  it "}]})
     assert draft.steps == (ProcedureStep("Ask for it.", "skip it"),)

@@ -37,7 +37,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     def compiled(pattern: str, **options: Any) -> Counted:
         return Counted(compile_pattern(pattern, **options), done)
 
-    monkeypatch.setattr(triggers, "compiled", compiled)
+    monkeypatch.setattr(triggers, "compile_cached", compiled)
     monkeypatch.setattr(procedure_set, "compile_pattern", compiled)
     triggers._get_matcher.cache_clear()
     return done

@@ -43,7 +43,7 @@ def rules(draw: st.DrawFn) -> str:
 @given(rules(), st.datetimes(datetime(2024, 1, 1), datetime(2029, 12, 28)))  # noqa: DTZ001 - on the zone's clocks
 def test_rules_have_the_slots_that_dateutil_finds(rule: str, start: datetime) -> None:
     start = start.replace(second=0, microsecond=0)
-    here = [slot.local for slot in islice(Recurrence.parse(rule).slots(start, "UTC"), 8)]
+    here = [slot.local for slot in islice(Recurrence.parse(rule).list_slots(start, "UTC"), 8)]
     there = [local for local in islice(rrulestr(rule, dtstart=start), 8) if local.date() <= start.date() + HORIZON]
     assert here == there
 
@@ -60,7 +60,7 @@ def test_rules_have_the_slots_that_dateutil_finds(rule: str, start: datetime) ->
     ],
 )
 def test_the_search_for_slots_of_a_rule_that_has_none_ends(rule: str) -> None:
-    slots = Recurrence.parse(rule).slots(datetime(2026, 1, 1, 9), "UTC")  # noqa: DTZ001
+    slots = Recurrence.parse(rule).list_slots(datetime(2026, 1, 1, 9), "UTC")  # noqa: DTZ001
     assert list(slots) in ([], [Slot(datetime(2026, 12, 1, 9), datetime(2026, 12, 1, 9, tzinfo=UTC))])  # noqa: DTZ001
 
 
@@ -109,6 +109,6 @@ def test_a_slot_is_at_the_time_that_the_clocks_show(local: str, at: str) -> None
 
 def test_until_is_a_day_of_the_zone_or_a_time_in_utc() -> None:
     start = datetime(2027, 1, 1, 0, 30)  # noqa: DTZ001
-    last = [list(Recurrence.parse(f"FREQ=DAILY;UNTIL={until}").slots(start, "Europe/Vienna"))[-1].local.day
+    last = [list(Recurrence.parse(f"FREQ=DAILY;UNTIL={until}").list_slots(start, "Europe/Vienna"))[-1].local.day
             for until in ("20270103", "20270103T003000", "20270102T233000Z", "20270102T232959Z")]  # fmt: skip
     assert last == [3, 3, 3, 2]

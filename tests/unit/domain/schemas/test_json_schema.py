@@ -8,10 +8,10 @@ import pytest
 
 from baton.domain.schemas.json_schema import (
     PROBLEM_STEPS,
-    argument_problem,
     check_client_schema,
     check_object_schema,
-    problems,
+    find_argument_problem,
+    find_problems,
 )
 
 
@@ -29,7 +29,7 @@ def test_a_schema_that_would_take_long_is_refused_by_its_limit(fields: dict[str,
 
 
 def test_patterns_of_clients_are_not_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("baton.domain.schemas.json_schema.compiled", lambda _: pytest.fail("compiled"))
+    monkeypatch.setattr("baton.domain.schemas.json_schema.compile_cached", lambda _: pytest.fail("compiled"))
     schema = check_client_schema({"properties": {"a": {"pattern": "(?i)" + "[\u0100-\U0001fffe]" * 90}}})
     assert schema["type"] == "object"
 
@@ -37,6 +37,6 @@ def test_patterns_of_clients_are_not_compiled(monkeypatch: pytest.MonkeyPatch) -
 def test_a_value_that_cannot_be_checked_is_a_problem_of_a_workflow_and_not_of_a_tool() -> None:
     schema = {"properties": {"a": {"allOf": [{"uniqueItems": True}] * 900}}}
     value = {"a": list(range(3_000))}
-    [problem] = problems(schema, value)
+    [problem] = find_problems(schema, value)
     assert problem.message == f"it takes more than {PROBLEM_STEPS:,} steps to check"
-    assert argument_problem(schema, value) is None
+    assert find_argument_problem(schema, value) is None

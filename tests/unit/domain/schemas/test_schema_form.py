@@ -16,7 +16,7 @@ from baton.domain.schemas.schema_form import (
     SchemaProblem,
     check_declared,
     check_form,
-    subschemas,
+    walk_subschemas,
 )
 
 KEYWORDS = st.sampled_from(
@@ -118,4 +118,4 @@ def test_a_declared_schema_at_the_limits_is_taken() -> None:
 def test_values_and_names_of_authors_are_no_schemas() -> None:
     values = {"enum": [{"type": 3}], "const": {"not": 4}, "default": {"items": 5}}
     schema = {**values, "properties": {"type": {}, "not": True}}
-    assert list(subschemas(schema)) == [schema, {}]
+    assert list(walk_subschemas(schema)) == [schema, {}]

@@ -13,15 +13,15 @@ from jsonschema._utils import equal
 from jsonschema.validators import validator_for
 
 from baton.concurrency.tasks import LARGE
-from baton.domain.json_values import canonical_text
+from baton.domain.json_values import write_canonical_text
 from baton.domain.schemas import schema_validator
 from baton.domain.schemas.schema_validator import (
     MAX_ERRORS,
     MAX_STEPS,
     UncheckableValue,
-    checking_size,
+    estimate_check_size,
+    find_validation_errors,
     sort_by_relevance,
-    validation_errors,
 )
 
 DRAFT_4 = "http://json-schema.org/draft-04/schema#"
@@ -35,20 +35,20 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 @given(st.lists(VALUES, max_size=6))
 def test_values_are_unique_if_no_two_are_equal(values: list[Any]) -> None:
     repeated = any(equal(one, other) for index, one in enumerate(values) for other in values[:index])
-    assert bool(validation_errors({"uniqueItems": True}, values)) is repeated
+    assert bool(find_validation_errors({"uniqueItems": True}, values)) is repeated
 
 
 @given(VALUES, VALUES)
 def test_equal_values_have_equal_texts(one: Any, other: Any) -> None:
-    assert (canonical_text(one) == canonical_text(other)) is equal(one, other)
+    assert (write_canonical_text(one) == write_canonical_text(other)) is equal(one, other)
 
 
 @given(st.lists(VALUES, max_size=4), VALUES)
 def test_a_value_is_one_of_an_enum_if_it_equals_one(options: list[Any], value: Any) -> None:
     is_option = any(equal(value, option) for option in options)
-    assert bool(validation_errors({"enum": options}, value)) is not is_option
+    assert bool(find_validation_errors({"enum": options}, value)) is not is_option
     if options:
-        assert bool(validation_errors({"const": options[0]}, value)) is not equal(value, options[0])
+        assert bool(find_validation_errors({"const": options[0]}, value)) is not equal(value, options[0])
 
 
 LEAVES: st.SearchStrategy[dict[str, Any]] = st.one_of(
@@ -101,13 +101,13 @@ def test_the_verdict_is_that_of_jsonschema(schema: Any, value: Any) -> None:
         return
     whole = {"$defs": {"leaf": {"type": ["integer", "array"]}}, "allOf": [schema]}
     expected = [error.validator for error in Draft202012Validator(whole).iter_errors(value)]
-    assert [error.validator for error in validation_errors(whole, value)] == expected
+    assert [error.validator for error in find_validation_errors(whole, value)] == expected
 
 
 @pytest.mark.parametrize("value", [10**400, float("inf"), float("-inf"), float("nan"), -(10**400) + 1])
 @pytest.mark.parametrize("step", [0.1, 7, 1e-300])
 def test_a_number_that_is_out_of_all_proportion_is_a_multiple_of_nothing_or_fits(value: float, step: float) -> None:
-    assert len(validation_errors({"multipleOf": step}, value)) <= 1
+    assert len(find_validation_errors({"multipleOf": step}, value)) <= 1
 
 
 def objects(count: int) -> list[Any]:
@@ -150,7 +150,7 @@ ENDLESS: dict[str, tuple[Any, Any]] = {
 @pytest.mark.parametrize(("schema", "value"), ENDLESS.values(), ids=ENDLESS)
 def test_a_check_ends_after_so_many_steps(schema: Any, value: Any) -> None:
     with pytest.raises(UncheckableValue):
-        validation_errors(schema, value)
+        find_validation_errors(schema, value)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_a_check_ends_after_so_many_steps(schema: Any, value: Any) -> None:
     ],
 )
 def test_large_values_are_checked(schema: Any, value: Any, *, fits: bool) -> None:
-    assert (validation_errors(schema, value) == []) is fits
+    assert (find_validation_errors(schema, value) == []) is fits
 
 
 @pytest.mark.parametrize("keyword", ["not", "contains", "if", "oneOf", "allOf", "items"])
@@ -180,8 +180,8 @@ def test_a_schema_within_a_schema_brings_no_other_checks(
     monkeypatch.setitem(original, "pattern", lambda *_: pytest.fail("matched by re"))
     inner = {"$schema": draft, "pattern": "^(a+)+$"}
     schema = {keyword: [inner, inner] if keyword.endswith("Of") else inner}
-    validation_errors(schema, ["a" * 40 + "!"])
-    validation_errors(schema, "a" * 40 + "!")
+    find_validation_errors(schema, ["a" * 40 + "!"])
+    find_validation_errors(schema, "a" * 40 + "!")
 
 
 def test_no_pattern_of_a_schema_is_given_to_re(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,7 +200,7 @@ def test_no_pattern_of_a_schema_is_given_to_re(monkeypatch: pytest.MonkeyPatch) 
         "unevaluatedProperties": False,
     }
     for draft in (DRAFT_4, "http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2020-12/schema"):
-        validation_errors({"$schema": draft, **schema}, {"a" * 40 + "!": "a" * 40 + "!"})
+        find_validation_errors({"$schema": draft, **schema}, {"a" * 40 + "!": "a" * 40 + "!"})
 
 
 @pytest.mark.parametrize(
@@ -214,17 +214,17 @@ def test_no_pattern_of_a_schema_is_given_to_re(monkeypatch: pytest.MonkeyPatch) 
 )
 def test_references_by_names_and_ids_are_not_followed(schema: Any) -> None:
     with pytest.raises(UncheckableValue):
-        validation_errors(schema, {})
+        find_validation_errors(schema, {})
 
 
 def test_so_many_errors_are_collected() -> None:
-    errors = validation_errors({"items": {"type": "string"}}, [*range(5_000)])
+    errors = find_validation_errors({"items": {"type": "string"}}, [*range(5_000)])
     assert len(errors) == MAX_ERRORS
     assert sort_by_relevance(errors)[-1].validator == "type"
 
 
 def test_an_error_quotes_little_of_a_large_value() -> None:
-    [error] = validation_errors({"enum": ["x" * 1_000]}, "y" * 5_000)
+    [error] = find_validation_errors({"enum": ["x" * 1_000]}, "y" * 5_000)
     assert error.message == "a value of 5,002 characters is not one of 1 values"
 
 
@@ -237,9 +237,9 @@ def test_the_same_check_takes_the_same_steps(monkeypatch: pytest.MonkeyPatch) ->
         nonlocal takes
         takes += 1
 
-    validation_errors(schema, value)
+    find_validation_errors(schema, value)
     first, takes = takes, 0
-    validation_errors(schema, value)
+    find_validation_errors(schema, value)
     assert first == takes < MAX_STEPS // 100
 
 
@@ -254,4 +254,4 @@ def test_the_same_check_takes_the_same_steps(monkeypatch: pytest.MonkeyPatch) ->
     ],
 )
 def test_what_may_take_long_is_checked_in_a_thread(schema: Any, text: str, *, in_thread: bool) -> None:
-    assert (checking_size(schema, text) >= LARGE) is in_thread
+    assert (estimate_check_size(schema, text) >= LARGE) is in_thread

@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import urlsafe_b64decode
 from datetime import UTC, datetime, timedelta
 
-from baton.domain.tenants.activity import MAX_COUNTED_USERS, MAX_PLACES, RUN_SECONDS, Activity, Place, long_tag
+from baton.domain.tenants.activity import MAX_COUNTED_USERS, MAX_PLACES, RUN_SECONDS, Activity, Place, derive_long_tag
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
@@ -47,4 +47,4 @@ def test_a_run_of_the_last_hour_is_kept_over_midnight() -> None:
 
 
 def test_a_client_finds_no_two_ids_of_messages_that_count_as_one() -> None:
-    assert len(urlsafe_b64decode(long_tag("m1"))) * 8 >= 96  # by comparing pairs, half of the bits are found
+    assert len(urlsafe_b64decode(derive_long_tag("m1"))) * 8 >= 96  # by comparing pairs, half of the bits are found

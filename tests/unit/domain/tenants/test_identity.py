@@ -17,7 +17,7 @@ from baton.domain.tenants.identity import (
     derive_thread_ref,
     is_printable,
     is_reserved_user,
-    thread_ref,
+    resolve_thread_ref,
 )
 from tests.unit.domain.strategies import printable, tenants
 
@@ -61,8 +61,8 @@ def test_a_scope_asks_for_permissions_by_name() -> None:
 
 @given(tenants, external_ids)
 def test_an_external_id_always_means_the_same_thread_of_its_user(tenant: str, given_id: str) -> None:
-    first = thread_ref(Scope(tenant, "ada"), given_id)
-    assert first == thread_ref(Scope(tenant, "ada", frozenset({"x"})), given_id)
+    first = resolve_thread_ref(Scope(tenant, "ada"), given_id)
+    assert first == resolve_thread_ref(Scope(tenant, "ada", frozenset({"x"})), given_id)
     assert str(uuid.UUID(first.id)) == first.id
 
 
@@ -70,14 +70,14 @@ def test_an_external_id_always_means_the_same_thread_of_its_user(tenant: str, gi
 def test_an_external_id_means_another_thread_for_another_user(tenant: str, one: str, other: str, given_id: str) -> None:
     assume(one != other)
     assume(not _is_uuid(given_id))
-    assert thread_ref(Scope(tenant, one), given_id).id != thread_ref(Scope(tenant, other), given_id).id
+    assert resolve_thread_ref(Scope(tenant, one), given_id).id != resolve_thread_ref(Scope(tenant, other), given_id).id
 
 
 @given(tenants, tenants, external_ids)
 def test_an_external_id_means_another_thread_in_another_tenant(one: str, other: str, given_id: str) -> None:
     assume(one != other)
     assume(not _is_uuid(given_id))
-    assert thread_ref(Scope(one, "ada"), given_id).id != thread_ref(Scope(other, "ada"), given_id).id
+    assert resolve_thread_ref(Scope(one, "ada"), given_id).id != resolve_thread_ref(Scope(other, "ada"), given_id).id
 
 
 @given(tenants, external_ids, external_ids)
@@ -86,13 +86,13 @@ def test_two_external_ids_mean_two_threads(tenant: str, one: str, other: str) ->
     assume(not _is_uuid(one))
     assume(not _is_uuid(other))
     scope = Scope(tenant, "ada")
-    assert thread_ref(scope, one).id != thread_ref(scope, other).id
+    assert resolve_thread_ref(scope, one).id != resolve_thread_ref(scope, other).id
 
 
 @given(tenants, external_ids)
 def test_an_external_id_may_begin_a_thread_and_maps_to_version_5(tenant: str, given_id: str) -> None:
     assume(not _is_uuid(given_id))
-    ref = thread_ref(Scope(tenant, "ada"), given_id)
+    ref = resolve_thread_ref(Scope(tenant, "ada"), given_id)
     assert ref.may_create
     assert uuid.UUID(ref.id).version == 5
 
@@ -101,15 +101,15 @@ def test_an_external_id_may_begin_a_thread_and_maps_to_version_5(tenant: str, gi
 def test_a_mapped_id_sent_back_finds_the_thread_but_never_begins_one(tenant: str, given_id: str) -> None:
     assume(not _is_uuid(given_id))
     scope = Scope(tenant, "ada")
-    mapped = thread_ref(scope, given_id)
-    again = thread_ref(scope, mapped.id.upper())
+    mapped = resolve_thread_ref(scope, given_id)
+    again = resolve_thread_ref(scope, mapped.id.upper())
     assert (again.id, again.may_create) == (mapped.id, False)
 
 
 @given(st.uuids(), tenants)
 def test_a_uuid_stands_for_itself_in_any_case_and_tenant(own: uuid.UUID, tenant: str) -> None:
     for spelling in (str(own), str(own).upper(), str(own).title()):
-        ref = thread_ref(Scope(tenant, "ada"), spelling)
+        ref = resolve_thread_ref(Scope(tenant, "ada"), spelling)
         assert (ref.id, ref.may_create) == (str(own), own.version != 5)
 
 
@@ -117,7 +117,7 @@ def test_a_uuid_stands_for_itself_in_any_case_and_tenant(own: uuid.UUID, tenant:
 def test_what_only_looks_like_a_uuid_to_python_is_an_id_of_the_hosts(own: uuid.UUID) -> None:
     scope = Scope("acme", "ada")
     for spelling in (own.hex, f"{{{own}}}", own.urn, f" {own}"):
-        ref = thread_ref(scope, spelling)
+        ref = resolve_thread_ref(scope, spelling)
         assert ref.id != str(own)
         assert ref.may_create
 
@@ -125,7 +125,7 @@ def test_what_only_looks_like_a_uuid_to_python_is_an_id_of_the_hosts(own: uuid.U
 @pytest.mark.parametrize("given_id", ["", "x" * 257, "a\x00b", "a\nb", "\ud83d", "\u200f", ".", ".."])
 def test_a_thread_id_must_be_printable_and_fit_into_an_address(given_id: str) -> None:
     with pytest.raises(InvalidRequest):
-        thread_ref(Scope("acme", "ada"), given_id)
+        resolve_thread_ref(Scope("acme", "ada"), given_id)
 
 
 @given(tenants, external_ids, external_ids)
@@ -134,7 +134,7 @@ def test_a_message_without_a_thread_has_one_of_its_own(tenant: str, user: str, m
     ref = derive_thread_ref(scope, message_id)
     assert ref.may_create
     assert ref == derive_thread_ref(scope, message_id)
-    assert ref.id != thread_ref(scope, message_id).id
+    assert ref.id != resolve_thread_ref(scope, message_id).id
     assert ref.id != derive_thread_ref(Scope(tenant, user + "x"), message_id).id
     assert ref.id != derive_thread_ref(Scope(tenant + "x" if len(tenant) < 63 else "x", user), message_id).id
     # No user and message id can be cut in two places to mean the same.

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baton.domain.runs.usage import Usage
-from baton.domain.threads.a2a_task import MarkStatus, TaskId, TaskState, state_of
+from baton.domain.threads.a2a_task import MarkStatus, TaskId, TaskState, determine_state
 from baton.domain.threads.run_end import OutcomeType, RunEnd
 
 
@@ -65,7 +65,7 @@ QUEUED, REFUSED, CANCELED = MarkStatus.QUEUED, MarkStatus.REFUSED, MarkStatus.CA
     ],
 )
 def test_the_state_of_a_task(ends: list[RunEnd], fields: dict[str, object], state: TaskState) -> None:
-    assert state_of(ends, **fields) is state  # type: ignore[arg-type]
+    assert determine_state(ends, **fields) is state  # type: ignore[arg-type]
 
 
 ENDS = st.lists(st.sampled_from([SUCCESS, QUESTION, CANCELLED, ERROR]), max_size=5)
@@ -73,9 +73,9 @@ ENDS = st.lists(st.sampled_from([SUCCESS, QUESTION, CANCELLED, ERROR]), max_size
 
 @given(ENDS, ENDS)
 def test_a_run_that_was_cancelled_or_failed_decides(before: list[RunEnd], later: list[RunEnd]) -> None:
-    state = state_of(before)
+    state = determine_state(before)
     if state in (TaskState.CANCELED, TaskState.FAILED):
-        assert state_of([*before, *later]) is state
+        assert determine_state([*before, *later]) is state
 
 
 PRINTABLE = st.text(min_size=1, max_size=128).filter(str.isprintable)

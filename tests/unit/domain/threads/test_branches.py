@@ -16,14 +16,14 @@ from baton.domain.threads.branches import (
     MessagePath,
     Segment,
     Segments,
-    alternatives,
     check_room,
-    continued_from,
+    continue_from,
     find_branch,
-    path_of,
-    tip_of,
+    find_path,
+    find_tip,
+    list_alternatives,
 )
-from baton.domain.threads.history_window import HistoryWindow, on_path
+from baton.domain.threads.history_window import HistoryWindow, select_on_path
 
 
 @dataclass
@@ -41,7 +41,7 @@ class Tree:
             self.at = len(self.parents) - 1
 
     def continue_from(self, ordinal: int) -> None:
-        self.segments = continued_from(self.segments, len(self.parents), ordinal)
+        self.segments = continue_from(self.segments, len(self.parents), ordinal)
         self.at = ordinal
 
     def way_to(self, ordinal: int) -> list[int]:
@@ -70,7 +70,7 @@ def messages_of(path: MessagePath) -> list[int]:
 @given(steps)
 def test_the_path_is_that_of_the_message_that_the_next_one_continues_from(taken: list[tuple[int, float]]) -> None:
     tree = grown(taken)
-    path = path_of(tree.segments, len(tree.parents))
+    path = find_path(tree.segments, len(tree.parents))
     assert messages_of(path) == tree.way_to(tree.at)
     assert path.last == tree.at
     assert [ordinal in path for ordinal in range(len(tree.parents))] == [
@@ -82,7 +82,7 @@ def test_the_path_is_that_of_the_message_that_the_next_one_continues_from(taken:
 def test_every_message_keeps_its_own_path_whatever_is_selected(taken: list[tuple[int, float]]) -> None:
     tree = grown(taken)
     for ordinal in range(len(tree.parents)):
-        path = path_of(continued_from(tree.segments, len(tree.parents), ordinal), len(tree.parents))
+        path = find_path(continue_from(tree.segments, len(tree.parents), ordinal), len(tree.parents))
         assert messages_of(path) == tree.way_to(ordinal)
         assert path.before(ordinal) == tree.parents[ordinal]
 
@@ -91,12 +91,12 @@ def test_every_message_keeps_its_own_path_whatever_is_selected(taken: list[tuple
 def test_alternatives_are_the_messages_that_continue_from_the_same_one(taken: list[tuple[int, float]]) -> None:
     tree = grown(taken)
     siblings = [ordinal for ordinal, parent in enumerate(tree.parents) if tree.parents.count(parent) > 1]
-    points = alternatives(tree.segments, len(tree.parents))
+    points = list_alternatives(tree.segments, len(tree.parents))
     assert [point.ordinal for point in points] == siblings
     assert [point.parent for point in points] == [tree.parents[ordinal] for ordinal in siblings]
     for point in points:
         below = [o for o in range(len(tree.parents)) if point.ordinal in tree.way_to(o)]
-        assert tip_of(tree.segments, len(tree.parents), point) == max(below)
+        assert find_tip(tree.segments, len(tree.parents), point) == max(below)
 
 
 @given(steps)
@@ -106,10 +106,10 @@ def test_segments_come_back_from_the_table(taken: list[tuple[int, float]]) -> No
 
 
 def test_a_thread_without_branches_has_no_segments() -> None:
-    assert continued_from((), 7, 6) == ()
-    assert path_of((), 7).ranges == ((0, 7),)
-    assert path_of((), 0).last == ROOT
-    assert alternatives((), 7) == []
+    assert continue_from((), 7, 6) == ()
+    assert find_path((), 7).ranges == ((0, 7),)
+    assert find_path((), 0).last == ROOT
+    assert list_alternatives((), 7) == []
 
 
 def test_a_branch_must_exist() -> None:
@@ -121,7 +121,7 @@ def test_a_thread_has_room_for_a_hundred_segments_and_their_item_stays_small() -
     segments: Segments = ()
     for number in range(MAX_SEGMENTS):
         check_room(segments, 2 + 2 * number)
-        segments = continued_from(segments, 2 + 2 * number, ROOT)
+        segments = continue_from(segments, 2 + 2 * number, ROOT)
     check_room(segments, 2 * MAX_SEGMENTS)  # the last one is still empty
     with pytest.raises(TooManyBranches):
         check_room(segments, 2 + 2 * MAX_SEGMENTS)
@@ -132,4 +132,4 @@ def test_a_window_holds_on_a_path_that_its_beginning_and_its_summary_are_on() ->
     path = MessagePath(((0, 4), (8, 12)))
     held = (HistoryWindow("a"), HistoryWindow("a", first_ordinal=2), HistoryWindow("a", first_ordinal=9, summary_at=8))
     lost = (HistoryWindow("a", first_ordinal=4), HistoryWindow("a", first_ordinal=8, summary_at=6))
-    assert on_path((*held, *lost), path) == held
+    assert select_on_path((*held, *lost), path) == held

@@ -68,7 +68,7 @@ def test_every_frame_fits_and_the_parts_make_up_the_event(text: str, seq: int | 
 @example("😀")
 def test_the_longest_delta_is_one_frame(text: str) -> None:
     longest = (text * MAX_DELTA_CHARS)[:MAX_DELTA_CHARS]
-    assert len(STAMP.numbered(bare(text_content("m" * 36, longest)), 10**12).frames()) == 1
+    assert len(STAMP.number(bare(text_content("m" * 36, longest)), 10**12).frames()) == 1
 
 
 @given(st.text(min_size=1))
@@ -96,11 +96,11 @@ def test_a_frame_is_one_line_of_json(text: str) -> None:
     ],
 )
 def test_a_numbered_event_carries_the_stamp_and_loses_nothing_else(event: Any) -> None:
-    numbered = STAMP.numbered(bare(event), 17)
+    numbered = STAMP.number(bare(event), 17)
     stamp = {"threadId": "t1", "runId": "r1", "seq": 17, "attempt": 2}
     assert numbered.body["metadata"].items() >= stamp.items()
     assert (numbered.seq, numbered.run_id, numbered.type) == (17, "r1", bare(event)["type"])
-    assert STAMP.numbered(without_stamp(numbered), 17) == numbered
+    assert STAMP.number(without_stamp(numbered), 17) == numbered
     assert not {"seq", "attempt"} & without_stamp(numbered).get("metadata", {}).keys()
 
 
@@ -125,7 +125,7 @@ def test_thinking_is_a_block_of_its_own_that_names_its_agent() -> None:
 def test_thinking_of_any_length_is_cut_into_deltas_that_fit_a_frame(text: str, times: int) -> None:
     deltas = [bare(event)["delta"] for event in reasoning_content("m" * 36, text * times)]
     assert "".join(deltas) == replace_surrogates(text * times)
-    frames = [STAMP.numbered(bare(event), 10**12).frames() for event in reasoning_content("m" * 36, text * times)]
+    frames = [STAMP.number(bare(event), 10**12).frames() for event in reasoning_content("m" * 36, text * times)]
     assert all(len(frame) == 1 for frame in frames)
 
 

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.domain.documents.search_words import search_form
+from baton.domain.documents.search_words import to_search_form
 from baton.domain.errors import InvalidRequest
-from baton.domain.threads.thread_search import MAX_QUERY, thread_query
+from baton.domain.threads.thread_search import MAX_QUERY, parse_thread_query
 from baton.domain.threads.thread_title import (
     MAX_MADE_BYTES,
     MAX_MADE_TITLE,
     MAX_TITLE,
-    beginning,
+    cut_beginning,
     parse_title,
     to_title,
 )
@@ -47,13 +47,13 @@ def test_a_models_text_becomes_one_line_without_markup(written: str, title: str)
 
 
 def test_a_long_text_is_cut_between_words() -> None:
-    assert beginning("word " * 40) == "word word word word word word word word word word word…"
-    assert beginning("x" * 100) == "x" * (MAX_MADE_TITLE - 1) + "…"
+    assert cut_beginning("word " * 40) == "word word word word word word word word word word word…"
+    assert cut_beginning("x" * 100) == "x" * (MAX_MADE_TITLE - 1) + "…"
 
 
 @given(ANY_TEXT)
 def test_made_titles_are_short_lines_that_users_could_have_given(text: str) -> None:
-    for title in (to_title(text), beginning(text)):
+    for title in (to_title(text), cut_beginning(text)):
         assert len(title) <= MAX_MADE_TITLE
         assert len(title.encode()) <= MAX_MADE_BYTES
         if title:
@@ -74,8 +74,10 @@ def test_a_given_title_is_one_short_line_or_refused(text: str) -> None:
 @given(ANY_TEXT)
 def test_whatever_can_be_asked_for_finds_itself(text: str) -> None:
     try:
-        query = thread_query(text)
+        query = parse_thread_query(text)
     except InvalidRequest:
-        assert len(text) > MAX_QUERY or not search_form(text).strip()
+        assert len(text) > MAX_QUERY or not to_search_form(text).strip()
         return
-    assert query.words == thread_query(text.upper()[:MAX_QUERY]).words or text.upper().casefold() != text.casefold()
+    assert (
+        query.words == parse_thread_query(text.upper()[:MAX_QUERY]).words or text.upper().casefold() != text.casefold()
+    )

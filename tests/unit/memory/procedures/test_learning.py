@@ -63,7 +63,7 @@ async def test_fewer_calls_are_no_task(harness: Harness, calls: Any) -> None:
 async def test_what_code_has_decided_is_no_task() -> None:
     async def run(context: RunContext, message: str) -> str:
         for each in CALLS:
-            await context.call(each.name, **(each.parsed() or {}))
+            await context.call(each.name, **(each.parse_arguments() or {}))
         return "Done."
 
     agent = AgentDefinition.model_validate(OPERATOR.model_dump())

@@ -12,7 +12,7 @@ from baton.domain.agents.agent_settings import LearningSettings
 from baton.domain.errors import StoreUnavailable
 from baton.domain.memory.capture import CaptureStatus, CaptureStep
 from baton.domain.memory.procedure import Procedure, ProcedureAction, ProcedureDecision, ProcedureScope, ProcedureStatus
-from baton.domain.memory.skill_markdown import parse_skill_markdown, skill_markdown
+from baton.domain.memory.skill_markdown import parse_skill_markdown, write_skill_markdown
 from baton.domain.tenants.tenant_limits import TenantLimits
 from tests.harness.harness import Harness
 from tests.unit.memory.procedures.tasks import (
@@ -122,7 +122,7 @@ async def test_what_the_light_model_says_is_generalized_again(harness: Harness) 
         name=f"Outage of {CUSTOMER}", description=f"For {{{CUSTOMER}}}.", steps=steps, triggers=["report it"]
     )
     made = await captured(harness, IS_TASK, reported)
-    text = skill_markdown(made.draft)
+    text = write_skill_markdown(made.draft)
     for specific in (CUSTOMER, CUSTOMER.lower(), CHANNEL, "ada@", "668 18 00", "4711", SECRET):
         assert specific not in text
     assert made.draft.name == "Outage of"
@@ -137,7 +137,7 @@ async def test_names_from_the_results_of_tools_are_in_no_draft() -> None:
     steps = [{"text": "Open a ticket for Zyxel Networks GmbH."}, {"text": "Tell Jane Doe with slack_post."}]
     made = await captured(harness, IS_TASK, drafted(steps=steps))
     reported = "\n".join(str(prompt.content) for asked in harness.model.asked for prompt in asked.prompts)
-    assert [name for name in ("Jane", "Zyxel") if name in reported or name in skill_markdown(made.draft)] == []
+    assert [name for name in ("Jane", "Zyxel") if name in reported or name in write_skill_markdown(made.draft)] == []
 
 
 async def test_hostile_output_stays_bounded_lines_of_data(harness: Harness) -> None:
@@ -155,7 +155,7 @@ async def test_hostile_output_stays_bounded_lines_of_data(harness: Harness) -> N
         extra="field",
     )
     made = await captured(harness, IS_TASK, reported)
-    assert parse_skill_markdown(skill_markdown(made.draft)) == made.draft
+    assert parse_skill_markdown(write_skill_markdown(made.draft)) == made.draft
     assert len(made.draft.steps) <= 15
     assert all(len(step.text) <= 400 and step.text.isprintable() for step in made.draft.steps)
     assert made.draft.triggers == ("report the outage now",)

@@ -18,7 +18,7 @@ from baton.domain.memory.forgetting import (
     NextStep,
     Retention,
 )
-from baton.domain.tenants.activity import RUN_SECONDS, Activity, Counter, CounterKind, Place, ThreadUse, user_tag
+from baton.domain.tenants.activity import RUN_SECONDS, Activity, Counter, CounterKind, Place, ThreadUse, derive_user_tag
 from baton.domain.tenants.identity import Scope
 from baton_testing.fakes.clock import FakeClock
 from baton_testing.fakes.tenants.forget_requests import FakeForgetRequests
@@ -131,7 +131,7 @@ async def test_what_will_not_go_fails_the_request_after_the_last_round(steps: St
 
 async def test_tokens_of_a_forgotten_conversation_count_before_its_tombstone_is_removed(steps: Steps) -> None:
     steps.talk(ADA, "t1")
-    user, until = user_tag(ADA), int(steps.clock.now().timestamp()) + RUN_SECONDS
+    user, until = derive_user_tag(ADA), int(steps.clock.now().timestamp()) + RUN_SECONDS
     counters = [Counter(CounterKind.RUNS), Counter(CounterKind.RUNS, user)]
     activity = Activity(1, places={"t1": Place(user, until, run="m1", fence=1, tokens=100)})
     steps.harness.activity.counts = {("acme", counter): activity for counter in counters}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from baton.domain.errors import StoreUnavailable
-from baton.domain.memory.episode import EpisodeStatus, episode_id
+from baton.domain.memory.episode import EpisodeStatus, derive_episode_id
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.thread import EndReason, ThreadStatus
 from baton.ports.threads.connections import ConnectionBusy
@@ -28,7 +28,7 @@ def harness() -> Harness:
 async def test_closing_ends_the_session_and_starts_its_pipeline(harness: Harness) -> None:
     await harness.say()
     closed = await close(harness)
-    assert closed == episode_id(harness.thread_id, 1)
+    assert closed == derive_episode_id(harness.thread_id, 1)
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     assert thread.status is ThreadStatus.CLOSED
     assert [ref.id for ref in harness.closings.started.values()] == [closed]
@@ -87,7 +87,7 @@ async def test_a_closing_that_comes_again_after_a_new_beginning_still_makes_up_f
     await harness.say("m2")
     await harness.closer.close(harness.ada, harness.thread_id, EndReason.USER_CLOSED, patience=5, episode=1)
     assert [ref.number for ref in harness.closings.started.values()] == [1]
-    assert [r.detail["episodeId"] for r in harness.audit.records] == [episode_id(harness.thread_id, 1)]
+    assert [r.detail["episodeId"] for r in harness.audit.records] == [derive_episode_id(harness.thread_id, 1)]
     assert (await harness.store.get_thread(harness.ada, harness.thread_id)).status is ThreadStatus.ACTIVE
 
 
@@ -108,7 +108,7 @@ async def test_a_closing_that_fails_keeps_nobody_waiting(harness: Harness) -> No
         await close(harness)
     harness.episodes.is_down = False
     assert (await harness.say("m2", patience=0)).last["outcome"] == {"type": "success"}
-    assert await close(harness) == episode_id(harness.thread_id, 1)
+    assert await close(harness) == derive_episode_id(harness.thread_id, 1)
 
 
 async def test_everybody_watching_learns_that_the_thread_is_closed(harness: Harness) -> None:
@@ -130,7 +130,7 @@ async def test_a_message_reopens_a_closed_thread_and_begins_the_next_session(har
     assert turn.events[1].body["snapshot"]["status"] == "active"
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     assert (thread.status, thread.episode) == (ThreadStatus.ACTIVE, 2)
-    assert await close(harness) == episode_id(harness.thread_id, 2)
+    assert await close(harness) == derive_episode_id(harness.thread_id, 2)
 
 
 async def test_closing_waits_for_the_run_in_progress(harness: Harness) -> None:
@@ -143,7 +143,7 @@ async def test_closing_waits_for_the_run_in_progress(harness: Harness) -> None:
     assert not closing.done()
     gate.set()
     await running
-    assert await closing == episode_id(harness.thread_id, 1)
+    assert await closing == derive_episode_id(harness.thread_id, 1)
 
 
 async def test_an_episode_holds_what_was_said_since_the_last_end(harness: Harness) -> None:
@@ -164,7 +164,7 @@ async def test_an_agent_ends_the_conversation_with_its_answer(harness: Harness) 
     turn = await harness.say(content="bye")
     assert turn.types[-3:] == ["TEXT_MESSAGE_END", "CUSTOM", "RUN_FINISHED"]
     closed = turn.events[-2].body
-    assert closed["value"] == {"reason": "AgentClosed", "episodeId": episode_id(harness.thread_id, 1)}
+    assert closed["value"] == {"reason": "AgentClosed", "episodeId": derive_episode_id(harness.thread_id, 1)}
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
     assert thread.status is ThreadStatus.CLOSED
     assert len(harness.model.asked) == 1

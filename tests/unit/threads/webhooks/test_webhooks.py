@@ -19,7 +19,7 @@ from baton.domain.tenants.webhook import ATTEMPT_AGES
 from baton.domain.threads.thread_change import MAX_RECEIVES
 from baton.domain.times import iso
 from baton.ports.agents.a2a import WebhookRefused, WebhookUnreachable
-from baton.ports.clock import machine_time
+from baton.ports.clock import read_machine_time
 from baton.ports.threads.leases import Commit, CommittedThread, Lease
 from baton.threads.webhooks.thread_events import MAX_TEXT
 from tests.fakes.chat_model import Answer
@@ -320,7 +320,9 @@ async def test_events_are_signed_at_the_machines_time_when_the_local_clock_is_ah
     run_ahead(harness, monkeypatch)
     await harness.say()
     await hooked.settle()
-    assert hooked.receivers.posted[0].headers["webhook-timestamp"] == str(int(machine_time(harness.clock).timestamp()))
+    assert hooked.receivers.posted[0].headers["webhook-timestamp"] == str(
+        int(read_machine_time(harness.clock).timestamp())
+    )
 
 
 # Failures

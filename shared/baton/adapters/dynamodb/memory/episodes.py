@@ -88,7 +88,7 @@ class DynamoEpisodes(BodyStore):
         body = await self._bodies.store(scope, thread_id, packed)
         await self._table.put({**keys.redaction(scope, thread_id, ordinal), **body})
 
-    async def redactions(
+    async def read_redactions(
         self, scope: Scope, thread_id: str, *, first_ordinal: int, end_ordinal: int
     ) -> Mapping[int, str]:
         texts: dict[int, str] = {}

@@ -22,7 +22,7 @@ from baton.adapters.dynamodb.memory.procedures import DynamoProcedures
 from baton.adapters.dynamodb.shards import read_page
 from baton.adapters.dynamodb.table import Table, TimedTableStore, TransactionFailed, Write
 from baton.domain.errors import ProcedureChanged, UnknownProcedure
-from baton.domain.memory.private_skill import IN_USE, SkillDecision, name_taken, shared_version
+from baton.domain.memory.private_skill import IN_USE, SkillDecision, make_name_taken_error, make_shared_version
 from baton.domain.memory.procedure import USER_PREFIX, Procedure, ProcedureScope, ProcedureStatus
 from baton.domain.tenants.identity import Scope
 from baton.domain.times import to_millis
@@ -122,9 +122,9 @@ class DynamoPrivateSkills(TimedTableStore):
         if replaces != (approved.version if approved is not None else None):
             if await self._read_item(scope, agent_id, skill_id) != item:
                 raise TransactionFailed("somebody else has just shared it")
-            raise name_taken(approved)
+            raise make_name_taken_error(approved)
         number = newest.version + 1 if newest is not None else 1
-        shared = replace(shared_version(procedure, decision), version=number)
+        shared = replace(make_shared_version(procedure, decision), version=number)
         noted = {**self._make_item(scope, item, decided, item["made_of"]), "shared_as": shared.version}
         await self._table.transact(
             *make_version_writes(address, shared, approved, None),

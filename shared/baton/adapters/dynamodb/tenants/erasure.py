@@ -21,7 +21,7 @@ from baton.adapters.dynamodb.table import IS_NEW, TimedTableStore, get_key
 from baton.adapters.dynamodb.tenants import erased_items
 from baton.adapters.dynamodb.tenants.erased_items import TOMBSTONE, find_desk_place, find_kind, may_stay
 from baton.concurrency.tasks import gather_each
-from baton.domain.memory.episode import episode_id
+from baton.domain.memory.episode import derive_episode_id
 from baton.domain.memory.forgetting import EpisodeTrace, ThreadTrace
 from baton.domain.tenants.identity import Scope
 from baton.domain.times import to_millis
@@ -47,7 +47,7 @@ class DynamoErasure(TimedTableStore):
         async for page in self._table.query(keys.user_listing(scope), index=LISTING):
             yield await self._read_traces(scope, [item["PK"] for item in page], scope.user_id)
 
-    async def inactive_since(self, scope: Scope, before: datetime) -> AsyncIterator[Sequence[ThreadTrace]]:
+    async def list_inactive_threads(self, scope: Scope, before: datetime) -> AsyncIterator[Sequence[ThreadTrace]]:
         last = f"{to_millis(before):015d}"
         for listing in keys.tenant_listings(scope):
             async for page in self._table.query(listing, last=last, index=LISTING):
@@ -168,7 +168,7 @@ class DynamoErasure(TimedTableStore):
                     return +counts, False
         return +counts, True
 
-    async def ended_before(self, scope: Scope, before: datetime) -> AsyncIterator[Sequence[EpisodeTrace]]:
+    async def list_ended_episodes(self, scope: Scope, before: datetime) -> AsyncIterator[Sequence[EpisodeTrace]]:
         last = f"{to_millis(before):015d}"
         for listing in keys.tenant_episodes(scope):
             async for page in self._table.query(listing, last=last, limit=100, index=LISTING):
@@ -284,4 +284,4 @@ def _list_last_sessions(tombstone: Item) -> Sequence[int]:
 
 def _list_episodes(thread_id: str, numbers: Sequence[int]) -> list[tuple[str, str, int]]:
     """Return ids, threads and numbers of a thread's episodes."""
-    return [(episode_id(thread_id, number), thread_id, number) for number in numbers]
+    return [(derive_episode_id(thread_id, number), thread_id, number) for number in numbers]

@@ -10,7 +10,7 @@ from baton.adapters.dynamodb.key_forms import Key
 from baton.adapters.dynamodb.shards import read_page
 from baton.adapters.dynamodb.table import TimedTableStore, get_key
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.webhook_delivery import DEAD_LIFETIME, DeadDelivery, WebhookDelivery, thread_of
+from baton.domain.threads.webhook_delivery import DEAD_LIFETIME, DeadDelivery, WebhookDelivery, parse_thread_id
 from baton.domain.times import from_millis, to_millis
 
 
@@ -57,5 +57,5 @@ class DynamoDeadDeliveries(TimedTableStore):
 
 
 def _make_key(scope: Scope, delivery_id: str) -> Key | None:
-    thread_id = thread_of(delivery_id)
+    thread_id = parse_thread_id(delivery_id)
     return keys.dead_delivery(scope, thread_id, delivery_id.partition(".")[2]) if thread_id is not None else None

@@ -19,7 +19,7 @@ from baton.adapters.dynamodb.table import ConditionFailed, TimedTableStore, Tran
 from baton.concurrency.tasks import gather_all
 from baton.domain.cursors import decode_text, encode_text
 from baton.domain.errors import LeaseLost
-from baton.domain.handoffs.handoff import HandoffOutcome, HandoffPlace, HandoffRequest, handoff_id
+from baton.domain.handoffs.handoff import HandoffOutcome, HandoffPlace, HandoffRequest, derive_handoff_id
 from baton.domain.handoffs.workflow import UNFINISHED, Workflow, WorkflowStatus
 from baton.domain.tenants.identity import Permission, Scope
 from baton.domain.times import from_millis, to_millis
@@ -211,4 +211,6 @@ class DynamoHandoffs(BodyStore):
 
 def _make_sortable_id(thread_id: str, handoff: HandoffPlace) -> str:
     # The number orders the handoffs of one run, which have the same time.
-    return f"{handoff.started:015d}#{handoff.number:02d}-{handoff_id(thread_id, handoff.ordinal, handoff.number)}"
+    return (
+        f"{handoff.started:015d}#{handoff.number:02d}-{derive_handoff_id(thread_id, handoff.ordinal, handoff.number)}"
+    )

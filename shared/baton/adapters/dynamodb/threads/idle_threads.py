@@ -15,7 +15,7 @@ from baton.adapters.dynamodb.table import AT_ONCE, TimedTableStore
 from baton.adapters.dynamodb.threads.thread_item import thread_from_item
 from baton.domain.tenants.identity import Scope
 from baton.domain.times import from_millis, to_millis
-from baton.ports.threads.threads import DueThread, IdleThread, closing_time
+from baton.ports.threads.threads import DueThread, IdleThread, compute_closing_time
 
 
 class DynamoIdleThreads(TimedTableStore):
@@ -77,6 +77,6 @@ def _to_idle_thread(tenant_id: str, thread_id: str, item: Item, now: datetime, *
     return IdleThread(
         scope=Scope(tenant_id, item["user_id"]),
         thread=thread,
-        closes_at=closing_time(thread, timedelta(milliseconds=item["idle_ms"])),
+        closes_at=compute_closing_time(thread, timedelta(milliseconds=item["idle_ms"])),
         has_last_episode=has_last_episode,
     )

@@ -21,7 +21,7 @@ from baton.domain.tenants.identity import Scope
 from baton.domain.threads.queued import QueuedMessage, WaitingMessage
 from baton.domain.threads.thread import LeaseMark
 from baton.domain.times import from_millis, to_millis
-from baton.ports.clock import machine_time
+from baton.ports.clock import read_machine_time
 from baton.ports.threads.connections import TYPING_COUNTS, TYPING_NOTED_EVERY, Live
 from baton.ports.threads.leases import Lease
 from baton.ports.threads.stream_log import LogPiece, LogRead, is_full
@@ -100,7 +100,7 @@ class DynamoLiveRegistry(TimedTableStore):
     """``LiveRegistry`` on the conversation table."""
 
     async def attach(self, scope: Scope, thread_id: str, connection_id: str, token_expires_at: datetime) -> None:
-        expires_at = int(machine_time(self._clock).timestamp()) + KEPT_SECONDS
+        expires_at = int(read_machine_time(self._clock).timestamp()) + KEPT_SECONDS
         partition = keys.partition(scope, thread_id)
         # Write the connection's item first, so that a disconnect in between finds what it must delete.
         await self._table.put({**keys.connection(connection_id, partition), "expires_at": expires_at})
@@ -124,7 +124,7 @@ class DynamoLiveRegistry(TimedTableStore):
         )
 
     async def live(self, scope: Scope, thread_id: str) -> Live:
-        now, machine = self._clock.now(), machine_time(self._clock)
+        now, machine = self._clock.now(), read_machine_time(self._clock)
         connections: dict[str, datetime] = {}
         users: dict[str, str] = {}
         cancelled: set[str] = set()

@@ -148,7 +148,7 @@ class DynamoRunRecords(BodyStore):
         key = keys.remote_task(lease.scope, lease.thread_id, lease.thread.next_ordinal, task.id)
         await put_fenced(self._table, lease, {**key, "body": REMOTE_TASK.pack(task)})
 
-    async def remote_tasks(self, scope: Scope, thread_id: str, *, first_ordinal: int) -> Sequence[RemoteTask]:
+    async def read_remote_tasks(self, scope: Scope, thread_id: str, *, first_ordinal: int) -> Sequence[RemoteTask]:
         items = await self._read_items_under(scope, thread_id, keys.remote_task, first_ordinal)
         return [REMOTE_TASK.unpack(item["body"], id=item["SK"].split("#", 2)[2]) for item in items]
 

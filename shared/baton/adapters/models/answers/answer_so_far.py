@@ -16,7 +16,7 @@ from baton.adapters.models.profiles.profile import ModelProfile
 from baton.adapters.models.question import PreparedQuestion
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.runs.usage import Usage
-from baton.domain.text import first_bytes, utf8_size
+from baton.domain.text import count_bytes, cut_to_bytes
 from baton.ports.agents.chat_model import (
     MAX_ANSWER_BYTES,
     FinishReason,
@@ -119,8 +119,8 @@ class AnswerSoFar(ABC):
     def _cut_to_room(self, text: str) -> str:
         """Count ``text``, and return it cut to the remaining length of the answer."""
         room = MAX_ANSWER_BYTES - self.size
-        fitting = first_bytes(text, room)
-        self._text_size += utf8_size(fitting)
+        fitting = cut_to_bytes(text, room)
+        self._text_size += count_bytes(fitting)
         if len(fitting) < len(text) or room < 0:
             self.cut()
         return fitting

@@ -16,7 +16,7 @@ from baton.adapters.models.attachments.file_types import FileKind, FileType, det
 from baton.adapters.models.profiles.profile import ModelProfile
 from baton.concurrency.tasks import gather_all, off_loop
 from baton.domain.errors import DocumentUnreadable, NotFound
-from baton.domain.threads.content import part_name
+from baton.domain.threads.content import find_part_name
 from baton.domain.threads.message import Content
 from baton.ports.documents.documents import DocumentReader
 from baton.ports.documents.files import ThreadFiles
@@ -75,7 +75,7 @@ class AttachedFile:
     @classmethod
     def of(cls, part: ImagePart | DocumentPart, data: bytes, file_type: FileType) -> AttachedFile:
         """Return the file of a part. Some endpoints read its type from its name, so a name gets an ending."""
-        name = part_name(part) or part.type
+        name = find_part_name(part) or part.type
         if "." not in name:
             name += _ENDINGS.get(file_type.mime_type, "")
         return cls(name, len(data), file_type, b"" if file_type.kind is FileKind.TEXT else data)
@@ -165,7 +165,7 @@ class Attachments:
 
     async def _read_file(self, part: _Attached) -> AttachedFile | str:
         """Return the file, or the sentence that names it and says why it is missing."""
-        name = part_name(part)
+        name = find_part_name(part)
         source = part.source
         try:
             if isinstance(source, DataSource):
@@ -251,14 +251,14 @@ def _list_attached(content: Content) -> list[_Attached]:
 
 def _make_key(part: _Attached) -> _Key:
     source = part.source
-    return (part.type, source.type, source.value, source.mime_type, part_name(part))
+    return (part.type, source.type, source.value, source.mime_type, find_part_name(part))
 
 
 def _to_linked_piece(
     part: ImagePart | DocumentPart, source: UrlSource, profile: ModelProfile, sent: Sequence[Media]
 ) -> Piece:
     """Return the piece for an attachment at an address: an image, or a sentence."""
-    name = part_name(part)
+    name = find_part_name(part)
     if isinstance(part, DocumentPart):
         # APIs accept few documents by URL, and fetching a caller's URL here would expose our network.
         return f"[Document{f' {name}' if name else ''} at {source.value}]"

@@ -12,7 +12,7 @@ from baton.adapters.models.bedrock.messages import select_reasoning
 from baton.adapters.models.profiles.profile import ModelProfile
 from baton.adapters.models.tool_schemas import ModelTools
 from baton.domain.runs.tool_call import ToolCall, as_object
-from baton.domain.text import utf8_size
+from baton.domain.text import count_bytes
 
 MAX_BLOCKS = 2_000
 """The maximum number of blocks in one answer."""
@@ -74,7 +74,7 @@ class AnswerBlocks:
         block.is_call = True
         text = piece if isinstance(piece, str) else json.dumps(piece, ensure_ascii=False) if piece is not None else ""
         block.arguments.append(text)
-        self.size += utf8_size(text)
+        self.size += count_bytes(text)
 
     def add_reasoning(self, index: int, piece: Mapping[str, Any]) -> str:
         """Add a piece of reasoning, and return its text. Raises ``TooManyParts``."""
@@ -82,7 +82,7 @@ class AnswerBlocks:
         for pieces, name in ((block.reasoning, "text"), (block.signature, "signature")):
             if isinstance(piece.get(name), str):
                 pieces.append(piece[name])
-                self.size += utf8_size(piece[name])
+                self.size += count_bytes(piece[name])
         if isinstance(piece.get("redactedContent"), str):
             block.redacted.append(piece["redactedContent"])
             self.size += len(piece["redactedContent"])

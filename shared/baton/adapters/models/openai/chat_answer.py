@@ -20,7 +20,7 @@ from baton.domain.errors import ContentFiltered, ContextTooLong, ModelUnavailabl
 from baton.domain.runs.provider_parts import ProviderParts, Replay
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.runs.usage import Usage, parse_token_count
-from baton.domain.text import utf8_size
+from baton.domain.text import count_bytes
 from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk
 
 MAX_TOKEN_CHARACTERS = 8
@@ -70,7 +70,7 @@ class ChatAnswer(AnswerSoFar):
         """See ``AnswerSoFar``."""
         chunks = self._as_chunks(self._tags.end())
         if self.size == 0 and self._asked_characters > OVERFLOW_CHARACTERS and not self._has_read_all:
-            raise ContextTooLong.guessed()
+            raise ContextTooLong.of_empty_answer()
         if self.reason is None and self._is_complete:
             self.reason = FinishReason.STOP
         reason = self._require_reason()
@@ -155,7 +155,7 @@ class ChatAnswer(AnswerSoFar):
         self._text_size += self._fields.take(delta)
         chunks: list[ModelChunk] = []
         for thought in thinking:
-            self._text_size += utf8_size(thought)
+            self._text_size += count_bytes(thought)
             chunks += self._to_reasoning(thought)
         for text in texts:
             chunks += self._as_chunks(self._tags.take(self._cut_to_room(text)))

@@ -11,7 +11,7 @@ from typing import Any
 from baton.adapters.models.answers.parts import TooManyParts, get_mapping, get_text, is_object, make_unique_calls
 from baton.adapters.models.openai.tool_calls import MAX_CALLS
 from baton.domain.runs.tool_call import ToolCall, as_object
-from baton.domain.text import utf8_size
+from baton.domain.text import count_bytes
 
 
 class ItemKind(StrEnum):
@@ -101,13 +101,13 @@ class OutputItems:
         text = json.dumps(piece, ensure_ascii=False) if isinstance(piece, dict) else get_text(piece)
         if text:
             item.pieces.append(text)
-            self.size += utf8_size(text)
+            self.size += count_bytes(text)
 
     def replace_arguments(self, item: OutputItem, arguments: object) -> None:
         """Take the complete arguments of a call in place of the pieces that have arrived."""
         if arguments in (None, ""):
             return
-        self.size -= sum(map(utf8_size, item.pieces))
+        self.size -= sum(map(count_bytes, item.pieces))
         item.pieces = []
         self.add_arguments(item, arguments)
 

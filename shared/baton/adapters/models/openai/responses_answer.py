@@ -18,7 +18,7 @@ from baton.adapters.models.question import PreparedQuestion
 from baton.domain.errors import ContentFiltered, ContextTooLong
 from baton.domain.runs.provider_parts import ProviderParts
 from baton.domain.runs.usage import Usage, parse_token_count
-from baton.domain.text import utf8_size
+from baton.domain.text import count_bytes
 from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk
 
 BETWEEN_MESSAGES = "\n\n"
@@ -56,7 +56,7 @@ class ResponsesAnswer(AnswerSoFar):
         rest, written = self._end_text() if messages else ([], [])
         chunks += rest
         if self.reason is FinishReason.STOP and not self._items.all and self._asked_characters > OVERFLOW_CHARACTERS:
-            raise ContextTooLong.guessed()
+            raise ContextTooLong.of_empty_answer()
         reason = self._require_reason()
         item_calls = self._items.tool_calls(cut=reason is FinishReason.LENGTH)
         calls = [(item, replace(call, name=self._tools.name_inside(call.name))) for item, call in item_calls]
@@ -137,7 +137,7 @@ class ResponsesAnswer(AnswerSoFar):
         if not isinstance(text, str) or not text or (item.has_summary and not is_summary):
             return []
         item.has_summary = is_summary
-        self._text_size += utf8_size(text)
+        self._text_size += count_bytes(text)
         return self._to_reasoning(text)
 
     def _end_item(self, event: Mapping[str, Any]) -> list[ModelChunk]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from baton.adapters.models.answers.parts import TooManyParts, get_mapping, get_text, is_object, make_unique_calls
 from baton.domain.runs.tool_call import ToolCall, as_object
-from baton.domain.text import utf8_size
+from baton.domain.text import count_bytes
 
 MAX_CALLS = 1000
 """The maximum number of calls in one answer."""
@@ -132,7 +132,7 @@ class ToolCallFragments:
         piece = json.dumps(arguments, ensure_ascii=False) if isinstance(arguments, dict) else get_text(arguments)
         if piece:
             draft.pieces.append(piece)
-            self.size += max(0, utf8_size(piece) - MIN_FRAGMENT)
+            self.size += max(0, count_bytes(piece) - MIN_FRAGMENT)
 
     def _find_draft(self, index: object, identity: str, name: str) -> _Draft | None:
         """Return the newest call that the fragment may belong to; None if there is none."""
