@@ -18,9 +18,10 @@ PAGE = ROOT / "docs" / "reference" / "agents-python.md"
 HEAD = """\
 # Agents in Python
 
-Written by `python -m baton_local.generation` from docstrings. All names are those of the package `baton`; [how
-to use them](../how-to/write-agents-in-python.md). Meanings and limits of fields are those of [files in
-YAML](agents-yaml.md).
+The names of the package `baton`, for authors of [agents in Python](../how-to/write-agents-in-python.md). Meanings,
+defaults and limits of fields that are not stated here are those of [files in YAML](agents-yaml.md). A `WrongArgument`
+is a `ValueError`, to which the import of the agents adds file and line. The page is written by
+`python -m baton_local.generation` from docstrings.
 """
 FUNCTIONS = (
     "tool",
@@ -106,6 +107,10 @@ def _described(title: str, documented: Callable[..., Any] | property, signature:
             name, meaning = parameter.arg_name, _plain(parameter.description or "")
             yield f"| `{name}` | {_default(signature, name)} | {meaning} |"
         yield ""
+    if docstring.returns and docstring.returns.description:
+        yield from (f"Returns: {_plain(docstring.returns.description)}", "")
+    for error in docstring.raises:
+        yield from (f"Raises `{error.type_name}`: {_plain(error.description or '')}", "")
 
 
 def _default(signature: inspect.Signature, name: str) -> str:
@@ -118,13 +123,18 @@ def _default(signature: inspect.Signature, name: str) -> str:
 
 
 def _groups() -> Iterator[str]:
-    yield from ("## Groups of settings", "", "They take the fields of their group in YAML as arguments.", "")
+    yield from ("## Groups of settings", "", "Each class takes the fields of its group in YAML as arguments.", "")
     yield from ("| name | fields |", "| --- | --- |")
     for name in GROUPS:
         fields = ", ".join(f"`{field}`" for field in getattr(baton, name).model_fields)
         yield f"| `{name}` | {fields} |"
     yield ""
-    yield from ("## Contexts", "", "A `CallContext` has the attributes of a `TurnContext`, and its own.", "")
+    yield from (
+        "## Contexts",
+        "",
+        "A `CallContext` and a [`RunContext`](#runcontext) have the attributes of a `TurnContext` too.",
+        "",
+    )
     yield from ("| class | attribute | meaning |", "| --- | --- | --- |")
     for name in CONTEXTS:
         kind = getattr(baton, name)
@@ -146,7 +156,7 @@ def _fields(kind: type[Any]) -> Iterator[tuple[str, str]]:
 def _attributes(kind: type[Any]) -> Iterator[tuple[str, str]]:
     for name, member in vars(kind).items():
         if not name.startswith("_") and (isinstance(member, property) or inspect.isfunction(member)):
-            yield name, _plain((inspect.getdoc(member) or "").splitlines()[0])
+            yield name, _plain(inspect.getdoc(member) or "")
 
 
 def _plain(text: str) -> str:

@@ -57,10 +57,10 @@ class Agent(HookDecorators):
             name.
         main: Whether a conversation may begin with it.
         tools: Functions with ``@tool``, other functions, HTTP operations and servers of MCP.
-        libraries: The project's libraries of documents that it finds besides its own, by their folders' names.
+        libraries: The project's libraries that it searches besides its own documents, by the names of their folders.
         sub_agents: Agents that it may ask, or their ids.
         background_agents: The sub-agents that work in the background, while the user continues the conversation.
-        background: The hours that they have, and whether results open a closed conversation again:
+        background: The hours that these sub-agents have, and whether results open a closed conversation again:
             ``{"expires_hours": 24, "after_closing": "reopens"}``.
         handoffs: Agents that it may hand the conversation over to: ``Handoff(...)``, agents or ids.
         workflow: Its guided workflow.
@@ -86,7 +86,8 @@ class Agent(HookDecorators):
         client_context: Whether its prompt contains the context that the user's application sends.
         schedules: Whether its users may have schedules and reminders, and how many.
         events: The types of events that begin a run of it: ``{"type": "order.shipped", "instructions": "..."}``.
-        while_busy: The treatment of messages that are sent while it works: ``queue``, ``steer`` or ``interrupt``.
+        while_busy: The treatment of messages that are sent while it works: ``queue`` (default), ``steer`` or
+            ``interrupt``.
         while_busy_allowed: The treatments that a message may choose. Default: all of them.
         remote: The endpoint of a remote agent, which has its own model and prompt.
 
@@ -230,8 +231,10 @@ class Desk(Agent):
         hours: Its opening hours: ``{"zone": "Europe/Vienna", "week": {"mon-fri": "09:00-17:00"}}``, with other hours of
             single days in ``except``. Default: it is always open.
         wait_minutes: Minutes of opening time after which a conversation that nobody has taken returns.
-        silence_minutes: Minutes for which the person may leave the user without an answer before it returns; 0: any.
-        closed: ``tell`` to say outside the hours when it opens, and stay with the agent; ``queue`` to wait for that.
+        silence_minutes: Minutes for which the person may leave the user without an answer before the conversation
+            returns; 0: it never returns for that.
+        closed: Outside the hours, ``tell`` says when the desk opens and the other agent stays active; ``queue`` lets
+            the conversation wait for the opening.
         context: The part of the conversation that its people get, as in ``Handoff``.
         required_permissions: The permissions a user needs to be handed over to it.
         triggers: Phrases and patterns of messages that another agent hands over to it.

@@ -85,7 +85,7 @@ def Workflow(  # noqa: N802
         title: The name of one workflow in progress, with placeholders for collected data: ``your {name} skill``.
         untitled: Its name before that data is collected. Default: ``name``.
         expiry_days: The days for which an unfinished workflow can be continued.
-        on_exit: The treatment of an unfinished workflow when the user leaves.
+        on_exit: The treatment of an unfinished workflow when the user leaves: ``save`` or ``discard``.
         produces: ``skill`` if a completed workflow becomes a skill, which is an approved procedure of the main agent.
         on_complete: The tool that Baton calls with the collected data at the end: a function, the name of one of the
             agent's tools, or ``Completion(...)``. The workflow is completed once the call has succeeded.
@@ -161,7 +161,8 @@ def Condition(  # noqa: N802
         present: True if the field must have a value; False if it must have none.
         one_of: The values that the field may have.
 
-    Raises ``pydantic.ValidationError`` unless exactly one of the three is set.
+    Raises:
+        pydantic.ValidationError: Not exactly one of the three is set.
     """
     return _make_definition(ConditionDefinition, locals())
 
@@ -217,7 +218,8 @@ def Guardrail(  # noqa: N802
     Args:
         name: Its name in metadata, in records and in stubs of tests.
         url: The URL, which gets POST requests with JSON.
-        checks: The texts and points of hooks that it judges. Default: ``input`` and ``output``.
+        checks: The texts and points of hooks that it judges, of ``input``, ``output``, ``before_model``,
+            ``after_model``, ``before_tool``, ``after_tool`` and ``on_handoff``. Default: ``input`` and ``output``.
         headers: Headers, or where their values are: ``{"secret": "name"}``.
         timeout_seconds: The time limit of one request.
         on_failure: ``closed`` if a failure counts as a refusal, ``open`` if the turn continues after a failure.

@@ -79,8 +79,8 @@ class RunContext(TurnContext):
 
     Each step has a number and is recorded with its result. A worker that takes over the turn starts ``run`` again. The
     recorded steps then return their recorded results and are not repeated. ``run`` must therefore take the same steps
-    again: code that depends on time, chance or other systems belongs in a step. ``state`` is a copy, which only calls
-    of tools change.
+    again: code that depends on time, chance or other systems belongs in a step. Of the attributes of a ``TurnContext``,
+    ``state`` is a copy here, which only calls of tools change.
     """
 
     steps: Steps = field(kw_only=True, repr=False, compare=False)

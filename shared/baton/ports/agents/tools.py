@@ -141,8 +141,8 @@ class TurnContext:
     workflow: Workflow | None = field(default=None, kw_only=True, compare=False)
     """The agent's workflow in the conversation: its ``state``, and its ``data`` by state; None without one."""
     begun_by: RunSource | None = field(default=None, kw_only=True, compare=False)
-    """The cause of a run that no message of the user has begun: its ``kind``, ``id`` and ``type``. None for a message:
-    otherwise the ``message`` is the text of a schedule, the data of an event, or the result of a task."""
+    """The cause of a run that no message of the user has begun: its ``kind``, ``id`` and ``type``. The ``message`` of
+    ``run`` is then the text of a schedule, the data of an event, or the result of a task. None for a user's message."""
 
     @property
     def user(self) -> str:
