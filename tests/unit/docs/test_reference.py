@@ -54,12 +54,13 @@ DATA = REFERENCE / "data-model.md"
 DEPLOY = ROOT / "docs" / "how-to" / "deploy.md"
 
 AUDITED_NOUNS = (
-    "agent|audit|background|context|desk|document|due|evaluation|event|file|limits|message|model|overview|"
-    "procedure|retention|run|schedule|skill|source|spending|task|tenant|thread|tool|usage|user|webhook"
+    "agent|audit|background|context|desk|document|due|evaluation|event|file|knowledge|library|limits|message|model|"
+    "overview|procedure|retention|run|schedule|skill|source|spending|task|tenant|thread|tool|usage|user|webhook|workflow"
 )
 """The first words of audited actions, as in ``thread.close``; besides there is ``handoff``."""
 NOT_AUDITED = {"background.check", "background.dropped", "desk.ask", "desk.closed", "due.dropped"}
 NOT_AUDITED |= {"skill.name", "skill.steps", *WebhookEvent}
+NOT_AUDITED |= {"workflow.id", "workflow.name", "workflow.result", "workflow.state"}
 """Names in requests to a model, of events and of requests, and in derived ids, that look like actions."""
 ADAPTERS_OWN = re.compile(r"AWS_LAMBDA_EXEC_WRAPPER|AWS_LWA_\w+")
 """Variables the template sets for the Lambda Web Adapter; Baton reads none of them."""
