@@ -50,13 +50,17 @@ class SourceCollection:
         return tuple(source for source in self._sources.values() if source.get("kind") == kind)
 
     def add(self, sources: Sequence[Mapping[str, Any]]) -> None:
-        """Add sources. A source replaces an existing one only if the existing one was merely consulted."""
+        """Add sources, except new ones beyond ``MAX_SOURCES``.
+
+        A source replaces an existing one only if the existing one was merely consulted and the new one was not.
+        """
         for source in sources:
-            if len(self._sources) < MAX_SOURCES:
-                bounded = _bound(source)
-                key = derive_source_key(bounded)
-                if key not in self._sources or (self._sources[key].get(CONSULTED) and not bounded.get(CONSULTED)):
-                    self._sources[key] = bounded
+            short_source = _bound(source)
+            key = derive_source_key(short_source)
+            existing = self._sources.get(key)
+            is_better = existing is not None and existing.get(CONSULTED) and not short_source.get(CONSULTED)
+            if is_better or (existing is None and len(self._sources) < MAX_SOURCES):
+                self._sources[key] = short_source
 
 
 def bound_sources(sources: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:

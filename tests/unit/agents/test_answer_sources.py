@@ -7,7 +7,13 @@ from typing import Any
 
 import pytest
 
-from baton.agents.answer_sources import has_found_nothing, select_answer_sources, select_consulted_sources
+from baton.agents.answer_sources import (
+    MAX_SOURCES,
+    bound_sources,
+    has_found_nothing,
+    select_answer_sources,
+    select_consulted_sources,
+)
 from baton.domain.agents.agent import AgentDefinition
 
 KNOWLEDGE = AgentDefinition(id="knowledge", name="Knowledge", description="Knows.", system_prompt="Be exact.")
@@ -184,3 +190,10 @@ def test_a_consulted_agent_that_cites_by_number_and_one_that_cites_nothing() -> 
 
 def test_files_of_an_answer_are_sources_whatever_it_says() -> None:
     assert select_consulted_sources(KNOWLEDGE, "I found nothing.", (), [FILE]) == (AGENT, FILE)
+
+
+def test_a_source_that_was_used_takes_the_place_of_a_consulted_one_even_among_the_most_sources() -> None:
+    consulted = [passage(f"d{number}", "Plan", chunk=f"d{number}#1", isConsulted=True) for number in range(MAX_SOURCES)]
+    used = passage("d0", "Plan", chunk="d0#1")
+    sources = bound_sources([*consulted, used, passage("new", "New", chunk="new#1")])
+    assert (len(sources), sources[0]) == (MAX_SOURCES, used)
