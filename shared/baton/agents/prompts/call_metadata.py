@@ -61,7 +61,7 @@ def _format_day(item: FoundItem) -> str:
 
 
 def _make_fields(item: FoundItem, *, has_time: bool) -> dict[str, Any]:
-    """Return the fields of an item, with as much of its text as fits ``MAX_RECALLED_CHARS``."""
+    """Return the fields of an item, with as much of its text as fits ``MAX_RECALLED_CHARS``; perhaps none."""
     fields: dict[str, Any] = {
         "kind": item.kind,
         "date": _format_day(item),
@@ -77,6 +77,6 @@ def _make_fields(item: FoundItem, *, has_time: bool) -> dict[str, Any]:
         fields["number"] = item.number
     room = MAX_RECALLED_CHARS - len(json.dumps(fields, ensure_ascii=False))
     text = item.passage or item.shown
-    while len(json.dumps(text, ensure_ascii=False)) - 2 > room:
+    while text and len(json.dumps(text, ensure_ascii=False)) - 2 > room:
         text = text[: len(text) * 3 // 4]
     return fields | {"text": text}
