@@ -70,7 +70,7 @@ class StartupModelChecks:
 
     def _find_models(self) -> tuple[ModelChecks, list[ConfiguredModel]]:
         checks = self._checks()
-        return checks, [model for model in checks.models() if self._is_own(checks, model)]
+        return checks, [model for model in checks.list_models() if self._is_own(checks, model)]
 
     def _print_text(self, text: str) -> None:
         with self._lock:

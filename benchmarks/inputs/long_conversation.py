@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 from baton.adapters.models.openai.chat_completions import choose_prefix_ends
 from baton.adapters.models.openai.messages import make_wire_tools
-from baton.agents.prompts.turn_prompt import fit
+from baton.agents.prompts.turn_prompt import fit_prompts
 from baton.agents.tools.tool_set import ToolOffer, ToolSet
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.handoffs.handoff import ContextMode, HandoffRequest
@@ -116,7 +116,7 @@ class Player:
 
     def __post_init__(self) -> None:
         self._tools = tools()
-        self._tool_piece = Piece(json.dumps(make_wire_tools(self._tools.specs)), self._tools.tokens(self.counter))
+        self._tool_piece = Piece(json.dumps(make_wire_tools(self._tools.specs)), self._tools.count_tokens(self.counter))
 
     def play(self, turns: Sequence[Turn]) -> None:
         """Simulate all turns."""
@@ -143,7 +143,7 @@ class Player:
         )
         retrieved = tuple(Prompt(Role.CONTEXT, text) for text in turn.recalled)
         recalled = RecalledBlocks(knowledge=RecalledBlock(BlockKind.KNOWLEDGE, prompts=retrieved))
-        reserved = self._tools.tokens(self.counter)
+        reserved = self._tools.count_tokens(self.counter)
         context = Assembly(agent, seen, self.counter, notes=notes, reserved=reserved).prompt(recalled)
         assert context.history is not None  # noqa: S101 - an assembly always gives it
         prompts, current_from, history = list(context.prompts), context.current_from, context.history
@@ -156,7 +156,7 @@ class Player:
             grown = to_prompts(exchange[-2:], agent.id)
             prompts += [*grown[:-1], replace(grown[-1], ends_prefix=True)]
             before = len(history.included)
-            rest, first = fit(
+            rest, first = fit_prompts(
                 prompts, head=context.head, current_from=current_from, budget=context.budget, counter=self.counter
             )
             dropped = prompts[context.head : context.head + current_from - first]

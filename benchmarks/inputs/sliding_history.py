@@ -30,7 +30,7 @@ class SlidingPlayer(Player):
 
     def _answer(self, turn: Turn, agent: AgentDefinition, handoff: HandoffRequest | None) -> None:
         question = self._message(turn, Role.USER, turn.question, len(self.stored))
-        budget = agent.memory.max_working_memory_tokens - self._tools.tokens(self.counter)
+        budget = agent.memory.max_working_memory_tokens - self._tools.count_tokens(self.counter)
         head = [
             Prompt(Role.SYSTEM, agent.system_prompt),
             *make_handoff_notes(handoff),

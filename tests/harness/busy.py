@@ -87,7 +87,7 @@ class BusyAgent(Harness):
 
     async def waiting(self) -> list[str]:
         """The ids of the messages that wait, as their user sees them."""
-        return [message.message_id for message in await self.app.waiting.listed(self.ada, self.thread_id)]
+        return [message.message_id for message in await self.app.waiting.list_waiting(self.ada, self.thread_id)]
 
     async def message_waits(self, message_id: str) -> None:
         """Wait until the message does."""

@@ -51,7 +51,7 @@ class AgentLoop:
         self._tools = tools
         self._prompt = TurnPrompt(context.services.counter)
         self._recalled = NOTHING_RECALLED
-        self._settings = context.model_settings(agent, is_consulted=work.task_id is not None)
+        self._settings = context.make_model_settings(agent, is_consulted=work.task_id is not None)
         self._structured = StructuredAnswer.of(agent, work.budget)
         self._screening = Screening(work.hooks, context, agent, self._prompt) if work.hooks else None
         self._calls = ToolCalls(work)
@@ -112,7 +112,9 @@ class AgentLoop:
     async def answer(self) -> None:
         """Ask the model and execute its calls until it has answered, handed over, or has to wait.
 
-        Raises the error that ends the run, after all open messages have been ended.
+        The loop also ends if the agent stays silent, if the budget is used up, and when the run is stopped. Raises the
+        error that ends the run: ``LeaseLost`` and ``StoreUnavailable`` at once, others after all open messages have
+        been ended.
         """
         work, result = self._work, self._work.result
         while True:
@@ -134,9 +136,9 @@ class AgentLoop:
                 continue
             if answer.hands_over:
                 return
-            repeated = await self._enter(only_earlier=True) if not answer.calls and not is_last else ()
-            if repeated:
-                self._prompt.add(answer.prompt, *repeated)
+            earlier = await self._take_messages(only_earlier=True) if not answer.calls and not is_last else ()
+            if earlier:
+                self._prompt.add(answer.prompt, *earlier)
                 continue
             if not answer.calls or not await self._context.may_act():
                 return
@@ -149,18 +151,21 @@ class AgentLoop:
                 return
             if (result.ends_conversation and result.has_answered) or result.stays_silent:
                 return  # the agent has said goodbye, or has nothing to say
-            entered = await self._enter()
-            if entered:
-                self._prompt.add(*entered)
+            messages = await self._take_messages()
+            if messages:
+                self._prompt.add(*messages)
                 await self._prompt.fit()
 
-    async def _enter(self, *, only_earlier: bool = False) -> Sequence[Prompt]:
+    async def _take_messages(self, *, only_earlier: bool = False) -> Sequence[Prompt]:
         """Take the user's messages that enter the run here, and return their prompts."""
         messages = await self._work.enter_messages(room=self._prompt.budget // ROOM_SHARE, only_earlier=only_earlier)
         return [Prompt(Role.USER, message.content, is_steered=True) for message in messages]
 
     async def _ask_model(self, *, is_last: bool) -> None:
-        """Ask the model once. Raises ``ContextTooLong`` and the other failures of the model."""
+        """Ask the model once, and record its answer. Sets ``_unused_id`` if the model has to be asked again.
+
+        Raises ``ContextTooLong`` and the other failures of the model, ``LeaseLost`` and ``StoreUnavailable``.
+        """
         work = self._work
         answer = self._answer = self._begin_answer()
         try:
@@ -178,7 +183,7 @@ class AgentLoop:
         if not is_silent:
             await answer.show_rest(self._structured, self._take_prefix)
         await answer.record(work.transcript, work.sources, self._calls.judge, after_calls=bool(self._calls.outcomes))
-        await self._count(answer)
+        await self._count_usage(answer)
         work.result.has_answered = answer.is_usable
         corrections = () if is_silent else self._list_corrections(answer)
         if corrections:
@@ -259,9 +264,9 @@ class AgentLoop:
         return read_screened
 
     def _list_corrections(self, answer: ModelAnswer) -> Sequence[Prompt]:
-        """Return the prompts that ask the model to answer again; empty if its answer is accepted."""
+        """Return the prompts that ask the model to answer again; empty if no correction is needed or allowed."""
         if answer.held.failure is not None and self._structured is not None:
-            return self._structured.repair(answer.events.model_text, answer.finished)
+            return self._structured.make_repair_prompts(answer.events.model_text, answer.finished)
         if not answer.is_empty or self._is_asked_again or not self._work.budget.allows_repair:
             return ()
         self._is_asked_again = True
@@ -274,7 +279,7 @@ class AgentLoop:
         await self._calls.add_results(calls)
         self._add_outcomes(calls)
         results = [
-            Prompt(Role.TOOL, self._calls.result_for_model(call), tool_call_id=call.id)
+            Prompt(Role.TOOL, self._calls.get_result_for_model(call), tool_call_id=call.id)
             for call in calls
             if not self._calls.outcomes[call.id].waits
         ]
@@ -318,8 +323,11 @@ class AgentLoop:
         self._is_limit_shown = True
         return sentence(self._agent, "limited_resources") + "\n\n"
 
-    async def _count(self, answer: ModelAnswer) -> None:
-        """Count the usage that the endpoint reports, or an estimate if it reports none or the answer broke off."""
+    async def _count_usage(self, answer: ModelAnswer) -> None:
+        """Count the usage that the endpoint reports.
+
+        If it reports none, or if the answer was refused or broke off, count an estimate of what was written.
+        """
         work, text, calls, finished = self._work, answer.events.model_text, answer.written_calls, answer.finished
         usage = finished.usage if finished is not None else None
         if finished is not None:

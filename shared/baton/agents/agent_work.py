@@ -9,7 +9,7 @@ from typing import Any
 from baton.agents.answer_sources import SourceCollection
 from baton.agents.attempt_context import Attempt, Budget, EmitEvent
 from baton.agents.call_outcome import AgentResult, CallOutcome
-from baton.agents.guardrails.hooks import HookRefusal, Hooks, RunStopped, unless_stopped
+from baton.agents.guardrails.hooks import HookRefusal, Hooks, RunStopped, run_unless_stopped
 from baton.agents.guardrails.judged_texts import judge_question
 from baton.agents.tools.builtin_tools import BuiltinTools
 from baton.agents.tools.call_cards import make_card
@@ -81,7 +81,11 @@ class AgentWork:
         own: BuiltinTools | None = None,
         task_id: str | None = None,
     ) -> None:
-        """``own`` are the built-in tools; None for a consulted agent. ``task_id`` is the id of its sub-task."""
+        """``consult`` asks other agents; None for an agent that cannot ask any.
+
+        ``own`` are the built-in tools; None for a consulted agent. ``task_id`` is the id of a consulted agent's
+        sub-task; None for the agent that answers the user.
+        """
         self.context = context
         self.agent = agent
         self.tools = tools
@@ -90,11 +94,11 @@ class AgentWork:
         self.own = own
         self.task_id = task_id
         self.caller = task_id or agent.id
-        self.budget = Budget(agent.limits, lambda: context.work_seconds(1.0) <= 0)
+        self.budget = Budget(agent.limits, lambda: context.limit_seconds(1.0) <= 0)
         self.hooks = Hooks.of(context, agent, task_id)
         self.sources = SourceCollection()
         """All passages, files and other sources that the agent got, whether or not its answer cites them."""
-        self.result = AgentResult(agent, context.model_of(agent), Usage(), is_limited=bool(tools.missing))
+        self.result = AgentResult(agent, context.get_model(agent), Usage(), is_limited=bool(tools.missing))
         """The result so far; it is final once the agent has answered."""
 
     def add_outcome(self, call: ToolCall, outcome: CallOutcome) -> None:
@@ -137,7 +141,8 @@ class AgentWork:
         """Add the user's messages that enter the run here to the transcript, and return them.
 
         A message of more than ``room`` tokens does not enter, and a consulted agent gets no messages. With
-        ``only_earlier``, only messages that entered an earlier attempt at this place enter again.
+        ``only_earlier``, only messages that entered an earlier attempt at this place enter again. Raises ``LeaseLost``
+        and ``StoreUnavailable``.
         """
         context = self.context
         if self.task_id is not None or not await context.may_act():
@@ -157,20 +162,21 @@ class AgentWork:
         )
 
     def _add(self, messages: Sequence[StoredMessage]) -> Sequence[StoredMessage]:
-        added = [self.transcript.add_steered(message) for message in messages]
-        for message in added:
+        """Add messages to the transcript and show them to the user. Return them with their ordinals."""
+        steered_messages = [self.transcript.add_steered(message) for message in messages]
+        for message in steered_messages:
             if self.context.enter is not None:
                 self.context.enter(message)
             else:
                 self.context.emit(message_steered(message))
-        return added
+        return steered_messages
 
     async def _judge(self, message: StoredMessage) -> StoredMessage | None:
         """Return the message with the text that input guardrails allow; None if refused or if the run is stopped."""
         if self.hooks is None or not self.hooks.has(HookPoint.INPUT_GUARDRAIL):
             return message
         try:
-            text = await unless_stopped(self.context, judge_question(self.hooks, self.context, message.content))
+            text = await run_unless_stopped(self.context, judge_question(self.hooks, self.context, message.content))
         except (HookRefusal, RunStopped):
             return None
         return self._replace_text(message, text)

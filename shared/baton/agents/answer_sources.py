@@ -55,7 +55,7 @@ class SourceCollection:
         A source replaces an existing one only if the existing one was merely consulted and the new one was not.
         """
         for source in sources:
-            short_source = _bound(source)
+            short_source = _shorten_source(source)
             key = derive_source_key(short_source)
             existing = self._sources.get(key)
             is_better = existing is not None and existing.get(CONSULTED) and not short_source.get(CONSULTED)
@@ -63,19 +63,20 @@ class SourceCollection:
                 self._sources[key] = short_source
 
 
-def bound_sources(sources: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
-    """Return sources within the limits of an answer."""
-    bounded = SourceCollection()
-    bounded.add(sources)
-    return bounded.all
+def limit_sources(sources: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+    """Return the sources within the limits of an answer: shortened, without duplicates, at most ``MAX_SOURCES``."""
+    collection = SourceCollection()
+    collection.add(sources)
+    return collection.all
 
 
-def _bound(source: Mapping[str, Any]) -> dict[str, Any]:
+def _shorten_source(source: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a source with its fields shortened, and without the places of its citations."""
     longest_url = MAX_FILE_URL if source.get("kind") == FILE_SOURCE else MAX_SOURCE_FIELD
-    return {key: _shorten(key, value, longest_url) for key, value in source.items() if key != "places"}
+    return {key: _shorten_field(key, value, longest_url) for key, value in source.items() if key != "places"}
 
 
-def _shorten(key: str, value: Any, longest_url: int) -> Any:
+def _shorten_field(key: str, value: Any, longest_url: int) -> Any:
     """Return a field of a source, shortened. Values other than strings, numbers and None become strings.
 
     A link that is too long becomes None, because a cut link does not work.
@@ -117,7 +118,7 @@ def select_answer_sources(
     """
     if has_found_nothing(model_text, sources):
         return tuple(source for source in sources if source.get("kind") == FILE_SOURCE)
-    cited, is_wrong = _cite(model_text, sources, model_text if visible_text is None else visible_text)
+    cited, is_wrong = _find_cited(model_text, sources, model_text if visible_text is None else visible_text)
     if cited:
         selected = (cited.get(derive_source_key(source)) if _may_be_cited(source) else source for source in sources)
         return tuple(source for source in selected if source is not None)
@@ -136,7 +137,7 @@ def select_cited_sources(text: str, sources: Sequence[Source], visible_text: str
 
     ``visible_text`` is explained at ``select_answer_sources``.
     """
-    return tuple(_cite(text, sources, text if visible_text is None else visible_text)[0].values())
+    return tuple(_find_cited(text, sources, text if visible_text is None else visible_text)[0].values())
 
 
 def select_consulted_sources(
@@ -173,7 +174,7 @@ def has_found_nothing(text: str, sources: Sequence[Source] = ()) -> bool:
     return not _find_places(text, sources)[0]
 
 
-def _cite(model_text: str, sources: Sequence[Source], visible_text: str) -> tuple[dict[str, Source], bool]:
+def _find_cited(model_text: str, sources: Sequence[Source], visible_text: str) -> tuple[dict[str, Source], bool]:
     """Return the cited documents by their keys, and whether the text cites numbers that no passage has."""
     documents = [source for source in sources if _may_be_cited(source)]
     places, is_wrong = _find_places(visible_text, documents)
@@ -244,9 +245,10 @@ def _find_titled(text: str, documents: Sequence[Source], numbered: Collection[An
 
 
 def _find_citations(text: str, source: Source) -> Iterator[str]:
-    """Yield the text that follows each citation of the source, up to the end of its bracket or line.
+    """Yield the text that follows each citation of the source by its title, up to the end of the bracket or line.
 
-    A title of one word is a citation only in brackets or quotation marks: elsewhere it may be an ordinary word.
+    At most ``MAX_CITATION`` characters follow. A citation by the address yields an empty text, only once. A title
+    of one word is a citation only in brackets or quotation marks: elsewhere it may be an ordinary word.
     """
     title, url = _get_title(source), str(source.get("url") or "")
     if url and url in text:
@@ -268,6 +270,7 @@ def _is_in_brackets(text: str, source: Source) -> bool:
 
 
 def _is_marked(text: str, match: re.Match[str]) -> bool:
+    """Return whether a quotation mark is beside the match, or a bracket is open before it."""
     around = {text[max(0, match.start() - 1) : match.start()], text[match.end() : match.end() + 1]}
     return not _QUOTES.isdisjoint(around) or _is_open(text, match.start())
 
@@ -301,8 +304,8 @@ DATA_LINE = "[Data: "
 """The beginning of a line with structured data of a remote agent, in which brackets are no citations."""
 
 
-def renumber(outcome: CallOutcome, numbers: PassageNumbers, *, lists: bool) -> CallOutcome:
-    """Return the outcome of a question to an agent with its citations renumbered by ``numbers``.
+def renumber_citations(outcome: CallOutcome, numbers: PassageNumbers, *, lists: bool) -> CallOutcome:
+    """Return the outcome of a question to an agent with its citations renumbered by ``numbers``; a failure unchanged.
 
     Every agent numbers its passages from 1. After the renumbering, each passage has one number for the asking model. A
     number that no source of the answer has is put in round brackets, so that it is not taken for a number of the run.
@@ -312,16 +315,20 @@ def renumber(outcome: CallOutcome, numbers: PassageNumbers, *, lists: bool) -> C
         return outcome
     own = map_sources_by_number(outcome.sources)
     sources = tuple(_renumber_source(source, numbers) for source in outcome.sources)
-    text = replace_marks(outcome.output, lambda mark: _rewrite(outcome.output, mark, own, numbers))
-    cited = [_describe(source) for source in sources if source.get("number") is not None]
+    text = replace_marks(outcome.output, lambda mark: _rewrite_mark(outcome.output, mark, own, numbers))
+    cited = [_describe_passage(source) for source in sources if source.get("number") is not None]
     if lists and cited:
         text = f"{text}\n\n{CITED.format('; '.join(cited))}"
     return replace(outcome, output=text, sources=sources)
 
 
-def _rewrite(
+def _rewrite_mark(
     text: str, mark: CitationMark, own: Mapping[int, Mapping[str, Any]], numbers: PassageNumbers
 ) -> str | None:
+    """Return a mark with the numbers of the run, or in round brackets if no source has its numbers.
+
+    Return None to leave a mark in structured data unchanged.
+    """
     if text.startswith(DATA_LINE, text.rfind("\n", 0, mark.start) + 1):
         return None
     cited = [numbers.assign_number(own[number]) for number in mark.numbers if number in own]
@@ -337,7 +344,7 @@ def _renumber_source(source: Mapping[str, Any], numbers: PassageNumbers) -> Mapp
     return {**fields, "number": numbers.assign_number(source)}
 
 
-def _describe(source: Mapping[str, Any]) -> str:
+def _describe_passage(source: Mapping[str, Any]) -> str:
     """Return a passage's number, quoted title and location, as a model can cite it."""
     page, section = source.get("page"), source.get("section")
     location = f", page {page}" if page is not None else f", section {quote(str(section))}" if section else ""

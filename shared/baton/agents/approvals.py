@@ -76,7 +76,8 @@ class Approvals:
         The scope has no permissions: the permissions of the interrupted run are stored with the interrupts.
 
         Raises ``ThreadUnavailable`` unless the caller may decide: only the thread's user may give results of the
-        client's tools. Raises ``InvalidRequest`` if ``is_whole`` and some open approval has no answer.
+        client's tools. Raises ``InvalidRequest`` if ``is_whole`` and ``answers`` decide some open interrupts of the
+        thread, but not all open approvals.
         """
         may_approve = scope.has(Permission.TOOL_APPROVE)
         reader = replace(scope, permissions=scope.permissions | {Permission.THREAD_READ_ALL}) if may_approve else scope
@@ -134,7 +135,7 @@ def make_interrupts(
     return tuple(make_interrupt(number, call) for number, call in enumerate(calls, start=1))
 
 
-def pending_interrupts(
+def make_pending_interrupts(
     interrupts: tuple[Interrupt, ...],
     run: Run,
     agent_id: str,
@@ -162,7 +163,10 @@ def pending_interrupts(
 
 
 def find_settled_calls(answered: PendingInterrupts) -> Mapping[str, CallOutcome]:
-    """Return the outcomes, by call id, of calls that were refused, expired, or carried out by the application."""
+    """Return the outcomes, by call id, of interrupted calls that Baton does not execute now.
+
+    They were refused, have expired, or were carried out by the application or not.
+    """
     outcomes: dict[str, CallOutcome] = {}
     for interrupt in answered.interrupts:
         answer, is_client = interrupt.answer, interrupt.is_client_call
@@ -180,9 +184,9 @@ def find_settled_calls(answered: PendingInterrupts) -> Mapping[str, CallOutcome]
 
 
 async def audit_decision(audit: AuditLog, owner: Scope, thread_id: str, interrupt: Interrupt) -> None:
-    """Audit the decision on an interrupt, or its result, under the user who gave it.
+    """Audit the decision on an interrupt, or its result, under the user who gave it. Without a decision, do nothing.
 
-    An interrupt that nobody answered in time is audited as expired, under the thread's user.
+    A decision by nobody is that of an expired interrupt, and is audited as expired under the thread's user.
     """
     answer = interrupt.answer
     if answer is None:

@@ -51,7 +51,7 @@ class AttachedFiles:
         if len(file.body) > self._room:
             raise ToolFailed(f"The files of a call have at most {MAX_ATTACHED_BYTES} bytes together.")
         try:
-            file_id, url = await _keep(self._context, file.name, file.media_type, file.body)
+            file_id, url = await _store_file(self._context, file.name, file.media_type, file.body)
         except (LeaseLost, StoreUnavailable):
             raise
         except BatonError as refusal:
@@ -72,7 +72,11 @@ class ReturnedFiles:
         self.sources: list[Mapping[str, Any]] = []
 
     async def take(self, file: Attachment) -> str:
-        """Keep the file if its bytes were sent, and return its description; empty for a file beyond ``MAX_FILES``."""
+        """Add the file to ``sources``, and return its description; empty for a file beyond ``MAX_FILES``.
+
+        If its bytes were sent, it is kept in the thread, unless it is too large or is refused. Raises ``LeaseLost`` and
+        ``StoreUnavailable``.
+        """
         self._number += 1
         if self._number > MAX_FILES:
             return ""
@@ -93,7 +97,7 @@ class ReturnedFiles:
         if not data or len(data) > self._room:
             return None
         try:
-            kept_file = await _keep(self._context, name, media_type, data)
+            kept_file = await _store_file(self._context, name, media_type, data)
         except (LeaseLost, StoreUnavailable):
             raise
         except BatonError as refusal:
@@ -104,8 +108,8 @@ class ReturnedFiles:
         return kept_file
 
 
-async def _keep(context: Attempt, name: str, media_type: str, data: bytes) -> tuple[str, str]:
-    """Keep a file in the thread, and return its id and address."""
+async def _store_file(context: Attempt, name: str, media_type: str, data: bytes) -> tuple[str, str]:
+    """Store a file in the thread, and return its id and address. Raises the errors of ``Files``."""
     files = context.services.files
     file_id = await files.keep(context.scope, context.thread_id, name, media_type, data)
     return file_id, await files.presign_download(context.scope, context.thread_id, file_id)
@@ -132,17 +136,17 @@ async def read_attachments(context: Attempt, content: Content) -> tuple[Sequence
     Uploads are sent as short-lived URLs. A missing upload raises no error, because the error would fail every later
     turn too. Raises the errors of ``Files.presign_download`` except ``NotFound``.
     """
-    sent: list[Attachment] = []
+    attachments: list[Attachment] = []
     missing: list[str] = []
     for part in () if isinstance(content, str) else content:
         if isinstance(part, TextPart):
             continue
         try:
-            sent.append(await _make_attachment(context, part))
+            attachments.append(await _make_attachment(context, part))
         except NotFound:
             kind = "image" if isinstance(part, ImagePart) else "document"
             missing.append(MISSING.format(kind=kind, name=find_part_name(part) or "that was announced"))
-    return sent, missing
+    return attachments, missing
 
 
 async def _make_attachment(context: Attempt, part: ImagePart | DocumentPart) -> Attachment:
@@ -156,7 +160,7 @@ async def _make_attachment(context: Attempt, part: ImagePart | DocumentPart) -> 
 
 
 def describe_file(file: Attachment) -> str:
-    """Return the name, type and address of a file as a text."""
+    """Return the name, type and address of a file, as far as they are known, as a text."""
     about = (file.name or "without a name", file.media_type, file.url)
     return ", ".join(part for part in about if part)
 

@@ -109,7 +109,7 @@ class Writes:
         else:
             self._tasks.append(asyncio.ensure_future(write))
 
-    async def done(self) -> None:
+    async def finish(self) -> None:
         """Wait until all started writes have ended. Raises ``LeaseLost`` and ``StoreUnavailable``."""
         tasks, self._tasks = self._tasks, []
         await gather_all(*tasks)
@@ -132,7 +132,7 @@ class ScreenedQuestion:
     """The ids of agents whose guardrails have allowed the message."""
 
     def allow(self, agent: AgentDefinition) -> None:
-        """Note that the agent's guardrails have allowed the message, or replaced its words."""
+        """Note that the agent's guardrails have allowed the message, perhaps with a replacement in ``text``."""
         self.is_refused = False
         self.judged_by.append(agent.id)
 
@@ -236,7 +236,7 @@ class Attempt:
             self.emit(event)
 
     def warn(self, warning: SpendingWarning) -> None:
-        """Warn the user that most of a spending limit is used up, once for each account."""
+        """Warn the user that most of a spending limit is used up, once in this attempt for each account."""
         if warning.account not in self.warned:
             self.warned.add(warning.account)
             self.emit(spending_warning(warning))
@@ -275,7 +275,7 @@ class Attempt:
         fields["begun_by"] = self.facts.began_with.begun_by
         return kind(self.scope, self.thread_id, run_id=run_id, agent_id=agent.id, time_zone=zone, **fields)
 
-    def model_settings(self, agent: AgentDefinition, *, is_consulted: bool = False) -> ModelSettings:
+    def make_model_settings(self, agent: AgentDefinition, *, is_consulted: bool = False) -> ModelSettings:
         """Return the agent's model and its parameters.
 
         The model of a consulted agent must time out before the consultation does, so that the timeout counts as the
@@ -284,7 +284,7 @@ class Attempt:
         choice = agent.model
         patience = SHARE_OF_SILENCE * agent.timeouts.consult_seconds if is_consulted else choice.timeout_seconds
         return ModelSettings(
-            model=self.model_of(agent),
+            model=self.get_model(agent),
             temperature=choice.temperature,
             top_p=choice.top_p,
             max_output_tokens=choice.max_output_tokens,
@@ -309,16 +309,19 @@ class Attempt:
         may_overspend = isinstance(request, MessageRequest) and request.over_spending
         return replace(ModelCaller.of(self.scope, self.thread_id), may_overspend=may_overspend)
 
-    def model_of(self, agent: AgentDefinition) -> str:
+    def get_model(self, agent: AgentDefinition) -> str:
         """Return the name of the agent's model."""
         return agent.model.name or self.services.default_model
 
-    def fit(self, agent: AgentDefinition) -> AgentDefinition:
+    def fit_agent(self, agent: AgentDefinition) -> AgentDefinition:
         """Return the agent with its working memory limited to the tokens that its model accepts."""
-        return self.services.budgets.fit(agent, self.model_of(agent), self.thread_id)
+        return self.services.budgets.fit_agent(agent, self.get_model(agent), self.thread_id)
 
-    def work_seconds(self, seconds: float) -> float:
-        """Return the seconds that a tool or agent may take: at most ``seconds``, and not the reserve of the turn."""
+    def limit_seconds(self, seconds: float) -> float:
+        """Return the seconds that a tool or agent may take: at most ``seconds``, and not the reserve of the turn.
+
+        Return 0 if no time is left before the reserve.
+        """
         remaining = self.deadline - self.reserve_seconds - asyncio.get_running_loop().time()
         return max(0.0, min(seconds, remaining))
 
@@ -345,7 +348,7 @@ class Budget:
             or self._tool_calls >= limits.tool_calls
             or self._bad_calls > limits.bad_calls
             or self._tokens >= limits.tokens
-            or self._is_over()
+            or self._is_time_over()
             or self._is_late()
         )
 
@@ -376,14 +379,17 @@ class Budget:
         self._bad_calls += 1
 
     def take_call(self) -> bool:
-        """Count a tool call before it is made. Return False if it may not be made, because the budget is used up."""
+        """Count a tool call before it is made. Return False if it may not be made, because its budget is used up.
+
+        The time of the agent's calls begins with the first call.
+        """
         if self._first_call_at is None:
             self._first_call_at = asyncio.get_running_loop().time()
-        if self._tool_calls >= self._limits.tool_calls or self._is_over():
+        if self._tool_calls >= self._limits.tool_calls or self._is_time_over():
             return False
         self._tool_calls += 1
         return True
 
-    def _is_over(self) -> bool:
+    def _is_time_over(self) -> bool:
         began_at = self._first_call_at
         return began_at is not None and asyncio.get_running_loop().time() - began_at >= self._limits.tool_seconds

@@ -86,7 +86,7 @@ class CallOutcome:
 
     @classmethod
     def failed(cls, message: str, **fields: Any) -> CallOutcome:
-        """Return the outcome of a failed call; ``message`` is for the model and for the record."""
+        """Return the outcome of a failed call; ``message`` is for the model and, without "Error: ", for the record."""
         return cls(message, error=message.removeprefix("Error: "), **fields)
 
 

@@ -27,20 +27,20 @@ class ContextBudgets:
         self._declared = declared
         self._learned: LRUCache[tuple[str, str], int] = LRUCache(MAX_CONVERSATIONS)
 
-    def of(self, model: str, tokens: int, thread_id: str) -> int:
+    def limit(self, model: str, tokens: int, thread_id: str) -> int:
         """Return the tokens that a prompt of a conversation may take, at most ``tokens``."""
-        limit = self._learned.get((model, thread_id)) or self._declared(model)
-        return min(tokens, limit) if limit is not None else tokens
+        longest = self._learned.get((model, thread_id)) or self._declared(model)
+        return min(tokens, longest) if longest is not None else tokens
 
     def learn(self, model: str, budget: int, thread_id: str) -> None:
         """Keep the budget, in tokens, that a model has accepted in a conversation after it refused a larger prompt."""
         key = model, thread_id
         self._learned[key] = max(MIN_TOKENS, min(budget, self._learned.get(key, budget)))
 
-    def fit(self, agent: AgentDefinition, model: str, thread_id: str) -> AgentDefinition:
+    def fit_agent(self, agent: AgentDefinition, model: str, thread_id: str) -> AgentDefinition:
         """Return the agent with its working memory limited to the tokens that ``model`` accepts in a conversation."""
         limit = agent.memory.max_working_memory_tokens
-        accepted_tokens = self.of(model, limit, thread_id)
+        accepted_tokens = self.limit(model, limit, thread_id)
         if accepted_tokens >= limit:
             return agent
         memory = agent.memory.model_copy(update={"max_working_memory_tokens": accepted_tokens})

@@ -63,7 +63,7 @@ class LimitedModel:
             if rules.has_limits:
                 output_tokens = settings.max_output_tokens or rules.most_output_tokens
                 settings = replace(settings, max_output_tokens=output_tokens)
-                prompt_tokens = await self._count(prompts, tools)
+                prompt_tokens = await self._count_tokens(prompts, tools)
             models = tuple(dict.fromkeys((settings.model, *settings.fallback)))
             size = CallSize(models, prompt_tokens, settings.max_output_tokens or 0)
             reserved = await self.limits.reserve(caller, rules, size)
@@ -87,13 +87,13 @@ class LimitedModel:
             raise
         finally:
             # The spending is recorded even if the run is cancelled.
-            await asyncio.shield(in_background(self._settle(reserved, spent), "spending of a call"))
+            await asyncio.shield(in_background(self._settle_spending(reserved, spent), "spending of a call"))
 
     def learned(self, model: str) -> Mapping[str, JsonValue]:
         """See ``LearningModel``."""
         return self.model.learned(model) if isinstance(self.model, LearningModel) else {}
 
-    async def _count(self, prompts: Sequence[Prompt], tools: Sequence[ToolSpec]) -> int:
+    async def _count_tokens(self, prompts: Sequence[Prompt], tools: Sequence[ToolSpec]) -> int:
         """Return the estimated number of tokens in a request."""
 
         def count_tokens() -> int:
@@ -104,7 +104,7 @@ class LimitedModel:
         size = sum(len(prompt.content) if isinstance(prompt.content, str) else 0 for prompt in prompts)
         return await off_loop(size, count_tokens)
 
-    async def _settle(self, reserved: ReservedCall, spent: _Spent) -> None:
+    async def _settle_spending(self, reserved: ReservedCall, spent: _Spent) -> None:
         usage = spent.usage
         if usage is None:
             written = self.counter.count("".join(spent.texts))

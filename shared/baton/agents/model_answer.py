@@ -89,11 +89,11 @@ class StructuredAnswer:
         logger.warning("answer does not fit its schema", agent=self._agent.id, problems=self._problems.logged)
         return HeldText(failure=AnswerInvalid(UNFIT.format(problem=self._problems.sentences[0])))
 
-    def repair(self, model_text: str, finished: Finished | None) -> Sequence[Prompt]:
+    def make_repair_prompts(self, model_text: str, finished: Finished | None) -> Sequence[Prompt]:
         """Return the prompts to add so that the model corrects the answer that was judged last.
 
-        Return no prompts if the model has corrected an answer before, if the answer was cut, or if one more call would
-        exceed the agent's limits.
+        Return no prompts if the model was asked for a correction before, if the answer was cut, or if one more call
+        would exceed the agent's limits.
         """
         if self._is_repaired or not self._problems.sentences or not self._budget.allows_repair:
             return ()
@@ -202,7 +202,7 @@ class AnswerEvents:
         self._is_open, self.text = False, ""
 
     def end(self, sources: Iterable[Mapping[str, object]], *, is_cut: bool) -> Iterable[BaseEvent]:
-        """Yield the events that end the answer."""
+        """Yield the events that end the thinking and the text. ``sources`` are those of the text."""
         yield from self._end_thinking()
         if self._is_open:
             yield message_events.text_end(self.message_id, [dict(source) for source in sources], is_cut=is_cut)
@@ -259,7 +259,7 @@ class ModelAnswer:
 
     @property
     def is_usable(self) -> bool:
-        """True if it has a text that fits the agent's answer schema. Without a schema, and for a refusal, any fits."""
+        """True if it has a text that fits the agent's answer schema. Refusals and texts without a schema always fit."""
         fits = self._agent.answer_schema is None or self.held.is_structured or self.refusal is not None
         return bool(self.events.text) and fits
 
@@ -269,9 +269,9 @@ class ModelAnswer:
         return self.is_whole and not (self.events.text or self.calls or self._is_spent or self.hands_over)
 
     async def read(self, stream: Callable[[Take], Awaitable[None]], ids: CallIds) -> None:
-        """Show and collect the chunks of ``stream``. Other errors and refusals are stored in this answer.
+        """Show and collect the chunks of ``stream``, with ids of ``ids`` for the calls.
 
-        Raises only ``LeaseLost`` and ``StoreUnavailable``.
+        Raises ``LeaseLost`` and ``StoreUnavailable``. Other errors are stored in ``failure``, a refusal in ``refusal``.
         """
 
         def take(chunk: chat_model.ModelChunk) -> None:

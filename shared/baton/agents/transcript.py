@@ -97,7 +97,8 @@ class Transcript:
 
         ``is_cut`` says that the text was cut at the length limit, ``is_whole`` that the answer was not broken off, and
         ``is_structured`` that the text is JSON by the agent's answer schema. ``refused_by`` is the name of the
-        guardrail whose sentence the text is. ``provider_parts`` are sent back to the model's provider with the message.
+        guardrail whose sentence the text is. ``source`` is the kind of sender if no model has written the text.
+        ``provider_parts`` are sent back to the model's provider with the message.
         """
         cited, consulted = split_consulted(sources)
         note = CUT_NOTE if is_cut else "" if is_whole else STOPPED_NOTE

@@ -78,7 +78,7 @@ class Notifications:
         thread = await self._read_committed_thread(change, receives)
         await self.tasks.spread(change, thread, configs)
         if is_for_webhooks and thread is not None:
-            await self.webhooks.spread(change, thread)
+            await self.webhooks.queue_deliveries(change, thread)
 
     async def _read_committed_thread(self, change: ThreadChange, receives: int) -> Thread | None:
         """Return the changed thread; None if it does not exist. Raises ``NotYet`` before the change is committed."""

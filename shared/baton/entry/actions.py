@@ -51,7 +51,7 @@ from baton.threads.requests.parsing import (
     parse_thread_id,
 )
 from baton.threads.requests.queue_mapping import make_queued_action, make_queued_decision, make_queued_message
-from baton.threads.requests.thread_access import read_audited
+from baton.threads.requests.thread_access import read_and_audit_thread
 from baton.threads.requests.waiting_messages import WaitingMessages
 
 CONNECTION_LIFE = timedelta(hours=2)
@@ -172,9 +172,11 @@ class Actions:
         scope = caller.scope
         thread_id = parse_thread_id(scope, fields.get("threadId")).id
         after = parse_integer(fields.get("after"), "after", low=0, high=10**12)
-        thread = await read_audited(self.store, self.audit, scope, thread_id, "thread.resume")
+        thread = await read_and_audit_thread(self.store, self.audit, scope, thread_id, "thread.resume")
         sees_everything = sees_all(scope, thread.user_id)
-        replay = await self.replays.after(scope, thread, after if sees_everything else find_beginning(thread, after))
+        replay = await self.replays.replay_after(
+            scope, thread, after if sees_everything else find_beginning(thread, after)
+        )
         run_id = thread.run.run_id if thread.run else None
         resume: dict[str, Any] = {"after": after, "lastSeq": replay.last_seq, "runId": run_id}
         if thread.pending is not None:
@@ -197,7 +199,7 @@ class Actions:
         thread = await self.store.get_thread(scope, thread_id)
         if thread.run is not None or thread.last_seq > replay.last_seq:
             await self.controls.revive(scope, thread, request_id=caller.request_id)
-            since = await self.replays.after(scope, thread, replay.last_seq)
+            since = await self.replays.replay_after(scope, thread, replay.last_seq)
             snapshot = [] if since.snapshot is None else [since.snapshot]
             await send_to(self.connections, caller.connection_id, [*snapshot, *since.events])
 

@@ -22,7 +22,7 @@ from baton.threads.handoffs.forks import is_led_by_parent
 from baton.threads.requests.parsing import make_continue_request, make_exit_request, parse_workflow_id
 from baton.threads.requests.queue_mapping import make_queued_action, make_queued_close, make_queued_takeover
 from baton.threads.requests.thread_access import get_own_thread, refusals_audited
-from baton.threads.sessions.sessions import Closed, find_last_episode_id
+from baton.threads.sessions.sessions import ClosedThread, find_last_episode_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Controls:
         request_id: str,
         subscriber: Subscriber | None = None,
         closed_by: Person | None = None,
-    ) -> Closed:
+    ) -> ClosedThread:
         """Queue the closing of the session, behind the thread's queued turns, and return the expected result.
 
         ``closed_by`` is the person of a desk who closes the session, None for the user; ``scope`` is always the user's.
@@ -108,11 +108,11 @@ class Controls:
         # The closing of a closed thread is queued too, because a queued message may reopen the thread before.
         await self.queue.send(scope, closing)
         if thread.status is ThreadStatus.CLOSED and thread.run is None:
-            return Closed(thread_id, find_last_episode_id(thread))
+            return ClosedThread(thread_id, find_last_episode_id(thread))
         is_in_use = thread.run is not None or thread.next_ordinal > thread.episode_first_ordinal
         if thread.parent_thread_id is not None:
             is_in_use = False  # a fork has no episodes
-        return Closed(thread_id, derive_episode_id(thread_id, thread.episode) if is_in_use else None)
+        return ClosedThread(thread_id, derive_episode_id(thread_id, thread.episode) if is_in_use else None)
 
     async def request_desk(self, scope: Scope, thread: ThreadRef, desk_id: object) -> ActionRequest:
         """Return the request for the run that hands over to a desk, by default to the main agent's first desk.

@@ -193,7 +193,7 @@ class QueuedTurns:
 
     async def _answer_urgent(self, queued: QueuedMessage, seconds: float, record: HeldRecord | None) -> None:
         """Answer the waiting message that has interrupted a run, if there is one, before ``queued``."""
-        waiting = await self.waiting.listed(queued.scope, queued.thread_id)
+        waiting = await self.waiting.list_waiting(queued.scope, queued.thread_id)
         urgent = next((message.queued for message in waiting if message.mode is WhileBusy.INTERRUPT), None)
         if urgent is None or urgent.request.message_id == queued.request.message_id:
             return

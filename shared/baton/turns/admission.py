@@ -75,7 +75,7 @@ class Admission:
         self._agents = services.agents.registry
         self._points = BranchPoints(services.store, services.conversations)
 
-    async def narrow(self, call: TurnCall) -> TurnCall:
+    async def narrow_permissions(self, call: TurnCall) -> TurnCall:
         """Return the call without the permissions that its user has lost, if its run begins by itself."""
         request = call.request
         if not isinstance(request, MessageRequest) or request.begun_by is None or call.gives_up:
@@ -83,7 +83,7 @@ class Admission:
         owners = self._services.owner_permissions
         return replace(call, scope=await owners.narrow(call.scope, request.thread.id, request.begun_by))
 
-    async def lease_request(self, call: TurnCall) -> tuple[LeaseRequest, UnknownAgent | None]:
+    async def make_lease_request(self, call: TurnCall) -> tuple[LeaseRequest, UnknownAgent | None]:
         """Return the request for the call's lease, and the error that refuses the call if its thread does not exist.
 
         If the thread exists, its own agent answers. Raises ``ToolNameTaken``.
@@ -107,8 +107,9 @@ class Admission:
     async def permit(self, call: TurnCall) -> RunPermit | None:
         """Return the call's permit under the limits; None if no limit applies to it.
 
-        Call this before anything is written. Raises ``RateLimited``, ``SpendingLimitReached`` and ``ModelsStopped``,
-        and ``LimitReached`` for a run that begins by itself. A message that was accepted before is not refused again.
+        Call this before anything is written. A message that was accepted before is not refused again: its permit is
+        None. Raises ``RateLimited``, ``SpendingLimitReached`` and ``ModelsStopped``, and ``LimitReached`` for a run
+        that begins by itself.
         """
         request = call.request
         is_message = isinstance(request, MessageRequest) or _asks_for_people(request)
@@ -357,6 +358,7 @@ class Admission:
         return ToolNameTaken(f"tools: the agent has a tool named {name!r} of its own. Offer yours under another name.")
 
     async def _find_refusal_of_action(self, lease: Lease, request: ActionRequest) -> errors.BatonError | None:
+        """Return the error that refuses the action in the thread's present state, or None if it may run."""
         if request.action is ConversationAction.EXIT:
             return None if lease.thread.is_handed_over else errors.NotInHandoff()
         if request.action in OF_PEOPLE:

@@ -26,6 +26,7 @@ MAX_PAGES = 10
 MAX_CHECKED = 100
 """The largest number of messages in a page that is searched for messages of people."""
 MAX_CHECKED_PAGES = 200
+"""The most pages that are searched for messages of people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,7 @@ class BranchPoints:
         return replace(before, conversation=replace(state or ConversationState(thread.agent_id), data=data))
 
     async def find_last_shown_id(self, scope: Scope, thread: Thread) -> str | None:
-        """Return the id of the last message of the path that clients show; None if there is none."""
+        """Return the id of the last message of the path that clients show; None if the newest pages have none."""
         async for page in read_pages(self.store, scope, thread, limit=PAGE, most=MAX_PAGES):
             for message in reversed(page.messages):
                 if message.is_shown:

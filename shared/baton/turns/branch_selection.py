@@ -26,7 +26,7 @@ REFUSALS = (*BRANCH_REFUSALS, ApprovalsWaiting, RunInProgress, ThreadLed)
 
 
 @dataclass(frozen=True, slots=True)
-class Selected:
+class SelectedBranch:
     """The result of selecting a branch."""
 
     thread_id: str
@@ -42,7 +42,7 @@ class BranchSelection:
     services: TurnServices
     audit: AuditLog
 
-    async def select(self, scope: Scope, thread_id: str, branch_id: str) -> Selected:
+    async def select(self, scope: Scope, thread_id: str, branch_id: str) -> SelectedBranch:
         """Continue the thread from the last message of the branch, and notify every connection.
 
         Selecting the same branch again changes nothing. Raises ``BranchUnavailable``, ``RunInProgress``,
@@ -63,7 +63,7 @@ class BranchSelection:
             await self.services.store.abandon(lease)  # its worker died: another worker finishes the run
             raise RunInProgress
         async with holding(self.services.store, lease, refusals=REFUSALS):
-            return await self._select(lease, branch_id)
+            return await self._select_under_lease(lease, branch_id)
 
     async def find_last_shown_id(self, scope: Scope, thread: Thread) -> str | None:
         """Return the id of the last message that clients show of the thread; None if there is none."""
@@ -73,14 +73,14 @@ class BranchSelection:
     def _points(self) -> BranchPoints:
         return BranchPoints(self.services.store, self.services.conversations)
 
-    async def _select(self, lease: Lease, branch_id: str) -> Selected:
+    async def _select_under_lease(self, lease: Lease, branch_id: str) -> SelectedBranch:
         thread, scope = lease.thread, lease.scope
         chosen = find_branch(thread.segments, thread.next_ordinal, branch_id)
         if is_led_by_parent(thread):
             raise ThreadLed
         if chosen.ordinal in thread.path:
             await give_back(self.services.store, lease)
-            return Selected(thread.id, branch_id, thread.last_seq)
+            return SelectedBranch(thread.id, branch_id, thread.last_seq)
         if thread.open_interrupts:
             raise ApprovalsWaiting("This branch waits for answers to its interrupts. Answer them or send a message.")
         tip = find_tip(thread.segments, thread.next_ordinal, chosen)
@@ -111,4 +111,4 @@ class BranchSelection:
             connections=self.services.connections,
             clock=self.services.agents.clock,
         )
-        return Selected(thread.id, branch_id, last_seq)
+        return SelectedBranch(thread.id, branch_id, last_seq)

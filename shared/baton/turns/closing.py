@@ -17,7 +17,7 @@ from baton.ports.threads.turn_queue import HeldRecord
 from baton.threads.leases import acquire_when_free, holding
 from baton.threads.outbox.connection_sender import WORKER_SECONDS, send_to
 from baton.threads.requests.thread_access import distinguish_unavailable
-from baton.threads.sessions.sessions import Closed, Endings, find_last_episode_id
+from baton.threads.sessions.sessions import ClosedThread, Endings, find_last_episode_id
 from baton.turns.turn_services import TurnServices
 from baton.turns.turns import Turns
 
@@ -42,7 +42,7 @@ class Closer:
         closed_by: Person | None = None,
         subscriber: Subscriber | None = None,
         record: HeldRecord | None = None,
-    ) -> Closed:
+    ) -> ClosedThread:
         """Close the thread after the run in progress, and start the pipeline that makes its episode.
 
         Nothing changes, and the result is the same, if the thread is closed already, or if its session number
@@ -64,6 +64,7 @@ class Closer:
         return await self.endings.end(lease, reason, subscriber, closed_by=closed_by)
 
     async def _take_lease(self, scope: Scope, thread_id: str, patience: float, record: HeldRecord | None) -> Lease:
+        """Return the lease of the thread once its runs have ended. Finish a run whose worker has died first."""
         delivery, loop = record.delivery if record is not None else None, asyncio.get_running_loop()
         lease_request = LeaseRequest(thread_id, delivery=delivery)
         deadline = loop.time() + patience
@@ -72,13 +73,13 @@ class Closer:
             if lease.thread.run is None or not await self.turns.finish_orphan(lease, record=record):
                 return lease
 
-    async def _repeat_end(self, lease: Lease, number: int, subscriber: Subscriber | None) -> Closed:
+    async def _repeat_end(self, lease: Lease, number: int, subscriber: Subscriber | None) -> ClosedThread:
         """Return the result of an earlier closing, after repeating the steps that its worker may not have finished."""
         thread, sessions = lease.thread, self.services.sessions
         async with holding(self.services.store, lease):
             await self.services.store.release(lease)
         await sessions.finish_again(lease.scope, thread.id, number)
-        closed = Closed(thread.id, find_last_episode_id(thread))
+        closed = ClosedThread(thread.id, find_last_episode_id(thread))
         if subscriber is not None:
             reason, person = await sessions.read_last_end(lease.scope, thread)
             event = unsequenced(thread_closed(reason, closed.episode_id, person), threadId=thread.id)

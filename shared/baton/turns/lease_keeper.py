@@ -22,9 +22,11 @@ from baton.ports.threads.turn_queue import HeldRecord
 from baton.threads.outbox.outbox import Outbox
 
 MIN_PAUSE_SECONDS = 0.01
+"""The shortest pause, so that work that is always due does not occupy the event loop."""
 MAX_PAUSE_SECONDS = 0.5
 """The longest pause. It is shorter than the second after which new text is logged, so it ends before text is due."""
 HEARTBEAT_SECONDS = 10.0
+"""The time without events after which clients get a heartbeat."""
 DAY_SECONDS = 86_400.0
 
 
@@ -61,7 +63,7 @@ class LeaseHolder:
     def until(self) -> datetime:
         """The time before which no other worker can have the lease."""
         vouched_seconds = self._vouched_at + self._times.answer - asyncio.get_running_loop().time()
-        seconds = min(self._record_seconds(), vouched_seconds)
+        seconds = min(self._count_record_seconds(), vouched_seconds)
         return min(self.lease.until, self._clock.now() + timedelta(seconds=seconds))
 
     @property
@@ -77,7 +79,7 @@ class LeaseHolder:
     @property
     def is_losing_record(self) -> bool:
         """True if another worker may soon receive, or may have received, the record that the lease needs."""
-        return self._record_seconds() < self._times.losing
+        return self._count_record_seconds() < self._times.losing
 
     async def renew(self, used_seq: int) -> None:
         """Extend the lease, without its record if the record is being lost. Raises ``LeaseLost``."""
@@ -109,7 +111,7 @@ class LeaseHolder:
         else:
             self._vouched_at = max(self._vouched_at, looked_at)
 
-    def _record_seconds(self) -> float:
+    def _count_record_seconds(self) -> float:
         """Return the seconds for which the record is still hidden; a day if the lease does not depend on a record."""
         if self._record is None or self.lease.delivery is None:
             return DAY_SECONDS
@@ -137,11 +139,11 @@ class LeaseKeeper:
         self._has_cancelled = False
         self._error: BaseException | None = None
         self._last_seq = self._log.last_seq
-        self._heard_at = self._refreshed_at = self._loop_time()
+        self._heard_at = self._refreshed_at = self._read_loop_time()
 
     async def __aenter__(self) -> Self:
         self._owner = asyncio.current_task()
-        self._task = asyncio.ensure_future(self._work())
+        self._task = asyncio.ensure_future(self._keep())
         return self
 
     async def __aexit__(
@@ -195,7 +197,7 @@ class LeaseKeeper:
     async def look(self) -> None:
         """Read now what other workers and clients ask of the run. The next regular look follows as usual."""
         with contextlib.suppress(StoreUnavailable):  # the next regular look reports it
-            await self._refresh(self._loop_time())
+            await self._refresh(self._read_loop_time())
 
     async def _refresh(self, now: float) -> None:
         self._refreshed_at = now
@@ -203,14 +205,14 @@ class LeaseKeeper:
         await self._holder.give_sign_of_life(self._delivery.questioned, looked_at=now, used_seq=self._log.last_seq)
         self._log.is_read = self._delivery.is_log_read
 
-    async def _work(self) -> None:
+    async def _keep(self) -> None:
         """Until the end, log new text, renew the lease and read other workers' requests, each when it is due."""
         try:
             while not self._is_stopping:
                 self._wake.clear()
                 await self.flush()
                 await self._renew_when_due()
-                now = self._loop_time()
+                now = self._read_loop_time()
                 if now >= self._log.piece_due:
                     await self._log.write_piece(self._holder.lease)
                     await self._renew_when_due()  # on a slow table the next request may be slow as well
@@ -218,7 +220,7 @@ class LeaseKeeper:
                     await self._refresh(now)
                 if self._attempt.run.run_id in self._delivery.cancelled_runs:
                     self._attempt.stop.set()
-                self._beat(now)
+                self._send_heartbeat_when_due(now)
                 due = min(self._refreshed_at + self._refresh_seconds, self._log.piece_due, now + MAX_PAUSE_SECONDS)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout_at(max(due, now + MIN_PAUSE_SECONDS)):
@@ -234,7 +236,7 @@ class LeaseKeeper:
         if self._holder.is_due:
             await self._holder.renew(self._log.last_seq)
 
-    def _beat(self, now: float) -> None:
+    def _send_heartbeat_when_due(self, now: float) -> None:
         if self._log.last_seq != self._last_seq:
             self._last_seq, self._heard_at = self._log.last_seq, now
         elif now - self._heard_at >= HEARTBEAT_SECONDS:
@@ -242,5 +244,5 @@ class LeaseKeeper:
             self._outbox.send_heartbeat(unsequenced(custom("heartbeat", {}), threadId=self._holder.lease.thread_id))
 
     @staticmethod
-    def _loop_time() -> float:
+    def _read_loop_time() -> float:
         return asyncio.get_running_loop().time()

@@ -103,6 +103,7 @@ class PastTurns:
     async def _read_first_message(
         self, scope: Scope, thread: Thread, run_id: str, message_id: str | None
     ) -> StoredMessage | None:
+        """Return the first message of the run; None if the newest messages have none of the run."""
         if message_id is not None:
             record = await self.store.get_turn(scope, thread.id, message_id)
             if record is not None and record.run_id == run_id and record.first_ordinal < thread.next_ordinal:

@@ -78,7 +78,7 @@ class Repeats:
         thread_id = call.request.thread.id
         if call.subscriber is not None:
             thread = await self.services.store.get_thread(call.scope, thread_id)
-            replay = await self.replays.after(call.scope, thread, thread.last_seq)
+            replay = await self.replays.replay_after(call.scope, thread, thread.last_seq)
             await self._send(call, call.subscriber, replay.events)
             return None
         dead_leases: list[LeaseMark] = []

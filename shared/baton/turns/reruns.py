@@ -104,7 +104,7 @@ class Reruns:
         self._services = services
         self._editing = editing
         self._own_agents = own_agents
-        self._offered = offered_models
+        self._offered_models = offered_models
         self.turns = PastTurns(services.store, services.conversations)
 
     async def run(self, caller: Scope, turn: PastTurn, options: RerunOptions) -> DryRun:
@@ -117,7 +117,7 @@ class Reruns:
         services, thread = self._services, turn.thread
         permissions = frozenset(turn.record.permissions) if turn.record is not None else frozenset()
         scope = Scope(caller.tenant_id, thread.user_id, permissions)
-        if options.model is not None and options.model not in (offered := self._offered()):
+        if options.model is not None and options.model not in (offered := self._offered_models()):
             raise ModelNotOffered(f"This deployment offers: {offered}.")
         agents = await self._choose_agents(caller, turn, options)
         conversation = await self.turns.read_conversation(scope, turn, agents.main(thread), agents.describe)
@@ -198,9 +198,9 @@ class _DryAttempt:
         taught_at = agent_services.clock.now() - CLOCK_SKEW
         thread = replace(thread, conversation=replace(thread.conversation, taught_at=taught_at))
         self._conversation = replace(conversation, thread=thread)
-        self._began = asyncio.get_running_loop().time()
+        self._began_at = asyncio.get_running_loop().time()
         self._facts = RunFacts(
-            call=TurnCall(scope, request, discard, self._began + MAX_SECONDS),
+            call=TurnCall(scope, request, discard, self._began_at + MAX_SECONDS),
             thread=thread,
             run=Run(question.run_id, question.id, attempt=1),
             agents=agents,
@@ -213,7 +213,7 @@ class _DryAttempt:
     @property
     def tokens(self) -> int:
         """The tokens that models have used so far."""
-        return sum(usage.usage.total_tokens for usage in self._spent)
+        return sum(spent.usage.total_tokens for spent in self._spent)
 
     async def answer(self) -> DryRun:
         """Let the agents answer. Raises the error that the answer ends with."""
@@ -236,14 +236,14 @@ class _DryAttempt:
         dialogue = Dialogue(attempt, services.dialogue, consult=RecordedConsultations(self._recorded).ask)
         try:
             await dialogue.run()
-            await attempt.writes.done()
+            await attempt.writes.finish()
         finally:
             await attempt.writes.stop()
         versions = dict(attempt.versions)  # the result adds agents that only might have spoken
         result = dialogue.finish()
         if result.error is not None:
             raise result.error
-        duration = timedelta(seconds=asyncio.get_running_loop().time() - self._began)
+        duration = timedelta(seconds=asyncio.get_running_loop().time() - self._began_at)
         return self._to_dry_run(result, attempt.inspection, duration, versions)
 
     def _to_dry_run(

@@ -114,7 +114,7 @@ class RunExecution:
                 if record is not None and (messages is not None or record.digest != facts.request.digest):
                     return await self._finish_earlier(facts, record, messages)
                 tasks.append(watchers := asyncio.ensure_future(self._find_watchers()))
-                tasks.append(locating := asyncio.ensure_future(self._locate(facts)))
+                tasks.append(locating := asyncio.ensure_future(self._find_zone(facts)))
                 # Begin the reads first: the model waits for them, but not for the writes.
                 tasks.append(reading := asyncio.ensure_future(self._read(facts, locating)))
                 tasks.append(writing := asyncio.ensure_future(self._write(facts, record, watchers, locating)))
@@ -187,7 +187,7 @@ class RunExecution:
         await self._outbox.delivery.refresh(self._outbox.log.logged_seq)
         self._outbox.log.is_read = self._outbox.delivery.is_log_read
 
-    async def _locate(self, facts: RunFacts) -> RunFacts:
+    async def _find_zone(self, facts: RunFacts) -> RunFacts:
         """Find the user's time zone, and return the facts.
 
         Their question gets the zone if a session begins and the request has no zone.

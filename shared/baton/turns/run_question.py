@@ -96,7 +96,10 @@ def fill_in_client_results(
 async def keep_timestamp(
     store: ThreadStore, lease: Lease, record: TurnRecord, question: StoredMessage
 ) -> StoredMessage:
-    """Return the question with the earlier attempt's timestamp, because clients may have seen its RUN_STARTED."""
+    """Return the question with the earlier attempt's timestamp, because clients may have seen its RUN_STARTED.
+
+    Return the question unchanged if that attempt has not stored it at the same ordinal.
+    """
     if record.first_ordinal != question.ordinal:
         return question
     stored = await store.run_messages(lease.scope, lease.thread_id, first_ordinal=record.first_ordinal, below=None)
@@ -140,8 +143,9 @@ async def read_earlier_remote_tasks(records: RunRecords, lease: Lease, run: Run)
 async def find_earlier_attempt(
     store: ThreadStore, facts: RunFacts, lease: Lease
 ) -> tuple[TurnRecord | None, tuple[StoredMessage, ...] | None, RunFacts]:
-    """Return the record of an earlier attempt, and its complete answer if only its commit is missing.
+    """Return the record of an earlier attempt, its complete answer if only its commit is missing, and the facts.
 
+    Without an earlier record, the record of this attempt is stored, unless it is the first attempt, and both are None.
     Call this before the question is stored: an earlier attempt's question may be stored at the same ordinal, and
     another text must not replace it. The question of the returned facts has the earlier question's timestamp.
     """

@@ -19,7 +19,7 @@ from baton.ports.threads.messages import TurnRecord
 from baton.ports.threads.turn_queue import HeldRecord
 from baton.threads.leases import POLL_SECONDS, LeaseWatch, holding
 from baton.threads.outbox.follow import Follower
-from baton.threads.outbox.outbox import Emit, discard, once_each
+from baton.threads.outbox.outbox import Emit, discard, without_repeats
 from baton.threads.outbox.replay import Replays
 from baton.threads.requests.queue_mapping import make_queued_message
 from baton.turns.admission import REFUSALS, Admission
@@ -122,14 +122,14 @@ class WaitingCall:
             await self.services.waiting.check(scope, request)
 
     async def begin(self, call: TurnCall) -> None:
-        """Wait among the messages of the thread, once; see ``WaitingMessages.wait`` and ``list_queued``."""
+        """Wait among the messages of the thread, once; see ``WaitingMessages.wait`` and ``add_queued``."""
         request = call.request
         if self.gives_up or self.is_listed or self._has_begun or not isinstance(request, MessageRequest):
             return
         self._has_begun = True
         queued = make_queued_message(call.scope, request, request_id=request.message_id)
         if self.is_queued:
-            self._placed = call if await self.services.waiting.list_queued(call.scope, queued) else None
+            self._placed = call if await self.services.waiting.add_queued(call.scope, queued) else None
             return
         self._placed = call
         until = self.services.agents.clock.now() + timedelta(seconds=self.seconds)
@@ -190,11 +190,11 @@ class Turns:
         now = asyncio.get_running_loop().time()
         deadline = now + seconds
         wait_until = deadline if patience is None else min(deadline, now + patience)
-        call = TurnCall(scope, request, once_each(emit), deadline, subscriber, gives_up, record)
+        call = TurnCall(scope, request, without_repeats(emit), deadline, subscriber, gives_up, record)
         waiting = WaitingCall(self._services, seconds, is_queued=is_queued, is_listed=is_listed, gives_up=gives_up)
         await waiting.check(scope, request)
-        call = await self._admission.narrow(call)
-        lease_request, unknown_agent = await self._admission.lease_request(call)
+        call = await self._admission.narrow_permissions(call)
+        lease_request, unknown_agent = await self._admission.make_lease_request(call)
         permit = await self._admission.permit(call)
         async with AsyncExitStack() as held:
             call = replace(call, early=await self._admission.begin_recall(call, lease_request))

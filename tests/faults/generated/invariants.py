@@ -39,7 +39,7 @@ async def violations_of(case: Case, clients: list[Client]) -> list[str]:
     if not await _is_free(case):
         found.append("an orphan lease")
     fresh = Screen()
-    replay = await case.product.replays.after(scope, thread, 0)
+    replay = await case.product.replays.replay_after(scope, thread, 0)
     fresh.resumed_to = replay.last_seq
     for event in (*((replay.snapshot,) if replay.snapshot else ()), *replay.events):
         fresh.take(event.body)

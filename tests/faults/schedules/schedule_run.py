@@ -189,7 +189,7 @@ class ScheduleRun:
             frames = self._harness.connections.events(connection_id)
             assert all(frame.get("code") != "invalid_sequence" for frame in frames), "a client was ahead of the thread"
             screen.show(frames)
-            replay = await self._harness.replays.after(
+            replay = await self._harness.replays.replay_after(
                 self._harness.ada, row.shown(self._harness.clock.now()), screen.seen
             )
             screen.show([event.body for event in (*([replay.snapshot] if replay.snapshot else []), *replay.events)])

@@ -254,7 +254,7 @@ class ConversationMachine(RuleBasedStateMachine):
         thread = await self.thread(at)
         assert thread.run is None or thread.run.status is RunStatus.INTERRUPTED  # one that was refused
         screen = self.screens[at]
-        replay = await self.second_worker.replays.after(self.stores.ada, thread, screen.seq)
+        replay = await self.second_worker.replays.replay_after(self.stores.ada, thread, screen.seq)
         assert replay.snapshot is None
         screen.show(replay.events)
         if any(event.type == "STATE_SNAPSHOT" for event in replay.events):

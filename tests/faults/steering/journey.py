@@ -251,13 +251,13 @@ class Journey:
         for run in _runs(messages):
             self._check_run(run)
         app = build(self.harness)
-        assert await app.waiting.listed(self.harness.ada, THREAD_ID) == []
+        assert await app.waiting.list_waiting(self.harness.ada, THREAD_ID) == []
         entries = await self.harness.live.waiting(self.harness.ada, THREAD_ID)
         assert all(entry.until is not None for entry in entries), "an entry of the queue stays"
         thread = await self.harness.store.get_thread(self.harness.ada, THREAD_ID)
         # A worker that dies with a repeated or withdrawn message leaves a run of which nothing is stored.
         assert thread.run is None or thread.run.message_id in questions.keys() | self.withdrawn
-        replay = await app.replays.after(self.harness.ada, thread, 0)
+        replay = await app.replays.replay_after(self.harness.ada, thread, 0)
         events = [event.body["value"]["messageId"] for event in replay.events if "message_steered" in event.json()]
         assert events == [message.id for message in messages if message.is_steered]
 

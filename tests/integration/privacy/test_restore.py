@@ -214,7 +214,7 @@ async def test_it_is_taken_back_only_by_choice_and_then_goes_on_from_there(drill
     assert await drill.texts(ADA, thread_id) == ["First", "Hello there."]
     # A page that has seen the second answer gets the conversation as it is now.
     thread = await world.stores.store.get_thread(ADA, thread_id)
-    replay = await world.harness.replays.after(ADA, thread, seen)
+    replay = await world.harness.replays.replay_after(ADA, thread, seen)
     assert replay.snapshot is not None
     assert "Second" not in str(replay.snapshot.body)
     await world.say(ADA, thread_id, "Second", "m2")

@@ -9,8 +9,8 @@ import pytest
 
 from baton.agents.answer_sources import (
     MAX_SOURCES,
-    bound_sources,
     has_found_nothing,
+    limit_sources,
     select_answer_sources,
     select_consulted_sources,
 )
@@ -195,5 +195,5 @@ def test_files_of_an_answer_are_sources_whatever_it_says() -> None:
 def test_a_source_that_was_used_takes_the_place_of_a_consulted_one_even_among_the_most_sources() -> None:
     consulted = [passage(f"d{number}", "Plan", chunk=f"d{number}#1", isConsulted=True) for number in range(MAX_SOURCES)]
     used = passage("d0", "Plan", chunk="d0#1")
-    sources = bound_sources([*consulted, used, passage("new", "New", chunk="new#1")])
+    sources = limit_sources([*consulted, used, passage("new", "New", chunk="new#1")])
     assert (len(sources), sources[0]) == (MAX_SOURCES, used)

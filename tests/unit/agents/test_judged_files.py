@@ -25,7 +25,7 @@ class CountingHooks:
         """Allow the question."""
         return text
 
-    async def allow(self, text: str) -> None:
+    async def require_allowed(self, text: str) -> None:
         """Allow the text of a file."""
         self.under_way += 1
         self.most = max(self.most, self.under_way)

@@ -237,7 +237,7 @@ def test_every_model_is_listed_once_with_those_who_use_it() -> None:
             }
         ),
     ]
-    models = checks_of(AbleModel(), *agents, embedder=FakeEmbedder("embed")).models()
+    models = checks_of(AbleModel(), *agents, embedder=FakeEmbedder("embed")).list_models()
     assert [(model.name, model.kind, model.uses, model.agents, model.fallback_of) for model in models] == [
         ("big", ModelKind.CHAT, (ModelUse.CHAT,), ("assistant", "tutor"), ()),
         ("small", ModelKind.CHAT, (ModelUse.LIGHT,), (), ("assistant",)),
@@ -245,7 +245,7 @@ def test_every_model_is_listed_once_with_those_who_use_it() -> None:
         ("embed", ModelKind.EMBEDDING, (ModelUse.EMBEDDING,), (), ()),
     ]
     ports = Harness().but(embedder=NoEmbedder(), shipped_agents=FakeShippedAgents(), default_model="m", light_model="m")
-    [one] = build(ports).model_checks.models()
+    [one] = build(ports).model_checks.list_models()
     assert one.uses == (ModelUse.CHAT, ModelUse.LIGHT)
 
 

@@ -100,7 +100,7 @@ def budgets() -> tuple[object, Use]:
     made = Harness().app.agent_services.budgets
 
     async def use(number: int) -> None:
-        if made.of("model", 50_000, f"thread-{number}") == 50_000:
+        if made.limit("model", 50_000, f"thread-{number}") == 50_000:
             made.learn("model", 10_000, f"thread-{number}")
 
     return made, use

@@ -33,7 +33,7 @@ SLEEPS = {
     "adapters/sqlite_index/owner_files.py: _write": AGAIN,
     "adapters/opensearch/reindexing.py: let_writers_end": "an operator's command waits for workers that it cannot see",
     "adapters/egress/web_pages.py: _pace": PACE,
-    "agents/calls/progress.py: _beat": "a notice for the user, while the run waits for agents",
+    "agents/calls/progress.py: _send_updates": "a notice for the user, while the run waits for agents",
     "api/desks/desk_events.py: _frames": STREAM,
     "api/a2a/handler.py: _stop_run": CALLER,
     "api/a2a/updates.py: follow": STREAM,

@@ -55,7 +55,9 @@ class Printed:
 
 def names(checks: ModelChecks, embedding_address: str) -> list[str]:
     return [
-        model.name for model in checks.models() if is_own(checks, model, embedding_address=embedding_address, demo=DEMO)
+        model.name
+        for model in checks.list_models()
+        if is_own(checks, model, embedding_address=embedding_address, demo=DEMO)
     ]
 
 
@@ -101,7 +103,7 @@ def test_nothing_is_printed_after_the_stop() -> None:
     printed.wait()
     started[0].stop()
     count = len(printed.texts)
-    assert count <= len(checks.models())
+    assert count <= len(checks.list_models())
     started[0]._print_text("late")
     assert len(printed.texts) == count
 

@@ -11,7 +11,7 @@ from ag_ui.core import DataSource, ImagePart, TextPart
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baton.agents.prompts.turn_prompt import fit
+from baton.agents.prompts.turn_prompt import fit_prompts
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.history_window import HistoryWindow
@@ -191,7 +191,7 @@ def grown_turns(draw: st.DrawFn) -> tuple[list[Prompt], int, int]:
 @given(grown_turns(), st.integers(0, 4_000))
 def test_a_turn_that_has_grown_is_fitted_into_its_budget(turn: tuple[list[Prompt], int, int], budget: int) -> None:
     prompts, head, current_from = turn
-    kept, first = fit(prompts, head=head, current_from=current_from, budget=budget, counter=COUNTER)
+    kept, first = fit_prompts(prompts, head=head, current_from=current_from, budget=budget, counter=COUNTER)
 
     def tokens(some: Sequence[Prompt]) -> int:
         return sum(count_prompt_tokens(prompt, COUNTER) for prompt in some) + REPLY_TOKENS
@@ -216,7 +216,7 @@ def test_a_turn_that_has_grown_is_fitted_into_its_budget(turn: tuple[list[Prompt
         assert kept == prompts
     if kept[first:] != current:
         assert not history, "results are shortened when nothing older is left"
-    assert fit(kept, head=head, current_from=first, budget=budget, counter=COUNTER) == (kept, first)
+    assert fit_prompts(kept, head=head, current_from=first, budget=budget, counter=COUNTER) == (kept, first)
 
 
 @given(st.integers(SHORTENED_CHARS + 1, 2 * SHORTENED_CHARS))
@@ -228,4 +228,4 @@ def test_a_result_that_shortening_would_make_longer_stays_as_it_is(chars: int) -
         Prompt(Role.ASSISTANT, "", tool_calls=(call,)),
         Prompt(Role.TOOL, "x" * chars, tool_call_id="c1"),
     ]
-    assert fit(prompts, head=1, current_from=1, budget=0, counter=COUNTER) == (prompts, 1)
+    assert fit_prompts(prompts, head=1, current_from=1, budget=0, counter=COUNTER) == (prompts, 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from baton.agents.prompts.turn_prompt import fit
+from baton.agents.prompts.turn_prompt import fit_prompts
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.message import Role
 from baton.memory.prompt.message_prompts import SHORTENED_NOTE
@@ -33,7 +33,7 @@ def grown(rounds: int, words: int) -> list[list[Prompt]]:
     prompts, current_from = [*HEAD, *HISTORY, *QUESTION], len(HEAD) + len(HISTORY)
     asked = [prompts]
     for number in range(rounds):
-        prompts, current_from = fit(
+        prompts, current_from = fit_prompts(
             [*prompts, *called(number, words)], head=1, current_from=current_from, budget=BUDGET, counter=WordCounter()
         )
         asked.append(prompts)

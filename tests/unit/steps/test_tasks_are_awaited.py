@@ -15,7 +15,7 @@ AWAITED = {
     "shared/baton/agents/code/coroutine_agent.py": "CoroutineAgent waits for the coroutine, and cancels what is left",
     "shared/baton/agents/code/coroutine_steps.py": "gather_all, and CoroutineAgent cancels what is left",
     "shared/baton/agents/calls/hooked_calls.py": "HookedCalls.judge waits for the verdicts, and cancels what is left",
-    "shared/baton/agents/guardrails/hooks.py": "unless_stopped waits for the verdict, and cancels it with the run",
+    "shared/baton/agents/guardrails/hooks.py": "run_unless_stopped waits for the verdict, and cancels it with the run",
     "shared/baton/agents/calls/progress.py": "ProgressIndicator.__aexit__",
     "shared/baton/agents/guardrails/screening.py": "Screening waits for what it begins, and cancels what is left",
     "shared/baton/agents/calls/tool_calls.py": "ToolCalls.carry_out waits for its jobs, and raises their failures",

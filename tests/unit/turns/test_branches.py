@@ -215,7 +215,7 @@ async def test_tabs_learn_of_a_selected_branch_and_a_repetition_says_nothing() -
     reported = [event for event in harness.connections.events("tab") if event.get("name") == "branch_selected"]
     assert [(entry["value"]["branchId"], entry["metadata"]["seq"]) for entry in reported] == [("b2", seq + 1)]
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
-    replay = await harness.replays.after(harness.ada, thread, seq)
+    replay = await harness.replays.replay_after(harness.ada, thread, seq)
     assert [event.body["value"] for event in replay.events] == [reported[0]["value"]]
 
 
@@ -224,7 +224,7 @@ async def test_events_of_replaced_answers_are_replayed_with_the_rest() -> None:
     turn = await harness.say("w1", branch=regenerate("m2"))
     await select(harness, "b2")
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
-    replay = await harness.replays.after(harness.ada, thread, 0)
+    replay = await harness.replays.replay_after(harness.ada, thread, 0)
     assert [event.seq for event in replay.events] == list(range(1, thread.last_seq + 1))
     assert [event.body for event in turn.events] == [
         event.body for event in replay.events if event.run_id == turn.events[0].run_id
@@ -422,7 +422,7 @@ async def test_selecting_a_branch_leaves_the_specialist_of_the_other_one() -> No
     state = await harness.state()
     assert (state["activeAgent"]["id"], state["workflow"]) == ("assistant", None)
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
-    reported = (await harness.replays.after(harness.ada, thread, seq)).events
+    reported = (await harness.replays.replay_after(harness.ada, thread, seq)).events
     assert [event.type for event in reported][:2] == ["CUSTOM", "STATE_DELTA"]
     with pytest.raises(BranchCrossesHandoff):
         await select(harness, "b4")

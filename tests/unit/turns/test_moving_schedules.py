@@ -84,7 +84,7 @@ async def test_schedules_of_a_fixed_zone_and_moments_stay() -> None:
     due, fixed = await daily("2040-06-01T05:00", VIENNA, "09:00", time_zone=VIENNA)
     moment = await due.remind(id="moment", at="2040-06-01T09:00:00Z", time_zone="user")
     await arrive(due, TOKYO)
-    assert await due.app.schedule_making.listed(due.ada) == [fixed, moment]
+    assert await due.app.schedule_making.list_schedules(due.ada) == [fixed, moment]
 
 
 async def test_a_paused_schedule_resumes_where_its_user_is() -> None:

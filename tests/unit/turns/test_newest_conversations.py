@@ -174,7 +174,7 @@ async def test_the_runs_id_is_that_of_its_conversation() -> None:
     await due.remind(rule="FREQ=DAILY")
     await talk(due, SECOND)
     await due.pass_time(hours=1)
-    [schedule] = await due.app.schedule_making.listed(due.ada)
+    [schedule] = await due.app.schedule_making.list_schedules(due.ada)
     [cause] = [message for message in await due.messages(SECOND) if message.begun_by is not None]
     assert schedule.last_run_id == derive_run_id(SECOND, cause.id)
 

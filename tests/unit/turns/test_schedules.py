@@ -39,7 +39,7 @@ async def test_a_reminder_begins_one_run_at_its_time(due: DueHarness) -> None:
     cause, answer = await due.messages()
     assert (cause.text, answer.text) == (WATER, "Time to water the plants.")
     assert cause.metadata()["source"] == {"kind": "schedule", "id": "water"} or cause.begun_by is not None
-    [schedule] = await due.app.schedule_making.listed(due.ada)
+    [schedule] = await due.app.schedule_making.list_schedules(due.ada)
     assert (schedule.status, schedule.runs, schedule.last_run_id) == (ScheduleStatus.FINISHED, 1, cause.run_id)
 
 
@@ -157,7 +157,7 @@ async def test_a_late_run_says_how_late_it_is_and_missed_slots_are_left_out(due:
     cause, _ = await due.messages()
     assert cause.begun_by is not None
     assert cause.begun_by.late == (24 * 3 + 1) * 3600
-    [schedule] = await due.app.schedule_making.listed(due.ada)
+    [schedule] = await due.app.schedule_making.list_schedules(due.ada)
     assert schedule.next_slot == "2040-03-05T13:00:00"
     assert "minutes late" in str(due.model.asked[-1].prompts[-1].content)
 
@@ -254,7 +254,7 @@ async def test_of_a_schedule_that_cannot_run_one_run_waits_and_says_how_late_it_
 async def test_a_run_that_waits_does_not_begin_when_its_schedule_is_paused_or_cancelled(is_paused: bool) -> None:
     due = await waiting_daily()
     making = due.app.schedule_making
-    [schedule] = await making.listed(due.ada)
+    [schedule] = await making.list_schedules(due.ada)
     if is_paused:
         await making.change(due.ada, schedule.id, ScheduleChange(paused=True))
     else:
@@ -311,7 +311,7 @@ async def test_a_schedule_of_a_forgotten_conversation_is_dropped(due: DueHarness
     await due.remind(rule="FREQ=DAILY")
     due.store.bury(due.ada, due.thread_id)
     assert await due.pass_time(hours=1) == 0
-    assert await due.app.schedule_making.listed(due.ada) == []
+    assert await due.app.schedule_making.list_schedules(due.ada) == []
 
 
 async def test_an_agent_makes_lists_and_cancels_schedules(due: DueHarness) -> None:
@@ -319,13 +319,13 @@ async def test_an_agent_makes_lists_and_cancels_schedules(due: DueHarness) -> No
         calling("schedule", text=WATER, in_minutes=20), "I will remind you at 12:20.", calling("list_schedules"), "One."
     )
     await due.say("m1", "Remind me in 20 minutes.")
-    [schedule] = await due.app.schedule_making.listed(due.ada)
+    [schedule] = await due.app.schedule_making.list_schedules(due.ada)
     assert (schedule.start, schedule.created_by, schedule.thread_id) == ("2040-03-01T12:20:00", "agent", due.thread_id)
     await due.say("m2", "Which reminders have I?")
     assert schedule.id in str(due.model.asked[-1].prompts[-1].content)
     due.model.script(calling("cancel_schedule", id=schedule.id), "Cancelled.")
     await due.say("m3", "Cancel it.")
-    assert await due.app.schedule_making.listed(due.ada) == []
+    assert await due.app.schedule_making.list_schedules(due.ada) == []
 
 
 async def test_agents_that_take_no_schedules_have_no_tools_for_them() -> None:

@@ -218,7 +218,7 @@ async def test_the_run_is_replayed_with_its_own_question_and_the_message_in_its_
     run = await running
     thread = await busy.store.get_thread(busy.ada, busy.thread_id)
     for after in range(len(run.events)):
-        replay = await busy.replays.after(busy.ada, thread, after)
+        replay = await busy.replays.replay_after(busy.ada, thread, after)
         assert [event.body for event in replay.events] == [
             event.body for event in run.events if event.seq is not None and event.seq > after
         ]

@@ -327,7 +327,7 @@ async def test_who_read_the_messages_during_an_attempt_that_died_resumes_with_th
     harness.clock.advance(60)
     exchange = await harness.say("m1", "Is anybody there?")
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
-    replay = await harness.replays.after(harness.ada, thread, read.last_seq)
+    replay = await harness.replays.replay_after(harness.ada, thread, read.last_seq)
     assert [event.body for event in replay.events] == [event.body for event in exchange.events]
     assert replay.events[0].body["input"]["messages"][0]["content"] == "Is anybody there?"
     assert replay.events[0].body["metadata"]["previousSeq"] == read.last_seq
@@ -352,7 +352,7 @@ async def test_a_run_that_killed_two_workers_is_given_up(harness: Harness) -> No
 async def test_a_resume_after_any_event_gives_exactly_what_is_missing(harness: Harness, cut: int) -> None:
     exchange = await harness.say()
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
-    replay = await harness.replays.after(harness.ada, thread, min(cut, thread.last_seq))
+    replay = await harness.replays.replay_after(harness.ada, thread, min(cut, thread.last_seq))
     assert [e.body for e in replay.events] == [e.body for e in exchange.events][cut:]
     assert replay.snapshot is None
 

@@ -88,7 +88,10 @@ class LaterAnswer:
         return self._background.callbacks.make_address(context.scope, context.thread_id, self._task)
 
     async def take(self, result: ToolResult) -> CallOutcome | None:
-        """Return the outcome of a call whose work continues in the background; None for a final result."""
+        """Keep the task of a call whose work continues in the background, and return the outcome of the call.
+
+        Return None for a final result, and for a tool that had to answer at once.
+        """
         if self._background is None or self._task is None or not result.is_pending:
             return None
         self._is_kept, context = True, self._work.context
@@ -96,13 +99,13 @@ class LaterAnswer:
         return _make_begun_outcome(self._task)
 
     async def end(self) -> None:
-        """Remove the task of a call that was answered at once.
+        """Remove the task of a call that was answered at once or has failed.
 
         The task stays if the run was stopped, because then the call may still be answered later.
         """
         context = self._work.context
-        has_answered = not self._is_kept and not context.stop.is_set()
-        if self._background is not None and self._task is not None and has_answered:
+        is_over = not self._is_kept and not context.stop.is_set()
+        if self._background is not None and self._task is not None and is_over:
             await self._background.drop_tool(context.scope, context.thread_id, self._task)
 
 

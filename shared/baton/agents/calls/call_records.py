@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from baton.agents.agent_work import AgentWork
-from baton.agents.answer_sources import bound_sources, select_recorded_sources
+from baton.agents.answer_sources import limit_sources, select_recorded_sources
 from baton.agents.call_outcome import CallOutcome
 from baton.agents.tools.tool_set import ToolOffer
 from baton.domain.documents.numbered_passages import AGENT_SOURCE
@@ -38,7 +38,7 @@ class CallRecords:
             task_id=outcome.task_id or self._work.task_id,
             data=outcome.data,
             files=outcome.files,
-            sources=bound_sources([source for source in own_sources if source not in outcome.files]),
+            sources=limit_sources([source for source in own_sources if source not in outcome.files]),
             refused_to=outcome.refused_to or None,
         )
         await services.records.put_call(self._work.context.lease(), record)

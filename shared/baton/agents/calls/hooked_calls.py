@@ -111,6 +111,7 @@ class HookedCalls:
         return outcome if is_judged else await judge(outcome)
 
     async def _judge_one(self, call: ToolCall, hooks: Hooks) -> ToolCall:
+        """Judge a call, keep the judgement for ``take``, and return the call with the arguments that hooks allow."""
         if not is_shown(call.name):
             return call
         try:
@@ -132,6 +133,7 @@ class HookedCalls:
         return self._settle(call, admitted, call_record.input if call_record is not None else None)
 
     def _settle(self, call: ToolCall, outcome: CallOutcome, arguments: Any = None) -> ToolCall:
+        """Keep the outcome of a call that will not be made, and return the call with ``arguments`` or none."""
         self._judged[call.id] = outcome
         return _replace_arguments(call, arguments if isinstance(arguments, Mapping) else {})
 
@@ -154,6 +156,7 @@ async def _judge_result(hooks: Hooks, call: ToolCall, admitted: AdmittedCall, ou
 
 
 async def _observe_handoff(hooks: Hooks, outcome: CallOutcome) -> CallOutcome:
+    """Return the outcome of a built-in tool, or a refusal if the hooks refuse the handoff that it begins."""
     if outcome.transfer is None or outcome.transfer.refusal is not None:
         return outcome
     try:
@@ -170,7 +173,7 @@ async def _judge_arguments(hooks: Hooks, call: ToolCall, admitted: AdmittedCall)
         judged: Mapping[str, Any] = await hooks.judge(HookPoint.BEFORE_TOOL, fields, "arguments")
         if judged == admitted.arguments:
             return admitted.arguments
-        return admitted.offer.arguments(_replace_arguments(call, judged))
+        return admitted.offer.parse_arguments(_replace_arguments(call, judged))
     except HookRefusal as refusal:
         return CallOutcome.refused(f"Error: {refusal.sentence}")
     except BadCall as bad:

@@ -40,7 +40,9 @@ class OutsideCalls:
     async def make(
         self, call: ToolCall, tool: Tool, arguments: Mapping[str, Any], *, idempotency_key: str, activity_id: str
     ) -> CallOutcome:
-        """Make a call and return its outcome, even if it failed. ``activity_id`` is the id of the answer's progress.
+        """Make a call and return its outcome, even if it failed.
+
+        The arguments must fit the tool's schema. ``activity_id`` is the id of the progress indicator of the answer.
 
         Raises ``LeaseLost``, ``StoreUnavailable`` and ``Unauthorized``.
         """
@@ -66,7 +68,7 @@ class OutsideCalls:
         end = CallEnd.FAILED
         try:
             # With the grace, the adapter fails first, and its error says more.
-            async with asyncio.timeout(context.work_seconds(tool.timeout_seconds + GRACE_SECONDS)):
+            async with asyncio.timeout(context.limit_seconds(tool.timeout_seconds + GRACE_SECONDS)):
                 result = await context.services.tools.call(agent, call.name, arguments, call_context)
             change = self._take_data(call, before, state)
             end = CallEnd.SUCCEEDED
@@ -83,10 +85,10 @@ class OutsideCalls:
         finally:
             progress.end(end)
             await later.end()
-        text = await off_loop(len(result.text), _cut, result.text)
+        text = await off_loop(len(result.text), _cut_text, result.text)
         files = tuple(attached.sources)
-        named = map(drop_citation, result.sources)
-        return CallOutcome(text, sources=(*named, *files), data=change, files=files)
+        tool_sources = map(drop_citation, result.sources)
+        return CallOutcome(text, sources=(*tool_sources, *files), data=change, files=files)
 
     def _take_data(self, call: ToolCall, before: Mapping[str, Any], after: Mapping[str, Any]) -> DataChange | None:
         """Apply the change of the conversation's data that a call has made, and return it; None without a change.
@@ -104,7 +106,7 @@ class OutsideCalls:
         return change
 
 
-def _cut(text: str) -> str:
+def _cut_text(text: str) -> str:
     """Return a tool's answer, cut to ``MAX_RESULT`` bytes and without invalid characters."""
     valid_text = replace_surrogates(text[:MAX_RESULT])
     beginning = cut_to_bytes(valid_text, MAX_RESULT)

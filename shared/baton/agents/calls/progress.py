@@ -17,7 +17,7 @@ from baton.domain.runs.tool_call import CallEnd, ToolCall
 from baton.domain.threads.run_events import activity, activity_change
 
 RESEARCH = "research"
-BEAT_SECONDS = 8.0
+UPDATE_SECONDS = 8.0
 """The time between updates. The protocol promises clients one at least every ten seconds."""
 LONG_SECONDS = 30.0
 """The time after which the user sees that the work takes longer than expected."""
@@ -49,17 +49,17 @@ class ProgressIndicator:
         """The number of reporters by agent id: one for each question to the agent."""
         self._labels: dict[int, str] = {}
         """The labels that wait for the next update, by the position of their agent."""
-        self._beats: asyncio.Future[None] | None = None
+        self._updates: asyncio.Future[None] | None = None
 
     async def __aenter__(self) -> ProgressIndicator:
         content = {"label": sentence(self._asking, "researching"), "agents": self._agents, "notice": None}
         self._emit(activity(self._message_id, RESEARCH, content))
-        self._beats = asyncio.ensure_future(self._beat())
+        self._updates = asyncio.ensure_future(self._send_updates())
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._beats is not None:
-            await stop_all(self._beats)
+        if self._updates is not None:
+            await stop_all(self._updates)
 
     def show_end(self, agent_id: str, status: TaskStatus) -> None:
         """Show that an agent has ended one question. An agent that was asked twice ends twice."""
@@ -89,11 +89,11 @@ class ProgressIndicator:
 
         return report
 
-    async def _beat(self) -> None:
+    async def _send_updates(self) -> None:
         waited = 0.0
         is_notice_shown = False
         while True:
-            pause = BEAT_SECONDS if is_notice_shown else min(BEAT_SECONDS, LONG_SECONDS - waited)
+            pause = UPDATE_SECONDS if is_notice_shown else min(UPDATE_SECONDS, LONG_SECONDS - waited)
             await asyncio.sleep(pause)
             waited += pause
             changes: dict[str, object] = {"/waitedSeconds": round(waited)}
@@ -119,7 +119,11 @@ class ToolProgress:
         self._shown_at = 0.0
 
     def report(self, label: str) -> None:
-        """Show a label in place of the previous one."""
+        """Show a label, cut to ``MAX_LABEL``, in place of the previous one.
+
+        After ``MAX_LABELS`` labels, a label that comes within ``PAUSE_SECONDS`` of the shown one waits for ``end``, and
+        is dropped if another one follows.
+        """
         label = " ".join(str(label).split())[:MAX_LABEL]
         if not label or label == self._last or self._has_ended:  # a call's own asyncio tasks may outlast it
             return
@@ -140,8 +144,11 @@ class ToolProgress:
             self._emit(activity_change(self._id, PROGRESS, {**changes, "/status": end.value}))
 
 
-def progress_reporter(report: Callable[[str], None]) -> EmitEvent:
-    """Return a receiver of a consulted agent's events: ``report`` gets the labels of tools, the rest is dropped."""
+def make_label_receiver(report: Callable[[str], None]) -> EmitEvent:
+    """Return a receiver of a consulted agent's events: ``report`` gets the labels of tools that are shown at once.
+
+    All other events are dropped.
+    """
 
     def emit(event: BaseEvent) -> None:
         if isinstance(event, ActivitySnapshotEvent) and event.activity_type == PROGRESS:

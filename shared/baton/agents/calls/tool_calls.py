@@ -14,7 +14,7 @@ from ag_ui.core import BaseEvent
 from aws_lambda_powertools import Logger
 
 from baton.agents.agent_work import AgentQuestion, AgentWork, Judge, show_nothing
-from baton.agents.answer_sources import renumber
+from baton.agents.answer_sources import renumber_citations
 from baton.agents.call_outcome import FAULT, STOPPED, CallOutcome
 from baton.agents.calls.background_calls import begin_agent
 from baton.agents.calls.call_records import CallRecords
@@ -108,21 +108,21 @@ class ToolCalls:
         result_ids = {call.id: transcript.new_id() for call in calls}
         for call in calls:
             if call.id in outcomes:
-                output = self.result_for_model(call)
+                output = self.get_result_for_model(call)
                 self._context.emit(tool_result(call, result_ids[call.id], output, outcomes[call.id].end))
         remaining = [call for call in calls if call.id not in outcomes]
         if remaining:
             activity_id = transcript.new_activity_id()
             await self.carry_out(remaining, result_ids, activity_id=activity_id, approved=approved)
         for call in calls:
-            self.renumber(call, lists=True)
+            self.renumber_citations(call, lists=True)
             outcome = outcomes[call.id]
             if not outcome.waits:
                 transcript.add_result(
                     result_ids[call.id],
                     self._agent,
                     call,
-                    self.result_for_model(call),
+                    self.get_result_for_model(call),
                     end=outcome.end,
                     is_handoff_summary=outcome.returns is not None,
                     sources=outcome.sources,
@@ -169,6 +169,8 @@ class ToolCalls:
 
     async def settle(self, call: ToolCall, outcome: CallOutcome) -> None:
         """Record the outcome of a call that a person has refused or the user's application has carried out.
+
+        The input guardrails judge the outcome first.
 
         Raises ``LeaseLost`` and ``StoreUnavailable``.
         """
@@ -241,7 +243,7 @@ class ToolCalls:
             status = TaskStatus.FAILED if outcome.error else TaskStatus.COMPLETED
             self._research.show_end(offer.agent.id, TaskStatus(outcome.task_status) if outcome.task_status else status)
         if is_shown(call.name):
-            output = self.result_for_model(call)
+            output = self.get_result_for_model(call)
             if call.name.startswith(ASK) and outcome.task_id is not None:
                 output = json.dumps({"taskId": outcome.task_id, "status": outcome.task_status})
             self._context.emit(tool_result(call, result_id, output, outcome.end))
@@ -256,9 +258,9 @@ class ToolCalls:
         """Return an admitted call, or the outcome of a call that may not be made or was made by an earlier attempt."""
         try:
             completing = self._tools.completing if call.id in self._completions else None
-            offer = completing or self._tools.offer(call)
+            offer = completing or self._tools.find_offer(call)
             size = estimate_check_size(offer.spec.parameters, call.arguments)
-            arguments = await off_loop(size, offer.arguments, call)
+            arguments = await off_loop(size, offer.parse_arguments, call)
         except OutOfReach as error:
             return CallOutcome.failed(f"Error: {error}", is_outage=True)
         except BadCall as bad:
@@ -337,7 +339,7 @@ class ToolCalls:
             self._context.emit_all(make_call_events([completing], messages[-1].id if messages else result_id))
         if completing.id in self._settled:
             await self.settle(completing, self._settled[completing.id])
-            output = self.result_for_model(completing)
+            output = self.get_result_for_model(completing)
             self._context.emit(tool_result(completing, result_id, output, self.outcomes[completing.id].end))
         else:
             await self._carry_out_one(completing, result_id, is_approved=completing.id in self._approved)
@@ -346,17 +348,17 @@ class ToolCalls:
         outcome = self.outcomes[completing.id]
         return replace(outcome, waits_for=completing) if outcome.waits else outcome
 
-    def renumber(self, call: ToolCall, *, lists: bool) -> None:
-        """Renumber the citations in a consulted agent's answer: see ``answer_sources.renumber``.
+    def renumber_citations(self, call: ToolCall, *, lists: bool) -> None:
+        """Renumber the citations in a consulted agent's answer: see ``answer_sources.renumber_citations``.
 
         Calls are renumbered in the order of the model's answer, so that each attempt has the same numbers.
         """
         offer, outcome = self._tools.offers.get(call.name), self.outcomes[call.id]
         if offer is not None and offer.agent is not None:
-            self.outcomes[call.id] = renumber(outcome, self._context.numbers, lists=lists)
+            self.outcomes[call.id] = renumber_citations(outcome, self._context.numbers, lists=lists)
 
-    def result_for_model(self, call: ToolCall) -> str:
-        """Return a call's output for the model, cut to the agent's limits."""
+    def get_result_for_model(self, call: ToolCall) -> str:
+        """Return a call's output for the model, cut to the agent's limits, or a note in place of an empty output."""
         output = self.outcomes[call.id].output
         longest = self._agent.limits.result_chars
         if len(output) <= longest:
@@ -365,5 +367,5 @@ class ToolCalls:
 
 
 def make_call_events(calls: Sequence[ToolCall], parent_message_id: str) -> list[BaseEvent]:
-    """Return the calls as clients see them, before their results."""
+    """Return the events that show the calls to clients. Calls of built-in tools have none."""
     return [event for call in calls if is_shown(call.name) for event in tool_call(call, parent_message_id)]

@@ -51,7 +51,7 @@ class ModelChecks:
     seconds: float = PROBE_SECONDS
     _is_running: bool = field(default=False, init=False)
 
-    def models(self) -> list[ConfiguredModel]:
+    def list_models(self) -> list[ConfiguredModel]:
         """Return all models that can be checked.
 
         The models of the deployment come first, then those of the shipped agents. A model that is configured under
@@ -85,7 +85,7 @@ class ModelChecks:
         Only models that the deployment uses are asked, so that callers cannot spend its money on other models. Raises
         ``NotFound`` for another model, and ``RateLimited`` while another check is running.
         """
-        configured_model = next((model for model in self.models() if model.name == name), None)
+        configured_model = next((model for model in self.list_models() if model.name == name), None)
         if configured_model is None:
             raise NotFound(UNKNOWN)
         if self._is_running:

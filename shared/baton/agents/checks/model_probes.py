@@ -81,7 +81,7 @@ class _Answer:
     finished: chat_model.Finished
 
     @property
-    def quoted(self) -> str:
+    def description(self) -> str:
         """A description of the answer, with the beginning of its text, for a remark in the report."""
         words = " ".join(self.text.split())
         if words:
@@ -146,7 +146,7 @@ class ModelProbes:
     async def _try_text(self, settings: ModelSettings) -> AbilityCheck:
         answer = await self._ask(settings, [Prompt(Role.USER, "Answer with the single word: ready")])
         if not answer.text.strip():
-            return _fail(Ability.TEXT, answer, answer.quoted, NO_TEXT)
+            return _fail(Ability.TEXT, answer, answer.description, NO_TEXT)
         return _pass(Ability.TEXT, answer)
 
     async def _try_tool_call(self, settings: ModelSettings) -> AbilityCheck:
@@ -155,7 +155,7 @@ class ModelProbes:
         if final is None:
             return _fail(Ability.TOOL_CALL, calling, _describe_missing_call(calling), NO_CALL)
         if "11" not in final.text:
-            remark = f"it called the tool and did not use the result: {final.quoted}"
+            remark = f"it called the tool and did not use the result: {final.description}"
             return _fail(Ability.TOOL_CALL, final, remark, NO_CALL)
         return _pass(Ability.TOOL_CALL, final)
 
@@ -170,7 +170,7 @@ class ModelProbes:
             return _fail(Ability.PARALLEL_CALLS, calling, remark, None if calling.calls else NO_CALL)
         missing = [city.title() for city, result in TEMPERATURES.items() if result[:2] not in final.text]
         if missing:
-            remark = f"it did not use the result for {' and '.join(missing)}: {final.quoted}"
+            remark = f"it did not use the result for {' and '.join(missing)}: {final.description}"
             return _fail(Ability.PARALLEL_CALLS, final, remark, NO_CALL)
         return _pass(Ability.PARALLEL_CALLS, final)
 
@@ -180,7 +180,7 @@ class ModelProbes:
         answer = find_json_object(reply.text)
         problems = ["it is no JSON object"] if answer is None else find_violations(SCHEMA, answer)
         if problems:
-            return _fail(Ability.STRUCTURED_ANSWER, reply, f"{'; '.join(problems)}: {reply.quoted}", NO_SCHEMA)
+            return _fail(Ability.STRUCTURED_ANSWER, reply, f"{'; '.join(problems)}: {reply.description}", NO_SCHEMA)
         if "answer_schema" in reply.finished.dropped:
             remark = "the schema stands in the prompt only, so that answers may need a correction"
             return _pass(Ability.STRUCTURED_ANSWER, reply, remark)
@@ -191,7 +191,7 @@ class ModelProbes:
         if "images" in answer.finished.dropped:
             return _fail(Ability.IMAGE, answer, "it takes no images; the prompt says that there was one", NO_IMAGES)
         if COLOUR[0] not in answer.text.casefold():
-            remark = f"it did not see that the image was {COLOUR[0]}: {answer.quoted}"
+            remark = f"it did not see that the image was {COLOUR[0]}: {answer.description}"
             return _fail(Ability.IMAGE, answer, remark, NOT_SEEN)
         return _pass(Ability.IMAGE, answer)
 
@@ -203,8 +203,8 @@ class ModelProbes:
         """
         prompts = [Prompt(Role.USER, question)]
         answer = await self._ask(settings, prompts, TOOL)
-        used = [call for call in answer.calls if call.name == TOOL.name]
-        if len(used) < calls:
+        tool_calls = [call for call in answer.calls if call.name == TOOL.name]
+        if len(tool_calls) < calls:
             return answer, None
         prompts.append(
             Prompt(Role.ASSISTANT, answer.text, tool_calls=answer.calls, provider_parts=answer.finished.provider_parts)
@@ -242,7 +242,7 @@ def _merge_settings(name: str, choices: Sequence[ModelChoice], seconds: float) -
     If several choices set a parameter, the first value is used.
     """
 
-    def first(field: str) -> Any:
+    def find_first(field: str) -> Any:
         return next((value for choice in choices if (value := getattr(choice, field)) is not None), None)
 
     extra: dict[str, Any] = {}
@@ -250,11 +250,11 @@ def _merge_settings(name: str, choices: Sequence[ModelChoice], seconds: float) -
         extra = {**choice.extra, **extra}
     return ModelSettings(
         model=name,
-        temperature=first("temperature"),
-        top_p=first("top_p"),
-        reasoning_effort=first("reasoning_effort"),
-        verbosity=first("verbosity"),
-        parallel_tool_calls=first("parallel_tool_calls"),
+        temperature=find_first("temperature"),
+        top_p=find_first("top_p"),
+        reasoning_effort=find_first("reasoning_effort"),
+        verbosity=find_first("verbosity"),
+        parallel_tool_calls=find_first("parallel_tool_calls"),
         max_output_tokens=MAX_OUTPUT_TOKENS,
         extra=extra,
         timeout_seconds=seconds,
@@ -264,7 +264,7 @@ def _merge_settings(name: str, choices: Sequence[ModelChoice], seconds: float) -
 def _describe_missing_call(answer: _Answer) -> str:
     if answer.calls:
         return f"it called {answer.calls[0].name[:MAX_QUOTED]!r}, which does not exist"
-    return f"it called no tool: {answer.quoted}"
+    return f"it called no tool: {answer.description}"
 
 
 def _pass(ability: Ability, answer: _Answer, remark: str | None = None) -> AbilityCheck:

@@ -36,7 +36,7 @@ class CoroutineAnswer:
 
     async def say(self, step: RunStep, text: str) -> RunStep:
         """Show a text, and return its step with the shown text. Raises ``HookRefusal``."""
-        cut_text = self._cut(await self._judge(text, is_last=False))
+        cut_text = self._cut_to_limit(await self._judge(text, is_last=False))
         self._show(cut_text)
         return replace(step, value=cut_text, ended_at=self._context.services.clock.now())
 
@@ -52,7 +52,7 @@ class CoroutineAnswer:
         self._show(step.value, is_structured=is_structured)
 
     async def finish(self, returned: Any) -> None:
-        """Show the value that the coroutine has returned.
+        """Show the value that the coroutine has returned. An empty text shows nothing if a text was shown before.
 
         Raises ``HookRefusal``, ``AnswerInvalid`` for a value that does not fit the schema, and ``TypeError`` or
         ``ValueError`` for a value that is no answer.
@@ -68,7 +68,7 @@ class CoroutineAnswer:
             raise TypeError(f"run of {self._agent.id} returned {kind}; without output_type it returns text or None")
         if not returned.strip():
             raise ValueError(f"run of {self._agent.id} has neither returned a text nor shown one")
-        self._show(self._cut(await self._judge(returned, is_last=True)))
+        self._show(self._cut_to_limit(await self._judge(returned, is_last=True)))
 
     def refuse(self, refusal: HookRefusal) -> None:
         """Show the sentence of a guardrail or hook as the rest of the answer."""
@@ -99,7 +99,7 @@ class CoroutineAnswer:
             text = str(await self._hooks.judge(HookPoint.OUTPUT_GUARDRAIL, about, "text"))
         return text
 
-    def _cut(self, text: str) -> str:
+    def _cut_to_limit(self, text: str) -> str:
         delta = self._limit.cut(TextDelta(text))
         return delta.text if delta is not None else ""
 

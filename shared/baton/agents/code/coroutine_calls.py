@@ -57,7 +57,7 @@ class CoroutineCalls:
 
         Raises ``RunLimitReached`` after the last call that one answer may make.
         """
-        call = self._identify(step, name, arguments)
+        call = self._make_call(step, name, arguments)
         refusal = self._refuse_unknown(step.kind, name)
         if call.id in self._settled:
             outcome, call = self._settled[call.id]
@@ -86,7 +86,7 @@ class CoroutineCalls:
             task_id=outcome.task_id,
         )
 
-    async def control(self, name: str, arguments: str) -> str | None:
+    async def use_control_tool(self, name: str, arguments: str) -> str | None:
         """Use a built-in tool that ends the coroutine. Return None, or the reason why the tool cannot be used."""
         if name not in self._tools.offers or self._work.own is None:
             return f"{self._agent.name} cannot use {name} now."
@@ -139,35 +139,33 @@ class CoroutineCalls:
         if not self.may_wait(call.name):
             self._context.emit_all(make_call_events([call], message_id))
         await calls.carry_out([call], {call.id: result_id}, activity_id=self._transcript.new_activity_id())
-        calls.renumber(call, lists=False)
+        calls.renumber_citations(call, lists=False)
         outcome = calls.outcomes[call.id]
         if outcome.waits:
             return outcome, call
         if self.may_wait(call.name):
             self._context.emit_all(make_call_events([call], message_id))
-        self._add(call, message_id, result_id, calls.result_for_model(call), outcome.end, outcome.sources)
+        self._add(call, message_id, result_id, calls.get_result_for_model(call), outcome.end, outcome.sources)
         return outcome, call
 
     def _refuse_unknown(self, kind: StepKind, name: str) -> CallOutcome | None:
         """Return the refusal of a call of a tool or agent that the agent does not have for this user; else None."""
         begins, asks = kind is StepKind.BEGIN, kind is not StepKind.CALL
-        usable = [
-            offered
-            for offered, offer in self._tools.offers.items()
-            if is_shown(offered) and (offer.is_background or not begins)
+        usable_names = [
+            tool for tool, offer in self._tools.offers.items() if is_shown(tool) and (offer.is_background or not begins)
         ]
-        if name in usable:
+        if name in usable_names:
             return None
         text = NO_TASK if begins else NO_AGENT if asks else NO_TOOL
-        names = ", ".join(offered.removeprefix(ASK) for offered in usable if offered.startswith(ASK) is asks)
+        names = ", ".join(tool.removeprefix(ASK) for tool in usable_names if tool.startswith(ASK) is asks)
         return CallOutcome.refused(
             text.format(agent=self._agent.name, name=name.removeprefix(ASK), known=names or "none")
         )
 
     def _recreate_call(self, step: RunStep) -> ToolCall:
-        return self._identify(step, step.tool_name or "", step.arguments or "{}")
+        return self._make_call(step, step.tool_name or "", step.arguments or "{}")
 
-    def _identify(self, step: RunStep, name: str, arguments: str) -> ToolCall:
+    def _make_call(self, step: RunStep, name: str, arguments: str) -> ToolCall:
         """Return the call of a step. Its id, derived from the step's place and digest, is the same in all attempts."""
         caller = f"{self._work.caller}\0{step.place}"
         call_id = derive_tool_call_id(self._context.thread_id, step.message_id, caller, name, step.digest, 0)

@@ -64,7 +64,7 @@ class CoroutineModels:
             raise AnswerInvalid("The model's answer was cut at its length limit. Please ask for less.")
         if message.refused_by is not None:
             raise HookRefusal(message.text, message.refused_by)
-        return self._finish(step, message, result)
+        return self._finish_step(step, message, result)
 
     async def let_answer(self, step: RunStep, instruction: str | None) -> RunStep:
         """Let the model answer the user, and return the step with the text that the user has seen.
@@ -78,7 +78,7 @@ class CoroutineModels:
         result, message = await self._run_loop(self._context, agent, self._transcript, prompt, notes_history=True)
         if message.refused_by is not None:
             raise VisibleRefusal(message.text, message.refused_by)
-        return self._finish(step, message, result)
+        return self._finish_step(step, message, result)
 
     def count(self, step: RunStep, *, is_paid: bool) -> None:
         """Count a recorded model call towards the limits. With ``is_paid``, its tokens are charged to this run."""
@@ -131,7 +131,7 @@ class CoroutineModels:
         tokens = prompt.tokens + count_prompt_tokens(added, self._context.services.counter) if prompt.tokens else 0
         return replace(prompt, prompts=(*prompt.prompts, added), tokens=tokens)
 
-    def _finish(self, step: RunStep, message: StoredMessage, result: AgentResult) -> RunStep:
+    def _finish_step(self, step: RunStep, message: StoredMessage, result: AgentResult) -> RunStep:
         return replace(
             step,
             ended_at=self._context.services.clock.now(),

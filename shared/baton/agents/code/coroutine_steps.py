@@ -125,7 +125,7 @@ class CoroutineSteps:
 
     def incoming(self) -> Awaitable[list[str]]:
         async def work(step: RunStep) -> RunStep:
-            room = self._context.fit(self._work.agent).memory.max_working_memory_tokens // ROOM_SHARE
+            room = self._context.fit_agent(self._work.agent).memory.max_working_memory_tokens // ROOM_SHARE
             texts = [(message.id, message.text) for message in await self._work.enter_messages(room=room)]
             ended_at = self._context.services.clock.now()
             return replace(step, value=json.dumps(texts, ensure_ascii=False), ended_at=ended_at)
@@ -244,8 +244,9 @@ class CoroutineSteps:
         raise ToolFailed(problem, is_refused=True)
 
     async def _begin_control(self, name: str, arguments: str) -> str:
+        """Use a built-in tool that ends the coroutine. Return the reason why it cannot be used, or never return."""
         await self._continue_or_wait()
-        problem = await self._calls.control(name, arguments)
+        problem = await self._calls.use_control_tool(name, arguments)
         if problem is None:
             self.end()
             await self.never()
@@ -387,7 +388,7 @@ def _read_texts(value: str) -> list[str]:
 
 
 def _count_chars(about: object) -> int:
-    """Return the number of characters in a step's arguments."""
+    """Return the number of characters of the texts in a step's arguments."""
     parts = about if isinstance(about, list) else [about]
     return sum(len(part) for part in parts if isinstance(part, str))
 

@@ -14,11 +14,11 @@ from aws_lambda_powertools import Logger
 
 from baton.agents.agent_loop import AgentLoop
 from baton.agents.agent_work import AgentQuestion, AgentWork, make_unseen_transcript
-from baton.agents.answer_sources import bound_sources
+from baton.agents.answer_sources import limit_sources
 from baton.agents.attached_files import ReturnedFiles, count_by_type, read_attachments
 from baton.agents.attempt_context import Attempt, EmitEvent, ScreenedQuestion
 from baton.agents.call_outcome import CallOutcome
-from baton.agents.calls.progress import progress_reporter
+from baton.agents.calls.progress import make_label_receiver
 from baton.agents.calls.traced_steps import note_answer, trace_agent
 from baton.agents.code.coroutine_agent import CoroutineAgent
 from baton.agents.consulting.consulted_work import ConsultedWork
@@ -77,7 +77,7 @@ class Consultations:
         """
         context, call, agent = self._context, question.call, question.agent
         task = Task(
-            id=task_id(context.thread_id, call),
+            id=derive_task_id(context.thread_id, call),
             run_id=context.run.run_id,
             tool_call_id=call.id,
             agent_id=agent.id,
@@ -93,7 +93,7 @@ class Consultations:
         work = ConsultedWork()
         try:
             status, error = await self._let_answer(question, task, work)
-            outcome = work.outcome(question.agent, task, status, error)
+            outcome = work.make_outcome(question.agent, task, status, error)
             if question.judge is not None:
                 outcome = await work.judge(outcome, question.judge)
         except asyncio.CancelledError:
@@ -101,10 +101,12 @@ class Consultations:
                 if question.judge is not None:
                     work.replace_answer(None)  # the answer was not judged
                 emit(subagent_error(task.id, TaskStatus.CANCELLED.value, "Stopped."))
-                context.writes.add(self._keep(record_write, task, TaskStatus.CANCELLED, work, "stopped by the user."))
+                context.writes.add(
+                    self._store_task(record_write, task, TaskStatus.CANCELLED, work, "stopped by the user.")
+                )
             raise
         emit(subagent_error(task.id, status.value, error) if error else subagent_finished(task.id))
-        context.writes.add(self._keep(record_write, task, status, work, error))
+        context.writes.add(self._store_task(record_write, task, status, work, error))
         return outcome
 
     async def _let_answer(
@@ -114,7 +116,7 @@ class Consultations:
         agent = question.agent
         try:
             with trace_agent(agent, task.id) as span:
-                async with asyncio.timeout(self._context.work_seconds(agent.timeouts.consult_seconds)):
+                async with asyncio.timeout(self._context.limit_seconds(agent.timeouts.consult_seconds)):
                     ask = self._ask_remote if agent.remote else self._ask_local
                     await ask(question, task, work)
                 note_answer(span, agent, task.message, work.answer)
@@ -138,7 +140,7 @@ class Consultations:
     async def _ask_local(self, question: AgentQuestion, task: Task, work: ConsultedWork) -> None:
         """Let a local agent answer. It gets only its task, and nothing of the conversation."""
         # The user sees only the asking agent's answer and the progress of tools.
-        agent, emit = question.agent, progress_reporter(question.report)
+        agent, emit = question.agent, make_label_receiver(question.report)
         screened = ScreenedQuestion()
         context = replace(self._context, emit=emit, screened=screened, numbers=PassageNumbers())
         is_coroutine = agent.code.run is not None
@@ -192,10 +194,10 @@ class Consultations:
         context, services = self._context, self._context.services
         today = Prompt(Role.SYSTEM, context.today.sentence)
         assembled = await services.memory.prompt_for(
-            context.fit(agent),
+            context.fit_agent(agent),
             MemorySearch(context.scope, message, with_episodes=False),
             notes=Notes(changing=await compute_prompt(agent, context), today=today),
-            reserved=tools.tokens(services.counter),
+            reserved=tools.count_tokens(services.counter),
             zone=context.today.zone,
             numbers=numbers,
         )
@@ -208,7 +210,7 @@ class Consultations:
         message, this attempt only follows the task.
         """
         context, agent = self._context, question.agent
-        sent, missing = await read_attachments(context, self._content)
+        attachments, missing = await read_attachments(context, self._content)
         follows = context.remote_tasks.pop(task.id, None)
         agent_task = agent_client.AgentTask(
             scope=context.scope,
@@ -216,8 +218,8 @@ class Consultations:
             task_id=task.id,
             parent_task_id=context.run.run_id,
             message="\n".join([task.message, *missing]),
-            remote_task_id=follows.remote_task_id if follows is not None else await self._open_task(agent, task),
-            attachments=tuple(sent),
+            remote_task_id=follows.remote_task_id if follows is not None else await self._find_open_task(agent, task),
+            attachments=tuple(attachments),
             data=question.data,
             follows=follows,
             time_zone=context.today.known_zone,
@@ -228,7 +230,7 @@ class Consultations:
             # The agent has ended its task in the meantime and has not received the message: begin a new task.
             await self._read_answer(question, replace(agent_task, remote_task_id=None, follows=None), work)
 
-    async def _open_task(self, agent: AgentDefinition, task: Task) -> str | None:
+    async def _find_open_task(self, agent: AgentDefinition, task: Task) -> str | None:
         """Return the remote id of the agent's task in this thread that still waits for input; None without such a task.
 
         Each task is returned only once per run.
@@ -261,7 +263,7 @@ class Consultations:
         extras: list[str] = []
         work.not_passed_on, has_data, files = [], False, ReturnedFiles(context, agent.id)
         stream = context.services.agent_client.stream(agent, agent_task, is_passed_on=context.passed_on.is_set)
-        async with contextlib.aclosing(limit.within(stream)) as chunks:
+        async with contextlib.aclosing(limit.yield_within(stream)) as chunks:
             async for chunk in chunks:
                 match chunk:
                     case TextDelta(text):
@@ -281,7 +283,7 @@ class Consultations:
                     case agent_client.AgentFile(file):
                         extras.append(await files.take(file))
                     case agent_client.AgentDone():
-                        work.documents = bound_sources(
+                        work.documents = limit_sources(
                             [{**document, "agentId": agent.id} for document in chunk.documents]
                         )
                         work.usage = chunk.usage or Usage()
@@ -293,7 +295,7 @@ class Consultations:
         work.take(cut_to_bytes(full_answer, MAX_ANSWER_BYTES), is_cut=limit.is_spent)
         work.messages = [TaskMessage(Role.ASSISTANT.value, work.answer, context.services.clock.now())]
 
-    async def _keep(
+    async def _store_task(
         self, record_write: asyncio.Future[None], task: Task, status: TaskStatus, work: ConsultedWork, error: str | None
     ) -> None:
         """Store the ended task after ``record_write``, the write of its beginning, and audit the consultation."""
@@ -317,12 +319,12 @@ class Consultations:
         detail: dict[str, Any] = {"agentId": task.agent_id, "taskId": task.id, "runId": task.run_id}
         if work.not_passed_on:
             detail["notPassedOn"] = count_by_type(work.not_passed_on)
-        audited = services.audit.record(
+        audit_write = services.audit.record(
             context.scope, "agent.consult", thread_id=context.thread_id, outcome=status.value, detail=detail
         )
-        await gather_all(services.records.put_task(context.lease(), finished), audited)
+        await gather_all(services.records.put_task(context.lease(), finished), audit_write)
 
 
-def task_id(thread_id: str, call: ToolCall) -> str:
+def derive_task_id(thread_id: str, call: ToolCall) -> str:
     """Return the id of a call's sub-task. It is the same in every attempt."""
     return str(uuid.uuid5(uuid.UUID(thread_id), f"task\0{call.id}"))

@@ -41,7 +41,7 @@ class ConsultedWork:
     """The user's files that the remote agent does not take."""
     files: tuple[Mapping[str, Any], ...] = ()
     sources: tuple[Mapping[str, Any], ...] = ()
-    """The passages and files on which the answer is based. ``outcome`` sets them."""
+    """The passages and files on which the answer is based. ``make_outcome`` sets them."""
     question: str | None = None
     """The agent's guardrails' replacement of the question; None if it is unchanged."""
 
@@ -56,8 +56,11 @@ class ConsultedWork:
             self.messages[answers[-1]] = replace(self.messages[answers[-1]], content=text or "")
         self.answer = text or ""
 
-    def outcome(self, agent: AgentDefinition, task: Task, status: TaskStatus, error: str | None) -> CallOutcome:
-        """Return the outcome of the call that asked ``agent``. ``error`` is the reason of a failure, None otherwise."""
+    def make_outcome(self, agent: AgentDefinition, task: Task, status: TaskStatus, error: str | None) -> CallOutcome:
+        """Return the outcome of the call that asked ``agent``, and set ``sources`` unless it failed.
+
+        ``error`` is the reason of a failure, None otherwise.
+        """
         tokens = self.usage.total_tokens
         if error is not None:
             reason = UNANSWERED.format(name=agent.name, reason=error)

@@ -72,7 +72,7 @@ class RunStopped(Exception):
     """The run was stopped before hooks had given their verdict."""
 
 
-async def unless_stopped(context: Attempt, work: Awaitable[T]) -> T:
+async def run_unless_stopped(context: Attempt, work: Awaitable[T]) -> T:
     """Return the result of ``work``. Raises ``RunStopped`` as soon as the run is stopped."""
     working, stopped = asyncio.ensure_future(work), asyncio.ensure_future(context.stop.wait())
     try:
@@ -149,7 +149,7 @@ class Hooks:
         arguments = {"text": text, "origin": Origin.QUESTION.value}
         return str(await self.judge(HookPoint.INPUT_GUARDRAIL, arguments, "text"))
 
-    async def allow(self, text: str) -> None:
+    async def require_allowed(self, text: str) -> None:
         """Raise ``HookRefusal`` unless the input guardrails allow the text of a question's file unchanged."""
         arguments = {"text": text, "origin": Origin.FILE.value}
         if await self.judge(HookPoint.INPUT_GUARDRAIL, arguments, "text") != text:
@@ -178,7 +178,7 @@ class Hooks:
         ]
 
     async def observe(self, point: HookPoint, arguments: Mapping[str, Any]) -> None:
-        """Call hooks that can only allow or refuse. Raises ``HookRefusal``."""
+        """Call hooks that cannot replace anything. Raises ``HookRefusal``, of which ``HookHandOver`` is a kind."""
         async for _ in self._yield_verdicts(point, arguments):
             pass
 

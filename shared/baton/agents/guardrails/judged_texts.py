@@ -55,7 +55,9 @@ async def judge_question(hooks: Hooks, context: Attempt, content: Content) -> st
     Raises ``HookRefusal`` if a guardrail refuses the question or one of its files.
     """
     files = [text async for text in _read_file_texts(context, content)]
-    text, _ = await gather_all(hooks.judge_question(text_of(content)), gather_each(files, hooks.allow, at_once=AT_ONCE))
+    text, _ = await gather_all(
+        hooks.judge_question(text_of(content)), gather_each(files, hooks.require_allowed, at_once=AT_ONCE)
+    )
     return str(text)
 
 
@@ -67,14 +69,17 @@ async def judge_context(
         return assembled
     hooks = Hooks(context, agent, task_id)
     judged: list[_Changes] = await gather_each(
-        _divide(assembled.prompts), partial(_judge_piece, hooks), at_once=AT_ONCE
+        _divide_by_origin(assembled.prompts), partial(_judge_piece, hooks), at_once=AT_ONCE
     )
     changes = {key: prompt for piece_changes in judged for key, prompt in piece_changes.items()}
-    return _apply(changes, assembled) if changes else assembled
+    return _apply_changes(changes, assembled) if changes else assembled
 
 
 async def judge_tools(context: Attempt, agent: AgentDefinition, client: ClientOffer | None) -> ClientOffer | None:
-    """Return the application's offer with the tools whose name, description and schema the guardrails allow."""
+    """Return the application's offer with the tools whose name, description and schema the guardrails allow unchanged.
+
+    If they allow every tool alone, but not all together, the offer has no tools. Return None without an offer.
+    """
     if client is None or not client.tools or not agent.client_tools or not judges_questions(agent):
         return client
     hooks = Hooks(context, agent)
@@ -111,7 +116,7 @@ async def _judge_piece(hooks: Hooks, piece: Sequence[Prompt]) -> _Changes:
     All prompts of ``piece`` must have the same origin.
     """
     text, origin = "\n".join(text_of(prompt.content) for prompt in piece), piece[0].origin
-    assert origin is not None  # noqa: S101 - ``_divide`` selects prompts with an origin
+    assert origin is not None  # noqa: S101 - ``_divide_by_origin`` selects prompts with an origin
     judged = await hooks.judge_other(text, origin)
     if judged == text:
         return {}
@@ -131,7 +136,7 @@ async def _judge_piece(hooks: Hooks, piece: Sequence[Prompt]) -> _Changes:
     return {**dict.fromkeys(map(id, piece)), id(piece[0]): joined}
 
 
-def _divide(prompts: Sequence[Prompt]) -> Iterator[list[Prompt]]:
+def _divide_by_origin(prompts: Sequence[Prompt]) -> Iterator[list[Prompt]]:
     """Yield pieces of prompts of the same origin that are judged together. Prompts without an origin are left out."""
     for origin in Origin:
         piece: list[Prompt] = []
@@ -147,7 +152,7 @@ def _divide(prompts: Sequence[Prompt]) -> Iterator[list[Prompt]]:
             yield piece
 
 
-def _apply(changes: _Changes, assembled: AssembledContext) -> AssembledContext:
+def _apply_changes(changes: _Changes, assembled: AssembledContext) -> AssembledContext:
     def change(prompts: Sequence[Prompt]) -> tuple[Prompt, ...]:
         changed = (changes.get(id(prompt), prompt) for prompt in prompts)
         return tuple(prompt for prompt in changed if prompt is not None)

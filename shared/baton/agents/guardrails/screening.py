@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from baton.agents.attempt_context import Attempt
-from baton.agents.guardrails.hooks import REPLACING, HookHandOver, HookRefusal, Hooks, RunStopped, unless_stopped
+from baton.agents.guardrails.hooks import REPLACING, HookHandOver, HookRefusal, Hooks, RunStopped, run_unless_stopped
 from baton.agents.guardrails.judged_texts import judge_question
 from baton.agents.prompts.turn_prompt import TurnPrompt
 from baton.concurrency.tasks import stop_all
@@ -146,7 +146,7 @@ class Screening:
         """
         if self._question is None:
             return False
-        replacement = await unless_stopped(self._context, self._await_replacement())
+        replacement = await run_unless_stopped(self._context, self._await_replacement())
         self._context.screened.allow(self._agent)
         if replacement is not None:
             self._replace_question(prompts, replacement)
@@ -191,7 +191,7 @@ class Screening:
     async def _add_instructions(self, prompts: list[Prompt]) -> None:
         if self._hooks.has(HookPoint.BEFORE_MODEL):
             messages = [{"role": prompt.role.value, "text": text_of(prompt.content)} for prompt in prompts]
-            added = await unless_stopped(self._context, self._hooks.add_instructions(messages))
+            added = await run_unless_stopped(self._context, self._hooks.add_instructions(messages))
             prompts += [Prompt(Role.SYSTEM, text) for text in added]
 
     async def _yield_judged(
@@ -227,7 +227,7 @@ class Screening:
                         text, unjudged = await self._judge(unjudged, is_last=True), ""
                         for piece in self._yield_pieces(text):
                             yield piece
-                    await unless_stopped(self._context, self._observe(calls))
+                    await run_unless_stopped(self._context, self._observe(calls))
                     yield chunk
                 case _:
                     yield chunk
@@ -249,7 +249,9 @@ class Screening:
 
     async def _judge(self, text: str, *, is_last: bool) -> str:
         window = {"text": text, "before": self._shown, "is_last": is_last}
-        judged = str(await unless_stopped(self._context, self._hooks.judge(HookPoint.OUTPUT_GUARDRAIL, window, "text")))
+        judged = str(
+            await run_unless_stopped(self._context, self._hooks.judge(HookPoint.OUTPUT_GUARDRAIL, window, "text"))
+        )
         self.has_changed |= judged != text
         return judged
 
@@ -267,7 +269,7 @@ class Screening:
         """
         if self._shown and not self._context.stop.is_set():
             with contextlib.suppress(RunStopped):
-                await unless_stopped(self._context, self._observe([]))
+                await run_unless_stopped(self._context, self._observe([]))
         if self._shown and self._context.stop.is_set():
             await self._observe([])
 

@@ -84,7 +84,7 @@ class TurnPrompt:
         before, end = self.prompts, self._current_from
         self.prompts, self._current_from = await off_loop(
             sum(map(count_characters, before)),
-            fit,
+            fit_prompts,
             before,
             head=self._head,
             current_from=end,
@@ -96,7 +96,7 @@ class TurnPrompt:
         dropped = before[self._head : self._head + end - self._current_from]
         self._dropped += sum(not index or _is_question(prompt) for index, prompt in enumerate(dropped))
 
-    async def tokens(self) -> int:
+    async def count_tokens(self) -> int:
         """Return the estimated tokens of all prompts together."""
         return await off_loop(sum(map(count_characters, self.prompts)), count_total_tokens, self.prompts, self._counter)
 
@@ -107,7 +107,7 @@ class TurnPrompt:
         """
         self.budget = budget
         await self.fit()
-        after = await self.tokens()
+        after = await self.count_tokens()
         is_retrieved = [id(prompt) in self._retrieved for prompt in self.prompts]
         if after <= budget or not any(is_retrieved):
             return after < before
@@ -139,20 +139,20 @@ async def estimate_usage(
 ) -> Usage:
     """Return the estimated tokens of a request, with ``prompts`` and ``tools``, and of its answer."""
 
-    def count_tokens() -> Usage:
-        prompt_size = sum(count_prompt_tokens(prompt, counter) for prompt in prompts) + tools.tokens(counter)
+    def estimate() -> Usage:
+        prompt_size = sum(count_prompt_tokens(prompt, counter) for prompt in prompts) + tools.count_tokens(counter)
         answer_size = count_answer_tokens(text, calls, counter) - MESSAGE_FRAME_TOKENS * (1 + len(calls))
         return Usage(prompt_size + REPLY_TOKENS, answer_size)
 
     size = sum(map(count_characters, prompts)) + len(text)
-    return await off_loop(size + sum(len(call.name) + len(call.arguments) for call in calls), count_tokens)
+    return await off_loop(size + sum(len(call.name) + len(call.arguments) for call in calls), estimate)
 
 
 SHORTENED_TO = 0.7
 """The share of the budget to which results are shortened, so that not every further call has to shorten again."""
 
 
-def fit(
+def fit_prompts(
     prompts: Sequence[Prompt], *, head: int, current_from: int, budget: int, counter: TokenCounter
 ) -> tuple[list[Prompt], int]:
     """Prune the prompts of a growing turn to the budget. Return them and the index of the current exchange.
@@ -235,11 +235,11 @@ async def ask_shortened(
             refusals.append(refusal)
             if len(refusals) > MAX_SHORTENINGS or is_shown():
                 raise
-            tokens = await prompt.tokens()
+            tokens = await prompt.count_tokens()
             if not await prompt.shorten(int(tokens * SHRINK), tokens):
                 raise  # nothing can be left out
     # If Baton has only guessed that the prompt was too long, later prompts must not be shortened for it.
     if any(not refusal.is_guess for refusal in refusals):
         # The refusal may come from a fallback, whose limit is not that of ``model``.
         model = next((refusal.model for refusal in reversed(refusals) if refusal.model), model)
-        budgets.learn(model, prompt.budget + tools.tokens(context.services.counter), context.thread_id)
+        budgets.learn(model, prompt.budget + tools.count_tokens(context.services.counter), context.thread_id)

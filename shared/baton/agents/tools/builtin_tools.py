@@ -151,22 +151,23 @@ class BuiltinTools:
             if self._next_agent_name is not None:
                 return CallOutcome.failed(f"Error: the conversation goes to {self._next_agent_name} already.")
             if name == RETURN:
-                return self._return(arguments["summary"], arguments["outcome"])
+                return self._begin_return(arguments["summary"], arguments["outcome"])
             targets = (handoff.agent for handoff in agent.handoffs if make_tool_name(TRANSFER, handoff.agent) == name)
             reason, summary = arguments["reason"], arguments["context_summary"]
-            return self._transfer(agent, next(targets, ""), reason, summary, arguments.get("workflow_id"))
+            return self._begin_transfer(agent, next(targets, ""), reason, summary, arguments.get("workflow_id"))
 
     async def hand_over(self, source: AgentDefinition, verdict: HandOver) -> Transfer | None:
-        """Return the handoff that a hook of ``source`` requests. It has a refusal if the rules of handoffs refuse it.
+        """Return the handoff that a hook of ``source`` requests.
 
-        Return None if the target does not exist, or if another handoff or a return has been decided before.
+        If the rules of handoffs refuse it with a sentence for the user, it has the refusal. Return None if they refuse
+        it without one, if the target does not exist, or if another handoff or a return has been decided before.
         """
         async with self._lock:
             if self._next_agent_name is not None:
                 return None
-            return self._transfer(source, verdict.agent_id, verdict.reason, verdict.summary).transfer
+            return self._begin_transfer(source, verdict.agent_id, verdict.reason, verdict.summary).transfer
 
-    def _transfer(
+    def _begin_transfer(
         self, source: AgentDefinition, target_id: str, reason: str, summary: str | None, workflow_id: str | None = None
     ) -> CallOutcome:
         conversation = self.tracker.current
@@ -185,7 +186,7 @@ class BuiltinTools:
         self._next_agent_name = target.name
         return CallOutcome(f"The user is being connected with {target.name}.", transfer=transfer)
 
-    def _return(self, summary: str, outcome: str) -> CallOutcome:
+    def _begin_return(self, summary: str, outcome: str) -> CallOutcome:
         if self.tracker.current.handoff is None:
             return CallOutcome.failed("Error: the conversation is the main agent's already.")
         self._next_agent_name = self.tracker.current.main.name
@@ -244,7 +245,7 @@ class BuiltinTools:
         has_moved = before.state != after.state
         for event in (
             *(self.tracker.end_step() if has_moved else ()),
-            *self.tracker.changes_since(conversation.shown),
+            *self.tracker.list_changes_since(conversation.shown),
             *(self.tracker.begin_step() if has_moved else ()),
             *((workflow_completed(after),) if after.status is WorkflowStatus.COMPLETED else ()),
         ):
@@ -344,13 +345,13 @@ def make_collected_note(definition: WorkflowDefinition, workflow: Workflow) -> s
     now = workflow.data.get(workflow.state, {})
     before = {name: fields for name, fields in workflow.data.items() if name != workflow.state and fields}
     lines = [
-        f"Collected in this state: {_cut(quote_json(now))}" if now else "",
-        f"Collected in other states: {_cut(quote_json(before))}" if before else "",
-        f"{PROPOSED}: {_cut(quote_json(workflow.proposals))}" if workflow.proposals else "",
+        f"Collected in this state: {_cut_data(quote_json(now))}" if now else "",
+        f"Collected in other states: {_cut_data(quote_json(before))}" if before else "",
+        f"{PROPOSED}: {_cut_data(quote_json(workflow.proposals))}" if workflow.proposals else "",
     ]
     filled = [line for line in lines if line]
     return "\n".join([COLLECTED_HEAD.format(name=definition.name), *filled]) if filled else None
 
 
-def _cut(text: str) -> str:
+def _cut_data(text: str) -> str:
     return text if len(text) <= MAX_COLLECTED else f"{text[:MAX_COLLECTED]}... (cut)"

@@ -61,8 +61,8 @@ def make_card(
     complete_paths: set[str] = set()
     """Paths of arguments that the question shows completely."""
 
-    def value(path: str) -> str | None:
-        text = writer.at(path, arguments)
+    def show_value(path: str) -> str | None:
+        text = writer.format_at(path, arguments)
         if text is None:
             return None
         line = re.sub(r"[ \n]+", " ", text).strip()
@@ -70,22 +70,24 @@ def make_card(
             complete_paths.add(path)
         return isolate(cut(line, MAX_VALUE_IN_TEXT))
 
-    question = fill_question(tool.asks, value) if tool.asks else None
+    question = fill_question(tool.asks, show_value) if tool.asks else None
     text = question or sentence(agent, "approval_needed", tool=label)
     room = min(MAX_CHARACTERS, MAX_CHARACTERS_TOGETHER - sum(card.size for card in others))
-    fields = _mark(_bound(writer.fields(arguments), room), complete_paths if question is not None else set())
+    fields = _mark_shown(
+        _limit_fields(writer.yield_fields(arguments), room), complete_paths if question is not None else set()
+    )
     return CallCard(label, text, tuple(fields))
 
 
-def text_at(
+def format_value_at(
     path: str, values: Mapping[str, Any], schema: Mapping[str, Any], locale: str, time_zone: str | None
 ) -> str | None:
-    """Return the value at a path, formatted as in the question of a card; None without a value, or for an object."""
-    text = _Writer(ArgumentSchema(schema), find_format(locale), time_zone).at(path, values)
+    """Return the value at a path, formatted as on a card; None without a value, or for an object with fields."""
+    text = _Writer(ArgumentSchema(schema), find_format(locale), time_zone).format_at(path, values)
     return cut(text, MAX_VALUE) if text is not None else None
 
 
-def text_in_result(path: str, result: str, locale: str, time_zone: str | None) -> str | None:
+def format_result(path: str, result: str, locale: str, time_zone: str | None) -> str | None:
     """Return a tool's result as text. If the result is JSON, ``path`` may name a value in it: ``result.format_number``.
 
     Return None if there is no such value, or if it is an object, which does not fit in a sentence.
@@ -99,7 +101,7 @@ def text_in_result(path: str, result: str, locale: str, time_zone: str | None) -
             return None if inner or result.lstrip()[:1] == "{" else result
     if isinstance(value, str):
         return value if not inner else None
-    return text_at(path, {name: value}, {}, locale, time_zone)
+    return format_value_at(path, {name: value}, {}, locale, time_zone)
 
 
 def cut(text: str, length: int) -> str:
@@ -118,7 +120,7 @@ def _is_right_to_left(text: str) -> bool:
     return any(unicodedata.bidirectional(letter) in ("R", "AL", "AN") for letter in text)
 
 
-def _bound(fields: Iterator[CardField], room: int) -> Iterator[CardField]:
+def _limit_fields(fields: Iterator[CardField], room: int) -> Iterator[CardField]:
     """Yield fields up to ``MAX_FIELDS`` and ``room`` characters, then one ellipsis field in place of the others."""
     characters = 0
     for number, field in enumerate(fields):
@@ -129,12 +131,12 @@ def _bound(fields: Iterator[CardField], room: int) -> Iterator[CardField]:
         yield field
 
 
-def _mark(fields: Iterator[CardField], complete_paths: set[str]) -> list[CardField]:
+def _mark_shown(fields: Iterator[CardField], complete_paths: set[str]) -> list[CardField]:
     """Mark fields that the question shows completely, and headings all of whose fields it shows."""
-    listed = list(fields)
+    all_fields = list(fields)
     # Names in objects without a schema may contain dots, so that two fields have the same path.
-    counts = Counter(field.name for field in listed)
-    marked = [replace(field, in_text=field.name in complete_paths and counts[field.name] == 1) for field in listed]
+    counts = Counter(field.name for field in all_fields)
+    marked = [replace(field, in_text=field.name in complete_paths and counts[field.name] == 1) for field in all_fields]
     for index in reversed(range(len(marked))):
         if marked[index].text:
             continue
@@ -156,8 +158,8 @@ class _Writer:
     forms: LocaleFormat
     time_zone: str | None
 
-    def at(self, path: str, arguments: Mapping[str, Any]) -> str | None:
-        """Return the value at a path, or its default, as text; None without a value, or for an object."""
+    def format_at(self, path: str, arguments: Mapping[str, Any]) -> str | None:
+        """Return the value at a path, or its default, as text; None for an empty value or an object with fields."""
         part: object = self.schema.root
         value: Any = arguments
         around: Mapping[str, Any] = {}
@@ -167,9 +169,9 @@ class _Writer:
             value = around.get(name, self.schema.describe(part).get("default"))
         if value is None or value == "":
             return None
-        return self.text(part, value, around)
+        return self.format_value(part, value, around)
 
-    def fields(self, values: Mapping[str, Any]) -> Iterator[CardField]:
+    def yield_fields(self, values: Mapping[str, Any]) -> Iterator[CardField]:
         """Yield the fields of a call's arguments."""
         yield from self._yield_inner(self.schema.root, values, "", 0)
 
@@ -198,15 +200,15 @@ class _Writer:
         self, path: str, label: str, part: object, value: Any, around: Mapping[str, Any], depth: int
     ) -> Iterator[CardField]:
         name = cut(make_readable(path), MAX_LABEL)
-        text = self.text(part, value, around)
+        text = self.format_value(part, value, around)
         if text is None and depth < MAX_DEPTH:
             yield CardField(name, label, "", depth)
             yield from self._yield_inner(part, value, f"{path}.", depth + 1)
         else:
             yield CardField(name, label, cut(text if text is not None else MORE, MAX_VALUE), depth)
 
-    def text(self, part: object, value: Any, around: Mapping[str, Any]) -> str | None:
-        """Return a value as text; None for objects, and for lists with objects or lists.
+    def format_value(self, part: object, value: Any, around: Mapping[str, Any]) -> str | None:
+        """Return a value as text; None for objects with fields, and for lists with objects or lists.
 
         ``around`` is the object that contains the value, and may contain its currency.
         """
@@ -218,7 +220,9 @@ class _Writer:
         if isinstance(value, list):
             if any(isinstance(item, Mapping | list) for item in value):
                 return None
-            items = [self.text(described.get("items", {}), item, around) or "" for item in value[: MAX_VALUE // 2]]
+            items = [
+                self.format_value(described.get("items", {}), item, around) or "" for item in value[: MAX_VALUE // 2]
+            ]
             more = [MORE] if len(value) > len(items) else []
             return (("; " if any("," in item for item in items) else ", ").join([*items, *more])) or NOTHING
         return self._format_scalar(part, described, value, around)

@@ -75,8 +75,8 @@ class ScheduleBook(Protocol):
         ``at`` is a date and time on the user's clocks, or None with a ``rule``; ``rule`` is a rule of RFC 5545.
         """
 
-    async def listed(self, scope: Scope, *, status: ScheduleStatus | None = None) -> Sequence[Schedule]:
-        """Return the user's schedules."""
+    async def list_schedules(self, scope: Scope, *, status: ScheduleStatus | None = None) -> Sequence[Schedule]:
+        """Return the user's schedules, with ``status`` only those that have it."""
 
     async def remove(self, scope: Scope, schedule_id: str) -> None:
         """Cancel a schedule. Raises ``NotFound``."""
@@ -139,25 +139,25 @@ class ToolsWithSchedules:
             at=at,
             rule=arguments.get("rule"),
         )
-        return _write([schedule])
+        return _write_schedules([schedule])
 
     async def _list(self, arguments: Mapping[str, Any], context: CallContext) -> str:
-        schedules = await self.book().listed(context.scope)
-        return _write([schedule for schedule in schedules if schedule.status is not ScheduleStatus.FINISHED])
+        schedules = await self.book().list_schedules(context.scope)
+        return _write_schedules([schedule for schedule in schedules if schedule.status is not ScheduleStatus.FINISHED])
 
     async def _cancel(self, arguments: Mapping[str, Any], context: CallContext) -> str:
         await self.book().remove(context.scope, arguments["id"])
         return "It is cancelled."
 
 
-def _write(schedules: Sequence[Schedule]) -> str:
+def _write_schedules(schedules: Sequence[Schedule]) -> str:
     """Return a text with the schedules, for a model."""
     if not schedules:
         return "There are none."
-    return json.dumps([_describe(schedule) for schedule in schedules], ensure_ascii=False)
+    return json.dumps([_describe_schedule(schedule) for schedule in schedules], ensure_ascii=False)
 
 
-def _describe(schedule: Schedule) -> dict[str, Any]:
+def _describe_schedule(schedule: Schedule) -> dict[str, Any]:
     described: dict[str, Any] = {"id": schedule.id, "text": schedule.text}
     if schedule.next_at is not None:
         described["next"] = f"{convert_to_zone(schedule.zone, schedule.next_at):%A, %Y-%m-%d %H:%M}"

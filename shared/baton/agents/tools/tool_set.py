@@ -77,7 +77,7 @@ class ToolOffer:
         """The tool's name for people; None if it has only the name for models."""
         return self.tool.label if self.tool is not None else None
 
-    def arguments(self, call: ToolCall) -> dict[str, Any]:
+    def parse_arguments(self, call: ToolCall) -> dict[str, Any]:
         """Return the call's arguments. Raises ``BadCall`` if they do not fit the tool's schema or types."""
         if count_values(call.arguments) > MAX_VALUES:
             raise BadCall(f"the arguments must hold at most {MAX_VALUES} values.")
@@ -109,6 +109,7 @@ class ToolSet:
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
+        """The tools that the model may call."""
         return tuple(offer.spec for offer in self.offers.values() if not offer.completes)
 
     @property
@@ -116,15 +117,19 @@ class ToolSet:
         """The tool that completes the agent's workflow; None if this user cannot use it here."""
         return next((offer for offer in self.offers.values() if offer.completes), None)
 
-    def tokens(self, counter: TokenCounter) -> int:
+    def count_tokens(self, counter: TokenCounter) -> int:
         """Return the approximate number of tokens that the tools take in a prompt."""
         return sum(
             counter.count(spec.name) + counter.count(spec.description) + counter.count(json.dumps(spec.parameters))
             for spec in self.specs
         )
 
-    def offer(self, call: ToolCall) -> ToolOffer:
-        """Return the called tool. Raises ``BadCall`` if the model may not call it, ``OutOfReach`` during an outage."""
+    def find_offer(self, call: ToolCall) -> ToolOffer:
+        """Return the called tool.
+
+        Raises ``OutOfReach`` for an unknown tool while tools are missing, and ``BadCall`` for any other tool that the
+        model may not call.
+        """
         offer = self.offers.get(call.name)
         if offer is None or offer.completes:
             if self.missing and offer is None:

@@ -73,7 +73,7 @@ class ServedModelReport(WireModel):
 async def list_models(caller: Caller, app: UseCases) -> Listing[ServedConfiguredModel]:
     """Return the models that the deployment and its own agents use, with these agents. Needs `tenant:manage`."""
     caller.require(Permission.TENANT_MANAGE, "model.list")
-    models = [ServedConfiguredModel.of(model) for model in app.model_checks.models()]
+    models = [ServedConfiguredModel.of(model) for model in app.model_checks.list_models()]
     return Listing[ServedConfiguredModel](items=models, next_cursor=None)
 
 

@@ -132,7 +132,7 @@ async def get_figures(
         if start > now:
             raise errors.InvalidRequest("from must not be in the future.")
         position = OverviewPosition(Period(start, now))
-    figures, following = await app.sessions.version_figures.page(scope, agent_id, position)
+    figures, following = await app.sessions.version_figures.read_page(scope, agent_id, position)
     items = [ServedVersionFigures.from_record(counts, version=number) for number, counts in sorted(figures.items())]
     return Listing[ServedVersionFigures](
         items=items[::-1], next_cursor=following.encode() if following is not None else None

@@ -51,7 +51,7 @@ from baton.domain.threads.events import custom, unsequenced
 from baton.domain.threads.message import StoredMessage
 from baton.domain.threads.thread import Thread
 from baton.domain.threads.turn_requests import ActionRequest
-from baton.threads.desks.desk_access import AtDesk, person_of
+from baton.threads.desks.desk_access import AtDesk, make_person
 from baton.threads.outbox.connection_sender import send_to_all
 from baton.threads.requests.parsing import parse_locale, parse_message_id
 from baton.turns.finished_runs import FinishedRun
@@ -172,7 +172,7 @@ async def write_draft(thread_id: ThreadId, caller: Caller, app: UseCases, body: 
 async def take(thread_id: ThreadId, caller: Caller, app: UseCases) -> DeskItem:
     """Take a conversation that waits. Only one person can take it; the other people are notified."""
     at_desk = await _find(app, caller, thread_id, "desk.take")
-    person, holder = person_of(caller), at_desk.session.person
+    person, holder = make_person(caller), at_desk.session.person
     if holder is not None and holder.id != person.id:
         raise make_taken_error(holder)
     if holder is None:
@@ -201,7 +201,7 @@ async def reply(thread_id: ThreadId, caller: Caller, app: UseCases, body: Person
         return _to_response(written, 200)
     taken = _require_taken(at_desk, caller)
     await app.run_limits.admit(caller)
-    request = make_reply_request(taken.thread, person_of(caller), message_id, content)
+    request = make_reply_request(taken.thread, make_person(caller), message_id, content)
     written = (await _carry_out(app, taken, request)).messages[0]
     if written.author != request.author:
         raise MessageIdConflict  # another person has sent the same text with this id
@@ -230,7 +230,7 @@ async def add_note(thread_id: ThreadId, caller: Caller, app: UseCases, body: Not
         if at_desk is None:
             raise NotAtDesk
         await app.run_limits.admit(caller)
-        await _carry_out(app, at_desk, make_note_request(at_desk.thread, person_of(caller), message_id, text))
+        await _carry_out(app, at_desk, make_note_request(at_desk.thread, make_person(caller), message_id, text))
     return Response(status_code=201)
 
 
@@ -243,10 +243,10 @@ async def hand_back(
     A repeated request of the same person with the same note returns the thread.
     """
     note = _check_text(body.note or "" if body else "", "note", MAX_SUMMARY)
-    at_desk, person = await _find_unless_left(app, caller, thread_id, "desk.return"), person_of(caller)
+    at_desk, person = await _find_unless_left(app, caller, thread_id, "desk.return"), make_person(caller)
     if not _is_taken(at_desk, caller):
         canonical = resolve_thread_ref(caller, thread_id).id
-        repeated = await app.desk_access.find_repeated(
+        repeated = await app.desk_access.find_left_thread(
             caller, canonical, lambda thread, session: make_return_request(thread, session, person, note)
         )
         if repeated is not None:
@@ -269,9 +269,9 @@ async def transfer(thread_id: ThreadId, caller: Caller, app: UseCases, body: Tra
     request of the same person with the same note returns the thread.
     """
     note = _check_text(body.note or "", "note", MAX_SUMMARY)
-    at_desk, person = await _find_unless_left(app, caller, thread_id, "desk.transfer"), person_of(caller)
+    at_desk, person = await _find_unless_left(app, caller, thread_id, "desk.transfer"), make_person(caller)
     if not _is_taken(at_desk, caller):
-        repeated = await app.desk_access.find_repeated(
+        repeated = await app.desk_access.find_left_thread(
             caller,
             resolve_thread_ref(caller, thread_id).id,
             lambda thread, session: make_transfer_request(thread, session, person, body.desk_id, note),
@@ -310,7 +310,7 @@ async def _find_written(
     """
     at_desk = await _find_unless_left(app, caller, thread_id, action)
     canonical = resolve_thread_ref(caller, thread_id).id
-    return at_desk, await app.desk_access.find_written(caller, canonical, message_id, at_desk=at_desk)
+    return at_desk, await app.desk_access.find_written_message(caller, canonical, message_id, at_desk=at_desk)
 
 
 def _is_taken(at_desk: AtDesk | None, caller: Scope) -> bool:

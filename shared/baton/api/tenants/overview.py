@@ -159,7 +159,7 @@ async def get_overview(
     detail = {"from": position.period.start.isoformat(), "to": position.period.end.isoformat()}
     once = once_for_reads(caller, f"overview {detail}", app.ports.clock.now())
     await app.ports.audit.record(caller, "overview.read", thread_id=None, outcome="allowed", detail=detail, once=once)
-    counts, following = await app.sessions.overviews.page(caller, position)
+    counts, following = await app.sessions.overviews.read_page(caller, position)
     served = ServedOverview.from_record(counts, position.period, following.encode() if following is not None else None)
     if caller.has(Permission.PII_READ):
         return served

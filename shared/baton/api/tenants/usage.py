@@ -109,4 +109,4 @@ async def get_usage(
     detail = {"month": str(position.month)}
     once = once_for_reads(caller, f"usage {detail}", now)
     await app.ports.audit.record(caller, "usage.read", thread_id=None, outcome="allowed", detail=detail, once=once)
-    return ServedTenantUsage.from_page(await app.sessions.usage_counts.page(caller, position))
+    return ServedTenantUsage.from_page(await app.sessions.usage_counts.read_page(caller, position))

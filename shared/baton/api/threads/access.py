@@ -21,7 +21,7 @@ from baton.domain.threads.thread import LeaseMark, Thread
 from baton.ports.tenants.audit import Once
 from baton.tenants.registry.registered_agents import RegisteredAgents
 from baton.threads.outbox.follow import WhenDead
-from baton.threads.requests.thread_access import read_audited
+from baton.threads.requests.thread_access import read_and_audit_thread
 
 AT_ONCE = 10
 """The number of conversations that are read at the same time."""
@@ -37,7 +37,7 @@ async def readable_thread(app: App, scope: Scope, name: str, *, is_repeated: boo
     """
     thread_id = resolve_thread_ref(scope, name).id
     once = _make_once(app, scope, thread_id) if is_repeated else None
-    return await read_audited(app.ports.store, app.ports.audit, scope, thread_id, "thread.read", once=once)
+    return await read_and_audit_thread(app.ports.store, app.ports.audit, scope, thread_id, "thread.read", once=once)
 
 
 async def thread_for_people(app: App, scope: Scope, name: str, *, is_repeated: bool = False) -> Thread:

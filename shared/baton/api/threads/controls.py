@@ -13,9 +13,9 @@ from baton.api.threads.messages import run_and_answer
 from baton.api.threads.thread_schemas import CancelAnswer, CancelRequest, CloseAnswer, ContinueRequest
 from baton.domain.tenants.identity import resolve_thread_ref
 from baton.domain.threads.feedback import Rating, parse_comment
-from baton.threads.desks.desk_access import person_of
+from baton.threads.desks.desk_access import make_person
 from baton.threads.requests.parsing import parse_run_id
-from baton.threads.sessions.sessions import Closed
+from baton.threads.sessions.sessions import ClosedThread
 
 router = APIRouter(prefix="/v1/threads/{thread_id}", tags=["threads"])
 
@@ -75,13 +75,13 @@ async def close(request: Request, thread_id: ThreadId, scope: Caller, app: UseCa
     can be read; a message reopens it. The person of a desk who has taken the conversation can close it too.
     """
     canonical = resolve_thread_ref(scope, thread_id).id
-    taken, closed_by = await app.desk_access.find_taken(scope, canonical), None
+    taken, closed_by = await app.desk_access.find_taken_conversation(scope, canonical), None
     if taken is not None:
         detail = {"deskId": taken.desk.id, "userId": taken.thread.user_id}
         await app.ports.audit.record(scope, "thread.close", thread_id=canonical, outcome="requested", detail=detail)
-        scope, closed_by = taken.owner, person_of(scope)
-    elif (episode_id := await app.desk_access.find_closed(scope, canonical)) is not None:
-        return CloseAnswer.of(Closed(canonical, episode_id))
+        scope, closed_by = taken.owner, make_person(scope)
+    elif (episode_id := await app.desk_access.find_closed_episode_id(scope, canonical)) is not None:
+        return CloseAnswer.of(ClosedThread(canonical, episode_id))
     closing = app.controls.close(scope, canonical, request_id=request_id(request), closed_by=closed_by)
     return CloseAnswer.of(await closing)
 

@@ -55,7 +55,7 @@ async def prepare_upload(thread_id: ThreadId, scope: Caller, app: UseCases, file
     """
     thread = resolve_thread_ref(scope, thread_id)
     canonical = thread.id
-    taken = await app.desk_access.find_taken(scope, canonical)
+    taken = await app.desk_access.find_taken_conversation(scope, canonical)
     if taken is None:
         await _check_own(app, scope, thread)
     else:

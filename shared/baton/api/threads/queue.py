@@ -54,7 +54,7 @@ async def list_queue(thread_id: ThreadId, caller: Caller, app: UseCases) -> Mess
     There are at most ten.
     """
     thread = await readable_thread(app, caller, thread_id)
-    items = [QueuedMessage.from_record(message) for message in await app.waiting.listed(caller, thread.id)]
+    items = [QueuedMessage.from_record(message) for message in await app.waiting.list_waiting(caller, thread.id)]
     return MessageQueue(items=await app.privacy.readers.redact_for(caller, thread.user_id, items))
 
 

@@ -107,7 +107,7 @@ async def get_thread(thread_id: ThreadId, caller: Caller, app: UseCases) -> Serv
     thread = await thread_for_people(app, caller, thread_id)
     last_seq = None
     if thread.run is not None:
-        last_seq = (await app.replays.after(caller, thread, thread.last_seq)).last_seq
+        last_seq = (await app.replays.replay_after(caller, thread, thread.last_seq)).last_seq
     served = await serve_thread(app, caller, thread, last_seq)
     return await app.privacy.readers.redact_for(caller, thread.user_id, served)
 
@@ -254,7 +254,7 @@ async def follow_events(
 
 
 async def _replay_once(app: App, caller: Scope, thread: Thread, after: int) -> AsyncGenerator[Replay, None]:
-    yield await app.replays.after(caller, thread, after)
+    yield await app.replays.replay_after(caller, thread, after)
 
 
 async def _until(

@@ -115,7 +115,7 @@ class BackgroundWork:
     ) -> BackgroundTask | None:
         """Store a task for a call whose work may outlast it, before the call. Attempts at one call share a task.
 
-        Returns None if too many tasks are open.
+        Return None if too many tasks are open.
         """
         task = self._make_task(
             scope,
@@ -164,6 +164,7 @@ class BackgroundWork:
         await self._read(scope, thread_id, task)
 
     async def _read(self, scope: Scope, thread_id: str, task: BackgroundTask) -> None:
+        """Read the state of a task, or stop it, unless the agent that it needs no longer exists."""
         agents = await self._read_agents(scope, thread_id)
         if task.kind is BackgroundKind.REMOTE_AGENT:
             remote_agent = agents.describe(task.name)
@@ -178,7 +179,8 @@ class BackgroundWork:
     async def cancel(self, scope: Scope, thread_id: str, task_id: str) -> BackgroundTask:
         """Cancel a task of the caller's conversation, so that its result does not enter the conversation.
 
-        A task that has ended stays as it is. Raises ``ThreadUnavailable`` and ``NotFound``.
+        A task that has ended stays as it is. Raises ``ThreadUnavailable``, ``NotFound``, and ``StoreUnavailable`` if
+        others change the task again and again.
         """
         await get_own_thread(self.store, scope, thread_id)
         for _ in range(ATTEMPTS):
@@ -211,7 +213,10 @@ class BackgroundWork:
             await self._look_into(scope, fork.parent_thread_id, task, fork)
 
     async def check(self, owner: Scope, thread_id: str, task: BackgroundTask) -> datetime | None:
-        """Check a task that is due: report its result, end it, or return the time of its next check."""
+        """Check a task that is due: report its result, end it, or return the time of its next check.
+
+        Return None if the task needs no further check, or somebody has changed it meanwhile.
+        """
         now, scope = self.clock.now(), task.scope(owner)
         if not task.is_open:
             return None
@@ -274,13 +279,13 @@ class BackgroundWork:
     async def _look_into(self, scope: Scope, thread_id: str, task: BackgroundTask, fork: Thread) -> bool:
         """Report the result of a fork that has ended its work, or that it waits for decisions.
 
-        Return False if the fork is still at work.
+        Return False if the fork is still at work, or its result came too late.
         """
         if fork.run is not None or fork.next_ordinal == 0:
             return False
         if fork.pending is not None:  # even if all decisions are made, until the run continues
-            waiting = replace(task.look_again(self.clock.now()), status=BackgroundStatus.WAITING)
-            await self.results.replace(scope, thread_id, task, waiting)
+            waiting_task = replace(task.look_again(self.clock.now()), status=BackgroundStatus.WAITING)
+            await self.results.replace(scope, thread_id, task, waiting_task)
             return True
         page = await self.store.read_messages(scope, fork, limit=PAGE, before=None)
         if page.messages and page.messages[-1].timestamp >= task.expires_at:

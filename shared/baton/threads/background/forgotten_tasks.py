@@ -46,8 +46,8 @@ class ForgottenTasks:
                     once=once,
                 )
                 await self._stop(scope, thread_id, task)
-        async with aclosing(self.items.of_thread(scope, thread_id)) as waiting:
-            async for later in waiting:
+        async with aclosing(self.items.of_thread(scope, thread_id)) as later_runs:
+            async for later in later_runs:
                 message_id = later.message.request.message_id
                 await self.audit.record(
                     scope,

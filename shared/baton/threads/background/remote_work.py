@@ -49,8 +49,8 @@ class _RemoteState:
                 self.has_data = True
                 self.extras.append(DATA.format(json.dumps(value, ensure_ascii=False)))
             case agent_client.AgentFile(file):
-                named = " ".join(part for part in (file.name, file.media_type, file.url) if part)
-                self.extras.append(FILE.format(named or "without a name"))
+                description = " ".join(part for part in (file.name, file.media_type, file.url) if part)
+                self.extras.append(FILE.format(description or "without a name"))
             case agent_client.AgentDone():
                 self.end = chunk
 
@@ -87,7 +87,7 @@ class RemoteWork:
         if not task.is_open:
             return
         try:
-            state = await self._look(scope, thread_id, task, agent, callback)
+            state = await self._read_state(scope, thread_id, task, agent, callback)
         except Unauthorized:
             await self.results.report(scope, thread_id, task, BackgroundStatus.FAILED, NO_TOKEN)
             return
@@ -107,7 +107,7 @@ class RemoteWork:
             status = BackgroundStatus.COMPLETED if state.result else BackgroundStatus.FAILED
             await self.results.report(scope, thread_id, current, status, state.result or NO_ANSWER)
 
-    async def _look(
+    async def _read_state(
         self, scope: Scope, thread_id: str, task: BackgroundTask, agent: AgentDefinition, callback: TaskCallback | None
     ) -> _RemoteState | None:
         """Return the state of the agent's task; None if the task was cancelled meanwhile."""
@@ -133,6 +133,11 @@ class RemoteWork:
         remote_task_id: str | None,
         follows: RemoteTask | None,
     ) -> _RemoteState | None:
+        """Send the task's message, or follow the task ``follows``. Return the state that was read.
+
+        ``remote_task_id`` is the agent's own task that takes the message, None for a new one. Return None if the task
+        was cancelled meanwhile; the agent's own task is then cancelled too.
+        """
         request = agent_client.AgentTask(
             scope,
             thread_id,

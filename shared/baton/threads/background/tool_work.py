@@ -45,11 +45,12 @@ class ToolWork:
                 return
             if await self.results.change(scope, thread_id, task.id, failures=task.failures + 1) is None:
                 return
-        await self._look(scope, thread_id, task, agent, task.location)
+        await self._read_state(scope, thread_id, task, agent, task.location)
 
-    async def _look(
+    async def _read_state(
         self, scope: Scope, thread_id: str, task: BackgroundTask, agent: AgentDefinition, location: str
     ) -> None:
+        """Read the state of the work, and report its result or store its progress. An outage changes nothing."""
         progress_notes = ProgressNotes(partial(self._store_progress, scope, thread_id, task))
         context = self._make_context(scope, thread_id, task, agent, report=progress_notes.report)
         status = BackgroundStatus.COMPLETED

@@ -103,7 +103,7 @@ class DeskAccess:
         await self.audit.record(scope, action, thread_id=thread_id, outcome=outcome, detail={})
         raise ThreadUnavailable
 
-    async def find_written(
+    async def find_written_message(
         self, scope: Scope, thread_id: str, message_id: str, *, at_desk: AtDesk | None
     ) -> StoredMessage | None:
         """Return the caller's reply or note with the id ``message_id``; None if there is none.
@@ -119,7 +119,7 @@ class DeskAccess:
         is_own = message is not None and message.author is not None and message.author.id == scope.user_id
         return message if is_own else None
 
-    async def find_repeated(
+    async def find_left_thread(
         self, scope: Scope, thread_id: str, make_request: MakeRequest, *, transferred_to: str | None = None
     ) -> Thread | None:
         """Return the thread if the caller has already ended its last visit to a desk by this request; otherwise None.
@@ -166,12 +166,12 @@ class DeskAccess:
         await audit_read(self.audit, scope, thread_id, thread.user_id, "thread.read", once=once)
         return replace(thread, first_readable=thread.episode_first_ordinal)
 
-    async def find_taken(self, scope: Scope, thread_id: str) -> AtDesk | None:
+    async def find_taken_conversation(self, scope: Scope, thread_id: str) -> AtDesk | None:
         """Return a conversation that the caller has taken; None for any other."""
         at_desk = _find_at_desk(scope, await self.agents.in_force(scope), await self._read_thread(scope, thread_id))
         return at_desk if at_desk is not None and at_desk.session.is_taken_by(scope.user_id) else None
 
-    async def find_closed(self, scope: Scope, thread_id: str) -> str | None:
+    async def find_closed_episode_id(self, scope: Scope, thread_id: str) -> str | None:
         """Return the id of a closed conversation's last episode if the caller closed its session; None otherwise."""
         thread = await self._read_thread(scope, thread_id)
         if thread is None or thread.status is not ThreadStatus.CLOSED:
@@ -181,7 +181,7 @@ class DeskAccess:
         return ref.id if ref is not None and is_own else None
 
     async def read_handoff(self, at_desk: AtDesk) -> HandoffRequest | None:
-        """Return the handoff with which a conversation came to its desk."""
+        """Return the handoff with which a conversation came to its desk; None if it is not stored."""
         handoff_place = at_desk.thread.conversation.handoff
         if handoff_place is None:
             return None
@@ -230,22 +230,22 @@ class DeskAccess:
         desks = [desk.id for desk in await self.list_desks(scope) if desk_id in (None, desk.id)]
         if desk_id is not None and not desks:
             raise Forbidden(f"You answer for no desk {desk_id[:80]!r}.", action="desk.list")
-        after = _decode(cursor) if cursor is not None else None
+        after = _decode_cursor(cursor) if cursor is not None else None
         threads: list[Thread] = []
         read_count = 0
         while True:
-            page = await self._page(scope, desks, limit + 1, after)
+            page = await self._read_page(scope, desks, limit + 1, after)
             read_count += len(page)
             threads += [thread for thread in page if _matches(thread, status, scope.user_id if is_mine else None)]
             if len(threads) > limit:
-                return threads[:limit], _encode(threads[limit - 1])
+                return threads[:limit], _encode_cursor(threads[limit - 1])
             if len(page) <= limit:
                 return threads, None
             if read_count >= MAX_SEARCHED:
-                return threads, _encode(page[-1])
+                return threads, _encode_cursor(page[-1])
             after = _make_position(page[-1])
 
-    async def _page(
+    async def _read_page(
         self, scope: Scope, desks: Collection[str], limit: int, after: DeskPlace | None
     ) -> Sequence[Thread]:
         """Return the first conversations of all ``desks`` together after a position."""
@@ -257,7 +257,7 @@ class DeskAccess:
                 for desk_id in desks
             )
         )
-        return list(heapq.merge(*lists, key=_sort_key))[:limit]
+        return list(heapq.merge(*lists, key=_make_sort_key))[:limit]
 
     async def _has_been_here(self, scope: Scope, agents: RegisteredAgents, thread_id: str) -> bool:
         """Return whether the conversation was at a desk of the caller's, by its newest handoffs."""
@@ -291,7 +291,7 @@ def _find_at_desk(scope: Scope, agents: RegisteredAgents, thread: Thread | None)
     return AtDesk(thread, session, desk, Scope(scope.tenant_id, thread.user_id))
 
 
-def person_of(scope: Scope) -> Person:
+def make_person(scope: Scope) -> Person:
     """Return the caller as the person that users see at a desk."""
     return Person(scope.user_id, scope.name or scope.user_id, scope.picture)
 
@@ -314,17 +314,17 @@ def _make_position(thread: Thread) -> DeskPlace:
     return desk_place
 
 
-def _sort_key(thread: Thread) -> tuple[int, str]:
+def _make_sort_key(thread: Thread) -> tuple[int, str]:
     desk_place = _make_position(thread)
     return to_millis(desk_place.arrived_at), thread.id
 
 
-def _encode(thread: Thread) -> str:
-    at, thread_id = _sort_key(thread)
+def _encode_cursor(thread: Thread) -> str:
+    at, thread_id = _make_sort_key(thread)
     return encode({"at": at, "id": thread_id})
 
 
-def _decode(cursor: str) -> DeskPlace:
+def _decode_cursor(cursor: str) -> DeskPlace:
     match decode(cursor):
         case {"at": int(at), "id": str(thread_id)} if 0 <= at < 10**14:
             return DeskPlace("", thread_id, from_millis(at))

@@ -132,7 +132,7 @@ class ConversationStates:
     async def keep(self, lease: Lease, change: ConversationChange) -> ConversationState:
         """Apply a run's change: write its handoffs, workflows and skills. A repetition changes nothing.
 
-        Returns the conversation state to commit, without a workflow that was continued in another thread meanwhile.
+        Return the conversation state to commit, without a workflow that was continued in another thread meanwhile.
         Raises ``LeaseLost`` and ``StoreUnavailable``.
         """
         conversation = change.conversation
@@ -171,7 +171,7 @@ class ConversationStates:
     async def count_waiting(self, scope: Scope, desk_id: str) -> int | None:
         """Return the number of conversations that wait at a desk, ``MAX_WAITING_SHOWN`` at most.
 
-        None if the desk has too many conversations to count them. Raises ``StoreUnavailable``.
+        Return None if the desk has too many conversations to count them. Raises ``StoreUnavailable``.
         """
         threads = await self.desks.threads(scope, desk_id, limit=MAX_COUNTED)
         sessions = (thread.conversation.desk for thread in threads)
@@ -181,9 +181,14 @@ class ConversationStates:
         return min(waiting, MAX_WAITING_SHOWN)
 
     async def find_desk_check_time(self, scope: Scope, thread: Thread, after: ConversationState) -> datetime | None:
-        """Return when the sweeper checks the thread if its state at a desk changes; None if it does not change."""
+        """Return the time at which the sweeper checks a thread whose state at a desk changes to ``after``.
+
+        Return None if the state does not change, or the thread is at no desk.
+        """
         before = thread.conversation
-        if after.desk is None or (before.desk is not None and _get_status(before.desk) == _get_status(after.desk)):
+        if after.desk is None or (
+            before.desk is not None and _select_checked(before.desk) == _select_checked(after.desk)
+        ):
             return None
         agent = (await self.agents.in_session(scope, thread)).describe(after.agent_id)
         now = self.clock.now()
@@ -224,6 +229,7 @@ class ConversationStates:
         return state_changes({}, {name: state[name] for name, is_changed in changed.items() if is_changed})
 
     async def _read(self, thread: Thread, scope: Scope) -> RunningConversation:
+        """Read the stored state of a thread. A specialist that no longer exists is noted, others are not checked."""
         agents = await self.agents.in_session(scope, thread)
         main, state = agents.main(thread), thread.conversation
         agent = agents.describe(thread.active_agent_id)
@@ -313,7 +319,8 @@ class ConversationStates:
         )
 
 
-def _get_status(session: DeskSession) -> tuple[datetime, datetime, DeskStatus]:
+def _select_checked(session: DeskSession) -> tuple[datetime, datetime, DeskStatus]:
+    """Return the fields on which the time of the sweeper's check depends."""
     return session.arrived_at, session.since, session.status
 
 
@@ -342,6 +349,6 @@ class ConversationTracker:
             step, self._step = self._step, None
             yield step_finished(step)
 
-    def changes_since(self, before: Mapping[str, Any]) -> Iterator[BaseEvent]:
+    def list_changes_since(self, before: Mapping[str, Any]) -> Iterator[BaseEvent]:
         """Yield the events that show what has changed since clients were shown ``before``."""
         yield from state_changes(before, self.current.shown)

@@ -61,7 +61,8 @@ class ForkedExchange:
 
     @property
     def child_thread_id(self) -> str:
-        return fork_id(self.handoff)
+        """The id of the fork."""
+        return derive_fork_id(self.handoff)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +83,9 @@ class Forks:
     ) -> Thread:
         """Branch one of the caller's conversations. The fork's main agent is ``agent_id``.
 
-        The fork's messages reach the parent only by a merge (``turns.merges``). Raises ``ThreadUnavailable`` (audited),
-        ``UnknownAgent`` (also for a remote agent and a desk) and ``StoreUnavailable``.
+        The fork begins with copies of the parent's last ``include_history_messages`` messages of users and agents, at
+        most ``MAX_COPIED``. The fork's messages reach the parent only by a merge (``turns.merges``). Raises
+        ``ThreadUnavailable`` (audited), ``UnknownAgent`` (also for a remote agent and a desk) and ``StoreUnavailable``.
         """
         async with refusals_audited(self.audit, scope, parent_thread_id, "thread.fork", {"agentId": agent_id}):
             parent = await get_own_thread(self.store, scope, parent_thread_id)
@@ -128,7 +130,7 @@ class Forks:
         self, scope: Scope, handoff: HandoffRequest, window: HistoryWindow, *, token_budget: int
     ) -> ReadHistory:
         """Return the newest messages of a specialist's fork in its window, within ``token_budget``."""
-        child = await self.store.get_thread(scope, fork_id(handoff))
+        child = await self.store.get_thread(scope, derive_fork_id(handoff))
         return await read_history(self.store, scope, child, window, token_budget=token_budget)
 
     async def extend(self, scope: Scope, exchange: ForkedExchange) -> None:
@@ -222,7 +224,10 @@ class Forks:
     async def _read_last(
         self, scope: Scope, parent: Thread, count: int, *, before: int | None = None
     ) -> list[StoredMessage]:
-        """Return the last ``count`` messages of the parent, or those ``before`` an ordinal."""
+        """Return the parent's last ``count`` messages of users and agents, or those ``before`` an ordinal.
+
+        At most ``MAX_COPIED`` are returned.
+        """
         messages: list[StoredMessage] = []
         before = parent.next_ordinal if before is None else before
         max_count = min(count, MAX_COPIED)
@@ -285,7 +290,7 @@ class Forks:
         return replace(message, content=content, tokens=tokens, ordinal=ordinal, tool_calls=calls, fence=0, end=None)
 
 
-def fork_id(handoff: HandoffRequest) -> str:
+def derive_fork_id(handoff: HandoffRequest) -> str:
     """Return the id of a handoff's fork. It is the same in every attempt."""
     return str(uuid.uuid5(uuid.UUID(handoff.thread_id), f"fork\0{handoff.id}"))
 

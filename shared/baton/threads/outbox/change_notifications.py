@@ -36,10 +36,10 @@ class ChangeNotifications:
     webhooks: Callable[[], WebhookSettings]
     """A function that returns the current webhooks. It raises ``BatonError`` if there are no settings."""
 
-    def reach_webhooks(self, tenant_id: str, events: Iterable[WebhookEvent]) -> bool:
+    def may_reach_webhooks(self, tenant_id: str, events: Iterable[WebhookEvent]) -> bool:
         """Return whether a webhook gets one of these events of the tenant. No request is made.
 
-        Returns True if the settings cannot be read, because the function that sends notifications checks again.
+        Return True if the settings cannot be read, because the function that sends notifications checks again.
         """
         try:
             return self.webhooks().wants(tenant_id, events)

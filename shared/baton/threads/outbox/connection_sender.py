@@ -16,11 +16,12 @@ from baton.domain.threads.events import Event
 from baton.failures.reports import in_background
 from baton.ports.clock import Clock, read_machine_time
 from baton.ports.threads.connections import ConnectionBusy, ConnectionGone, Connections, FrameRefused, LiveRegistry
-from baton.threads.outbox.frames import EncodedEvent, FrameQueue, frames
+from baton.threads.outbox.frames import EncodedEvent, FrameQueue, yield_frames
 
 logger = Logger(child=True)
 
 FIRST_BACKOFF_SECONDS = 0.1
+"""Seconds before a frame is sent again. They double with each attempt, up to ``MAX_BACKOFF_SECONDS``."""
 MAX_BACKOFF_SECONDS = 2.0
 SEND_SECONDS = 10.0
 """Seconds to send a frame: well below the 25 s that a function has to handle a WebSocket frame."""
@@ -50,10 +51,13 @@ class ConnectionSender:
         self._idle = asyncio.Event()
         self._idle.set()
         self._has_logged_failure = False
-        self._task = in_background(self._work(), "sending to a connection")
+        self._task = in_background(self._run(), "sending to a connection")
 
     def add(self, events: Sequence[EncodedEvent]) -> bool:
-        """Add the events to the backlog. Return False if they will not be sent."""
+        """Add the events to the backlog. Return False if they will not be sent, because the connection has failed.
+
+        It has failed if its client has gone, or if its backlog exceeds ``MAX_BACKLOG``.
+        """
         if self._task.done():
             return False
         self._backlog.add(events)
@@ -74,7 +78,7 @@ class ConnectionSender:
         self._task.cancel()
         self._idle.set()
 
-    async def _work(self) -> None:
+    async def _run(self) -> None:
         try:
             await self._send_all()
         finally:
@@ -88,7 +92,7 @@ class ConnectionSender:
                 self._wake.clear()
                 await self._wake.wait()
             # Build the frame again for each try, so that events that arrive while the gateway throttles are in it.
-            frame, events_in_frame = self._backlog.next_frame()
+            frame, events_in_frame = self._backlog.build_next_frame()
             try:
                 await self._send(frame)
             except ConnectionBusy:
@@ -120,10 +124,10 @@ async def send_to(
 ) -> bool:
     """Post events to one connection, in order and in as few frames as possible. Return whether it took all of them.
 
-    Stops without an error when the client has gone, when the gateway refuses a frame, or when it has throttled for
+    Stop without an error when the client has gone, when the gateway refuses a frame, or when it has throttled for
     ``patience`` seconds in total, because a client asks for events that it misses.
     """
-    for frame in frames(events):
+    for frame in yield_frames(events):
         backoff, tries = FIRST_BACKOFF_SECONDS, 1
         while True:
             try:

@@ -17,7 +17,7 @@ from baton.ports.clock import Clock, read_machine_time
 from baton.ports.threads.connections import ConnectionBusy, Connections, LiveRegistry
 from baton.ports.threads.leases import Lease
 from baton.threads.outbox.connection_sender import WORKER_SECONDS, ConnectionSender
-from baton.threads.outbox.frames import EncodedEvent, encode
+from baton.threads.outbox.frames import EncodedEvent, encode_events
 
 DRAIN_SECONDS = WORKER_SECONDS
 """Seconds that an ended run waits for slow connections. Their clients notice the gap or the silence, and resume."""
@@ -87,7 +87,7 @@ class Delivery:
         for connection_id, token_expires_at in live.connections.items():
             if connection_id not in self._senders and connection_id not in self._gone:
                 self._add(connection_id, token_expires_at)
-                self._add_events(connection_id, encode(self._recent))
+                self._add_events(connection_id, encode_events(self._recent))
         self.cancelled_runs, self.questioned = live.cancelled_runs, live.asked
         self.waiting, self.is_log_read = live.waiting, live.is_log_read
         for connection_id in earlier & self._senders.keys() - live.connections.keys():
@@ -109,12 +109,15 @@ class Delivery:
         """
         self._recent += events
         if self._senders:
-            encoded_events = encode(events)
+            encoded_events = encode_events(events)
             for connection_id in list(self._senders):
                 self._add_events(connection_id, encoded_events)
 
     async def drain(self) -> None:
-        """Wait until every connection has all events, for at most three seconds. Slower clients resume from the log."""
+        """Wait until every connection has all events, at most ``DRAIN_SECONDS``, then stop sending.
+
+        Slower clients resume from the log.
+        """
         senders = list(self._senders.values())
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(DRAIN_SECONDS):

@@ -60,7 +60,7 @@ class EventLog:
 
     @property
     def piece_due(self) -> float:
-        """The event loop time at which the next piece is due: five seconds after its first event.
+        """The event loop time at which the next piece is due: ``MAX_SECONDS`` after its first event, or infinity.
 
         While somebody reads the log, the piece is due a second or two after its first text. Visible thinking counts as
         text. Other events wait for text, so that a model's silence before its first word costs no write. Connections
@@ -77,7 +77,7 @@ class EventLog:
         )
 
     def number(self, event: BaseEvent) -> Event:
-        """Return the event with the next number in the thread's sequence."""
+        """Return the event with the next number in the thread's sequence, and keep it for the log."""
         numbered = self._stamp.number(bare(event), self._next_seq)
         self._next_seq += 1
         self._unlogged.append(numbered)
@@ -115,7 +115,7 @@ class EventLog:
         has_thinking = any(event.type.startswith("REASONING_") for event in self._unlogged)
         return has_thinking or len(_group_for_items(self._unlogged)) > 1
 
-    def tail(self, text: str, message_id: str | None) -> tuple[int, tuple[dict[str, Any], ...]]:
+    def make_tail(self, text: str, message_id: str | None) -> tuple[int, tuple[dict[str, Any], ...]]:
         """Return the first sequence number and the events of the tail.
 
         An event with text of the message has the text's span in the message instead of the text. A result that is the
@@ -165,8 +165,10 @@ def to_logged(event: Event) -> dict[str, Any]:
     return body
 
 
-def restore(body: dict[str, Any], stamp: RunStamp, seq: int, *, question: StoredMessage | None, text: str) -> Event:
-    """Return the full event for the output of ``to_logged`` or ``EventLog.tail``.
+def restore_event(
+    body: dict[str, Any], stamp: RunStamp, seq: int, *, question: StoredMessage | None, text: str
+) -> Event:
+    """Return the full event for the output of ``to_logged`` or ``EventLog.make_tail``.
 
     ``question`` is the message that the run answers, if it is known, and ``text`` the text of the run's last message.
     """

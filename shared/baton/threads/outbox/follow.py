@@ -55,7 +55,7 @@ class Follower:
         watch, reported = LeaseWatch(self._live, scope, thread_id, self._times), None
         while True:
             thread = await self._store.get_thread(scope, thread_id)
-            replay = await self._replays.after(scope, thread, after)
+            replay = await self._replays.replay_after(scope, thread, after)
             yield replay
             after = max(after, replay.last_seq)
             if thread.run is None or loop.time() >= until:

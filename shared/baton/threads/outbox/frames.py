@@ -19,7 +19,7 @@ class EncodedEvent:
     is_slice: bool = False
 
 
-def encode(events: Iterable[Event]) -> list[EncodedEvent]:
+def encode_events(events: Iterable[Event]) -> list[EncodedEvent]:
     """Return the events as JSON, in order. One encoding serves all connections."""
     encoded_events: list[EncodedEvent] = []
     for event in events:
@@ -48,7 +48,7 @@ class FrameQueue:
         self._events.extend(events)
         self.size += sum(event.size for event in events)
 
-    def next_frame(self) -> tuple[str, int]:
+    def build_next_frame(self) -> tuple[str, int]:
         """Return the next frame and the number of events in it. The queue must not be empty.
 
         The events stay in the queue until ``remove`` is called.
@@ -70,14 +70,14 @@ class FrameQueue:
             self.size -= self._events.popleft().size
 
 
-def frames(events: Iterable[Event]) -> Iterator[str]:
+def yield_frames(events: Iterable[Event]) -> Iterator[str]:
     """Yield the events as frames, in order.
 
     Each event is encoded only when its frame is needed, so that a long replay does not block other work.
     """
     queue = FrameQueue()
     for event in events:
-        queue.add(encode([event]))
+        queue.add(encode_events([event]))
         while queue.size > MAX_FRAME_BYTES:
             yield _take_frame(queue)
     while queue:
@@ -85,6 +85,6 @@ def frames(events: Iterable[Event]) -> Iterator[str]:
 
 
 def _take_frame(queue: FrameQueue) -> str:
-    frame, count = queue.next_frame()
+    frame, count = queue.build_next_frame()
     queue.remove(count)
     return frame

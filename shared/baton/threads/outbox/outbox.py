@@ -18,7 +18,7 @@ def discard(event: Event) -> None:
     """Drop the event: no caller waits for it."""
 
 
-def once_each(emit: Emit) -> Emit:
+def without_repeats(emit: Emit) -> Emit:
     """Return an ``Emit`` that drops repeated events, because a followed run is replayed once it has finished."""
     last_seq = 0
 
@@ -64,7 +64,7 @@ class Outbox:
         return [self.log.number(event) for event in waiting]
 
     def discard_waiting(self) -> None:
-        """Drop the waiting events without sending them."""
+        """Drop the waiting events without sending them, and hold later events back."""
         self._waiting = []
 
     def send_heartbeat(self, event: Event) -> None:

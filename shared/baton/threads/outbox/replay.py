@@ -24,7 +24,7 @@ from baton.domain.threads.thread import Thread
 from baton.ports.clock import Clock
 from baton.ports.threads.stream_log import LogPiece, StreamLog
 from baton.ports.threads.threads import ThreadStore
-from baton.threads.outbox.event_log import restore
+from baton.threads.outbox.event_log import restore_event
 
 LOG_RETENTION = timedelta(hours=24)
 """The time for which the log keeps events."""
@@ -77,21 +77,21 @@ class Replays:
         self._log = log
         self._clock = clock
 
-    async def after(self, scope: Scope, thread: Thread, after: int) -> Replay:
+    async def replay_after(self, scope: Scope, thread: Thread, after: int) -> Replay:
         """Return the events after ``after``. Raises ``InvalidSequence`` if the thread has not reached ``after``.
 
         If they are too many for one answer, the newest messages and the newest runs that fit are returned.
         """
-        read = await self._log.read(scope, thread.id, after=after)
+        log_read = await self._log.read(scope, thread.id, after=after)
         messages, begin = await self._read_messages_since(
-            scope, thread, after if read.is_whole else read.pieces[0].first_seq
+            scope, thread, after if log_read.is_whole else log_read.pieces[0].first_seq
         )
-        pieces = _select_valid(read.pieces, thread, messages)
+        pieces = _select_valid_pieces(log_read.pieces, thread, messages)
         segments = [*_list_piece_segments(thread.id, pieces), *_list_tail_segments(thread.id, messages)]
-        is_cut = not read.is_whole or begin is not None
+        is_cut = not log_read.is_whole or begin is not None
         if begin is not None:
             segments = [segment for segment in segments if segment.first_seq >= begin]
-        segments = _drop_dead(sorted(segments, key=lambda segment: segment.first_seq))
+        segments = _drop_dead_segments(sorted(segments, key=lambda segment: segment.first_seq))
         segments = [segment for segment in segments if segment.last_seq > after]
         last_seq = max([thread.last_seq, *(segment.last_seq for segment in segments)])
         # Events are posted before they are logged, so a client may be ahead of the log.
@@ -100,7 +100,7 @@ class Replays:
         last_seq = max(last_seq, after)
         is_whole = not is_cut and _is_continuous(segments, after, last_seq)
         events = tuple(
-            restore(body, segment.stamp, seq, question=_find_question(segment, messages), text=segment.text)
+            restore_event(body, segment.stamp, seq, question=_find_question(segment, messages), text=segment.text)
             for segment in segments[0 if is_whole else _find_last_whole(segments) :]
             for seq, body in enumerate(segment.bodies, segment.first_seq)
             if seq > after
@@ -116,11 +116,11 @@ class Replays:
         question, last = messages[0], messages[-1]
         end = last.end
         if end is not None and self._clock.now() - last.timestamp < LOG_RETENTION:
-            read = await self._log.read(scope, thread.id, after=end.first_seq - 1, through=end.last_seq)
+            log_read = await self._log.read(scope, thread.id, after=end.first_seq - 1, through=end.last_seq)
             segments = [
                 *(
                     segment
-                    for segment in _list_piece_segments(thread.id, read.pieces)
+                    for segment in _list_piece_segments(thread.id, log_read.pieces)
                     if segment.stamp.run_id == question.run_id
                 ),
                 *_list_tail_segments(thread.id, messages),
@@ -128,7 +128,7 @@ class Replays:
             segments = [segment for segment in segments if segment.first_seq >= end.first_seq]
             if _is_gapless(segments, end.first_seq):
                 return [
-                    restore(body, segment.stamp, seq, question=question, text=segment.text)
+                    restore_event(body, segment.stamp, seq, question=question, text=segment.text)
                     for segment in segments
                     for seq, body in enumerate(segment.bodies, segment.first_seq)
                 ]
@@ -205,7 +205,9 @@ def _keep_whole_runs(messages: Sequence[StoredMessage], last_seq: int) -> tuple[
     )
 
 
-def _select_valid(pieces: Iterable[LogPiece], thread: Thread, messages: Iterable[StoredMessage]) -> list[LogPiece]:
+def _select_valid_pieces(
+    pieces: Iterable[LogPiece], thread: Thread, messages: Iterable[StoredMessage]
+) -> list[LogPiece]:
     """Return the pieces of committed runs and of the run in progress, without those of dead attempts."""
     ends = [(message.run_id, message.attempt, message.end) for message in messages if message.end is not None]
     committed = {run_id for run_id, _, _ in ends}
@@ -224,7 +226,7 @@ def _select_valid(pieces: Iterable[LogPiece], thread: Thread, messages: Iterable
     return [piece for piece in pieces if is_valid(piece)]
 
 
-def _drop_dead(segments: Sequence[_Segment]) -> list[_Segment]:
+def _drop_dead_segments(segments: Sequence[_Segment]) -> list[_Segment]:
     """Return the segments without those in the gap of a later segment: a dead worker's events, never committed."""
     jumps = [(segment.previous_seq, segment.first_seq) for segment in segments if segment.previous_seq is not None]
     return [segment for segment in segments if not any(before < segment.first_seq < after for before, after in jumps)]
@@ -275,7 +277,7 @@ def _is_continuous(segments: Sequence[_Segment], after: int, last_seq: int) -> b
 def _find_last_whole(segments: Sequence[_Segment]) -> int:
     """Return the index of the first segment that begins a run and from which no event is missing to the end.
 
-    Returns the number of segments if there is no such segment.
+    Return the number of segments if there is no such segment.
     """
     start = len(segments)
     for index in range(len(segments) - 1, -1, -1):

@@ -156,7 +156,7 @@ class _Batches:
 
     async def send_now(self) -> None:
         """Pass on all text at once, and let it be sent to the client before more is read."""
-        for piece in self._cut():
+        for piece in self._cut_pieces():
             self._take(piece)
             await asyncio.sleep(0)  # each slice is numbered, encoded and posted: give other tasks a turn
         for _ in range(ROUNDS):
@@ -164,7 +164,7 @@ class _Batches:
 
     def flush(self, *, is_last: bool = False) -> None:
         """Pass on all text."""
-        for piece in self._cut(is_last=is_last):
+        for piece in self._cut_pieces(is_last=is_last):
             self._take(piece)
 
     def drop(self) -> None:
@@ -185,7 +185,7 @@ class _Batches:
         except Exception as failure:  # noqa: BLE001 - raised again in the reader's own task
             self._failure = failure
 
-    def _cut(self, *, is_last: bool = False) -> Iterator[ModelChunk]:
+    def _cut_pieces(self, *, is_last: bool = False) -> Iterator[ModelChunk]:
         """Begin a new interval, and yield the text so far in slices that fit an event.
 
         Unless ``is_last``, the first half of a surrogate pair at its end waits for the other half.
@@ -231,7 +231,7 @@ class AnswerLimit:
         self._room = room
 
     def cut(self, chunk: Chunk) -> Chunk | TextDelta | None:
-        """Return the chunk or its part within the limit; None if nothing is left.
+        """Return the chunk or its part within the limit; None if nothing is left, or for an empty text.
 
         Pass no further chunks once ``is_spent`` is True.
         """
@@ -254,7 +254,7 @@ class AnswerLimit:
             return None if self.is_spent else chunk
         return chunk
 
-    async def within(self, chunks: AsyncGenerator[Chunk, None]) -> AsyncGenerator[Chunk | TextDelta, None]:
+    async def yield_within(self, chunks: AsyncGenerator[Chunk, None]) -> AsyncGenerator[Chunk | TextDelta, None]:
         """Yield the chunks up to the limit, then close the generator."""
         async with contextlib.aclosing(chunks):
             async for chunk in chunks:

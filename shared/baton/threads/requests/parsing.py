@@ -102,7 +102,7 @@ def parse_message_request(
 
 
 def parse_over_spending(value: object) -> bool:
-    """Parse whether the user goes on beyond a spending limit. Raises ``InvalidRequest``."""
+    """Parse whether the user goes on beyond a spending limit; False if it is missing. Raises ``InvalidRequest``."""
     if value is not None and not isinstance(value, bool):
         raise InvalidRequest("overSpending must be true or false.")
     return value is True
@@ -144,7 +144,7 @@ def parse_interrupt_decision(
 ) -> InterruptDecision:
     """Parse a decision on an interrupt, or the result of a call that the user's application carries out.
 
-    ``is_error``: the result says why the call failed. Raises ``InvalidRequest`` and ``MessageTooLarge``.
+    ``is_error`` says that the result is the reason of a failure. Raises ``InvalidRequest`` and ``MessageTooLarge``.
     """
     if not isinstance(interrupt_id, str) or not is_printable(interrupt_id, MAX_MESSAGE_ID):
         raise InvalidRequest("interruptId must be the id of an interrupt.")
@@ -263,7 +263,7 @@ def parse_workflow_id(workflow_id: object) -> str:
 
 
 def parse_time(value: object, name: str) -> datetime:
-    """Parse a time in UTC. Raises ``InvalidRequest``."""
+    """Parse an ISO 8601 time that has an offset, and return it in UTC. Raises ``InvalidRequest``."""
     try:
         parsed = datetime.fromisoformat(value) if isinstance(value, str) and len(value) <= MAX_TIME else None
         if parsed is not None and parsed.tzinfo is not None:

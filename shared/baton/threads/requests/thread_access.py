@@ -35,7 +35,7 @@ async def refusals_audited(
         raise
 
 
-async def read_audited(
+async def read_and_audit_thread(
     store: ThreadStore, audit: AuditLog, scope: Scope, thread_id: str, action: str, *, once: Once | None = None
 ) -> Thread:
     """Return the thread, for its owner or a holder of ``thread:read_all``.

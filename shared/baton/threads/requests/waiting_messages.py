@@ -78,7 +78,7 @@ class WaitingMessages:
             await self._store(scope, thread, replace(waiting, until=until))
         return waiting.mode if waiting is not None else None
 
-    async def list_queued(self, scope: Scope, queued: QueuedMessage) -> bool:
+    async def add_queued(self, scope: Scope, queued: QueuedMessage) -> bool:
         """List a message of the queue whose lease was not free. Return whether it is listed.
 
         No run was in progress when the message was sent, so it waits for its turn, whatever mode the agent has for
@@ -115,7 +115,7 @@ class WaitingMessages:
             await self._check_running(scope, thread, request)
         await self._choose_mode(scope, thread, request)
 
-    async def listed(self, scope: Scope, thread_id: str) -> Sequence[WaitingMessage]:
+    async def list_waiting(self, scope: Scope, thread_id: str) -> Sequence[WaitingMessage]:
         """Return the messages that wait now, in the order in which they were sent. The caller may read the thread."""
         now = self.clock.now()
         messages = [message for message in await self.live.waiting(scope, thread_id) if message.is_waited_for(now)]
@@ -212,7 +212,7 @@ class WaitingMessages:
 
     async def _is_full(self, scope: Scope, thread_id: str, entries: Sequence[WaitingMessage]) -> bool:
         """Return whether no other message may be listed. Some of ``entries``, the listed ones, may no longer wait."""
-        return len(entries) >= MAX_WAITING and len(await self.listed(scope, thread_id)) >= MAX_WAITING
+        return len(entries) >= MAX_WAITING and len(await self.list_waiting(scope, thread_id)) >= MAX_WAITING
 
     async def _is_unused(self, scope: Scope, thread_id: str, message: WaitingMessage) -> bool:
         return await self.store.get_turn(scope, thread_id, message.message_id) is None

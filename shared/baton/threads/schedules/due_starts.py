@@ -41,7 +41,9 @@ AHEAD = timedelta(seconds=90)
 EARLY = timedelta(seconds=1)
 """The time before a slot at which its run may begin: queues count in whole seconds, and clocks differ."""
 CONCURRENT = 32
+"""The number of due items that are handled at the same time."""
 FIRST_PAUSE = timedelta(minutes=1)
+"""The pause before the second attempt to begin a run. Each further pause is twice as long."""
 MAX_PAUSE = timedelta(hours=1)
 """The longest pause between two attempts to begin a run in a conversation that waits for people."""
 MAX_AGE = timedelta(days=8)
@@ -65,12 +67,15 @@ class DueStarts:
     background: Callable[[], BackgroundWork]
 
     async def sweep(self, *, seconds: float) -> int:
-        """Begin the runs that are due, and queue those that will be due before the next sweep. Return their number."""
-        until, started = self.clock.now() + AHEAD, 0
+        """Begin the runs that are due, and queue those that will be due before the next sweep.
+
+        Return the number of items that were handled within ``seconds``, failures included.
+        """
+        until, entry_count = self.clock.now() + AHEAD, 0
 
         async def begin(entry: DueEntry) -> None:
-            nonlocal started
-            started += 1
+            nonlocal entry_count
+            entry_count += 1
             try:
                 await (self.start(entry) if entry.at <= self.clock.now() else self.announce(entry))
             except TenantRemoved:
@@ -81,7 +86,7 @@ class DueStarts:
 
         deadline = asyncio.get_running_loop().time() + seconds
         await call_until(deadline, _list_entries(self.items.before(until)), begin, at_once=CONCURRENT)
-        return started
+        return entry_count
 
     async def announce(self, entry: DueEntry) -> None:
         """Have the queue deliver an entry at its time, if the next sweep may come too late for it."""
@@ -186,6 +191,7 @@ class DueStarts:
         await self.audit.record(message.scope, "due.run", thread_id=message.thread_id, outcome=outcome, detail=detail)
 
     async def _start_schedule(self, due: DueSchedule, now: datetime) -> None:
+        """Begin the run of a schedule's slot, skip it, or remove the schedule; otherwise store the next slot."""
         schedule = due.schedule
         if schedule.follows_user:
             last = await self.zones.last(due.owner)
@@ -244,7 +250,7 @@ def _count_start(schedule: Schedule, now: datetime) -> None:
 
 
 async def _list_entries(pages: AsyncIterator[Sequence[DueEntry]]) -> AsyncIterator[DueEntry]:
-    async with aclosing(pages) as read:  # type: ignore[type-var]
-        async for page in read:
+    async with aclosing(pages) as entry_pages:  # type: ignore[type-var]
+        async for page in entry_pages:
             for entry in page:
                 yield entry

@@ -60,7 +60,7 @@ class EventStarts:
             raise
         if agent.find_event_rule(event.type) is None:
             raise EventNotTaken(f"The agent {agent.id} takes no events of this type. Its definition lists those.")
-        message_id = event.message_id(thread.id)
+        message_id = event.make_message_id(thread.id)
         request = MessageRequest(
             thread,
             message_id,

@@ -39,7 +39,7 @@ class FollowedTimeZones:
     async def _move(self, scope: Scope, schedule: Schedule, zone: str) -> None:
         current: Schedule | None = schedule
         for _ in range(ATTEMPTS):
-            if current is None or not _follows(current, zone):
+            if current is None or not _must_move(current, zone):
                 return
             moved = replace(current.move(zone, self.clock.now()), revision=current.revision + 1)
             if await self.schedules.replace(scope, moved):
@@ -48,5 +48,5 @@ class FollowedTimeZones:
             current = await self.schedules.get(scope, schedule.id)
 
 
-def _follows(schedule: Schedule, zone: str) -> bool:
+def _must_move(schedule: Schedule, zone: str) -> bool:
     return schedule.follows_user and schedule.zone != zone and schedule.status is not ScheduleStatus.FINISHED

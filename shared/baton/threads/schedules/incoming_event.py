@@ -46,7 +46,7 @@ class IncomingEvent:
         """The cause of the event's run."""
         return RunSource(CauseKind.EVENT, self.id, self.type)
 
-    def message_id(self, thread_id: str) -> str:
+    def make_message_id(self, thread_id: str) -> str:
         """Return the id of the message with which the event's run begins. The id makes the run begin only once."""
         return str(uuid.uuid5(uuid.UUID(thread_id), f"event\0{self.hook_id}\0{self.id}"))
 

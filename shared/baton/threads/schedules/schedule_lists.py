@@ -57,7 +57,7 @@ class ScheduleLists:
         position = _Position.decode(cursor, names_user=False) if cursor is not None else _Position((-1, ""))
         schedules = await self._list_after(scope, position.rank, status)
         page = schedules[:limit]
-        next_cursor = _Position(rank(page[-1].schedule)).encode() if len(schedules) > limit else None
+        next_cursor = _Position(make_rank(page[-1].schedule)).encode() if len(schedules) > limit else None
         return page, next_cursor
 
     async def of_tenant(
@@ -83,19 +83,19 @@ class ScheduleLists:
                 page += await self._list_after(replace(scope, user_id=user_id), after, status)
                 if len(page) > limit:
                     last = page[limit - 1]
-                    return page[:limit], _Position(rank(last.schedule), derive_user_place(last.user_id)).encode()
+                    return page[:limit], _Position(make_rank(last.schedule), derive_user_place(last.user_id)).encode()
         return page, None
 
     async def _list_after(self, owner: Scope, after: _Rank, status: ScheduleStatus | None) -> list[OwnedSchedule]:
-        schedules = sorted(await self.schedules.of_user(owner), key=rank)
+        schedules = sorted(await self.schedules.of_user(owner), key=make_rank)
         return [
             OwnedSchedule(owner.user_id, schedule)
             for schedule in schedules
-            if status in (None, schedule.status) and rank(schedule) > after
+            if status in (None, schedule.status) and make_rank(schedule) > after
         ]
 
 
-def rank(schedule: Schedule) -> _Rank:
+def make_rank(schedule: Schedule) -> _Rank:
     """Return the sort key of a schedule in lists. It has a digest of the id, because ids are too long for cursors."""
     digest = hashlib.sha256(schedule.id.encode()).hexdigest()[:16]
     if schedule.next_at is not None:

@@ -39,7 +39,7 @@ from baton.ports.threads.threads import ThreadStore
 from baton.tenants.registry.agent_registry import AgentRegistry
 from baton.threads.requests.thread_access import get_own_thread, refusals_audited
 from baton.threads.schedules.due_starts import DueStarts
-from baton.threads.schedules.schedule_lists import rank
+from baton.threads.schedules.schedule_lists import make_rank
 
 COMPARED_SLOTS = 60
 """The number of slots of a new rule whose distances are compared with the agent's minimum."""
@@ -56,13 +56,20 @@ class ScheduleRequest:
     """A schedule to make, as a caller asks for it."""
 
     text: str
+    """The message with which each run begins."""
     at: str | None = None
+    """The first time, as ISO 8601, with an offset or on the clocks of the zone; None with a rule: now."""
     rule: str | None = None
+    """The rule of RFC 5545 by which the schedule repeats; None for a single run."""
     time_zone: str | None = None
+    """The name of a zone, ``USER_ZONE`` to follow the user, or None for the zone that the user was in last."""
     ends_at: datetime | None = None
     id: str | None = None
+    """None for a new id."""
     agent_id: str | None = None
+    """The main agent of a new conversation; None for the default agent."""
     thread: ThreadRef | None = None
+    """The conversation that the runs enter; None for a new one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,11 +160,11 @@ class ScheduleMaking:
         schedule, _ = await self.create(scope, request, created_by="agent")
         return schedule
 
-    async def listed(self, scope: Scope, *, status: ScheduleStatus | None = None) -> Sequence[Schedule]:
+    async def list_schedules(self, scope: Scope, *, status: ScheduleStatus | None = None) -> Sequence[Schedule]:
         """Return the caller's schedules, the next slot first. Schedules without a further slot come last."""
         own = await self.schedules.of_user(scope)
         matching = [schedule for schedule in own if status in (None, schedule.status)]
-        return sorted(matching, key=rank)
+        return sorted(matching, key=make_rank)
 
     async def get(self, scope: Scope, schedule_id: str, *, owner_id: str | None = None) -> OwnedSchedule:
         """Return a schedule of the caller, or of the named user for those who manage the tenant's.
@@ -264,6 +271,7 @@ class ScheduleMaking:
         return agent
 
     async def _find_zone(self, scope: Scope, time_zone: str | None) -> str:
+        """Return the requested zone, or the one that the user was in last. Raises ``InvalidRequest``."""
         if time_zone is not None and time_zone != USER_ZONE:
             if not is_time_zone(time_zone):
                 raise InvalidRequest(
@@ -294,6 +302,7 @@ def _find_owner(scope: Scope, owner_id: str | None, action: str) -> Scope:
 
 
 def _has_offset(request: ScheduleRequest) -> bool:
+    """Return whether a request for one run names a moment, by a time with an offset."""
     if request.rule is not None or request.at is None:
         return False
     return datetime.fromisoformat(request.at).tzinfo is not None

@@ -106,12 +106,12 @@ class Importer:
             self._find_last_zone(lease, imported),
         )
         size = sum(len(message.text) for message in imported.messages)
-        messages = await off_loop(size, _to_stored, imported, self.counter, lease.thread.agent_id, zone)
+        messages = await off_loop(size, _make_stored_messages, imported, self.counter, lease.thread.agent_id, zone)
         renewed_lease = _RenewedLease(self.store, lease)
         for start in range(0, len(messages), MESSAGES_AT_ONCE):
             await self._put(renewed_lease, messages[start : start + MESSAGES_AT_ONCE])
         await self._add_title_and_feedback(renewed_lease, imported, messages)
-        lease = await renewed_lease.current()
+        lease = await renewed_lease.renew_if_due()
         commit = Commit(
             next_ordinal=len(messages),
             # As if there had been one event: clients that ask for events get the messages instead.
@@ -133,16 +133,16 @@ class Importer:
         """Write messages, with further tries after ``PAUSES``: a repeated request would have to write all again."""
         for pause in PAUSES:
             try:
-                return await self.store.put_messages(await renewed_lease.current(), messages)
+                return await self.store.put_messages(await renewed_lease.renew_if_due(), messages)
             except StoreUnavailable:
                 await asyncio.sleep(pause)
-        return await self.store.put_messages(await renewed_lease.current(), messages)
+        return await self.store.put_messages(await renewed_lease.renew_if_due(), messages)
 
     async def _add_title_and_feedback(
         self, renewed_lease: _RenewedLease, imported: ImportedSession, messages: Sequence[StoredMessage]
     ) -> None:
         """Add title and feedback before the commit, so that a repetition does not undo later changes of the user."""
-        lease = await renewed_lease.current()
+        lease = await renewed_lease.renew_if_due()
         if imported.title is not None:
             await self.store.keep_made_title(lease.scope, lease.thread_id, title=imported.title, preview=None)
         ratings = [
@@ -153,7 +153,7 @@ class Importer:
         for start in range(0, len(ratings), AT_ONCE):
             batch = ratings[start : start + AT_ONCE]
             await gather_all(*(self.feedback.put(lease.scope, lease.thread, feedback) for feedback in batch))
-            await renewed_lease.current()
+            await renewed_lease.renew_if_due()
 
 
 class _RenewedLease:
@@ -164,7 +164,7 @@ class _RenewedLease:
         self._lease = lease
         self._renewed_at = asyncio.get_running_loop().time()
 
-    async def current(self) -> Lease:
+    async def renew_if_due(self) -> Lease:
         """Return the lease, renewed if it is old. Raises ``LeaseLost`` and ``StoreUnavailable``."""
         await asyncio.sleep(0)  # others run between two of many records
         now = asyncio.get_running_loop().time()
@@ -186,7 +186,7 @@ def _make_ref(imported: ImportedSession, thread_created_at: datetime) -> Episode
     )
 
 
-def _to_stored(
+def _make_stored_messages(
     imported: ImportedSession, counter: TokenCounter, agent_id: str, last_zone: str | None
 ) -> Sequence[StoredMessage]:
     """Return the messages as the thread stores them. A run begins with every message of the user.

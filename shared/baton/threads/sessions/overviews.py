@@ -87,7 +87,7 @@ class Overviews:
     prices: Callable[[], Prices]
     """A function that returns the current prices of models."""
 
-    async def page(
+    async def read_page(
         self, scope: Scope, cursor: OverviewPosition, *, feedback: FeedbackStore | None = None
     ) -> tuple[Overview, OverviewPosition | None]:
         """Return the counts of one page, and the position of the next one; None after the last.
@@ -102,7 +102,7 @@ class Overviews:
             return Overview(), None
         else:
             # Conversations that were active later may have turns in the period too.
-            listed, after = await self.store.list_threads(
+            page, after = await self.store.list_threads(
                 scope,
                 limit=PAGE_THREADS,
                 cursor=cursor.after,
@@ -110,14 +110,14 @@ class Overviews:
                 query=ThreadQuery(active_from=cursor.period.start),
             )
             threads, is_listed = (
-                [(thread, None) for thread in listed if thread.created_at <= cursor.period.end],
+                [(thread, None) for thread in page if thread.created_at <= cursor.period.end],
                 after is None,
             )
-        counted = await gather_each(
-            threads, lambda listed: self._count_one(scope, *listed, cursor.period, feedback), at_once=AT_ONCE
+        results = await gather_each(
+            threads, lambda position: self._count_one(scope, *position, cursor.period, feedback), at_once=AT_ONCE
         )
         overview, unfinished = Overview(), []
-        for (thread, _), (counts, rest) in zip(threads, counted, strict=True):
+        for (thread, _), (counts, rest) in zip(threads, results, strict=True):
             overview = overview.merge(counts)
             if rest is not None:
                 unfinished.append((thread.id, rest))
@@ -152,14 +152,14 @@ class Overviews:
             rest = None
         cost = self.prices().compute_cost(thread.spent, thread.usage)
         thread_cost = ThreadCost.of(thread.id, cost, thread.usage, thread.title)
-        counted = [
-            self._to_counted(thread, turn)
+        counted_turns = [
+            self._make_counted_turn(thread, turn)
             for turn in summaries
             if turn.started_at is not None and period.start <= turn.started_at <= period.end
         ]
-        return Overview.of_thread(thread_cost, counted, is_first=before is None), rest
+        return Overview.of_thread(thread_cost, counted_turns, is_first=before is None), rest
 
-    def _to_counted(self, thread: Thread, turn: TurnSummary) -> CountedTurn:
+    def _make_counted_turn(self, thread: Thread, turn: TurnSummary) -> CountedTurn:
         assert turn.started_at is not None  # noqa: S101 - only ended turns are counted
         assert turn.ended_at is not None  # noqa: S101
         return CountedTurn(

@@ -91,6 +91,7 @@ class Sessions:
         closed_by: Person | None,
         desk_id: str | None,
     ) -> None:
+        """Audit the end of a session, and of its visit to a desk. Repetitions for a recorded session add no record."""
         detail = {"reason": reason.value, "episodeId": session.id if session else None}
         if closed_by is not None:
             detail["userId"], scope = scope.user_id, replace(scope, user_id=closed_by.id)
@@ -104,13 +105,16 @@ class Sessions:
             )
 
     async def read_last_end(self, scope: Scope, thread: Thread) -> tuple[EndReason, Person | None]:
-        """Return why a closed thread was closed, and the person of a desk who closed it; None if no such person did."""
+        """Return why a closed thread was closed, and the person of a desk who closed it; None if no such person did.
+
+        The reason is ``USER_CLOSED`` if the end of the session is not recorded.
+        """
         ref = await self.episodes.get_ref(scope, thread.id, thread.episode - 1)
         return (ref.reason, ref.closed_by) if ref is not None else (EndReason.USER_CLOSED, None)
 
 
 @dataclass(frozen=True, slots=True)
-class Closed:
+class ClosedThread:
     """The result of closing a thread."""
 
     thread_id: str
@@ -138,7 +142,7 @@ class Endings:
 
     async def end(
         self, lease: Lease, reason: EndReason, subscriber: Subscriber | None = None, *, closed_by: Person | None = None
-    ) -> Closed:
+    ) -> ClosedThread:
         """End the session, release the lease and notify ``subscriber`` too. Raises ``LeaseLost``.
 
         ``closed_by`` is the person of a desk who ends the session.
@@ -146,7 +150,7 @@ class Endings:
         async with holding(self.store, lease):
             return await self._end(lease, reason, subscriber, closed_by)
 
-    async def end_idle(self, scope: Scope, seen: Thread) -> Closed | None:
+    async def end_idle(self, scope: Scope, seen: Thread) -> ClosedThread | None:
         """End the session of an idle thread. Return None, without changes, if the thread differs from ``seen``.
 
         A worker that has written since then either holds the lease, or has changed the thread that is read with the
@@ -167,13 +171,13 @@ class Endings:
 
     async def _end(
         self, lease: Lease, reason: EndReason, subscriber: Subscriber | None, closed_by: Person | None
-    ) -> Closed:
+    ) -> ClosedThread:
         """End the session of a leased thread, release the lease, and notify the thread's connections."""
         thread, scope = lease.thread, lease.scope
         ref = make_episode_ref(thread, thread.path.last + 1, reason, self.clock.now(), closed_by=closed_by)
         if ref is not None:
             await self.sessions.episodes.begin(lease, ref)
-        closed = Closed(thread.id, ref.id if ref else None)
+        closed = ClosedThread(thread.id, ref.id if ref else None)
         resumable = await self.conversations.close(lease)
         base_events = await self.conversations.list_events_of_change(
             scope, thread, ConversationState(thread.agent_id, resumable=resumable, data=thread.conversation.data)
@@ -183,7 +187,7 @@ class Endings:
         notifications = self.change_notifications
         desk = find_desk_close(thread)
         events_of_end = [WebhookEvent.THREAD_CLOSED, *([desk.event] if desk is not None else [])]
-        is_for_webhooks = ref is not None and notifications.reach_webhooks(scope.tenant_id, events_of_end)
+        is_for_webhooks = ref is not None and notifications.may_reach_webhooks(scope.tenant_id, events_of_end)
         is_queued = (thread.notifies or is_for_webhooks) and await notifications.note_session_closed(lease, desk)
         notifies = await self.store.close(lease, last_seq=last_seq, ended=ref, resumable=resumable)
         if (notifies or is_for_webhooks) and not is_queued:

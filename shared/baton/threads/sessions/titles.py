@@ -108,8 +108,8 @@ class MadeTitles:
             preview = cut_beginning(question, MAX_PREVIEW) or None
             if preview is None and not (begins_itself and answer):
                 return False
-            written = thread.title or await self._write_title(scope, thread_id, question, answer)
-            title = written or cut_beginning(question or answer)
+            model_title = thread.title or await self._write_title(scope, thread_id, question, answer)
+            title = model_title or cut_beginning(question or answer)
         except (LeaseLost, StoreUnavailable):
             raise
         except BatonError as failure:

@@ -37,9 +37,9 @@ def find_unread_change(request: TurnRequest, messages: Sequence[StoredMessage], 
 
     Only answers after the user's last message in the run are unread: a user who writes has read what came before.
     """
-    own = max((index for index, message in enumerate(messages) if message.is_own), default=-1)
-    unread = sum(message.is_answer for message in messages[own + 1 :])
-    is_read = own >= 0 or _is_by_user(request, user_id)
+    last_own = max((index for index, message in enumerate(messages) if message.is_own), default=-1)
+    unread = sum(message.is_answer for message in messages[last_own + 1 :])
+    is_read = last_own >= 0 or _is_by_user(request, user_id)
     begins_itself = messages[0].begun_by is not None
     awaits_user = False if is_read else True if begins_itself and unread else None
     return UnreadChange(unread, is_read=is_read, awaits_user=awaits_user)

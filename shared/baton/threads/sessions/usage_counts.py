@@ -20,7 +20,7 @@ from baton.threads.sessions.overviews import OverviewPosition, Overviews, Period
 
 _MONTH = re.compile(r"(2[0-9]{3})-(0[1-9]|1[0-2])")
 MAX_NAME = 1_024
-"""Characters of an object's name (a limit of S3)."""
+"""Characters of an object's name. S3 allows 1,024 bytes."""
 TENANT = Account(AccountKind.TENANT)
 
 
@@ -129,7 +129,7 @@ class UsageCounts:
     objects: TenantObjects
     prices: Callable[[], Prices]
 
-    async def page(self, scope: Scope, position: UsagePosition) -> UsagePage:
+    async def read_page(self, scope: Scope, position: UsagePosition) -> UsagePage:
         """Return one page. A page has sums only, so that the caller need not be allowed to read conversations."""
         reader = replace(scope, permissions=scope.permissions | {Permission.THREAD_READ_ALL})
         (counts, turns), (stored, objects), metered_cost = await gather_all(
@@ -157,7 +157,7 @@ class UsageCounts:
     async def _count_turns(
         self, scope: Scope, position: OverviewPosition | None
     ) -> tuple[Overview, OverviewPosition | None]:
-        return await self.overviews.page(scope, position) if position is not None else (Overview(), None)
+        return await self.overviews.read_page(scope, position) if position is not None else (Overview(), None)
 
     async def _count_objects(self, scope: Scope, after: str | None) -> tuple[StoredObjects, str | None]:
         return await self.objects.count(scope, after or None) if after is not None else (StoredObjects(), None)

@@ -18,7 +18,7 @@ class VersionFigures:
     overviews: Overviews
     feedback: FeedbackStore
 
-    async def page(
+    async def read_page(
         self, scope: Scope, agent_id: str, position: OverviewPosition
     ) -> tuple[Mapping[int, DayCounts], OverviewPosition | None]:
         """Return the counts of one page by version, and the position of the next one; None after the last.
@@ -26,5 +26,5 @@ class VersionFigures:
         A page has sums only, so that the caller need not be allowed to read conversations.
         """
         reader = replace(scope, permissions=scope.permissions | {Permission.THREAD_READ_ALL})
-        counts, following = await self.overviews.page(reader, position, feedback=self.feedback)
+        counts, following = await self.overviews.read_page(reader, position, feedback=self.feedback)
         return {number: day for (name, number), day in counts.versions.items() if name == agent_id}, following

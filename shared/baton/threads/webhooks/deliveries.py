@@ -59,7 +59,7 @@ class WebhookDeliveries:
     audit: AuditLog
     clock: Clock
 
-    async def spread(self, change: ThreadChange, thread: Thread) -> None:
+    async def queue_deliveries(self, change: ThreadChange, thread: Thread) -> None:
         """Queue a delivery of each event of a committed change for each webhook that gets it.
 
         A repetition queues the same deliveries, whose events have the same ids.

@@ -58,6 +58,7 @@ def find_desk_close(thread: Thread) -> DeskChange | None:
 
 
 def _find_return(state: ConversationState, request: TurnRequest, end: RunEnd) -> DeskChange | None:
+    """Return the return from the desk of ``state``, with its reason; None if the run did not begin at a desk."""
     if state.desk is None:
         return None
     if isinstance(request, ActionRequest) and request.action is ConversationAction.DESK_RETURN:

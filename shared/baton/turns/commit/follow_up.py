@@ -52,7 +52,7 @@ class FollowUp:
         desk = find_desk_change(self._thread.conversation, self.facts.request, end)
         events = list_possible_events(end, ends_session=ends_session, desk=desk.event if desk is not None else None)
         notifications = self.services.change_notifications
-        if not is_for_clients and not notifications.reach_webhooks(self.holder.lease.scope.tenant_id, events):
+        if not is_for_clients and not notifications.may_reach_webhooks(self.holder.lease.scope.tenant_id, events):
             return False
         return await notifications.note_run_ended(
             self.holder.lease, self.facts.run.run_id, self.facts.question.a2a_task, ends_session=ends_session, desk=desk

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from baton.agents.approvals import make_interrupts, pending_interrupts
+from baton.agents.approvals import make_interrupts, make_pending_interrupts
 from baton.agents.attempt_context import Attempt
 from baton.agents.consulting.orphaned_tasks import settle_tasks
 from baton.agents.run_facts import RunFacts
@@ -25,7 +25,7 @@ from baton.domain.threads.thread import EndReason, Run, Thread
 from baton.domain.threads.turn_requests import ActionRequest
 from baton.domain.tracing import get_current_trace_id
 from baton.ports.threads.messages import TurnRecord
-from baton.threads.outbox.event_log import restore
+from baton.threads.outbox.event_log import restore_event
 from baton.threads.outbox.outbox import Outbox
 from baton.turns.commit.follow_up import FollowUp
 from baton.turns.commit.thread_pointer import ThreadPointer
@@ -54,6 +54,7 @@ class RunCommit:
         """Write the messages, commit them by moving the thread's pointer, then send the events that end the run.
 
         Connections receive the last events during the follow-up. The commit waits for slow connections at its very end.
+        Raises ``LeaseLost`` and ``StoreUnavailable``.
         """
         store, lease, run, follow_up = self.services.store, self.holder.lease, self._run, self._follow_up
         waiting_events = self._begin_delivery(attempt, result) if lease.is_optimistic else ()
@@ -80,7 +81,7 @@ class RunCommit:
         *others, last = (message for message in messages if message is not self.facts.question)
         is_queued, *_ = await gather_all(
             follow_up.notify_of_end(self._thread, end, episode_ref),
-            attempt.writes.done(),
+            attempt.writes.finish(),
             self._open_turn(),
             *(store.put_message(lease, message) for message in others),
         )
@@ -119,7 +120,10 @@ class RunCommit:
         return finished
 
     async def adopt(self, record: TurnRecord, messages: Sequence[StoredMessage]) -> FinishedRun:
-        """Commit the complete answer that a dead attempt has left in ``messages``, and deliver its end."""
+        """Commit the complete answer that a dead attempt has left in ``messages``, and deliver its end.
+
+        Raises ``LeaseLost`` and ``StoreUnavailable``.
+        """
         lease, last, end, follow_up = self.holder.lease, messages[-1], messages[-1].end, self._follow_up
         assert end is not None  # noqa: S101 - only complete answers are adopted
         is_closed = any(body.get("name") == "thread_closed" for body in end.tail)
@@ -130,7 +134,7 @@ class RunCommit:
         if handoff is not None and not end.is_question_refused:
             await self.services.forks.extend_again(lease.scope, self._thread, handoff, messages)
         waiting_agent_id = last.agent_id or self.facts.agent.id
-        pending = pending_interrupts(
+        pending = make_pending_interrupts(
             end.interrupts,
             self._run,
             waiting_agent_id,
@@ -147,7 +151,7 @@ class RunCommit:
         stamp = RunStamp(self._thread.id, last.run_id, last.attempt)
         self.outbox.delivery.post(
             [
-                restore(body, stamp, seq, question=messages[0], text=last.text)
+                restore_event(body, stamp, seq, question=messages[0], text=last.text)
                 for seq, body in enumerate(end.tail, end.tail_seq)
             ]
         )
@@ -195,11 +199,11 @@ class RunCommit:
         return run
 
     def _find_pending(self, result: DialogueResult) -> PendingInterrupts | None:
-        """Return the interrupts that the thread waits for after the run."""
+        """Return the interrupts that the thread waits for after the run; None without interrupts."""
         agent = result.agent or self.facts.agent
         waits = result.waiting if result.outcome is OutcomeType.INTERRUPT else ()
         interrupts = make_interrupts(waits, result.cards, self._run, agent, self._thread.id, self.services.agents.clock)
-        return pending_interrupts(
+        return make_pending_interrupts(
             interrupts,
             self._run,
             agent.id,
@@ -222,7 +226,7 @@ class RunCommit:
         pending: PendingInterrupts | None,
     ) -> RunEnd:
         spent = result.spent
-        tail_seq, tail = self.outbox.log.tail(last.text, last.id)
+        tail_seq, tail = self.outbox.log.make_tail(last.text, last.id)
         return RunEnd(
             outcome=result.outcome,
             usage=result.usage,

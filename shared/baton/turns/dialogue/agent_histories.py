@@ -15,7 +15,7 @@ from baton.memory.prompt.history_reading import ReadHistory, find_session_start,
 from baton.memory.prompt.history_window import Exchange, WindowedHistory, find_next_start
 from baton.ports.threads.threads import ThreadStore
 from baton.threads.handoffs.conversation_states import ConversationStates
-from baton.threads.handoffs.forks import Forks, fork_id
+from baton.threads.handoffs.forks import Forks, derive_fork_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class AgentHistories:
         return find_window(self._facts.thread.windows, self._tracker.current.agent.id, self._session)
 
     async def read(self) -> ReadHistory:
-        """Return the earlier messages that the active agent may see. Each agent's are read once for each handoff."""
+        """Return the earlier messages that the active agent may see. They are read again after a handoff or return."""
         current = self._tracker.current
         if self._last_read is None or self._last_read[:2] != (current.agent.id, current.handoff):
             self._last_read = current.agent.id, current.handoff, await self._read_granted()
@@ -68,7 +68,7 @@ class AgentHistories:
     def compute_windows(self, results: Sequence[AgentResult]) -> tuple[HistoryWindow, ...]:
         """Return the windows of the histories of the main and the active agent after the run."""
         windows = {(window.agent_id, window.session): window for window in self._facts.thread.windows}
-        for window in self._find_used(results):
+        for window in self._find_used_windows(results):
             windows[window.agent_id, window.session] = window
         empty = {HistoryWindow(window.agent_id, window.session) for window in windows.values()}
         kept_sessions = {"", self._session}
@@ -77,7 +77,7 @@ class AgentHistories:
     def find_summary_due(self, results: Sequence[AgentResult]) -> SummaryDue | None:
         """Return the messages to summarise for the agent that spoke last: those that left its history, or will soon.
 
-        Returns None if there are none.
+        Return None if there are none, or if the agent gets no summaries.
         """
         last = results[-1] if results else None
         if last is None or last.history is None or last.waiting or not last.agent.memory.summary:
@@ -92,7 +92,7 @@ class AgentHistories:
         if handoff is not None and handoff.context_mode is ContextMode.FORKED:
             if self._tracker.current.was_handed_over_by(self._facts.question):
                 return None  # the fork is yet to be written
-            thread_id, below = fork_id(handoff), None  # the run's messages have other ordinals in the fork
+            thread_id, below = derive_fork_id(handoff), None  # the run's messages have other ordinals in the fork
         if below is None and window.first_ordinal > max(since, window.summary_at or 0):
             below = window.first_ordinal
         return SummaryDue(thread_id, window.agent_id, below, since, window.summary_at) if below is not None else None
@@ -108,7 +108,7 @@ class AgentHistories:
             self._tracker.current.agent, self._facts.question.tokens, self._attempt.services.counter
         )
 
-    def _find_used(self, results: Sequence[AgentResult]) -> Iterator[HistoryWindow]:
+    def _find_used_windows(self, results: Sequence[AgentResult]) -> Iterator[HistoryWindow]:
         """Yield the windows of the agents that spoke, except that of a fork whose messages are not written yet."""
         handoff = self._tracker.current.handoff
         for result in results:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from baton.agents.attempt_context import Attempt
 from baton.agents.call_outcome import AgentResult, Transfer
-from baton.agents.guardrails.hooks import HookRefusal, Hooks, RunStopped, judges_questions, unless_stopped
+from baton.agents.guardrails.hooks import HookRefusal, Hooks, RunStopped, judges_questions, run_unless_stopped
 from baton.agents.tools.builtin_tools import MAX_REASON
 from baton.concurrency.tasks import gather_all, off_loop
 from baton.domain.agents.agent import AgentDefinition
@@ -53,7 +53,10 @@ class AgentRouter:
         """True if the message goes to the people of a desk."""
 
     async def begin(self) -> bool:
-        """Carry out Baton's own steps before an agent answers. Return whether an agent is to answer."""
+        """Carry out Baton's own steps before an agent answers. Return whether an agent is to answer.
+
+        Raises the errors of the request's action, such as ``UnknownAgent``, ``WorkflowUnavailable`` and ``NotAtDesk``.
+        """
         request = self._facts.request
         if not isinstance(request, ActionRequest):
             return await self._begin_answer()
@@ -61,7 +64,7 @@ class AgentRouter:
             case ConversationAction.CONTINUE:
                 return await self._continue(request.about or "")
             case ConversationAction.EXIT:
-                self._end(HandoffOutcome.EXITED)
+                self._end_session(HandoffOutcome.EXITED)
             case ConversationAction.MERGE:
                 await self._merge(*request.named_answer)
             case ConversationAction.DESK_ASK:
@@ -81,13 +84,16 @@ class AgentRouter:
             self.has_last_word = self.has_last_word or result.transfer.refusal is not None
             return not self.has_last_word
         conversation = self._tracker.current
-        must_return = conversation.handoff is not None and conversation.handoff.return_expected
-        if result.returns is not None or (
-            must_return and conversation.is_workflow_complete
-        ):  # the agent should have returned
-            self._end(HandoffOutcome.RETURNED)
+        # An agent whose workflow is complete should have returned.
+        must_return = (
+            conversation.handoff is not None
+            and conversation.handoff.return_expected
+            and conversation.is_workflow_complete
+        )
+        if result.returns is not None or must_return:
+            self._end_session(HandoffOutcome.RETURNED)
         elif self._is_silent_target:
-            self._fail()
+            self._undo_handoff()
         return False
 
     def take_back(self, failure: ModelError) -> None:
@@ -98,7 +104,7 @@ class AgentRouter:
         if not self._is_silent_target:
             raise failure
         count(Metric.MODEL_FAILURES)
-        self._fail()
+        self._undo_handoff()
 
     async def _begin_answer(self) -> bool:
         """Begin to answer a message, or to continue a run whose interrupts are answered.
@@ -120,9 +126,8 @@ class AgentRouter:
         if conversation.offer is not None and transfer is None and conversation.desk is None and is_offered:
             self._tracker.current = conversation.mark_offered()
             if all(workflow.updated_at <= conversation.offer.updated_at for workflow in conversation.resumable):
-                self.handoffs.welcome(
-                    conversation.offer
-                )  # only the newest workflow is mentioned; clients show the others as buttons
+                # Only the newest workflow is mentioned. Clients show the others as buttons.
+                self.handoffs.welcome(conversation.offer)
         if conversation.redefined is not None:
             self.handoffs.say_redefined(conversation.redefined)
         locale = (
@@ -132,7 +137,7 @@ class AgentRouter:
         )
         if locale is not None:
             self._attempt.screened.is_refused = False
-            self._end(HandoffOutcome.EXITED, locale)
+            self._end_session(HandoffOutcome.EXITED, locale)
             return False
         if transfer is not None:
             if await self._refuse_by_hook(transfer):
@@ -164,7 +169,7 @@ class AgentRouter:
         target, handoff = conversation.describe(desk_id), find_declared_handoff(conversation.main, desk_id)
         if target is None or target.desk is None or handoff is None:
             raise UnknownAgent
-        transfer = Transfer(target, handoff, "asked", None, refusal=self._check(target, handoff))
+        transfer = Transfer(target, handoff, "asked", None, refusal=self._find_refusal(target, handoff))
         await self._hand_over(transfer, None)
         self.has_last_word = True
 
@@ -176,7 +181,7 @@ class AgentRouter:
 
         async def judge(text: str) -> str:
             try:
-                return await unless_stopped(self._attempt, hooks.judge_other(text, Origin.HANDOFF)) or ""
+                return await run_unless_stopped(self._attempt, hooks.judge_other(text, Origin.HANDOFF)) or ""
             except RunStopped:
                 return ""
 
@@ -214,7 +219,7 @@ class AgentRouter:
             raise WorkflowUnavailable
         handoff = find_declared_handoff(conversation.main, target.id) or HandoffDefinition(agent=target.id)
         summary = f"The user continues {workflow.name}."
-        transfer = Transfer(target, handoff, "continue", summary, refusal=self._check(target, handoff))
+        transfer = Transfer(target, handoff, "continue", summary, refusal=self._find_refusal(target, handoff))
         await self.handoffs.hand_over(transfer, workflow)
         return transfer.refusal is None
 
@@ -228,11 +233,11 @@ class AgentRouter:
 
     def _return_without_specialist(self, trouble: SpecialistProblem) -> None:
         if self._tracker.current.desk is not None:
-            self._desks.lose(trouble)
+            self._desks.return_without_desk(trouble)
         else:
             self.handoffs.return_without_specialist(trouble)
 
-    def _end(self, outcome: HandoffOutcome, locale: str | None = None) -> None:
+    def _end_session(self, outcome: HandoffOutcome, locale: str | None = None) -> None:
         self.has_last_word = True
         if self._tracker.current.desk is not None:
             self._desks.leave(ReturnReason.USER, locale=locale)
@@ -248,9 +253,9 @@ class AgentRouter:
             for message in self._attempt.transcript.messages
         )
 
-    def _fail(self) -> None:
+    def _undo_handoff(self) -> None:
         self.has_last_word = True
-        self.handoffs.fail()
+        self.handoffs.undo_handoff()
 
     def _find_requested(self, text: str) -> Transfer | None:
         """Return the handoff that a trigger in the message asks for, without calling a model; None if there is none.
@@ -273,9 +278,10 @@ class AgentRouter:
         if triggered is None or handoff is None:
             return None
         target, trigger = triggered
-        return Transfer(target, handoff, f"trigger: {trigger}", None, refusal=self._check(target, handoff))
+        return Transfer(target, handoff, f"trigger: {trigger}", None, refusal=self._find_refusal(target, handoff))
 
-    def _check(self, target: AgentDefinition, handoff: HandoffDefinition) -> Refusal | None:
+    def _find_refusal(self, target: AgentDefinition, handoff: HandoffDefinition) -> Refusal | None:
+        """Return the reason why the user may not be handed over to the target; None if they may."""
         conversation = self._tracker.current
         # The main agent need not declare a handoff to continue a workflow, because the user asks for it.
         source = conversation.main.model_copy(update={"handoffs": (handoff,)})

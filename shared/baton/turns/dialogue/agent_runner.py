@@ -33,7 +33,7 @@ from baton.memory.prompt.history_reading import make_handoff_notes, select_spoke
 from baton.memory.prompt.message_prompts import quote_cause
 from baton.memory.recalled import MemorySearch
 from baton.ports.agents.chat_model import Prompt
-from baton.threads.handoffs.forks import ForkedExchange, fork_id
+from baton.threads.handoffs.forks import ForkedExchange, derive_fork_id
 from baton.turns.dialogue.agent_histories import AgentHistories, DialogueServices
 from baton.turns.dialogue.merging import MergedAnswer
 from baton.turns.dialogue.remote_agent_runner import RemoteAgentRunner
@@ -78,7 +78,7 @@ class AgentRunner:
         if handoff is not None and handoff.context_mode is ContextMode.FORKED:
             services, run = self._services, context.run
             transcript = Transcript(
-                fork_id(handoff), run, first_ordinal=0, clock=services.clock, counter=services.counter
+                derive_fork_id(handoff), run, first_ordinal=0, clock=services.clock, counter=services.counter
             )
             merged = MergedAnswer(conversation.agent, context.transcript, context.emit)
             context = replace(context, emit=merged.take, enter=merged.enter)
@@ -193,7 +193,7 @@ class AgentRunner:
                 search = MemorySearch(context.scope, single_message, with_episodes=False)
                 notes = Notes(changing=computed, today=today)
                 assembled = await self._services.memory.prompt_for(
-                    context.fit(agent), search, notes=notes, zone=context.today.zone, numbers=context.numbers
+                    context.fit_agent(agent), search, notes=notes, zone=context.today.zone, numbers=context.numbers
                 )
                 return await judge_context(context, agent, assembled)
             before = self._facts.unfinished if is_continued else (message,) if message is not None else ()
@@ -249,25 +249,26 @@ class AgentRunner:
 
     async def _make_prompt(self, tools: ToolSet, current: Sequence[StoredMessage], notes: Notes) -> AssembledContext:
         """Return the prompt of the active agent."""
-        conversation, context, read = self._tracker.current, self._attempt, await self.histories.read()
+        conversation, context = self._tracker.current, self._attempt
+        read_history = await self.histories.read()
         prompt = None
         if self._facts.user_message is None and conversation.workflow is not None:
             prompt = Prompt(Role.USER, CONTINUING.format(workflow=conversation.workflow.name))
         history = AgentHistory(
             context.thread_id,
-            read.messages,
+            read_history.messages,
             current,
-            summary=read.summary,
+            summary=read_history.summary,
             window=self.histories.window,
             handoff=conversation.handoff,
             asked=prompt,
         )
         assembled = await self._services.memory.prompt_for(
-            context.fit(conversation.agent),
+            context.fit_agent(conversation.agent),
             self._attempt.search,
             history,
             notes=notes,
-            reserved=tools.tokens(self._services.counter),
+            reserved=tools.count_tokens(self._services.counter),
             zone=context.today.zone,
             numbers=context.numbers,
         )
@@ -279,16 +280,16 @@ class AgentRunner:
         Raises ``InterruptUnavailable`` if none of the interrupted calls can be found.
         """
         calls_by_id = {call.id: call for message in self._facts.unfinished for call in message.tool_calls}
-        waiting = {
+        waiting_calls = {
             interrupt.tool_call_id: calls_by_id[interrupt.model_call.id]
             for interrupt in answered.interrupts
             if interrupt.model_call.id in calls_by_id
         }
-        if not waiting:
+        if not waiting_calls:
             raise InterruptUnavailable
         settled = find_settled_calls(answered)
-        calls = list(dict.fromkeys(waiting.values()))
-        await loop.go_on(calls, waiting.keys() - settled.keys(), settled)
+        calls = list(dict.fromkeys(waiting_calls.values()))
+        await loop.go_on(calls, waiting_calls.keys() - settled.keys(), settled)
 
     async def _take_client_results(self, loop: AgentLoop, pending: PendingInterrupts) -> None:
         """Take the client's results of calls of the previous run, which came with the message."""

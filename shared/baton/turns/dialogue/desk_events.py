@@ -60,15 +60,15 @@ class DeskEvents:
         session at the desk from which a person has transferred the conversation.
         """
         agent, is_open = self._tracker.current.agent, desk.is_open(self._clock.now())
-        session = self._session.take_over(previous) if previous is not None else self._describe_user(self._session)
-        self._change(replace(session, ahead=ahead if is_open else None))
+        session = self._session.take_over(previous) if previous is not None else self._add_user(self._session)
+        self._change_session(replace(session, ahead=ahead if is_open else None))
         if is_open:
             self._say(agent, sentence(agent, "desk_waiting", locale=self._locale, agent=agent.name))
         else:
             self._say(agent, self._write_opening_sentence("desk_queued", agent, desk))
         self._audit("wait")
 
-    def _describe_user(self, session: DeskSession) -> DeskSession:
+    def _add_user(self, session: DeskSession) -> DeskSession:
         """Return the session with the user's last message, and their name, language and permissions from the token."""
         user, message = self._attempt.scope, self._facts.user_message
         if message is not None and message.is_own:
@@ -90,7 +90,7 @@ class DeskEvents:
         """Record the user's message as the newest one at the desk, whose people answer it."""
         question = self._facts.question
         session = replace(self._session, permissions=self._find_relevant_permissions())
-        self._change(session.receive(make_preview(question.content), question.timestamp))
+        self._change_session(session.receive(make_preview(question.content), question.timestamp))
 
     async def carry_out(self, request: ActionRequest) -> None:
         """Carry out what a person of the desk does, or what Baton does in their place. Raises ``NotAtDesk``."""
@@ -103,14 +103,14 @@ class DeskEvents:
                 self._note(request)
                 self._audit("note")
             case ConversationAction.DESK_TRANSFER:
-                await self._transfer(request)
+                await self._transfer_conversation(request)
             case _:
                 self.leave(request.return_reason, request)
 
     def leave(self, reason: ReturnReason, request: ActionRequest | None = None, *, locale: str | None = None) -> None:
         """Return to the main agent, with the person's note for it, and say why."""
         if reason is ReturnReason.UNAVAILABLE:
-            self.lose(SpecialistProblem.UNAVAILABLE)
+            self.return_without_desk(SpecialistProblem.UNAVAILABLE)
             return
         if request is not None and request.content:
             self._note(request)
@@ -128,7 +128,7 @@ class DeskEvents:
         )
         self._say(conversation.main, text)
 
-    def lose(self, trouble: SpecialistProblem) -> None:
+    def return_without_desk(self, trouble: SpecialistProblem) -> None:
         """Return to the main agent because the desk is no longer available to the user, and say so."""
         self._note_return(ReturnReason.UNAVAILABLE, HandoffOutcome.FAILED)
         self._handoffs.return_without_specialist(trouble, source=DESK, locale=self._locale)
@@ -161,16 +161,17 @@ class DeskEvents:
     def _say(self, agent: AgentDefinition, text: str) -> None:
         self._handoffs.say(agent, text, source=DESK)
 
-    def _change(self, session: DeskSession) -> None:
+    def _change_session(self, session: DeskSession) -> None:
+        """Replace the state at the desk, and emit the events of the change."""
         before = self._tracker.current.shown
         self._tracker.current = replace(self._tracker.current, desk=session)
-        self._attempt.emit_all(self._tracker.changes_since(before))
+        self._attempt.emit_all(self._tracker.list_changes_since(before))
 
     def _take(self, request: ActionRequest) -> None:
         person, agent = request.author, self._tracker.current.agent
         if person is None:
             raise NotAtDesk
-        self._change(self._session.take(person, self._facts.question.timestamp))
+        self._change_session(self._session.take(person, self._facts.question.timestamp))
         notice = sentence(agent, "desk_taken", locale=self._locale, person=person.name, agent=agent.name)
         self._say(agent, notice)
         self._audit("take")
@@ -188,7 +189,7 @@ class DeskEvents:
             text_content(message_id, text[start:end]) for start, end in split_slices(text, MAX_DELTA_CHARS)
         )
         self._attempt.emit(text_end(message_id, attachments=message.attachments))
-        self._change(self._session.answer(make_preview(request.content)))
+        self._change_session(self._session.answer(make_preview(request.content)))
         self._audit("reply")
 
     def _note(self, request: ActionRequest) -> None:
@@ -197,7 +198,7 @@ class DeskEvents:
             text = text_of(request.content)
             transcript.add_note_of(transcript.new_id(), self._tracker.current.agent, text, request.author)
 
-    async def _transfer(self, request: ActionRequest) -> None:
+    async def _transfer_conversation(self, request: ActionRequest) -> None:
         conversation, before = self._tracker.current, self._session
         target = conversation.describe(request.about or "")
         if target is None or target.desk is None:
@@ -212,7 +213,10 @@ class DeskEvents:
         self.arrive(target.desk, None, before)
 
     def _write_opening_sentence(self, name: str, agent: AgentDefinition, desk: DeskDefinition) -> str:
-        """Return a sentence with the next opening, in the user's time zone if it is known."""
+        """Return the sentence ``name`` with the next opening, in the user's time zone if it is known.
+
+        Without a next opening, return the sentence that the desk is unavailable.
+        """
         opening = desk.find_next_opening(self._clock.now())
         if opening is None or desk.hours is None:
             return sentence(agent, "unavailable", locale=self._locale, agent=agent.name)

@@ -70,12 +70,12 @@ class Dialogue:
                 is_next_asked = await self._router.begin()
                 while is_next_asked and not attempt.stop.is_set():
                     try:
-                        spoken = await self._runner.run_active()
+                        agent_result = await self._runner.run_active()
                     except errors.ModelError as failure:
                         self._router.take_back(failure)
                         break
-                    self._has_answered |= spoken.has_answered
-                    is_next_asked = await self._router.hand_on(spoken)
+                    self._has_answered |= agent_result.has_answered
+                    is_next_asked = await self._router.hand_on(agent_result)
                 self._is_cancelled = attempt.stop.is_set() and not facts.asks_no_model
             except (errors.LeaseLost, errors.StoreUnavailable):
                 raise

@@ -39,7 +39,7 @@ class DialogueResult:
     agent: AgentDefinition | None
     """The agent that spoke last; None if the last message is Baton's own, or no agent spoke."""
     waiting: tuple[ToolCall, ...] = ()
-    """Calls that a person has to approve."""
+    """Calls that a person has to approve or that the user's application carries out."""
     cards: Mapping[str, CallCard] = field(default_factory=dict)
     """Descriptions of the waiting calls for people, by call id."""
     ends_conversation: bool = False
@@ -76,7 +76,7 @@ class DialogueResult:
 
 
 def count_failure(error: BatonError | None) -> None:
-    """Count a run that has ended with an error. Internal errors were counted where they were caught."""
+    """Count a run that has ended with an error, if it has. Internal errors were counted where they were caught."""
     match error:
         case Interrupted():
             count(Metric.TURNS_INTERRUPTED)
@@ -100,7 +100,7 @@ def make_end_events(
     """Return the last events of a run.
 
     ``pending`` has the interrupts for which the thread waits after the run. ``session`` is the session that ended with
-    the run, if one did. ``is_cut``: an answer of the run was cut off at its length limit.
+    the run, if one did. ``is_cut`` says that an answer of the run was cut at its length limit.
     """
     if result.error is not None:
         return [run_error(result.error, result.usage, result.model)]

@@ -16,7 +16,7 @@ from baton.agents.attempt_context import Attempt
 from baton.agents.call_outcome import Transfer
 from baton.agents.calls.traced_steps import trace_handoff
 from baton.agents.guardrails.hooks import Hooks, judges_questions
-from baton.agents.tools.call_cards import text_at, text_in_result
+from baton.agents.tools.call_cards import format_result, format_value_at
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.guardrail import Origin
 from baton.domain.agents.handoff_rules import Refusal
@@ -39,7 +39,7 @@ from baton.memory.prompt.history_reading import select_granted_ids, select_spoke
 from baton.memory.prompt.message_prompts import describe_speaker, explain_speakers
 from baton.ports.agents.chat_model import ModelSettings, Prompt
 from baton.tenants.registry.registered_agents import missing_permissions
-from baton.threads.handoffs.forks import fork_id
+from baton.threads.handoffs.forks import derive_fork_id
 
 logger = Logger(child=True)
 
@@ -85,11 +85,11 @@ class HandoffEvents:
             self._tracker.current = source.refuse(request, now)
             self.refuse(transfer, transfer.refusal)
             return
-        resumed = self._resume(transfer.target, workflow, now) if workflow is not None else None
+        resumed = self._resume_workflow(transfer.target, workflow, now) if workflow is not None else None
         own_workflow = (
             resumed.workflow if resumed else source.make_workflow(transfer.target, self._facts.question.ordinal, now)
         )
-        child_id = fork_id(request) if request.context_mode is ContextMode.FORKED else None
+        child_id = derive_fork_id(request) if request.context_mode is ContextMode.FORKED else None
         request = replace(request, workflow_id=own_workflow.id if own_workflow else None, child_thread_id=child_id)
         self._tracker.current = self._tracker.current.hand_over(
             request, transfer.target, own_workflow, is_new=resumed is None
@@ -99,7 +99,7 @@ class HandoffEvents:
         self._attempt.emit(
             make_handover_notice(activity_id, HANDOFF, source.agent, transfer.target, label, transfer.reason)
         )
-        self._attempt.emit_all(self._tracker.changes_since(source.shown))
+        self._attempt.emit_all(self._tracker.list_changes_since(source.shown))
         self._attempt.emit_all(self._tracker.begin_step())
         if resumed is not None and resumed.changed is not None:
             self.say_redefined(resumed.changed)
@@ -116,7 +116,7 @@ class HandoffEvents:
                 summary = await hooks.judge_other(summary, Origin.HANDOFF) or ""
             self._tracker.current = self._tracker.current.with_handoff_details(context_summary=summary[:MAX_SUMMARY])
 
-    def _resume(self, target: AgentDefinition, workflow: Workflow, now: datetime) -> ResumedWorkflow | None:
+    def _resume_workflow(self, target: AgentDefinition, workflow: Workflow, now: datetime) -> ResumedWorkflow | None:
         """Return the workflow as it continues in this thread; None if ``target`` has no workflow."""
         if target.workflow is None:
             return None
@@ -172,7 +172,7 @@ class HandoffEvents:
         """Return to the main agent because the specialist cannot continue. Say why, unless its workflow has ended."""
         conversation, specialist = self._tracker.current, self._tracker.current.agent
         if trouble is SpecialistProblem.LOST:
-            self._lose()
+            self._return_lost()
             return
         self.give_back(HandoffOutcome.FAILED)
         name = "unavailable"
@@ -182,7 +182,7 @@ class HandoffEvents:
                 self._audit_denial(specialist, permission)
         self.say(conversation.main, sentence(specialist, name, locale=locale, agent=specialist.name), source=source)
 
-    def fail(self) -> None:
+    def undo_handoff(self) -> None:
         """Undo a handoff whose target did not say anything."""
         conversation, target = self._tracker.current, self._tracker.current.agent
         workflow = conversation.workflow
@@ -195,7 +195,7 @@ class HandoffEvents:
         conversation = self._tracker.current
         specialist, workflow = conversation.agent, conversation.workflow
         if conversation.trouble is SpecialistProblem.LOST:
-            self._lose()
+            self._return_lost()
             self.say(conversation.main, sentence(conversation.main, "main_confirms", locale=locale))
             return
         is_complete = conversation.is_workflow_complete
@@ -224,17 +224,17 @@ class HandoffEvents:
         for state in reversed(definition.states):
             schema, data = state.collects or {}, workflow.data.get(state.name, {})
             if field in schema.get("properties", {}):
-                text = text_at(path, data, schema, locale or specialist.default_locale, zone)
+                text = format_value_at(path, data, schema, locale or specialist.default_locale, zone)
                 if text is not None:
                     return text
         if field != RESULT or workflow.result is None:
             return None
-        text = text_in_result(path, workflow.result, locale or specialist.default_locale, zone)
+        text = format_result(path, workflow.result, locale or specialist.default_locale, zone)
         if text is None:
             logger.warning("a sentence is not said: the tool's result has no text for a placeholder", placeholder=path)
         return text
 
-    def _lose(self) -> None:
+    def _return_lost(self) -> None:
         """Return to the main agent because the specialist's workflow has ended or continues in another thread.
 
         Say so if it continues in another thread.
@@ -248,7 +248,7 @@ class HandoffEvents:
     def give_back(
         self, outcome: HandoffOutcome, *, is_lost: bool = False, keeps: bool = True, goes_on: bool = False
     ) -> bool:
-        """Make the main agent active and show it. Returns True if the workflow was saved.
+        """Make the main agent active and show it. Return whether the workflow was saved.
 
         ``is_lost``: the workflow has ended or continues in another thread. ``keeps`` is False if the workflow must not
         be saved. ``goes_on``: another handoff follows at once, so the user gets no notice of the main agent.
@@ -270,7 +270,7 @@ class HandoffEvents:
             self._attempt.emit(
                 make_handover_notice(activity_id, RETURN, conversation.agent, main, label, outcome.value)
             )
-        self._attempt.emit_all(self._tracker.changes_since(conversation.shown))
+        self._attempt.emit_all(self._tracker.list_changes_since(conversation.shown))
         return saved is not None
 
     def say_redefined(self, changed: DefinitionChanged) -> None:
@@ -339,9 +339,9 @@ SUMMARISE = (
 async def summarise(context: Attempt, history: Sequence[StoredMessage], text: str) -> tuple[str, Usage]:
     """Return the light model's summary of the conversation and its usage.
 
-    If the model fails or takes longer than ``PATIENCE_SECONDS``, the summary is ``text`` itself. ``history`` has the
-    messages before ``text``, the user's last message, which may be empty. Raises ``LeaseLost`` and
-    ``StoreUnavailable``.
+    If the model fails, writes nothing, or takes longer than ``PATIENCE_SECONDS``, the summary is ``text`` itself.
+    ``history`` has the messages before ``text``, the user's last message, which may be empty. Without any message, the
+    summary is empty. Raises ``LeaseLost`` and ``StoreUnavailable``.
     """
     messages = [(message, message.text_elsewhere) for message in select_spoken(history)[-MESSAGES:]]
     question = context.facts.user_message

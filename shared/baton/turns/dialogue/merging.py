@@ -54,6 +54,7 @@ class _Message:
 
     @property
     def end(self) -> core.BaseEvent:
+        """The event that ends the message."""
         return text_end(self.id, self.sources, is_cut=self.is_cut)
 
 
@@ -81,9 +82,9 @@ class MergedAnswer:
         elif isinstance(event, core.TextMessageEndEvent) and message is not None and metadata.get("takenBack"):
             self._take_back(message)
         elif isinstance(event, core.TextMessageEndEvent) and message is not None:
-            listed = join_consulted(metadata.get("sources", ()), metadata.get("consulted", ()))
+            all_sources = join_consulted(metadata.get("sources", ()), metadata.get("consulted", ()))
             offset = message.fixed + len(_SEPARATOR) if message.fixed else 0
-            message.sources += [shift_places(source, offset) for source in listed]
+            message.sources += [shift_places(source, offset) for source in all_sources]
             message.is_cut |= metadata.get("finishReason") == LENGTH
         elif isinstance(event, _SHOWN):
             self._emit(event)

@@ -12,7 +12,7 @@ from typing import Any
 
 from ag_ui.core import TextPart
 
-from baton.agents.answer_sources import bound_sources, select_answer_sources
+from baton.agents.answer_sources import limit_sources, select_answer_sources
 from baton.agents.attached_files import ReturnedFiles, count_by_type, read_attachments
 from baton.agents.attempt_context import Attempt
 from baton.agents.call_outcome import AgentResult
@@ -87,7 +87,10 @@ class RemoteAgentRunner:
         )
 
     async def answer(self) -> None:
-        """Let the agent answer, and emit the events of its answer. Raises ``AgentUnavailable`` and ``TurnTimeout``."""
+        """Let the agent answer, and emit the events of its answer.
+
+        Raises ``AgentUnavailable``, ``TurnTimeout``, ``LeaseLost`` and ``StoreUnavailable``.
+        """
         context, message_id = self._context, self._transcript.new_id()
         text, is_open = "", False
         failure: BatonError | None = None
@@ -150,7 +153,10 @@ class RemoteAgentRunner:
     async def _send(
         self, remote_task_id: str | None, *, hands_over: bool
     ) -> AsyncGenerator[TextDelta | TextTakenBack, None]:
-        """Send the message and yield the text of the answer. Raises ``AgentFailed`` and ``AgentUnavailable``."""
+        """Send the message and yield the text of the answer; nothing if the run is stopped before.
+
+        Raises ``AgentFailed``, ``TaskLost`` and ``AgentUnavailable``.
+        """
         client = self._context.services.agent_client
         if not await self._context.may_act():
             return
@@ -198,7 +204,7 @@ class RemoteAgentRunner:
 
     async def _make_task(self, remote_task_id: str | None, *, hands_over: bool) -> agent_client.AgentTask:
         context, run = self._context, self._context.run
-        sent, missing = await read_attachments(context, self._content)
+        attachments, missing = await read_attachments(context, self._content)
         words = self._text
         if not isinstance(self._content, str):
             words = "\n".join(part.text for part in self._content if isinstance(part, TextPart))
@@ -207,7 +213,7 @@ class RemoteAgentRunner:
         follows = context.remote_tasks.pop(message_id, None)
         # Filled-in values are sent back as data if the agent has asked for them.
         data = parse_data(words) if remote_task_id is not None else None
-        about = tuple((message.role.value, message.text_elsewhere) for message in self._earlier)
+        earlier = tuple((message.role.value, message.text_elsewhere) for message in self._earlier)
         return agent_client.AgentTask(
             scope=context.scope,
             thread_id=context.thread_id,
@@ -217,8 +223,8 @@ class RemoteAgentRunner:
             remote_task_id=follows.remote_task_id if follows is not None else remote_task_id,
             data=data,
             follows=follows,
-            handoff=agent_client.HandedOver(self._handoff, about) if hands_over else None,
-            attachments=tuple(sent),
+            handoff=agent_client.HandedOver(self._handoff, earlier) if hands_over else None,
+            attachments=tuple(attachments),
             time_zone=context.today.known_zone,
         )
 
@@ -231,7 +237,7 @@ class RemoteAgentRunner:
         async with contextlib.aclosing(chunks):
             while True:
                 try:
-                    async with asyncio.timeout(patience if has_spoken else context.work_seconds(patience)):
+                    async with asyncio.timeout(patience if has_spoken else context.limit_seconds(patience)):
                         chunk = await anext(chunks)
                 except StopAsyncIteration:
                     return
@@ -243,7 +249,7 @@ class RemoteAgentRunner:
     def _take_end(self, end: agent_client.AgentDone) -> None:
         self._remote_task_id = end.remote_task_id
         self._usage = end.usage or Usage()
-        self._documents = bound_sources([{**document, "agentId": self._agent.id} for document in end.documents])
+        self._documents = limit_sources([{**document, "agentId": self._agent.id} for document in end.documents])
         if end.report is not None and self._handoff.return_expected:
             self._returns = replace(end.report, summary=name_cited(end.report.summary, self._documents))
 

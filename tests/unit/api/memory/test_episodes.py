@@ -241,7 +241,7 @@ async def test_an_imported_thread_goes_on_with_a_message(served: Served) -> None
 async def test_a_client_that_asks_for_events_gets_the_messages(served: Served) -> None:
     answer = await imported(served)
     thread = await served.harness.store.get_thread(served.harness.ada, answer["sessionId"])
-    replay = await served.harness.replays.after(served.harness.ada, thread, 0)
+    replay = await served.harness.replays.replay_after(served.harness.ada, thread, 0)
     assert replay.snapshot is not None
 
 

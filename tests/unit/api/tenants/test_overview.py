@@ -124,7 +124,7 @@ async def test_a_cursor_of_another_tenant_shows_nothing_of_it(served: Served, mo
     assert first["nextCursor"]
     place = overviews.OverviewPosition.decode(first["nextCursor"])
     assert [thread_id for thread_id, _ in place.unfinished] == [served.harness.thread_id]
-    counts, following = await served.harness.app.sessions.overviews.page(
+    counts, following = await served.harness.app.sessions.overviews.read_page(
         Scope("other", "eve", frozenset({READ_ALL})),
         overviews.OverviewPosition(place.period, unfinished=place.unfinished),
     )

@@ -48,9 +48,9 @@ async def test_a_stream_that_falls_behind_by_so_much_gets_the_snapshot_then(
     served.harness.model.script(Answer(("One ", "two."), gate=gate, gate_at=1))
     running = asyncio.ensure_future(served.harness.say())
     await served.harness.model_is_asked()
-    really, asked = Replays.after, 0
+    really, asked = Replays.replay_after, 0
 
-    async def after(self: Replays, scope: Scope, thread: Thread, seen: int) -> Replay:
+    async def replay_after(self: Replays, scope: Scope, thread: Thread, seen: int) -> Replay:
         nonlocal asked
         asked += 1
         replay = await really(self, scope, thread, seen)
@@ -59,7 +59,7 @@ async def test_a_stream_that_falls_behind_by_so_much_gets_the_snapshot_then(
         gate.set()
         return Replay((), replay.last_seq, unsequenced(messages_snapshot(()), threadId=thread.id))
 
-    monkeypatch.setattr(Replays, "after", after)
+    monkeypatch.setattr(Replays, "replay_after", replay_after)
     events = events_of(await served.get(f"/threads/{served.harness.thread_id}/events", after=0))
     await running
     assert "MESSAGES_SNAPSHOT" in [event["type"] for event in events[:-1]]

@@ -351,6 +351,6 @@ async def test_closing_shows_the_end_of_a_workflow_whose_agent_has_left_the_depl
     del harness.shipped_agents.definitions["maker"]
     await harness.closer.close(harness.ada, harness.thread_id, EndReason.USER_CLOSED, patience=5)
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
-    replay = await harness.replays.after(harness.ada, thread, turn.events[-1].seq or 0)
+    replay = await harness.replays.replay_after(harness.ada, thread, turn.events[-1].seq or 0)
     changes = [change["path"] for event in replay.events for change in event.body.get("delta", ())]
     assert "/workflow" in changes

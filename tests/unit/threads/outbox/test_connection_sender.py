@@ -186,7 +186,7 @@ async def test_a_sender_that_ends_keeps_nobody_waiting_and_the_next_refresh_begi
     with counting(items.update):
         await thread.delivery.join("tab", thread.later)
         with monkeypatch.context() as broken:
-            broken.setattr(FrameQueue, "next_frame", fail)
+            broken.setattr(FrameQueue, "build_next_frame", fail)
             thread.delivery.post([FIRST])
             await asyncio.sleep(0.1)
         thread.delivery.post([SECOND])

@@ -65,7 +65,7 @@ class Reads(Counter[str]):
 
 async def replayed(harness: Harness, after: int) -> Replay:
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
-    return await harness.replays.after(harness.ada, thread, after)
+    return await harness.replays.replay_after(harness.ada, thread, after)
 
 
 async def check(harness: Harness, replay: Replay, everything: Sequence[Event], after: int) -> None:

@@ -81,7 +81,7 @@ async def test_who_resumes_gets_the_thinking_again_as_long_as_events_are_kept() 
     turn = await harness.say()
     assert [event.body for event in (await harness.say()).events] == [event.body for event in turn.events]
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
-    replay = await harness.replays.after(harness.ada, thread, 4)
+    replay = await harness.replays.replay_after(harness.ada, thread, 4)
     assert replay.snapshot is None
     assert [event.body for event in replay.events] == [event.body for event in turn.events[4:]]
 

@@ -118,7 +118,7 @@ async def test_everybody_watching_learns_that_the_thread_is_closed(harness: Harn
     assert (event["name"], event["value"]) == ("thread_closed", {"reason": "UserClosed", "episodeId": closed})
     assert event["metadata"]["seq"] == (turn.seqs[-1] or 0) + 1
     thread = await harness.store.get_thread(harness.ada, harness.thread_id)
-    replay = await harness.replays.after(harness.ada, thread, turn.seqs[-1] or 0)
+    replay = await harness.replays.replay_after(harness.ada, thread, turn.seqs[-1] or 0)
     assert [e.body for e in replay.events] == [event]
 
 
