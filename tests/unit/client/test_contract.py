@@ -110,7 +110,7 @@ CALLS: dict[str, Callable[[Baton], Any]] = {
     "DELETE /v1/agents/{agent_id}": lambda b: b.agents.delete("a"),
     "GET /v1/agents/{agent_id}/versions": lambda b: b.agents.versions("a").page(),
     "GET /v1/agents/{agent_id}/versions/{number}": lambda b: b.agents.version("a", 3),
-    "POST /v1/agents/{agent_id}/rollback": lambda b: b.agents.roll_back("a", 3, comment="c"),
+    "POST /v1/agents/{agent_id}/rollback": lambda b: b.agents.roll_back("a", 3, comment="c", override="o"),
     "PUT /v1/agents/{agent_id}/share": lambda b: b.agents.share("a", 3, 50, override="o"),
     "POST /v1/agents/{agent_id}/promote": lambda b: b.agents.promote("a", 3, override="o"),
     "DELETE /v1/agents/{agent_id}/candidate": lambda b: b.agents.withdraw("a"),

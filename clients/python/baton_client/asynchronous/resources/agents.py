@@ -94,7 +94,12 @@ class AsyncAgents(AsyncResource):
         """List turns, failures, tokens, cost and ratings by version. Pages cover different turns: add them up."""
         return self._list(path(AGENT + "/figures", agent_id=agent_id), VersionFigures, **given(**{"from": since}))
 
-    async def roll_back(self, agent_id: str, version: int, *, comment: str | None = None) -> AgentChange:
-        """Put an older version in force again. Running sessions leave the versions after it."""
-        body = {"version": version} | given(comment=comment)
+    async def roll_back(
+        self, agent_id: str, version: int, *, comment: str | None = None, override: str | None = None
+    ) -> AgentChange:
+        """Put an older version in force again. Running sessions leave the versions after it.
+
+        ``override`` is the reason for which a version that was never in force needs no evaluation.
+        """
+        body = {"version": version} | given(comment=comment, override=override)
         return await self._post(path(AGENT + "/rollback", agent_id=agent_id), AgentChange, body, is_repeatable=False)
