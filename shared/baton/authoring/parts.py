@@ -86,7 +86,7 @@ def Workflow(  # noqa: N802
         untitled: Its name before that data is collected. Default: ``name``.
         expiry_days: The days for which an unfinished workflow can be continued.
         on_exit: The treatment of an unfinished workflow when the user leaves: ``save`` or ``discard``.
-        produces: ``skill`` if a completed workflow becomes a skill, which is an approved procedure of the main agent.
+        produces: ``skill`` if a completed workflow becomes a private skill of the user for the main agent.
         on_complete: The tool that Baton calls with the collected data at the end: a function, the name of one of the
             agent's tools, or ``Completion(...)``. The workflow is completed once the call has succeeded.
     """

@@ -147,7 +147,7 @@ class WorkflowDefinition(Definition):
     on_exit: Literal["save", "discard"] = "save"
     """The treatment of an unfinished workflow when the user leaves."""
     produces: Literal["skill"] | None = None
-    """The result of a completed workflow: ``skill``, an approved procedure of the main agent."""
+    """The result of a completed workflow: ``skill``, a private skill of the user for the main agent."""
     on_complete: Completion | None = None
     """The tool that Baton calls with the collected data when the workflow reaches its end."""
 
