@@ -96,7 +96,7 @@ class Document:
         """The tables in the order of reading. A cell that contains " | " becomes several cells."""
         cells = _split_markdown_row if self.format is DocumentFormat.MARKDOWN else _split_row
         return tuple(
-            Table(tuple(row for line in block.text.splitlines() if (row := cells(line))), block.page)
+            Table(tuple(row for line in block.text.split("\n") if (row := cells(line))), block.page)
             for block in self.blocks
             if block.kind is BlockKind.TABLE
         )

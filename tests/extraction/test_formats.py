@@ -233,6 +233,11 @@ def test_the_line_that_names_the_separator_is_no_row_of_a_csv_file() -> None:
     assert shown(extracted(body, "a.csv", "text/csv")) == [(CELLS, "name | a,b,c\nx | 1,5")]
 
 
+def test_only_line_ends_divide_the_rows_of_a_csv_file() -> None:
+    body = "name,note\nx,one\u2028two\fthree\n".encode()
+    assert shown(extracted(body, "a.csv", "text/csv")) == [(CELLS, "name | note\nx | one two three")]
+
+
 @pytest.mark.parametrize("line", ['sep="', "sep=", "sep=ab"])
 def test_a_first_line_that_names_no_separator_is_a_row_of_a_csv_file(line: str) -> None:
     body = f"{line}\nname,price\nbolt,1\nnut,2\n".encode()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 
 from baton_documents import refusals
@@ -25,7 +26,7 @@ def extract(body: bytes, charset: str | None = None) -> ExtractedText:
     text = text[declared.end() :] if declared else text
     csv.field_size_limit(_MAX_FIELD)
     try:
-        table = table_text(csv.reader(text.splitlines(keepends=True), delimiter=separator))
+        table = table_text(csv.reader(io.StringIO(text, newline=""), delimiter=separator))
     except csv.Error:
         raise refusals.damaged() from None
     return ExtractedText((TextBlock(BlockKind.TABLE, table),) if table else ())
