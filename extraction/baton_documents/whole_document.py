@@ -11,6 +11,7 @@ from baton_documents.results import DocumentText, ExtractedText
 
 MAX_CHARACTERS = 200_000
 """The most characters of one document (about 50,000 tokens)."""
+_SEPARATOR = "\n\n"
 _PAGES = {DocumentFormat.PPTX: "slide", DocumentFormat.XLSX: "sheet"}
 """The words for pages in formats that have slides or sheets instead."""
 
@@ -32,13 +33,13 @@ def read(body: bytes, name: str, form: DocumentFormat) -> DocumentText:
         pages = extracted.pages
         has_text = has_text or bool(extracted.blocks)
         for piece in _pieces(extracted, _PAGES.get(form, "page")):
+            length += len(piece) + (len(_SEPARATOR) if pieces else 0)
             pieces.append(piece)
-            length += len(piece) + 2
             if length > MAX_CHARACTERS:
-                return DocumentText("\n\n".join(pieces)[:MAX_CHARACTERS], pages, is_cut=True)
+                return DocumentText(_SEPARATOR.join(pieces)[:MAX_CHARACTERS], pages, is_cut=True)
     if not has_text:
         raise refusals.without_text(form)
-    return DocumentText("\n\n".join(pieces), pages)
+    return DocumentText(_SEPARATOR.join(pieces), pages)
 
 
 def _pieces(extracted: ExtractedText, page_word: str) -> Iterator[str]:

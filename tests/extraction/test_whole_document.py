@@ -28,6 +28,12 @@ def test_a_long_document_is_read_only_as_far_as_it_is_given() -> None:
     assert (len(found.text), found.pages, found.is_cut) == (whole_document.MAX_CHARACTERS, 9, True)
 
 
+def test_a_text_of_the_most_characters_is_not_cut() -> None:
+    text = "x" * whole_document.MAX_CHARACTERS
+    whole = whole_document.read(text.encode(), "a.txt", DocumentFormat.TEXT)
+    assert (whole.text == text, whole.is_cut) == (True, False)
+
+
 def test_a_document_without_text_is_refused() -> None:
     with pytest.raises(DocumentRefused) as raised:
         whole_document.read(documents.scanned_pdf(), "scan.pdf", DocumentFormat.PDF)
