@@ -105,8 +105,7 @@ class _Reader:
         """Read the start of a node. Return whether its content is to be read."""
         tag = node.tag
         if tag == "-text":
-            if self.seen[-1]:
-                self.parts.append(node.text_content or "")
+            self._write(node.text_content or "")
             return False
         if tag.startswith("-") or tag in _LEFT_OUT:
             return False
@@ -129,10 +128,15 @@ class _Reader:
         elif tag in _BLOCKS:
             self._begin_block(node, tag, attributes)
         elif tag == "q":
-            self.parts.append("\u201c")
+            self._write("\u201c")
         if mark := box_mark(tag, attributes):
-            self.parts.append(f"{mark} ")
+            self._write(f"{mark} ")
         return True
+
+    def _write(self, text: str) -> None:
+        """Add text to the block, if it is visible."""
+        if self.seen[-1]:
+            self.parts.append(text)
 
     def _is_control(self, tag: str, attributes: Mapping[str, str | None]) -> bool:
         if tag == "button":
@@ -156,8 +160,7 @@ class _Reader:
                 text = formula(node)
             case _:
                 return False
-        if self.seen[-1]:
-            self.parts.append(text)
+        self._write(text)
         return True
 
     def _begin_block(self, node: Any, tag: str, attributes: Mapping[str, str | None]) -> None:
@@ -191,7 +194,7 @@ class _Reader:
         if tag in ("sup", "sub"):
             self._end_script(tag)
         elif tag == "q":
-            self.parts.append("\u201d")
+            self._write("\u201d")
         elif tag in _BLOCKS:
             self._end_block(node, tag, attributes)
             self.inside.pop()

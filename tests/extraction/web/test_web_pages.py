@@ -65,6 +65,11 @@ def test_hidden_text_is_left_out(hidden: str) -> None:
     assert found.endswith("after")
 
 
+def test_hidden_text_leaves_no_quotes_and_boxes() -> None:
+    hidden = "<q>a</q><span role=checkbox>b</span><table><tr><td><ol><li>c</ol></table>"
+    assert texts(f'<div style="visibility:hidden">{hidden}</div>') == []
+
+
 SHOWN = """
 <p aria-hidden=true>shown</p>
 <p hidden=until-found>shown</p>
