@@ -11,6 +11,7 @@ from baton_documents.errors import DocumentRefused
 from baton_documents.formats import DocumentFormat
 from baton_documents.media_types import MediaType
 from baton_documents.results import ExtractedText, Inspection
+from baton_documents.titles import given_title
 
 PAGES_AT_ONCE = 20
 """The number of PDF pages in one part, which take some seconds if each has tables."""
@@ -39,7 +40,7 @@ def read(body: bytes, name: str = "", content_type: str = "") -> Document:
     errors = tuple(error for part in parts for error in part.page_errors)
     if not blocks:
         raise refusals.without_text(inspection.form)
-    return Document(inspection.form, blocks, parts[0].title, parts[0].pages, errors)
+    return Document(inspection.form, blocks, given_title(parts[0].title), parts[0].pages, errors)
 
 
 class Extractor:

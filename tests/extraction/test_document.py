@@ -40,6 +40,11 @@ def test_tables_have_rows_of_cells() -> None:
     assert (table.rows, table.page) == ((("Pump", "Oil"), ("M10", "7.5 l")), None)
 
 
+def test_titles_that_programs_give_are_left_out() -> None:
+    assert read(b"# Untitled document\n", "a.md").title is None
+    assert read(b"# Pumps\n", "a.md").title == "Pumps"
+
+
 def test_pages_without_text_are_listed_too() -> None:
     body = documents.workbook(Prices=[["Tea", 3]], Empty=[])
     document = read(body, "prices.xlsx")
