@@ -10,7 +10,7 @@ from tests import documents
 def read(body: bytes) -> ExtractedText:
     extractor = Extractor()
     form = extractor.detect(body, "a.docx", documents.DOCX)
-    (part,) = extractor.parts(body, form)
+    (part,) = extractor.list_parts(body, form)
     return extractor.extract(body, form, part)
 
 

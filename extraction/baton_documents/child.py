@@ -39,12 +39,12 @@ def main() -> None:
     os.dup2(2, 1)
     task: dict[str, Any] = json.loads(sys.stdin.buffer.readline())
     _end_with(task["parent"])
-    _limit(task)
+    _set_limits(task)
     answer.write(b"ready\n")
     answer.flush()
-    word, outcome = _outcome(task, sys.stdin.buffer)
+    word, result = _make_answer(task, sys.stdin.buffer)
     # JSON cannot contain lone surrogates, which are no characters of Unicode.
-    text = json.dumps(outcome, ensure_ascii=False, default=_fields, separators=(",", ":"))
+    text = json.dumps(result, ensure_ascii=False, default=_read_fields, separators=(",", ":"))
     content = text.encode("utf-8", "replace")
     answer.write(b"%s %d\n" % (word, len(content)))
     answer.write(content)
@@ -53,7 +53,8 @@ def main() -> None:
     os._exit(0)
 
 
-def _outcome(task: Mapping[str, Any], file: BinaryIO) -> tuple[bytes, object]:
+def _make_answer(task: Mapping[str, Any], file: BinaryIO) -> tuple[bytes, object]:
+    """Do the task. Return the word of the answer and its content."""
     try:
         return b"result", _do(task, file.read())
     except DocumentRefused as problem:
@@ -97,14 +98,14 @@ def _describe_cause(cause: BaseException | None) -> str | None:
     return " ".join((type(cause).__name__, *places))
 
 
-def _fields(value: Any) -> dict[str, Any]:
+def _read_fields(value: Any) -> dict[str, Any]:
     # `dataclasses.asdict` copies deeply and takes ten times as long.
     return {name: getattr(value, name) for name in value.__slots__}
 
 
 def _end_with(parent: int) -> None:
     """Make the kernel end this process when its parent dies."""
-    if sys.platform != "linux":  # elsewhere, the alarm ends this process
+    if sys.platform != "linux":  # elsewhere the alarm ends this process, except on Windows
         return
     import ctypes
 
@@ -113,7 +114,7 @@ def _end_with(parent: int) -> None:
         os._exit(1)
 
 
-def _limit(task: Mapping[str, Any]) -> None:
+def _set_limits(task: Mapping[str, Any]) -> None:
     """Set limits of memory and time. The kernel enforces them, even inside libraries that never return."""
     try:
         import resource

@@ -20,7 +20,7 @@ STANDARD_INPUT = "-"
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command. Exit with 1 if the file cannot be read, with 2 if the arguments are wrong."""
-    options = _parser().parse_args(arguments)
+    options = _make_parser().parse_args(arguments)
     limits = ProcessLimits(options.memory * MIB, options.seconds, DEFAULT_LIMITS.answer_bytes)
     try:
         name = options.name or ("" if options.file == STANDARD_INPUT else Path(options.file).name)
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         values = chunks_as_json(document) if options.chunks else as_json(document)
         print(json.dumps(values, ensure_ascii=False, indent=2))
     else:
-        print("\n".join(lines_of_chunks(document) if options.chunks else lines_of(document)))
+        print("\n".join(format_chunks(document) if options.chunks else format_document(document)))
 
 
 def as_json(document: Document) -> dict[str, Any]:
@@ -52,8 +52,11 @@ def as_json(document: Document) -> dict[str, Any]:
     }
 
 
-def lines_of(document: Document) -> Iterator[str]:
-    """Yield a summary of a document, and then its text, with the number before each page."""
+def format_document(document: Document) -> Iterator[str]:
+    """Yield the lines of a summary of a document, and then its text, with the number before each page.
+
+    The reason follows the number of a page that could not be read.
+    """
     counts = ((len(document.pages), "page"), (len(document.sections), "section"), (len(document.tables), "table"))
     numbers = (f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in counts if count)
     yield f"{document.title or '(no title)'}: {', '.join((document.format.value.upper(), *numbers))}"
@@ -70,8 +73,11 @@ def chunks_as_json(document: Document) -> list[dict[str, Any]]:
     return [asdict(chunk) for chunk in divide_into_chunks(document.blocks)]
 
 
-def lines_of_chunks(document: Document) -> Iterator[str]:
-    """Yield the chunks of a document, each after a line with its number (from 0), headings and pages."""
+def format_chunks(document: Document) -> Iterator[str]:
+    """Yield the chunks of a document, each after a line with its number (from 0), headings and pages.
+
+    The columns of a table precede a chunk that begins inside the table.
+    """
     for chunk in divide_into_chunks(document.blocks):
         pages = dict.fromkeys(page for page in (chunk.first_page, chunk.last_page) if page is not None)
         head = (str(chunk.ordinal), " > ".join(chunk.headings), "-".join(map(str, pages)))
@@ -85,15 +91,19 @@ def _read_file(file: str) -> bytes:
     return sys.stdin.buffer.read() if file == STANDARD_INPUT else Path(file).read_bytes()
 
 
-def _parser() -> argparse.ArgumentParser:
+def _make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="baton-documents", description="Read documents as text.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     read = commands.add_parser("read", help="print the title, sections, pages, tables and text of a file")
     read.add_argument("file", metavar="FILE", help="a file, or - for standard input")
     read.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     read.add_argument("--chunks", action="store_true", help="print the chunks for a search, each with its place")
-    read.add_argument("--name", default="", help="the name by which to read it, such as notes.md for standard input")
+    read.add_argument("--name", default="", help="the name that shows the format, such as notes.md for standard input")
     read.add_argument("--type", default="", help="the media type that it must have, such as text/csv; charset=koi8-r")
-    read.add_argument("--memory", type=int, default=DEFAULT_LIMITS.memory_bytes // MIB, help="MiB that it may take")
-    read.add_argument("--seconds", type=int, default=DEFAULT_LIMITS.seconds, help="processor time that it may take")
+    read.add_argument(
+        "--memory", type=int, default=DEFAULT_LIMITS.memory_bytes // MIB, help="MiB that reading may take"
+    )
+    read.add_argument(
+        "--seconds", type=int, default=DEFAULT_LIMITS.seconds, help="processor time that reading may take"
+    )
     return parser

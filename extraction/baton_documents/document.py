@@ -51,11 +51,12 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table. Empty rows, and empty cells at the ends of rows, are left out."""
+    """A table. Empty rows, and empty cells at the ends of rows, are left out except in Markdown."""
 
     rows: tuple[tuple[str, ...], ...]
     """The rows of cells. The first row is the header if the table has one."""
     page: int | None = None
+    """The page, slide or sheet; None in formats without them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class Document:
     blocks: tuple[TextBlock, ...]
     """In the order of reading."""
     title: str | None = None
-    """The title in the file's own data; None if it has none, or one that a program has generated."""
+    """The title in the file's own data; None if it has none, or one that a program has generated, and for workbooks."""
     page_count: int | None = None
     """The number of pages, slides or sheets; None in formats without them."""
     page_errors: tuple[PageError, ...] = ()
@@ -79,7 +80,7 @@ class Document:
     @property
     def sections(self) -> tuple[Section, ...]:
         """The sections in the order of reading."""
-        return tuple(_divide(self.blocks))
+        return tuple(_divide_into_sections(self.blocks))
 
     @property
     def pages(self) -> tuple[Page, ...]:
@@ -93,7 +94,7 @@ class Document:
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        """The tables in the order of reading. A cell that contains " | " becomes several cells."""
+        """The tables in the order of reading. A cell that contains " | ", or "|" in Markdown, becomes several cells."""
         cells = _split_markdown_row if self.format is DocumentFormat.MARKDOWN else _split_row
         return tuple(
             Table(tuple(row for line in block.text.split("\n") if (row := cells(line))), block.page)
@@ -116,7 +117,7 @@ def _join(blocks: Iterable[TextBlock]) -> str:
     return "\n\n".join(block.markdown for block in blocks)
 
 
-def _divide(blocks: Iterable[TextBlock]) -> Iterator[Section]:
+def _divide_into_sections(blocks: Iterable[TextBlock]) -> Iterator[Section]:
     path: list[TextBlock] = []
     content: list[TextBlock] = []
     for block in blocks:

@@ -25,12 +25,12 @@ class DocumentRefused(DocumentError):
 
 
 class ReaderUnavailable(DocumentError):
-    """The process that reads a document cannot be started, or ended for another reason than the document."""
+    """The process that reads a document cannot be started in time, or ended for another reason than the document."""
 
     def __init__(self, *, status: int | None = None) -> None:
         super().__init__("Documents cannot be read at the moment. Please try again.")
         self.status = status
-        """The exit status of the process; None if it did not start."""
+        """The exit status of the process; None if it did not start, or if the caller stopped it."""
 
 
 class LibraryMissing(DocumentError):

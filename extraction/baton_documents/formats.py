@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class DocumentFormat(StrEnum):
-    """A format of documents that can be read. It is decided by the content of a file, not by its name."""
+    """A format of documents that can be read. The content decides it; the media type and name distinguish texts."""
 
     PDF = "pdf"
     DOCX = "docx"

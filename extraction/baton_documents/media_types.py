@@ -30,11 +30,11 @@ class MediaType:
 
     @classmethod
     def parse(cls, announced: str | None) -> MediaType:
-        """Return the type that ``announced`` names; ``UNKNOWN`` if it names none."""
+        """Return the type that ``announced`` names; ``UNKNOWN`` if it names none or exceeds ``MAX_LENGTH``."""
         essence = (announced or "").partition(";")[0].strip().lower()
         if not _ESSENCE.fullmatch(essence) or len(announced or "") > MAX_LENGTH:
             return cls("")
-        return cls(essence, _charset(announced or ""))
+        return cls(essence, _read_charset(announced or ""))
 
     def __str__(self) -> str:
         """Return the type as a header contains it, and ``application/octet-stream`` for an unknown one."""
@@ -50,11 +50,11 @@ UNKNOWN = MediaType("")
 
 
 def is_media_type(announced: str) -> bool:
-    """Return whether ``announced`` is empty or names a media type, with or without parameters."""
+    """Return whether ``announced`` is empty or names a media type, with or without parameters, in ``MAX_LENGTH``."""
     return not announced.strip() or bool(MediaType.parse(announced).essence)
 
 
-def _charset(announced: str) -> str | None:
+def _read_charset(announced: str) -> str | None:
     if ";" not in announced:
         return None
     header = Message()
@@ -159,8 +159,8 @@ _PAGE = re.compile(
 def formats_of(media_type: MediaType, name: str) -> tuple[DocumentFormat, ...]:
     """Return the formats that a document may have; empty if it is not a document.
 
-    If the type stands for several formats, the ending of ``name``, which may be a path, decides between texts. The
-    first format of a text counts.
+    If the type stands for several formats, the ending of ``name``, which may be a path, decides between texts. Without
+    a known ending, plain text has the format TEXT, and XML is not a document.
     """
     essence = standard(media_type.essence)
     formats = _VAGUE.get(essence)
@@ -206,7 +206,10 @@ def type_by_name(name: str) -> str:
 
 
 def text_format(formats: tuple[DocumentFormat, ...], body: bytes) -> DocumentFormat | None:
-    """Return the format of a text among ``formats``; None if none of them is a format of texts."""
+    """Return the format of a text: HTML for a page if ``formats`` has it, otherwise their first format of texts.
+
+    None if they have none.
+    """
     texts = [form for form in formats if form in TEXTS]
     if DocumentFormat.HTML in texts and is_page(body):
         return DocumentFormat.HTML

@@ -88,12 +88,15 @@ class ReaderProcesses:
     async def sitemap(
         self, body: bytes, *, limit: int, charset: str | None = None, seconds: float | None = None
     ) -> Sitemap:
-        """Return the first ``limit`` addresses of a sitemap or of an index of sitemaps."""
+        """Return the first ``limit`` addresses of a sitemap or of an index of sitemaps.
+
+        ``charset`` is the label of its encoding from its media type.
+        """
         task = {"work": "sitemap", "limit": limit, "charset": charset}
         return await self._run(Sitemap, task, body, seconds)
 
     async def read(self, body: bytes, name: str, form: DocumentFormat, *, seconds: float | None = None) -> DocumentText:
-        """Return a document as one text, cut off at a length that fits into a prompt."""
+        """Return a document as one text, cut off after ``whole_document.MAX_CHARACTERS``."""
         task = {"work": "read", "name": name, "format": form.value}
         return await self._run(DocumentText, task, body, seconds)
 
@@ -141,12 +144,14 @@ class _Reading:
     limits: ProcessLimits
     start_by: float
     end_by: float
+    """Times of ``time.monotonic``."""
     _process: subprocess.Popen[bytes] | None = None
     _is_stopped: bool = False
     _is_late: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def run(self, answer: type[T], body: bytes) -> T:
+        """Read the document in a new process. Raises the errors of ``ReaderProcesses``."""
         now = time.monotonic()
         seconds = min(2.0 * self.limits.seconds, self.end_by - now)
         if now >= self.start_by or seconds <= 0:
@@ -168,11 +173,11 @@ class _Reading:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                env=_environment(),
+                env=_make_environment(),
                 start_new_session=True,  # an interrupt from the keyboard is for the parent
             )
         clock = threading.Timer(seconds, self._end_late)
-        writer = threading.Thread(target=_write, args=(process.stdin, self._header(seconds), body), daemon=True)
+        writer = threading.Thread(target=_write, args=(process.stdin, self._make_header(seconds), body), daemon=True)
         with process:
             try:
                 clock.start()
@@ -184,7 +189,7 @@ class _Reading:
                 if writer.ident is not None:
                     writer.join()
 
-    def _header(self, seconds: float) -> bytes:
+    def _make_header(self, seconds: float) -> bytes:
         limits = {
             "memoryBytes": self.limits.memory_bytes,
             "cpuSeconds": self.limits.seconds,
@@ -194,7 +199,7 @@ class _Reading:
         return json.dumps({**self.task, **limits}).encode() + b"\n"
 
     def _to_result(self, answer: type[T], output: bytearray, status: int) -> T:
-        is_ready, word, content = _parse(output)
+        is_ready, word, content = _parse_output(output)
         try:
             if word == b"result":
                 return TypeAdapter(answer).validate_json(content)
@@ -258,7 +263,7 @@ def _read(pipe: IO[bytes] | None, limit: int) -> bytearray:
     return output
 
 
-def _parse(output: bytearray) -> tuple[bool, bytes, bytearray]:
+def _parse_output(output: bytearray) -> tuple[bool, bytes, bytearray]:
     """Return whether the process was ready, the answer's word (empty if the answer is incomplete), and the content."""
     lines = bytes(output[:_MAX_HEADER]).split(b"\n")
     header = _HEADER.fullmatch(lines[1]) if len(lines) > 2 and lines[0] == b"ready" else None
@@ -276,6 +281,6 @@ def _wait_for_status(process: subprocess.Popen[bytes]) -> int:
         return 0
 
 
-def _environment() -> Mapping[str, str]:
+def _make_environment() -> Mapping[str, str]:
     inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
     return inherited | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}

@@ -6,8 +6,8 @@ from baton_documents.errors import DocumentRefused
 from baton_documents.formats import DocumentFormat
 
 
-def left_out(count: int, noun: str) -> str:
-    """Return the sentence for a document's status that says how many things are left out."""
+def describe_left_out(count: int, noun: str) -> str:
+    """Return the sentence that says how many things, named by a singular noun, are left out."""
     return f"1 {noun} is left out." if count == 1 else f"{count} {noun}s are left out."
 
 
@@ -69,9 +69,17 @@ def with_macros() -> DocumentRefused:
 
 
 def bomb() -> DocumentRefused:
+    """Return the refusal of a file that is small but takes much memory, such as a packed archive."""
     return DocumentRefused(
         reason="document_too_large_unpacked",
         detail="The document is too large when it is unpacked. Divide it into several.",
+    )
+
+
+def too_many_elements() -> DocumentRefused:
+    return DocumentRefused(
+        reason="document_too_large_unpacked",
+        detail="The page has too many elements or attributes to be read. Divide it into several.",
     )
 
 
@@ -96,7 +104,8 @@ def unsafe() -> DocumentRefused:
 
 def too_deep() -> DocumentRefused:
     return DocumentRefused(
-        reason="document_too_deep", detail="The elements of the document are nested too deeply to be read."
+        reason="document_too_deep",
+        detail="The elements of the document are nested too deeply to be read. Save it in a simpler format.",
     )
 
 

@@ -15,7 +15,7 @@ class BlockKind(StrEnum):
     PARAGRAPH = "paragraph"
     LIST_ITEM = "list_item"
     TABLE = "table"
-    """Rows as lines, with cells separated by " | ". The first row is the header."""
+    """Rows as lines, with cells separated by " | ". The first row is the header if the table has one."""
     CODE = "code"
 
 
@@ -36,7 +36,7 @@ class TextBlock:
 
     @property
     def verbatim(self) -> str:
-        """The text with the file's own marks."""
+        """The text with the file's own marks, if it has any."""
         return self.text if self.source is None else self.source
 
     @property
@@ -68,7 +68,9 @@ class ExtractedText:
     title: str | None = None
     """The title in the file's own data; None without one."""
     pages: int | None = None
+    """The number of pages, slides or sheets of the whole document; None in formats without them."""
     page_errors: tuple[PageError, ...] = ()
+    """The errors in this range of pages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ class Inspection:
 
     form: DocumentFormat
     parts: tuple[tuple[int, int], ...]
-    """Ranges of pages (first, last). Formats without pages have one part, (1, 1)."""
+    """Ranges of pages (first, last), from 1. Formats without pages have one part, (1, 1)."""
 
 
 @dataclass(frozen=True, slots=True)

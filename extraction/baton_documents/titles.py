@@ -34,8 +34,11 @@ _PATH = re.compile(
 )
 
 
-def given_title(title: str | None) -> str | None:
-    """Return a title on one line; None if it is missing, or if a program has generated it."""
+def clean_title(title: str | None) -> str | None:
+    """Return a title on one line, without what exceeds ``MAX_LENGTH``.
+
+    None if it has neither letters nor digits, or if a program has generated it.
+    """
     text = " ".join((title or "")[:MAX_LENGTH].replace("\0", "").split())
     if not any(character.isalnum() for character in text):
         return None

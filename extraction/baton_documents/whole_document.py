@@ -19,7 +19,7 @@ _PAGES = {DocumentFormat.PPTX: "slide", DocumentFormat.XLSX: "sheet"}
 def read(body: bytes, name: str, form: DocumentFormat) -> DocumentText:
     """Return the text of a document up to ``MAX_CHARACTERS``. Parts after that are not read.
 
-    Raises ``DocumentRefused``.
+    Raises ``DocumentRefused``, even when only the format of the content is not ``form``.
     """
     extractor = Extractor()
     media_type = next(media_type for media_type, document_format in MEDIA_TYPES.items() if document_format is form)
@@ -32,7 +32,7 @@ def read(body: bytes, name: str, form: DocumentFormat) -> DocumentText:
         extracted = extractor.extract(body, form, part)
         pages = extracted.pages
         has_text = has_text or bool(extracted.blocks)
-        for piece in _pieces(extracted, _PAGES.get(form, "page")):
+        for piece in _format_blocks(extracted, _PAGES.get(form, "page")):
             length += len(piece) + (len(_SEPARATOR) if pieces else 0)
             pieces.append(piece)
             if length > MAX_CHARACTERS:
@@ -42,20 +42,20 @@ def read(body: bytes, name: str, form: DocumentFormat) -> DocumentText:
     return DocumentText(_SEPARATOR.join(pieces), pages)
 
 
-def _pieces(extracted: ExtractedText, page_word: str) -> Iterator[str]:
+def _format_blocks(extracted: ExtractedText, page_word: str) -> Iterator[str]:
     """Yield the texts of blocks, with a line before each page. A page with an error has a line with its message."""
     errors = sorted(extracted.page_errors, key=lambda error: error.page)
     page: int | None = None
     for block in extracted.blocks:
         if block.page is not None and block.page != page:
             while errors and errors[0].page < block.page:
-                yield _line(page_word, errors[0].page, errors.pop(0).message)
+                yield _format_page_line(page_word, errors[0].page, errors.pop(0).message)
             page = block.page
-            yield _line(page_word, page)
+            yield _format_page_line(page_word, page)
         yield block.markdown
     for error in errors:
-        yield _line(page_word, error.page, error.message)
+        yield _format_page_line(page_word, error.page, error.message)
 
 
-def _line(page_word: str, page: int, message: str | None = None) -> str:
+def _format_page_line(page_word: str, page: int, message: str | None = None) -> str:
     return f"[{page_word} {page}: {message}]" if message else f"[{page_word} {page}]"

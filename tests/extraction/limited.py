@@ -69,7 +69,7 @@ def _read(connection: Connection, body: bytes, content_type: str, memory: int) -
     extractor = Extractor()
     try:
         form = extractor.detect(body, "file", content_type)
-        texts = [extractor.extract(body, form, part) for part in extractor.parts(body, form)]
+        texts = [extractor.extract(body, form, part) for part in extractor.list_parts(body, form)]
     except DocumentRefused as problem:
         connection.send(Found(problem.reason, imported=_imported()))
         return

@@ -27,7 +27,7 @@ def extracted(body: bytes, name: str, content_type: str) -> ExtractedText:
     """All parts of a file, put together."""
     extractor = Extractor()
     form = extractor.detect(body, name, content_type)
-    texts = [extractor.extract(body, form, part) for part in extractor.parts(body, form)]
+    texts = [extractor.extract(body, form, part) for part in extractor.list_parts(body, form)]
     blocks = tuple(block for text in texts for block in text.blocks)
     errors = tuple(error for text in texts for error in text.page_errors)
     return ExtractedText(blocks, texts[0].title, texts[0].pages, errors)
@@ -56,7 +56,7 @@ def test_a_pdf_has_pages_headings_and_paragraphs() -> None:
 
 def test_a_pdf_of_many_pages_is_divided_into_parts() -> None:
     body = documents.pdf([("", ["Text."])] * 45)
-    assert Extractor().parts(body, DocumentFormat.PDF) == [(1, 20), (21, 40), (41, 45)]
+    assert Extractor().list_parts(body, DocumentFormat.PDF) == [(1, 20), (21, 40), (41, 45)]
 
 
 def test_a_table_of_a_pdf_stands_between_the_text_around_it() -> None:

@@ -39,7 +39,7 @@ def refusal(body: bytes, name: str, content_type: str) -> str:
 def read(body: bytes, name: str, content_type: str) -> None:
     extractor = Extractor()
     form = extractor.detect(body, name, content_type)
-    for part in extractor.parts(body, form):
+    for part in extractor.list_parts(body, form):
         extractor.extract(body, form, part)
 
 
@@ -122,7 +122,7 @@ def test_an_older_office_file() -> None:
 def test_a_scanned_pdf_has_pages_without_text() -> None:
     extractor, body = Extractor(), documents.scanned_pdf()
     form = extractor.detect(body, "scan.pdf", documents.PDF)
-    (part,) = extractor.parts(body, form)
+    (part,) = extractor.list_parts(body, form)
     text = extractor.extract(body, form, part)
     assert text.blocks == ()
     assert [error.page for error in text.page_errors] == [1, 2]
@@ -301,7 +301,7 @@ def test_a_file_with_any_bytes_changed_is_read_or_refused(content_type: str, see
     extractor = Extractor()
     with contextlib.suppress(DocumentRefused):
         form = extractor.detect(bytes(body), "a", content_type)
-        for part in extractor.parts(bytes(body), form):
+        for part in extractor.list_parts(bytes(body), form):
             extractor.extract(bytes(body), form, part)
 
 
@@ -310,7 +310,7 @@ def test_any_bytes_are_read_or_refused(body: bytes, content_type: str) -> None:
     extractor = Extractor()
     with contextlib.suppress(DocumentRefused):
         form = extractor.detect(body, "a", content_type)
-        extractor.extract(body, form, extractor.parts(body, form)[0])
+        extractor.extract(body, form, extractor.list_parts(body, form)[0])
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ class ChunkPart:
     """The offset of the part in the chunk's text. The part ends where the next one begins."""
     headings: tuple[str, ...] = ()
     page: int | None = None
+    """From 1; None in formats without pages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ class Chunk:
     """The headings above most of the text, outermost first."""
     first_page: int | None = None
     last_page: int | None = None
+    """The pages on which the text begins and ends, from 1; None in formats without pages."""
     table_header: str | None = None
     """The column names of the first table in it, unless the text contains them. Shown and searched with the text."""
     parts: tuple[ChunkPart, ...] = ()

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 
 from baton_documents.chunks.chunk import Chunk, ChunkPart
-from baton_documents.chunks.units import MAX_UNIT, MIN_UNIT, Border, Unit, units_of
+from baton_documents.chunks.units import MAX_UNIT, MIN_UNIT, Border, Unit, divide_into_units
 from baton_documents.results import TextBlock
 
 MIN_CHUNK = 800
-"""The fewest characters of a chunk, except for a short document and for a chunk whose neighbours are full."""
+"""The size in characters below which a chunk costs more, so that mostly short documents have smaller chunks."""
 TARGET_CHUNK = 1_200
 MAX_CHUNK = 1_600
 """The most characters of a chunk."""
@@ -39,7 +39,7 @@ def divide_into_chunks(blocks: Iterable[TextBlock]) -> list[Chunk]:
     chunks of at most ``MAX_CHUNK`` characters: it prefers cuts at headings to cuts in paragraphs, whole sentences, and
     sizes near ``TARGET_CHUNK``.
     """
-    units = list(units_of(blocks))
+    units = list(divide_into_units(blocks))
     chunks: list[Chunk] = []
     for start, end in _find_division(units):
         chunk = _make_chunk(len(chunks), units[start:end])
@@ -60,7 +60,7 @@ def _find_division(units: Sequence[Unit]) -> list[tuple[int, int]]:
             size = ends[end] - ends[start] - len(units[start].separator)
             if size > MAX_CHUNK:
                 break
-            cost = costs[before] + _size_cost(size) + (CUT_COSTS[units[start].border] if start else 0.0)
+            cost = costs[before] + _weigh_size(size) + (CUT_COSTS[units[start].border] if start else 0.0)
             if cost < best:
                 best, best_place = cost, before
         costs.append(best)
@@ -73,7 +73,10 @@ def _find_division(units: Sequence[Unit]) -> list[tuple[int, int]]:
 
 
 def _find_cuts(units: Sequence[Unit]) -> list[int]:
-    """Return the indexes of units that may begin a chunk, at least a few characters apart, and the number of units."""
+    """Return the indexes of units that may begin a chunk, and the number of units.
+
+    A unit after only a few characters may not, unless these and the unit would exceed ``MAX_UNIT``.
+    """
     cuts, size = [0], 0
     for index, unit in enumerate(units):
         least = MIN_BEFORE_HEADING if unit.border is Border.HEADING else MIN_UNIT
@@ -84,7 +87,8 @@ def _find_cuts(units: Sequence[Unit]) -> list[int]:
     return [*cuts, len(units)] if units else [0]
 
 
-def _size_cost(size: int) -> float:
+def _weigh_size(size: int) -> float:
+    """Return the cost of a chunk of ``size`` characters."""
     # Each chunk has a fixed cost, so that two chunks near the target are better than three.
     cost = 0.2 + ((size - TARGET_CHUNK) / TARGET_CHUNK) ** 2
     return cost + TOO_SHORT_COST * (MIN_CHUNK - size) / MIN_CHUNK if size < MIN_CHUNK else cost
@@ -105,11 +109,11 @@ def _make_chunk(ordinal: int, units: Sequence[Unit]) -> Chunk:
         min(pages, default=None),
         max(pages, default=None),
         next((unit.table_header for unit in units if unit.is_table), None),
-        _parts(units, len(text) - len(stripped)),
+        _find_parts(units, len(text) - len(stripped)),
     )
 
 
-def _parts(units: Sequence[Unit], stripped: int) -> tuple[ChunkPart, ...]:
+def _find_parts(units: Sequence[Unit], stripped: int) -> tuple[ChunkPart, ...]:
     """Return the parts of a chunk whose first ``stripped`` characters were removed; empty if there is only one."""
     parts: list[ChunkPart] = []
     end = -stripped

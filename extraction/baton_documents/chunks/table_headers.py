@@ -20,46 +20,46 @@ _LINE = re.compile(r"[^\n]+")
 _RULE = re.compile(r"(?=[^-]*+-)[\s|:-]++")
 """The line below the header of a table in Markdown."""
 _READ = 20_000
-"""The number of characters at the beginning of a table that are searched for its header."""
+"""The number of characters at the beginning of a table in which its header is searched for."""
 
 
-def header_rows(table: str) -> tuple[str, ...]:
-    """Return the rows that name the columns of a table; empty if the first row consists of numbers.
+def find_header_rows(table: str) -> tuple[str, ...]:
+    """Return the rows that name the columns of a table, at most ``MAX_ROWS``; empty if the first row has only numbers.
 
-    The first row belongs to the header. The next row does too if the row above it is a title, with one cell above
-    several, or names groups of columns: it has fewer cells than the next row, which has no number though the row after
-    that has one.
+    The first row belongs to the header. A further row without numbers does too if the row above it has fewer cells, and
+    either has only one cell (a title) or names groups of columns: then the row below the further row has a number.
     """
     lines = [match[0].rstrip() for match in _LINE.finditer(table[:_READ]) if match[0].strip()][: MAX_ROWS + 1]
-    if not lines or _is_of_numbers(_cells(lines[0])):
+    if not lines or _is_of_numbers(_split_cells(lines[0])):
         return ()
-    rows = [_cells(line) for line in lines]
+    rows = [_split_cells(line) for line in lines]
     count = 1
     while count < min(MAX_ROWS, len(rows)) and not _RULE.fullmatch(lines[count]) and _continues_header(rows, count):
         count += 1
     return tuple(lines[:count])
 
 
-def header_text(rows: Sequence[str], column: int = 0) -> str | None:
-    """Return a header of at most ``MAX_HEADER`` characters without line ends; None if there are no rows.
+def shorten_header(rows: Sequence[str], column: int = 0) -> str | None:
+    """Return a header of at most ``MAX_HEADER`` characters besides line ends; None if there are no rows.
 
-    Each row has an equal share of them. A longer row keeps the cells from ``column`` on that fit, for a text that
-    begins in that column.
+    Each row has an equal share of the characters. A longer row keeps the cells that fit from ``column`` (from 0) on,
+    for a text that begins in that column.
     """
     most = MAX_HEADER // max(1, len(rows))
-    return "\n".join(_fit(row, most, column) for row in rows) or None
+    return "\n".join(_shorten_row(row, most, column) for row in rows) or None
 
 
 def continues_table(rows: Sequence[str], table: str) -> bool:
     """Return whether a table continues the previous one, on the next page or after an empty row.
 
-    ``rows`` is the header of the previous table. The table continues it if its first row has a number in a column
-    whose name is not a number. A table that repeats the header does not: it has one itself.
+    ``rows`` is the header of the previous table. The table continues that table if its first row has as many cells as
+    the header's last row, and a number in a column whose name is not a number. A table that repeats a row of the header
+    does not: it has its own header.
     """
     first = next((match[0] for match in _LINE.finditer(table[:_READ])), "")
     if not rows or not first or first.strip() in {row.strip() for row in rows}:
         return False
-    names, cells = _cells(rows[-1]), _cells(first)
+    names, cells = _split_cells(rows[-1]), _split_cells(first)
     return len(names) == len(cells) and any(
         _is_number(cell) and name and not _is_number(name) for name, cell in zip(names, cells, strict=True)
     )
@@ -74,7 +74,8 @@ def _continues_header(rows: Sequence[Sequence[str]], count: int) -> bool:
     return is_title or (count + 1 < len(rows) and any(map(_is_number, rows[count + 1])))
 
 
-def _cells(row: str) -> list[str]:
+def _split_cells(row: str) -> list[str]:
+    """Return the texts of a row's cells, without the bars at the ends of a row in Markdown."""
     inner = row.strip().removeprefix("|").removesuffix("|") if row.startswith("|") else row
     return [cell.strip() for cell in inner.split("|")]
 
@@ -93,7 +94,8 @@ def _is_number(cell: str) -> bool:
     return any(map(str.isdigit, cell)) and not any(map(str.isalpha, cell))
 
 
-def _fit(row: str, most: int, column: int) -> str:
+def _shorten_row(row: str, most: int, column: int) -> str:
+    """Return a row of at most ``most`` characters, with ``CUT`` in place of the cells that are left out."""
     if len(row) <= most:
         return row
     cells = row.split(CELL_SEPARATOR)

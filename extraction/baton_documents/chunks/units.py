@@ -8,21 +8,24 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
-from baton_documents.chunks.table_headers import continues_table, header_rows, header_text
+from baton_documents.chunks.table_headers import continues_table, find_header_rows, shorten_header
 from baton_documents.document import CELL_SEPARATOR
 from baton_documents.results import BlockKind, TextBlock
 
 MAX_UNIT = 800
 """The most characters of a unit: half of those of a chunk, so that a short chunk can always take one more unit."""
 MIN_UNIT = 48
-"""The fewest characters of a unit. The next piece of the same block is added to a shorter one."""
+"""The size in characters below which a unit takes the next piece of its block too, unless ``MAX_UNIT`` is exceeded."""
 MAX_HEADING = 200
 """The most characters of a heading in a path."""
 MAX_HEADINGS = 6
 """The most headings of a path. The innermost ones are kept."""
 MAX_BETWEEN = 4
 MAX_BETWEEN_SIZE = 160
-"""The most blocks, and their characters, between the parts of a table on two pages, such as headers and footers."""
+"""The most blocks, and the most characters of these blocks, between the parts of a table on two pages.
+
+The blocks may be headers and footers of the pages.
+"""
 
 
 class Border(IntEnum):
@@ -31,13 +34,14 @@ class Border(IntEnum):
     HEADING = 0
     BLOCK = 1
     ITEM = 2
-    """The beginning of the next item of a list, or row of a table."""
+    """The beginning of a further item of a list, or of a further row of a table."""
     SENTENCE = 3
     LINE = 4
     """The beginning of a line of code, or of a line in a sentence that is longer than a unit."""
     INSIDE = 5
     """The middle of a sentence."""
     AFTER_HEADING = 6
+    """The beginning of the block below a heading, which a cut would part from the heading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,7 @@ class Unit:
     page: int | None
     is_table: bool = False
     table_header: str | None = None
-    """The part of the table's header that precedes the unit; None outside tables and at their beginnings."""
+    """The part of the table's header that precedes the unit; None outside tables, and if nothing of it precedes."""
 
 
 # ruff: noqa: RUF001 - the punctuation of other scripts is meant
@@ -70,7 +74,7 @@ _SPACE = re.compile(r"\s+")
 _NUMBER = re.compile(r"\d+")
 
 
-def units_of(blocks: Iterable[TextBlock]) -> Iterator[Unit]:
+def divide_into_units(blocks: Iterable[TextBlock]) -> Iterator[Unit]:
     """Yield the units of a document in the order of reading. Empty blocks are left out."""
     path: list[tuple[int, str]] = []
     before: TextBlock | None = None
@@ -86,8 +90,8 @@ def units_of(blocks: Iterable[TextBlock]) -> Iterator[Unit]:
         border, separator = _find_border(before, block)
         if before is not None and block.space is not None:
             separator = block.space
-        tables.begin(block)
-        for index, (text, inner) in enumerate(_pieces(block)):
+        tables.note_block(block)
+        for index, (text, inner) in enumerate(_divide_block(block)):
             first = index == 0
             yield Unit(
                 text,
@@ -96,7 +100,7 @@ def units_of(blocks: Iterable[TextBlock]) -> Iterator[Unit]:
                 headings,
                 block.page,
                 block.kind is BlockKind.TABLE,
-                tables.header(text) if block.kind is BlockKind.TABLE else None,
+                tables.move_past(text) if block.kind is BlockKind.TABLE else None,
             )
         before = block
 
@@ -107,45 +111,48 @@ class _Tables:
     def __init__(self) -> None:
         self._rows: tuple[str, ...] = ()
         self._page: int | None = None
-        self._find_border: list[int] | None = None
+        self._sizes_between: list[int] | None = None
         """The sizes of the blocks since the last table; None after a new heading, and before the first table."""
         self._rows_ahead = 0
         self._cells_ahead = 0
-        """The numbers of rows of the header, and of cells of a row, that precede the next unit."""
+        """The number of rows of the header before the next unit, and of cells before it in its row."""
         self._headings = set[str]()
 
-    def begin(self, block: TextBlock) -> None:
+    def note_block(self, block: TextBlock) -> None:
         """Note the next block of the document."""
         if block.kind is BlockKind.TABLE:
             self._rows_ahead = self._cells_ahead = 0
-            if self._follows(block) and continues_table(self._rows, block.verbatim):
+            if self._follows_table(block) and continues_table(self._rows, block.verbatim):
                 self._rows_ahead = len(self._rows)
             else:
-                self._rows = header_rows(block.verbatim)
-            self._page, self._find_border = block.page, []
+                self._rows = find_header_rows(block.verbatim)
+            self._page, self._sizes_between = block.page, []
         elif block.kind is BlockKind.HEADING and not self._is_at_the_end_of_a_page(block):
-            self._find_border = None
-        elif self._find_border is not None:
-            self._find_border.append(len(block.text))
+            self._sizes_between = None
+        elif self._sizes_between is not None:
+            self._sizes_between.append(len(block.text))
 
-    def header(self, text: str) -> str | None:
-        """Return the header's rows that precede the next unit of a table, whose text is given; None without any."""
-        header = header_text(self._rows[: self._rows_ahead], self._cells_ahead)
+    def move_past(self, text: str) -> str | None:
+        """Move past the next unit of a table, which has this text. Return the part of the header before the unit.
+
+        None if no row of the header precedes it.
+        """
+        header = shorten_header(self._rows[: self._rows_ahead], self._cells_ahead)
         self._rows_ahead += text.count("\n")
         _, line_end, rest = text.rpartition("\n")
         self._cells_ahead = rest.count(CELL_SEPARATOR) + (0 if line_end else self._cells_ahead)
         return header
 
     def _is_at_the_end_of_a_page(self, block: TextBlock) -> bool:
-        """Return whether a heading is a header or footer: it was seen before, or contains the page's number."""
+        """Note a heading. Return whether it is a header or footer: noted before, or with the page's number in it."""
         text = _NUMBER.sub("", block.text)
         is_known = text in self._headings
         self._headings.add(text)
         return is_known or str(block.page) in _NUMBER.findall(block.text)
 
-    def _follows(self, block: TextBlock) -> bool:
+    def _follows_table(self, block: TextBlock) -> bool:
         """Return whether nothing but headers and footers of pages is between a table and the previous one."""
-        between = self._find_border
+        between = self._sizes_between
         if between is None:
             return False
         if block.page == self._page:  # an empty row separates them
@@ -172,14 +179,14 @@ def _find_border(before: TextBlock | None, block: TextBlock) -> tuple[Border, st
     return Border.BLOCK, "\n\n"
 
 
-def _pieces(block: TextBlock) -> Iterator[tuple[str, Border]]:
+def _divide_block(block: TextBlock) -> Iterator[tuple[str, Border]]:
     """Yield the pieces of a block's text, each with the border before it."""
     if block.kind is BlockKind.TABLE:
-        pieces = _cut(block.verbatim, _LINE_END, Border.ITEM)
+        pieces = _split_after(block.verbatim, _LINE_END, Border.ITEM)
     elif block.kind is BlockKind.CODE:
-        pieces = _cut(block.verbatim, _LINE_END, Border.LINE)
+        pieces = _split_after(block.verbatim, _LINE_END, Border.LINE)
     else:
-        pieces = _sentences(block.verbatim)
+        pieces = _split_sentences(block.verbatim)
     text, border = "", Border.BLOCK
     for piece, inner in pieces:
         for part, part_border in _split_piece(piece, inner):
@@ -193,7 +200,8 @@ def _pieces(block: TextBlock) -> Iterator[tuple[str, Border]]:
         yield text, border
 
 
-def _sentences(text: str) -> Iterator[tuple[str, Border]]:
+def _split_sentences(text: str) -> Iterator[tuple[str, Border]]:
+    """Yield the sentences of a text, with the white space after them."""
     start = 0
     for match in _SENTENCE_END.finditer(text):
         if match.end() < len(text) and not _ABBREVIATION.search(text[max(start, match.end() - 12) : match.end()]):
@@ -202,7 +210,8 @@ def _sentences(text: str) -> Iterator[tuple[str, Border]]:
     yield text[start:], Border.SENTENCE
 
 
-def _cut(text: str, ends: re.Pattern[str], border: Border) -> Iterator[tuple[str, Border]]:
+def _split_after(text: str, ends: re.Pattern[str], border: Border) -> Iterator[tuple[str, Border]]:
+    """Yield the pieces of a text that end with a match of ``ends``, and the rest of the text."""
     start = 0
     for match in ends.finditer(text):
         yield text[start : match.end()], border
@@ -215,17 +224,17 @@ def _split_piece(piece: str, border: Border) -> Iterator[tuple[str, Border]]:
     """Yield the parts of a piece, of at most ``MAX_UNIT`` characters, cut at the best places."""
     start = 0
     while len(piece) - start > MAX_UNIT:
-        end, next_border = _best_cut(piece, start)
+        end, next_border = _find_best_cut(piece, start)
         yield piece[start:end], border
         start, border = end, next_border
     yield piece[start:], border
 
 
-def _best_cut(piece: str, start: int) -> tuple[int, Border]:
+def _find_best_cut(piece: str, start: int) -> tuple[int, Border]:
     """Return the end of a part that begins at ``start``, and the border there.
 
-    The end of a line is best, then that of a clause, a word and a character. The part has at least a quarter of
-    ``MAX_UNIT`` characters.
+    The best cut is after the last end of a line, otherwise of a clause, a word or a character. The part has between a
+    quarter of ``MAX_UNIT`` and ``MAX_UNIT`` characters.
     """
     least, most = start + MAX_UNIT // 4, start + MAX_UNIT
     for ends, border in ((_LINE_END, Border.LINE), (_CLAUSE_END, Border.INSIDE), (_SPACE, Border.INSIDE)):

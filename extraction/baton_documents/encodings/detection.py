@@ -11,6 +11,7 @@ RESTORED = "baton-codec-gaps"
 
 
 def _restore(error: UnicodeError) -> tuple[str, int]:
+    """Return a character that a codec lacks, or U+FFFD, and the place at which decoding continues."""
     if not isinstance(error, UnicodeDecodeError):
         raise error
     if error.encoding == "gb18030" and error.object[error.start] == 0x80:
@@ -24,13 +25,13 @@ def _restore(error: UnicodeError) -> tuple[str, int]:
         and all(0x21 <= number <= 0x7E for number in (row, cell))
     ):
         try:
-            return _shift(row - 0x20, cell - 0x20).decode("cp932"), error.start + 2
+            return _encode_shift_jis(row - 0x20, cell - 0x20).decode("cp932"), error.start + 2
         except UnicodeDecodeError:
             pass
     return "\ufffd", error.end
 
 
-def _shift(row: int, cell: int) -> bytes:
+def _encode_shift_jis(row: int, cell: int) -> bytes:
     """Return the Shift JIS bytes of a character, given its row and cell in JIS X 0208 (both from 1)."""
     lead = (row - 1) // 2 + (0x81 if row <= 62 else 0xC1)
     trail = cell + 0x9E if row % 2 == 0 else cell + 0x3F + (cell > 63)
@@ -57,9 +58,9 @@ _CODECS = {
 _OF_TWO_BYTES = frozenset({"gb18030", "big5hkscs", "cp932", "euc_jp", "cp949"})
 _WIDE = ("utf-16-le", "utf-16-be")
 _DAMAGED = 50
-"""The number of characters for each of which one may be damaged."""
+"""One of this many characters may be damaged."""
 _LEAST_UNSPACED = 6
-"""The fewest characters of a text in UTF-16 without spaces. Two letters of a shorter text may be an ideograph."""
+"""The fewest characters of a text in UTF-16 without spaces. In a shorter text, two ASCII letters may look like one."""
 
 _HIGH = re.compile(rb"[\x80-\xff]")
 _HIGH_RUN = re.compile(rb"[\x80-\xff]{3,}")
@@ -79,7 +80,7 @@ _SPACED = re.compile("[\t\n\r -~\u00a0-\u00ff\u2010-\u203a]")
 
 
 def detect_encoding(body: bytes) -> str:
-    """Return Python's name of the most probable encoding of a text."""
+    """Return Python's name of the most probable encoding of a text. ASCII alone is ``utf-8``."""
     if (wide := _find_wide_codec(body)) is not None:
         return wide
     if b"\x1b$" in body[:SAMPLE] and _is_japanese(body[:SAMPLE]):
@@ -102,12 +103,13 @@ def is_utf8(body: bytes) -> bool:
 
 
 def count_characters(text: str) -> tuple[int, int]:
-    """Return the number of places in a text that could not be decoded, and of decoded characters beyond ASCII."""
+    """Return two numbers: of places in a text that could not be decoded, and of decoded characters beyond ASCII."""
     wrong = len(_DAMAGE.findall(text))
     return wrong, sum(not char.isascii() for char in text) - text.count("\ufffd")
 
 
 def _is_japanese(sample: bytes) -> bool:
+    """Return whether a text is ISO-2022-JP, apart from some bytes."""
     text = sample.decode("iso2022_jp_ext", RESTORED)
     wrong, right = count_characters(text)
     return right > 0 and wrong <= max(1, right // _DAMAGED)
@@ -138,19 +140,20 @@ def _find_wide_codec(body: bytes) -> str | None:
     if not names and not is_utf8(body):
         names = [codec for codec in _WIDE if _is_ideographic(body[:SAMPLE], codec)]
     # In the wrong byte order, the characters of one script seem to belong to many scripts.
-    return min(names, key=lambda codec: len(set(_upper_bytes(body[:SAMPLE], codec))), default=None)
+    return min(names, key=lambda codec: len(set(_take_upper_bytes(body[:SAMPLE], codec))), default=None)
 
 
-def _upper_bytes(sample: bytes, codec: str) -> bytes:
+def _take_upper_bytes(sample: bytes, codec: str) -> bytes:
+    """Return the upper bytes of the code units of a text in UTF-16."""
     return sample[int(codec == "utf-16-le") : len(sample) // 2 * 2 : 2]
 
 
 def _is_alphabetic(sample: bytes, codec: str) -> bool:
     """Return whether a text may be UTF-16 of an alphabet. All alphabets are among the first 8,192 code points."""
-    upper = _upper_bytes(sample, codec)
-    lower = _upper_bytes(sample, _WIDE[codec == _WIDE[0]])
-    of_upper, of_lower = (len(letters) - len(letters.translate(None, _LOW)) for letters in (upper, lower))
-    return of_upper >= max(1, len(upper) * 0.8) and of_lower < of_upper
+    upper = _take_upper_bytes(sample, codec)
+    lower = _take_upper_bytes(sample, _WIDE[codec == _WIDE[0]])
+    upper_low, lower_low = (len(column) - len(column.translate(None, _LOW)) for column in (upper, lower))
+    return upper_low >= max(1, len(upper) * 0.8) and lower_low < upper_low
 
 
 def _is_text(sample: bytes, codec: str) -> bool:
@@ -165,13 +168,13 @@ def _is_ideographic(sample: bytes, codec: str) -> bool:
     """Return whether a text is UTF-16 of ideographs, Hangul or a script without spaces."""
     even = sample[: len(sample) // 2 * 2]
     text = even.decode(codec, "replace")
-    of_script = len(_UNSPACED.findall(text))
+    unspaced = len(_UNSPACED.findall(text))
     hangul = len(_HANGUL.findall(text))
-    if len(text) - of_script - hangul - len(_SPACED.findall(text)) > len(text) // _DAMAGED:
+    if len(text) - unspaced - hangul - len(_SPACED.findall(text)) > len(text) // _DAMAGED:
         return False
     if b"\0" in even:
         return any(char.isascii() for char in text)
-    if max(of_script, hangul) < max(len(text), _LEAST_UNSPACED):
+    if max(unspaced, hangul) < max(len(text), _LEAST_UNSPACED):
         return False
     guess = _guess(even)
     # Texts in encodings of two bytes look like Hangul if they are decoded as UTF-16.

@@ -68,11 +68,11 @@ class TextEncoding:
 
     def decode(self, body: bytes) -> str:
         """Return the text, with U+FFFD in place of bytes that cannot be decoded."""
-        return body[self.mark :].decode(self.codec, _errors(self.codec)).removeprefix("\ufeff")
+        return body[self.mark :].decode(self.codec, _choose_error_handler(self.codec)).removeprefix("\ufeff")
 
     def decode_pieces(self, body: bytes, size: int) -> Iterator[str]:
-        """Yield the decoded text of ``size`` bytes at a time."""
-        decoder = codecs.getincrementaldecoder(self.codec)(_errors(self.codec))
+        """Yield the text piece by piece, each decoded from ``size`` bytes. A piece may be empty."""
+        decoder = codecs.getincrementaldecoder(self.codec)(_choose_error_handler(self.codec))
         for start in range(self.mark, len(body), size):
             yield decoder.decode(body[start : start + size], final=start + size >= len(body))
 
@@ -80,13 +80,13 @@ class TextEncoding:
 def find_encoding(body: bytes, media_type: MediaType = UNKNOWN) -> TextEncoding:
     """Return the encoding of a text.
 
-    The charset of the media type, or a declaration in the content, is ignored only if most of the text cannot be
-    decoded with it.
+    The charset of the media type, or a declaration in the content, is ignored if browsers do not know it, if most
+    characters beyond ASCII cannot be decoded with it, or if zero bytes or their absence contradict it.
     """
-    for mark, marked in _MARKS:
+    for mark, marked_codec in _MARKS:
         if body.startswith(mark):
-            return TextEncoding(marked, len(mark))
-    for codec in (_codec_of(media_type.charset), _find_declared_codec(body[:_PRESCAN], media_type.essence)):
+            return TextEncoding(marked_codec, len(mark))
+    for codec in (_find_codec(media_type.charset), _find_declared_codec(body[:_PRESCAN], media_type.essence)):
         if codec is not None and _is_possible(body, codec):
             return TextEncoding(codec)
     return TextEncoding(detect_encoding(body))
@@ -97,12 +97,15 @@ def decode_text(body: bytes, media_type: MediaType = UNKNOWN) -> str:
     return find_encoding(body, media_type).decode(body)
 
 
-def _errors(codec: str) -> str:
+def _choose_error_handler(codec: str) -> str:
     return RESTORED if codec in ("euc_jp", "iso2022_jp_ext", "gb18030") else "replace"
 
 
-def _codec_of(label: str | None) -> str | None:
-    """Return the codec of a label; None if browsers do not know it. Python's other codecs are slow, or not of text."""
+def _find_codec(label: str | None) -> str | None:
+    """Return the codec of a label; None if neither browsers nor ``_UTF32`` know it.
+
+    Python has further codecs, which are slow or not of text.
+    """
     if label is None:
         return None
     encoding = webencodings.lookup(label)
@@ -125,13 +128,15 @@ def _is_possible(body: bytes, codec: str) -> bool:
     first = re.search(rb"[\x80-\xff]", body)
     if first is None:
         return True
-    wrong, right = count_characters(body[first.start() : first.start() + SAMPLE].decode(codec, _errors(codec)))
+    wrong, right = count_characters(
+        body[first.start() : first.start() + SAMPLE].decode(codec, _choose_error_handler(codec))
+    )
     return wrong < _WRONG or wrong < right
 
 
 def _find_declared_codec(beginning: bytes, essence: str) -> str | None:
     """Return the codec of the first known encoding that a file declares; None without any."""
-    codec = next(filter(None, map(_codec_of, _find_declared_labels(beginning, essence))), None)
+    codec = next(filter(None, map(_find_codec, _find_declared_labels(beginning, essence))), None)
     # The declaration was read as ASCII, so the file is not in the wide encoding that it names.
     return "utf-8" if codec is not None and codec.startswith(("utf-16", "utf-32")) else codec
 
@@ -143,12 +148,12 @@ def _find_declared_labels(beginning: bytes, essence: str) -> Iterator[str]:
     if (is_xml or is_page) and (match := _XML.match(beginning)):
         yield match[1].decode("ascii")
     for tag in _META.finditer(beginning) if is_page else ():
-        about: dict[bytes, bytes] = {}
+        attributes: dict[bytes, bytes] = {}
         for match in _ATTRIBUTE.finditer(tag[1] or b""):  # a comment has none
-            about.setdefault(match[1].lower(), match[2] or match[3] or match[4] or b"")
-        if label := about.get(b"charset"):
+            attributes.setdefault(match[1].lower(), match[2] or match[3] or match[4] or b"")
+        if label := attributes.get(b"charset"):
             yield label.decode("latin-1")
-        elif about.get(b"http-equiv", b"").strip().lower() == b"content-type" and (
-            match := _IN_CONTENT.search(about.get(b"content", b""))
+        elif attributes.get(b"http-equiv", b"").strip().lower() == b"content-type" and (
+            match := _IN_CONTENT.search(attributes.get(b"content", b""))
         ):
             yield match[1].decode("ascii")

@@ -25,24 +25,24 @@ _COMPARED_IN_A_STEP = 200
 """The product of the characters of values and of a selector that counts as one step."""
 _SHOWN_BY_SCRIPTS = frozenset({"html", "body"})
 """Elements that style sheets cannot hide: a page that hides itself is shown by its scripts."""
-_OF_SCREEN = frozenset({"", "text/css"})
+_CSS_TYPES = frozenset({"", "text/css"})
 
 
-def sheet_styles(parser: Any, characters: int) -> dict[int, SheetStyle]:
+def find_sheet_styles(parser: Any, characters: int) -> dict[int, SheetStyle]:
     """Return the styles of the elements that a style sheet may hide or show, by their ``mem_id``.
 
-    ``characters`` is the length of the page.
+    ``characters`` is the length of the page. Empty if nothing on it is hidden, or if ``MAX_STEPS`` do not suffice.
     """
     sheets = [
         (node.attributes.get("media") or "", node.text())
         for node in parser.css("style")
-        if node.parent.tag != "noscript" and (node.attributes.get("type") or "").strip().lower() in _OF_SCREEN
+        if node.parent.tag != "noscript" and (node.attributes.get("type") or "").strip().lower() in _CSS_TYPES
     ]
-    rules = html_sheets.rules(sheets)
+    rules = html_sheets.read_rules(sheets)
     hiding = [rule for rule in rules if html_visibility.may_hide(rule.style)]
     left_out = {id(rule) for rule in hiding[MAX_HIDING_RULES:]}
     del hiding[MAX_HIDING_RULES:]
-    styled = _hidden_by_attributes(parser) if rules else {}
+    styled = _find_hiding_attributes(parser) if rules else {}
     if not hiding and not styled:
         return {}
     try:
@@ -50,23 +50,26 @@ def sheet_styles(parser: Any, characters: int) -> dict[int, SheetStyle]:
         elements = set(styled).union(*(matcher.find(selector) for rule in hiding for selector in rule.selectors))
         names = html_visibility.COMPANIONS.union(*styled.values(), *(rule.style for rule in hiding))
         rules = [rule for rule in rules if id(rule) not in left_out and not names.isdisjoint(rule.style)]
-        return _cascade(rules, matcher, elements)
+        return _apply_rules(rules, matcher, elements)
     except _TooManySteps:
         return {}
 
 
-def _hidden_by_attributes(parser: Any) -> dict[int, dict[str, str]]:
+def _find_hiding_attributes(parser: Any) -> dict[int, dict[str, str]]:
     """Return the inline styles that hide elements, which a style sheet may show again, by the elements' ``mem_id``."""
     styles = {
-        node.mem_id: html_visibility.declarations(node.attributes["style"] or "") for node in parser.css("[style]")
+        node.mem_id: html_visibility.parse_declarations(node.attributes["style"] or "")
+        for node in parser.css("[style]")
     }
     return {element: style for element, style in styles.items() if html_visibility.may_hide(style)}
 
 
-def _cascade(rules: Iterable[Rule], matcher: _Matcher, elements: set[int]) -> dict[int, SheetStyle]:
+def _apply_rules(rules: Iterable[Rule], matcher: _Matcher, elements: set[int]) -> dict[int, SheetStyle]:
+    """Return the declarations of rules for ``elements``, and those of visibility for all elements, by ``mem_id``."""
     applied = []
     for order, rule in enumerate(rules):
         for selector in rule.selectors:
+            # A layer has a lower rank than rules without one, but a higher rank if both are important (CSS Cascade 5).
             rank = (rule.is_layered == rule.is_important, selector.specificity, order)
             applied.append((rank, rule, selector))
     styles: dict[int, SheetStyle] = {}
@@ -92,11 +95,14 @@ class _Matcher:
     characters: int
     """The length of the page, which bounds the attribute values that selectors are compared with."""
     steps: int = 0
+    """The number of comparisons so far."""
     _parents: dict[int, int] = field(default_factory=dict)
     _previous: dict[int, int] = field(default_factory=dict)
+    """The parents and previous siblings of elements, by ``mem_id``."""
     _compounds: dict[str, set[int]] = field(default_factory=dict)
     _selectors: dict[Selector, set[int]] = field(default_factory=dict)
     _shown: set[int] = field(default_factory=set)
+    """The elements of ``_SHOWN_BY_SCRIPTS``, which no selector finds."""
 
     def __post_init__(self) -> None:
         for node in self.parser.root.traverse():
@@ -113,12 +119,13 @@ class _Matcher:
             last[parent] = element
 
     def count(self, steps: int) -> None:
+        """Count steps. Raises ``_TooManySteps``."""
         self.steps += steps
         if self.steps > MAX_STEPS:
             raise _TooManySteps
 
     def find(self, selector: Selector) -> set[int]:
-        """Return the ``mem_id`` of the elements of a selector."""
+        """Return the ``mem_id`` of the elements that a selector matches. Raises ``_TooManySteps``."""
         elements = self._selectors.get(selector)
         if elements is None:
             elements = self._find_compound(selector.compounds[0])

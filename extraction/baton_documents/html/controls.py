@@ -19,15 +19,15 @@ _MAX_ROMAN = 3_999
 _INTEGER = re.compile(r"\s*([-+]?[0-9]{1,9})(?![0-9])")
 
 
-def input_text(attributes: Mapping[str, str | None]) -> str:
-    """Return the visible value of an input, or the mark of a checkbox or radio button."""
+def read_input(attributes: Mapping[str, str | None]) -> str:
+    """Return the visible value of an input, or the mark of a checkbox or radio button; empty if it shows no text."""
     kind = (attributes.get("type") or "text").strip().lower()
     if kind in ("checkbox", "radio"):
         return CHECKED if "checked" in attributes else UNCHECKED
     return "" if kind in _WITHOUT_TEXT else attributes.get("value") or ""
 
 
-def box_mark(tag: str, attributes: Mapping[str, str | None]) -> str:
+def find_box_mark(tag: str, attributes: Mapping[str, str | None]) -> str:
     """Return the mark of an element that acts as a checkbox, or of a task in Confluence; empty for others."""
     if attributes.get("role") in ("checkbox", "menuitemcheckbox", "radio", "switch"):
         return CHECKED if (attributes.get("aria-checked") or "").lower() == "true" else UNCHECKED
@@ -36,17 +36,17 @@ def box_mark(tag: str, attributes: Mapping[str, str | None]) -> str:
     return ""
 
 
-def selected_text(select: Any) -> str:
+def read_selection(select: Any) -> str:
     """Return the selected options, joined with commas. A list that shows one option has its first one by default."""
     options = select.css("option")
     chosen = [option for option in options if "selected" in option.attributes]
     shows_one = "multiple" not in select.attributes and (select.attributes.get("size") or "1").strip() in ("0", "1")
     if shows_one:
         chosen = chosen[-1:] or next(([option] for option in options if "disabled" not in option.attributes), [])
-    return ", ".join(filter(None, (" ".join(_label(option).split()) for option in chosen)))
+    return ", ".join(filter(None, (" ".join(_read_label(option).split()) for option in chosen)))
 
 
-def _label(option: Any) -> str:
+def _read_label(option: Any) -> str:
     return str(option.attributes.get("label") or option.text())
 
 
@@ -57,11 +57,13 @@ class ListNumbers:
     kind: str | None
     """The ``type`` of the list: "1", "a", "A", "i" or "I"; None for a list without numbers."""
     next: int = 1
+    """The number of the next item."""
     step: int = 1
+    """1, or -1 in a list that counts down."""
 
     @classmethod
     def of(cls, node: Any) -> ListNumbers:
-        """Return the numbers of a list, before its first item."""
+        """Return the numbers of the list ``node``, before its first item."""
         attributes = node.attributes
         style = (attributes.get("style") or "").replace(" ", "").lower()
         if node.tag != "ol" or "list-style:none" in style or "list-style-type:none" in style:
@@ -80,7 +82,7 @@ class ListNumbers:
         number = _parse_integer(value)
         number = self.next if number is None else number
         self.next = number + self.step
-        return f"{_format(number, self.kind)}. "
+        return f"{_format_number(number, self.kind)}. "
 
 
 def _count_items(node: Any) -> int:
@@ -96,7 +98,8 @@ def _parse_integer(value: str | None) -> int | None:
     return int(match[1]) if match else None
 
 
-def _format(number: int, kind: str) -> str:
+def _format_number(number: int, kind: str) -> str:
+    """Return a number in the ``kind`` of a list; in digits if letters or Roman numerals cannot express it."""
     if kind in "aA" and number > 0:
         letters = ""
         while number:

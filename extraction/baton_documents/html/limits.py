@@ -25,7 +25,7 @@ _COMMENT_END = re.compile(r"(?<=<!--)-?>|--!?>")
 _ATTRIBUTE = r"""[\s/]*+[^\s/>][^\s/>=]*+(?:\s*+=\s*+(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^\s>"'][^\s>]*+)?+)?+"""
 _ATTRIBUTES = re.compile(f"(?:{_ATTRIBUTE})*+")
 _ONE_ATTRIBUTE = re.compile(_ATTRIBUTE)
-_RAW = {name: re.compile(f"</{name}", re.IGNORECASE) for name in ("script", "style")}
+_RAW_TEXT_ENDS = {name: re.compile(f"</{name}", re.IGNORECASE) for name in ("script", "style")}
 _PARSED_AS_MARKUP = ("svg", "math", "select")
 """Elements in which the content of a script may be parsed as markup."""
 # fmt: off
@@ -54,10 +54,14 @@ class _OpenElements:
     formatting: list[list[str]] = field(default_factory=lambda: [[]])
     """Tags of formatting elements with their attributes: a list for the page, and one for each open table."""
     repeated: int = 0
+    """The elements that a parser adds so far, because formatting continues."""
     options: int = 0
+    """The options of the current select."""
     option_steps: int = 0
+    """The options that a parser passes so far."""
 
     def begin(self, name: str, tag: str) -> None:
+        """Open an element. ``tag`` is its name with its attributes. Raises ``DocumentRefused`` at a limit."""
         if name in _FORMATTING:
             here = self.formatting[-1]
             if here.count(tag) < _SAME:
@@ -68,7 +72,7 @@ class _OpenElements:
             self.options += 1
             self.option_steps += self.options
             if self.option_steps > MAX_OPTION_STEPS:
-                raise refusals.bomb()
+                raise refusals.too_many_elements()
         if name in _UNCOUNTED:
             return
         self.names.append(name)
@@ -80,34 +84,39 @@ class _OpenElements:
                 raise refusals.too_deep()
 
     def end(self, name: str) -> None:
+        """Close the innermost element of this name, and the elements in it that end with it."""
         if name in _FORMATTING:
             here = self.formatting[-1]
             last = next((index for index in range(len(here) - 1, -1, -1) if here[index].startswith(f"{name} ")), None)
             if last is not None:
                 del here[last]
             # The blocks in the element stay open.
-            self._drop(name)
+            self._close_alone(name)
         elif self.names and self.names[-1] == name:
-            self._pop()
-        elif name in self.names and name not in ("span", "label"):
-            while self._pop() != name:
+            self._close_innermost()
+        elif name in self.names and name not in ("span", "label"):  # a parser ignores their ends around open blocks
+            while self._close_innermost() != name:
                 pass
 
     def note_border(self, name: str) -> None:
-        """Note the start or end of an element that is not formatting, and count the formatting that continues."""
+        """Note the start or end of an element that is not formatting, and count the formatting that continues.
+
+        Raises ``DocumentRefused`` at ``MAX_REPEATED``.
+        """
         if name in _CELLS and len(self.formatting) > 1:
             self.formatting[-1].clear()
         self.repeated += len(self.formatting[-1])
         if self.repeated > MAX_REPEATED:
-            raise refusals.bomb()
+            raise refusals.too_many_elements()
 
-    def _drop(self, name: str) -> None:
+    def _close_alone(self, name: str) -> None:
+        """Close the innermost element of this name, and no other."""
         for index in range(len(self.names) - 1, -1, -1):
             if self.names[index] == name:
                 del self.names[index]
                 return
 
-    def _pop(self) -> str:
+    def _close_innermost(self) -> str:
         name = self.names.pop()
         if name == "table":
             self.formatting.pop()
@@ -116,7 +125,7 @@ class _OpenElements:
 
 def check(text: str) -> None:
     """Raise ``DocumentRefused`` if a page has too many elements or attributes, or too deep ones."""
-    opened, position, tags = _OpenElements(), 0, 0
+    open_elements, position, tags = _OpenElements(), 0, 0
     while tag_match := _TAG.search(text, position):
         position = tag_match.end()
         if tag_match[1]:
@@ -129,15 +138,15 @@ def check(text: str) -> None:
         _check_attributes(text[tag_match.end() : position])
         tags += 1
         if tags > MAX_TAGS:
-            raise refusals.bomb()
+            raise refusals.too_many_elements()
         if name not in _FORMATTING:
-            opened.note_border(name)
+            open_elements.note_border(name)
         if tag_match[2]:
-            opened.end(name)
+            open_elements.end(name)
             continue
-        opened.begin(name, f"{name} {text[tag_match.end() : position]}")
-        if name in _RAW and not any(parsed in opened.names for parsed in _PARSED_AS_MARKUP):
-            match = _RAW[name].search(text, position)
+        open_elements.begin(name, f"{name} {text[tag_match.end() : position]}")
+        if name in _RAW_TEXT_ENDS and not any(parent in open_elements.names for parent in _PARSED_AS_MARKUP):
+            match = _RAW_TEXT_ENDS[name].search(text, position)
             position = match.start() if match else len(text)
 
 
@@ -146,4 +155,4 @@ def _check_attributes(attributes: str) -> None:
         return
     for number, _ in enumerate(_ONE_ATTRIBUTE.finditer(attributes), 1):
         if number > MAX_ATTRIBUTES:
-            raise refusals.bomb()
+            raise refusals.too_many_elements()

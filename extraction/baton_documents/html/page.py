@@ -11,16 +11,16 @@ from selectolax.lexbor import LexborHTMLParser
 
 from baton_documents.html import limits as html_limits
 from baton_documents.html import visibility as html_visibility
-from baton_documents.html.cascade import sheet_styles
-from baton_documents.html.controls import ListNumbers, box_mark, input_text, selected_text
+from baton_documents.html.cascade import find_sheet_styles
+from baton_documents.html.controls import ListNumbers, find_box_mark, read_input, read_selection
 from baton_documents.html.panels import Panels, find_panels
-from baton_documents.html.tables import TableGrid, data_tables
+from baton_documents.html.tables import TableGrid, find_data_tables
 from baton_documents.html.visibility import SheetStyle
 from baton_documents.media_types import MediaType
 from baton_documents.results import BlockKind, ExtractedText, TextBlock
-from baton_documents.text.inline_text import formula, lowered, raised
-from baton_documents.text.plain_text import decoded
-from baton_documents.titles import given_title
+from baton_documents.text.inline_text import read_formula, write_subscript, write_superscript
+from baton_documents.text.plain_text import read_text
+from baton_documents.titles import clean_title
 
 _LEFT_OUT = frozenset({
     "audio", "canvas", "datalist", "footer", "iframe", "nav", "noscript", "object", "script", "style", "svg",
@@ -48,16 +48,16 @@ def extract(body: bytes, charset: str | None = None) -> ExtractedText:
 
     Hidden parts and navigation are left out. A part that a control of the page opens begins with the control's name.
     """
-    text = decoded(body, MediaType("text/html", charset))
+    text = read_text(body, MediaType("text/html", charset))
     html_limits.check(text)
     parser = LexborHTMLParser(text)
     title = parser.css_first("title")
     root = parser.body
     blocks: list[TextBlock] = []
     if root is not None:
-        styles = sheet_styles(parser, len(text))
-        blocks = _Reader(data_tables(root), styles, find_panels(root, styles)).read(root)
-    return ExtractedText(tuple(blocks), given_title(title.text(strip=True)) if title is not None else None)
+        styles = find_sheet_styles(parser, len(text))
+        blocks = _Reader(find_data_tables(root), styles, find_panels(root, styles)).read(root)
+    return ExtractedText(tuple(blocks), clean_title(title.text(strip=True)) if title is not None else None)
 
 
 @dataclass(slots=True)
@@ -72,20 +72,21 @@ class _Reader:
     blocks: list[TextBlock] = field(default_factory=list)
     parts: list[str] = field(default_factory=list)
     """The texts of the block so far."""
-    inside: list[str] = field(default_factory=list)
+    open_blocks: list[str] = field(default_factory=list)
     """The tags of block elements around the text, outermost first."""
     lists: list[ListNumbers] = field(default_factory=list)
     mark: str = ""
-    """The number of a list item that has no text yet."""
+    """The mark of a list item that has no text yet, such as "1. "; empty without one."""
     table: TableGrid | None = None
     preformatted: int = 0
     """The number of ``pre`` elements around the text, whose white space is kept."""
-    shifted: list[int] = field(default_factory=list)
+    script_starts: list[int] = field(default_factory=list)
     """The numbers of parts before each superscript or subscript around the text."""
-    seen: list[bool] = field(default_factory=lambda: [True])
+    visibilities: list[bool] = field(default_factory=lambda: [True])
     """Whether text is visible, by each element around the text that sets the visibility."""
 
     def read(self, root: Any) -> list[TextBlock]:
+        """Return the blocks below ``root``."""
         node = root
         while True:
             if self._begin(node):
@@ -102,7 +103,7 @@ class _Reader:
             node = node.next
 
     def _begin(self, node: Any) -> bool:
-        """Read the start of a node. Return whether its content is to be read."""
+        """Read the start of a node. Return whether its content and its end are to be read."""
         tag = node.tag
         if tag == "-text":
             self._write(node.text_content or "")
@@ -115,49 +116,50 @@ class _Reader:
             return False
         if self._is_control(tag, attributes) or node.mem_id in self.panels.tab_lists:
             return False
-        if self._is_whole(node, tag, attributes):
+        if self._read_whole(node, tag, attributes):
             return False
-        visibility = html_visibility.visibility(attributes, self.styles.get(node.mem_id))
+        visibility = html_visibility.find_visibility(attributes, self.styles.get(node.mem_id))
         if visibility is not None:
-            self.seen.append(visibility or name is not None)
+            self.visibilities.append(visibility or name is not None)
         if name and self.table is None:
             self._flush()
             self._add(BlockKind.PARAGRAPH, f"{name}:")
         if tag in ("sup", "sub"):
-            self.shifted.append(len(self.parts))
+            self.script_starts.append(len(self.parts))
         elif tag in _BLOCKS:
             self._begin_block(node, tag, attributes)
         elif tag == "q":
             self._write("\u201c")
-        if mark := box_mark(tag, attributes):
+        if mark := find_box_mark(tag, attributes):
             self._write(f"{mark} ")
         return True
 
     def _write(self, text: str) -> None:
         """Add text to the block, if it is visible."""
-        if self.seen[-1]:
+        if self.visibilities[-1]:
             self.parts.append(text)
 
     def _is_control(self, tag: str, attributes: Mapping[str, str | None]) -> bool:
+        """Return whether an element is a button or a closed dialog, or repeats the formula before it."""
         if tag == "button":
-            return not _BUTTONS_OF.intersection(self.inside)
+            return not _BUTTONS_OF.intersection(self.open_blocks)
         if tag == "dialog":
             return "open" not in attributes
-        return "katex-html" in (attributes.get("class") or "")  # repeats the formula before it, in pieces
+        return "katex-html" in (attributes.get("class") or "")  # the formula in pieces, for the eye
 
-    def _is_whole(self, node: Any, tag: str, attributes: Mapping[str, str | None]) -> bool:
+    def _read_whole(self, node: Any, tag: str, attributes: Mapping[str, str | None]) -> bool:
         """Read an element whose text is not the text of its nodes. Return whether it is such an element."""
         match tag:
             case "br":
                 text = _BREAK
             case "input":
-                text = f" {input_text(attributes)} "
+                text = f" {read_input(attributes)} "
             case "select":
-                text = f" {selected_text(node)} "
+                text = f" {read_selection(node)} "
             case "textarea":
                 text = f" {(node.text() or '').strip()} ".replace("\n", _BREAK)
             case "math":
-                text = formula(node)
+                text = read_formula(node)
             case _:
                 return False
         self._write(text)
@@ -165,7 +167,7 @@ class _Reader:
 
     def _begin_block(self, node: Any, tag: str, attributes: Mapping[str, str | None]) -> None:
         self._separate()
-        self.inside.append(tag)
+        self.open_blocks.append(tag)
         if tag in _LISTS:
             self.lists.append(ListNumbers.of(node))
         elif tag == "li":
@@ -197,9 +199,9 @@ class _Reader:
             self._write("\u201d")
         elif tag in _BLOCKS:
             self._end_block(node, tag, attributes)
-            self.inside.pop()
-        if html_visibility.visibility(attributes, self.styles.get(node.mem_id)) is not None:
-            self.seen.pop()
+            self.open_blocks.pop()
+        if html_visibility.find_visibility(attributes, self.styles.get(node.mem_id)) is not None:
+            self.visibilities.pop()
 
     def _end_block(self, node: Any, tag: str, attributes: Mapping[str, str | None]) -> None:
         if self.table is None:
@@ -226,12 +228,12 @@ class _Reader:
             self.preformatted -= 1
 
     def _end_script(self, tag: str) -> None:
-        start = self.shifted.pop()
+        start = self.script_starts.pop()
         if start <= len(self.parts):
             text = "".join(self.parts[start:])
             del self.parts[start:]
             before = next((part for part in reversed(self.parts) if part), "")
-            self.parts.append((raised if tag == "sup" else lowered)(text, before))
+            self.parts.append((write_superscript if tag == "sup" else write_subscript)(text, before))
 
     def _separate(self) -> None:
         """Separate the text before the start or end of a block from the text after it."""
@@ -243,6 +245,7 @@ class _Reader:
             self.parts.append("\n")
 
     def _flush(self) -> None:
+        """Add the text so far as a block, if it is not empty."""
         text = "".join(self.parts)
         self.parts.clear()
         if self.preformatted:
@@ -251,12 +254,12 @@ class _Reader:
         text = _collapse_space(text)
         if not text:
             return
-        heading = next((tag for tag in reversed(self.inside) if tag in _HEADINGS), None)
+        heading = next((tag for tag in reversed(self.open_blocks) if tag in _HEADINGS), None)
         text, self.mark = self.mark + text, ""
         if heading is not None:
             self._add(BlockKind.HEADING, text, int(heading[1]))
         else:
-            self._add(BlockKind.LIST_ITEM if "li" in self.inside else BlockKind.PARAGRAPH, text)
+            self._add(BlockKind.LIST_ITEM if "li" in self.open_blocks else BlockKind.PARAGRAPH, text)
 
     def _add(self, kind: BlockKind, text: str, level: int | None = None) -> None:
         if text:

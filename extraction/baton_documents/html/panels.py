@@ -55,7 +55,9 @@ def find_panels(root: Any, styles: Mapping[int, SheetStyle]) -> Panels:
     for panel, tab in _pair_tab_panels(root):
         if panel.mem_id not in panels.names:
             label = elements.get((panel.attributes.get("aria-labelledby") or "").strip(), tab)
-            panels.names[panel.mem_id] = _text(label) if label is not None else panel.attributes.get("aria-label") or ""
+            panels.names[panel.mem_id] = (
+                _read_text(label) if label is not None else panel.attributes.get("aria-label") or ""
+            )
     for panel in root.css(".expand-content")[:MAX_CONTROLS]:  # Confluence, whose control is the text before the panel
         panels.names.setdefault(panel.mem_id, "")
     return panels
@@ -84,6 +86,7 @@ def _is_in_site_header(control: Any) -> bool:
 
 
 def _find_controlled(control: Any, elements: Mapping[str, Any], styles: Mapping[int, SheetStyle]) -> Iterator[Any]:
+    """Yield the elements that a control opens, except dialogs and menus."""
     attributes = control.attributes
     ids = (attributes.get("aria-controls") or "").split()
     for name in ("data-target", "data-bs-target", "href"):
@@ -95,7 +98,7 @@ def _find_controlled(control: Any, elements: Mapping[str, Any], styles: Mapping[
 
 
 def _find_hidden_after(control: Any, styles: Mapping[int, SheetStyle]) -> Iterator[Any]:
-    """Yield the hidden element after a control without ``aria-controls``, or after the control's heading."""
+    """Yield the hidden element after a control or after an element around it, such as a heading, if there is one."""
     for _ in range(_MAX_LEVELS):
         sibling, passed = control.next, 0
         while sibling is not None and sibling.tag.startswith("-") and passed < _MAX_BETWEEN:
@@ -125,21 +128,21 @@ def _pair_tab_panels(root: Any) -> Iterator[tuple[Any, Any | None]]:
 def _find_name(control: Any) -> str:
     """Return the name of a tab, or of a button outside headings, whose text is not read otherwise; else empty."""
     if control.attributes.get("role") == "tab":
-        return _text(control)
+        return _read_text(control)
     if control.tag != "button":
         return ""
     parent = control.parent
     for _ in range(_MAX_LEVELS):
-        if parent is None or parent.tag in _NAMED_IN_PLACE:
+        if parent is None:
             break
+        if parent.tag in _NAMED_IN_PLACE:
+            return ""
         parent = parent.parent
-    else:
-        parent = None
-    return "" if parent is not None and parent.tag in _NAMED_IN_PLACE else _text(control)
+    return _read_text(control)
 
 
-def _text(control: Any) -> str:
-    """Return the text of a control; without text, its ``aria-label``."""
+def _read_text(control: Any) -> str:
+    """Return the text of a control; without text, its ``aria-label``; empty without both."""
     texts: list[str] = []
     open_nodes, count = [control.child], 0
     while open_nodes and count < _MAX_NODES:

@@ -34,6 +34,7 @@ class Selector:
     compounds: tuple[str, ...]
     combinators: tuple[str, ...]
     specificity: tuple[int, int, int]
+    """The numbers of ids, of classes, attributes and pseudo-classes, and of element names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,52 +45,56 @@ class Rule:
     style: Mapping[str, str]
     is_important: bool
     is_layered: bool
+    """Whether the rule is in a cascade layer."""
 
 
-def rules(sheets: Sequence[tuple[str, str]]) -> list[Rule]:
-    """Return the rules of style sheets in their order. ``sheets`` are pairs of media and text.
+def read_rules(sheets: Sequence[tuple[str, str]]) -> list[Rule]:
+    """Return the rules of style sheets that apply to a screen, in their order. ``sheets`` are pairs of media and text.
 
-    The sheet with which all exceed ``MAX_CHARACTERS``, and the following sheets, are left out.
+    A sheet that makes the sum of their lengths exceed ``MAX_CHARACTERS``, and all sheets after it, are left out.
     """
-    rules_read: list[Rule] = []
+    collected: list[Rule] = []
     remaining = MAX_CHARACTERS
     for media, sheet in sheets:
         remaining -= len(sheet)
         if remaining < 0:
             break
         if _is_of_screen(media):
-            rules_read += _rules(tinycss2.parse_stylesheet(sheet, skip_comments=True, skip_whitespace=True))
-    return rules_read
+            collected += _read_nested_rules(tinycss2.parse_stylesheet(sheet, skip_comments=True, skip_whitespace=True))
+    return collected
 
 
-def _rules(nodes: Sequence[Any], level: int = 0, *, is_layered: bool = False) -> Iterator[Rule]:
+def _read_nested_rules(nodes: Sequence[Any], level: int = 0, *, is_layered: bool = False) -> Iterator[Rule]:
+    """Yield the rules among the nodes of a style sheet or block, and in the blocks that apply to a screen."""
     for node in nodes:
         if node.type == "qualified-rule":
-            yield from _styles(node, is_layered=is_layered)
+            yield from _read_style_rule(node, is_layered=is_layered)
         elif node.type == "at-rule" and node.content is not None and level < MAX_LEVELS:
-            name, condition = node.lower_at_keyword, _format(node.prelude)
+            name, condition = node.lower_at_keyword, _serialise(node.prelude)
             is_layer = name == "layer"
             is_supported = name == "supports" and not condition.lower().startswith("not")
             if is_layer or is_supported or (name == "media" and _is_of_screen(condition)):
                 content = tinycss2.parse_rule_list(node.content, skip_comments=True, skip_whitespace=True)
-                yield from _rules(content, level + 1, is_layered=is_layered or is_layer)
+                yield from _read_nested_rules(content, level + 1, is_layered=is_layered or is_layer)
 
 
-def _styles(node: Any, *, is_layered: bool) -> Iterator[Rule]:
+def _read_style_rule(node: Any, *, is_layered: bool) -> Iterator[Rule]:
+    """Yield a rule for the declarations that are not important, and a rule for those that are."""
     styles: tuple[dict[str, str], dict[str, str]] = {}, {}
-    for blocks_content in tinycss2.parse_blocks_contents(node.content, skip_comments=True, skip_whitespace=True):
-        if blocks_content.type == "declaration" and (value := _format(blocks_content.value)):
-            styles[blocks_content.important].update(
-                html_visibility.declarations(f"{blocks_content.lower_name}:{value}")
+    for declaration in tinycss2.parse_blocks_contents(node.content, skip_comments=True, skip_whitespace=True):
+        if declaration.type == "declaration" and (value := _serialise(declaration.value)):
+            styles[declaration.important].update(
+                html_visibility.parse_declarations(f"{declaration.lower_name}:{value}")
             )
-    if any(styles) and (selectors := tuple(_selectors(node.prelude))):
+    if any(styles) and (selectors := tuple(_parse_selectors(node.prelude))):
         for is_important, style in enumerate(styles):
             if style:
                 yield Rule(selectors, style, bool(is_important), is_layered)
 
 
-def _selectors(prelude: Sequence[Any]) -> Iterator[Selector]:
-    yield from filter(None, map(_selector, _split_at_commas(prelude)))
+def _parse_selectors(prelude: Sequence[Any]) -> Iterator[Selector]:
+    """Yield the selectors of a rule, except those that are not applied."""
+    yield from filter(None, map(_parse_selector, _split_at_commas(prelude)))
 
 
 def _split_at_commas(tokens: Sequence[Any]) -> list[list[Any]]:
@@ -103,7 +108,8 @@ def _split_at_commas(tokens: Sequence[Any]) -> list[list[Any]]:
     return parts
 
 
-def _selector(tokens: Sequence[Any]) -> Selector | None:
+def _parse_selector(tokens: Sequence[Any]) -> Selector | None:
+    """Return a selector; None if it is not valid, or takes too much time to find."""
     compounds: list[list[Any]] = [[]]
     combinators: list[str] = []
     between = ""
@@ -123,7 +129,7 @@ def _selector(tokens: Sequence[Any]) -> Selector | None:
     if between.strip() or not all(map(_is_simple, compounds)):
         return None
     weights = [_measure_specificity(compound) for compound in compounds]
-    texts = tuple(map(_format, compounds))
+    texts = tuple(map(_serialise, compounds))
     if not all(0 < len(text) <= MAX_COMPOUND for text in texts):
         return None
     return Selector(
@@ -146,7 +152,7 @@ def _is_simple(compound: Sequence[Any]) -> bool:
                 return False
             inner = [argument for argument in token.arguments if argument.type != "whitespace"]
             if any(part.type == "function" for part in inner) or not all(
-                map(_is_one, _split_at_commas(token.arguments))
+                map(_is_one_compound, _split_at_commas(token.arguments))
             ):
                 return False
             if not all(map(_is_simple, _split_at_commas(inner))):
@@ -160,13 +166,14 @@ def _is_simple(compound: Sequence[Any]) -> bool:
     return True
 
 
-def _is_one(tokens: Sequence[Any]) -> bool:
+def _is_one_compound(tokens: Sequence[Any]) -> bool:
     """Return whether a selector is one compound: it has white space only at its ends."""
     kinds = [token.type == "whitespace" for token in tokens]
     return False in kinds and True not in kinds[kinds.index(False) : len(kinds) - kinds[::-1].index(False)]
 
 
 def _measure_specificity(compound: Sequence[Any]) -> tuple[int, int, int]:
+    """Return the specificity of a compound, in the form of ``Selector.specificity``."""
     ids = classes = names = 0
     before = ""
     for token in compound:
@@ -187,11 +194,12 @@ def _is_of_screen(media: str) -> bool:
 
 
 def _is_met(query: str) -> bool:
+    """Return whether a media query applies to the screen. A query with other features than the width does not."""
     medium = _MEDIUM.match(query)
     position = medium.end() if medium else 0
     while position < len(query):
         feature = _FEATURE.match(query, position)
-        width = html_visibility.pixels(feature[3].lower()) if feature else None
+        width = html_visibility.parse_pixels(feature[3].lower()) if feature else None
         if feature is None or width is None:
             return False
         if (width > _WIDTH) if (feature[1] or feature[2]).lower() in ("min", ">", ">=") else (width < _WIDTH):
@@ -200,8 +208,9 @@ def _is_met(query: str) -> bool:
     return bool(query)
 
 
-def _format(tokens: Sequence[Any]) -> str:
+def _serialise(tokens: Sequence[Any]) -> str:
+    """Return the text of tokens; empty if their brackets are nested too deeply."""
     try:
         return str(tinycss2.serialize(tokens)).strip()
-    except RecursionError:  # nested brackets, deeper than any page needs
+    except RecursionError:
         return ""

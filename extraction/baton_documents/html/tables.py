@@ -6,24 +6,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from baton_documents.text.plain_text import MAX_REPEATED, table_text
+from baton_documents.text.plain_text import MAX_REPEATED, format_table
 
 MAX_COLUMNS = 1_000
 """The limit of browsers. Further cells are added at the end of their row, without spans."""
 MAX_CELLS = 500_000
 """The most cells of one table, including those that spans add. Further spans are ignored."""
 _GROUPS = {"thead": 0, "tfoot": 2}
-"""The order in which groups of rows are shown. All others have 1."""
+"""The places of groups of rows in the order in which browsers show them. Other rows have place 1."""
+_MAX_ROWS = 65_534
+"""The most rows of one cell in browsers (HTML standard, "rowspan")."""
 _HEADINGS = frozenset({"h1", "h2", "h3"})
 _FLOWING = frozenset({"ul", "ol", "pre"})
-_OF_DATA = frozenset({"th", "caption", "thead"})
+_DATA_TAGS = frozenset({"th", "caption", "thead"})
 
 
-def data_tables(root: Any) -> set[int]:
+def find_data_tables(root: Any) -> set[int]:
     """Return the ``mem_id`` of tables that hold data, unlike tables for the layout of a page."""
-    numbers: set[int] = set()
+    table_ids: set[int] = set()
     opened: list[tuple[int, set[str]]] = []
-    for node, is_start in _steps(root):
+    for node, is_start in _walk(root):
         tag = node.tag
         if tag != "table":
             if opened and is_start:
@@ -33,22 +35,23 @@ def data_tables(root: Any) -> set[int]:
                 opened[-1][1].add(tag)
             opened.append((node.mem_id, set()))
         else:
-            number, tags = opened.pop()
+            table_id, tags = opened.pop()
             role = (node.attributes.get("role") or "").lower()
             if role not in ("presentation", "none") and _is_data(tags):
-                numbers.add(number)
+                table_ids.add(table_id)
             elif opened:
                 opened[-1][1].update(tags & (_HEADINGS | _FLOWING))
-    return numbers
+    return table_ids
 
 
 def _is_data(tags: set[str]) -> bool:
+    """Return whether a table with elements of these tags holds data."""
     if "table" in tags or tags & _HEADINGS or not tags & {"td", "th"}:
         return False
-    return not tags & _FLOWING or bool(tags & _OF_DATA)
+    return not tags & _FLOWING or bool(tags & _DATA_TAGS)
 
 
-def _steps(root: Any) -> Any:
+def _walk(root: Any) -> Any:
     """Yield each node twice: at its beginning with True, and at its end with False."""
     node = root
     while node is not None:
@@ -67,6 +70,8 @@ def _steps(root: Any) -> Any:
 
 @dataclass(slots=True)
 class _Cell:
+    """A cell, with the numbers of columns and rows that it covers."""
+
     text: str
     columns: int
     rows: int
@@ -78,7 +83,9 @@ class TableGrid:
 
     caption: str = ""
     _rows: list[tuple[tuple[int, int], list[_Cell]]] = field(default_factory=list)
+    """Rows, each after its group."""
     _group: tuple[int, int] = (1, 0)
+    """The current group: its place in the order of ``_GROUPS``, and the number of rows before it."""
 
     def begin_group(self, tag: str) -> None:
         """Note that the rows of a ``thead``, ``tbody`` or ``tfoot`` follow."""
@@ -88,12 +95,16 @@ class TableGrid:
         self._rows.append((self._group, []))
 
     def add(self, text: str, attributes: Mapping[str, str | None]) -> None:
+        """Add a cell to the last row."""
         if not self._rows:
             self.begin_row()
-        self._rows[-1][1].append(_Cell(text, _span(attributes, "colspan"), _span(attributes, "rowspan")))
+        self._rows[-1][1].append(_Cell(text, _parse_span(attributes, "colspan"), _parse_span(attributes, "rowspan")))
 
     def text(self) -> str:
-        """Return the rows as text. A cell over several rows is repeated in each, one over several columns is not."""
+        """Return the rows as text. A cell over several rows is repeated in each row, unless it is long.
+
+        A cell over several columns is not repeated: empty cells follow it.
+        """
         rows = sorted(self._rows, key=lambda row: row[0])
         below: dict[int, tuple[int, str]] = {}  # column -> rows that a cell above still covers, and its text
         lines: list[list[str]] = []
@@ -119,10 +130,11 @@ class TableGrid:
                     cell = next(ahead, None)
             cells += len(texts)
             lines.append(texts)
-        return table_text(lines)
+        return format_table(lines)
 
     @staticmethod
     def _place(cell: _Cell, texts: list[str], below: dict[int, tuple[int, str]], *, may_span: bool) -> None:
+        """Append a cell to the ``texts`` of a row, and note the rows that it covers in ``below``."""
         start = len(texts)
         columns = max(1, min(cell.columns, MAX_COLUMNS - start)) if may_span else 1
         texts += [cell.text, *[""] * (columns - 1)]
@@ -132,10 +144,11 @@ class TableGrid:
                 below[start + offset] = cell.rows - 1, repeated if not offset else ""
 
 
-def _span(attributes: Mapping[str, str | None], name: str) -> int:
+def _parse_span(attributes: Mapping[str, str | None], name: str) -> int:
+    """Return the number of columns or rows that a cell covers; 1 if the attribute is not a number."""
     value = (attributes.get(name) or "").strip()
     if not value.isascii() or not value.isdigit() or len(value) > 6:
         return 1
     if value.strip("0") == "":  # 0 means: to the end of the group of rows
-        return 65_534 if name == "rowspan" else 1
-    return min(int(value), 65_534)
+        return _MAX_ROWS if name == "rowspan" else 1
+    return min(int(value), _MAX_ROWS)

@@ -33,30 +33,30 @@ class SheetStyle:
 
 def is_hidden(attributes: Mapping[str, str | None], sheet: SheetStyle | None = None) -> bool:
     """Return whether an element and all its content is hidden."""
-    if (
-        "hidden" in attributes and (attributes["hidden"] or "").lower() != "until-found"
-    ):  # a search in the page shows such an element
+    # A search in the page shows an element that is hidden until it is found.
+    if "hidden" in attributes and (attributes["hidden"] or "").lower() != "until-found":
         return True
-    style = _style(attributes, sheet)
+    style = _merge_styles(attributes, sheet)
     return bool(style) and _hides(style)
 
 
-def visibility(attributes: Mapping[str, str | None], sheet: SheetStyle | None = None) -> bool | None:
-    """Return whether an element makes its text visible; None if it does not say. Elements in it may differ."""
-    keyword = _style(attributes, sheet).get("visibility")
+def find_visibility(attributes: Mapping[str, str | None], sheet: SheetStyle | None = None) -> bool | None:
+    """Return whether an element makes its text visible; None if it inherits this. Elements in it may differ."""
+    keyword = _merge_styles(attributes, sheet).get("visibility")
     return keyword not in ("hidden", "collapse") if keyword and keyword != "inherit" else None
 
 
 def may_hide(style: Mapping[str, str]) -> bool:
-    """Return whether declarations hide an element, alone or together with others."""
+    """Return whether declarations hide an element, alone or together with a position and an overflow."""
     if style.get("visibility") in ("hidden", "collapse"):
         return True
     return _hides({"position": "absolute", "overflow": "hidden", **style})
 
 
-def _style(attributes: Mapping[str, str | None], sheet: SheetStyle | None) -> dict[str, str]:
+def _merge_styles(attributes: Mapping[str, str | None], sheet: SheetStyle | None) -> dict[str, str]:
+    """Return the declarations for an element. An important one in its attribute raises the whole attribute."""
     inline = attributes.get("style")
-    own = declarations(inline) if inline else {}
+    own = parse_declarations(inline) if inline else {}
     if sheet is None:
         return own
     if inline and "important" in inline.lower():
@@ -64,7 +64,7 @@ def _style(attributes: Mapping[str, str | None], sheet: SheetStyle | None) -> di
     return sheet.normal | own | sheet.important
 
 
-def declarations(style: str) -> dict[str, str]:
+def parse_declarations(style: str) -> dict[str, str]:
     """Return the properties of an inline style, in lower case. The last of several equal ones counts."""
     values = {}
     for part in _NOISE.sub("", style).split(";"):
@@ -83,6 +83,7 @@ def _unescape(match: re.Match[str]) -> str:
 
 
 def _hides(style: dict[str, str]) -> bool:
+    """Return whether declarations hide an element and all its content."""
     if style.get("display") == "none" or style.get("content-visibility") == "hidden":
         return True
     if style.get("animation", style.get("animation-name", "none")) != "none":  # the animation shows the element
@@ -99,23 +100,25 @@ def _hides(style: dict[str, str]) -> bool:
 
 
 def _is_moved_away(style: dict[str, str]) -> bool:
+    """Return whether declarations move an element out of the page."""
     moves = ("left", "top", "right", "bottom") if style.get("position") in ("absolute", "fixed", "relative") else ()
-    far = (pixels(style.get(name)) for name in (*moves, "text-indent", "margin-left", "margin-top"))
+    far = (parse_pixels(style.get(name)) for name in (*moves, "text-indent", "margin-left", "margin-top"))
     if any(offset is not None and offset <= -FAR for offset in far):
         return True
     moved = re.findall(r"translate[xy3d]*\(([^)]*)\)", style.get("transform", ""))
-    shifts = [pixels(shift.strip()) for part in moved for shift in part.split(",")]
+    shifts = [parse_pixels(shift.strip()) for part in moved for shift in part.split(",")]
     return any(shift is not None and shift <= -FAR for shift in shifts)
 
 
 def _is_clipped(style: dict[str, str]) -> bool:
+    """Return whether declarations leave at most a pixel of an element."""
     if _CLIPPED.search(style.get("clip", "")) or _CLIPPED.search(style.get("clip-path", "")):
         return True
     if style.get("overflow") not in ("hidden", "clip"):
         return False
     return any(
         size is not None and size <= 1
-        for size in (pixels(style.get(name)) for name in ("height", "max-height", "width", "max-width"))
+        for size in (parse_pixels(style.get(name)) for name in ("height", "max-height", "width", "max-width"))
     )
 
 
@@ -124,7 +127,7 @@ def _is_zero(value: str | None) -> bool:
     return match is not None and float(match[1]) == 0
 
 
-def pixels(value: str | None) -> float | None:
-    """Return the approximate pixels of a length; None if the value is not a length."""
+def parse_pixels(value: str | None) -> float | None:
+    """Return the approximate pixels of a length; None if the value is not a length. Unknown units count as pixels."""
     match = _NUMBER.fullmatch(value or "")
     return float(match[1]) * _PIXELS.get(match[2], 1.0) if match else None

@@ -17,10 +17,11 @@ from lxml import etree
 
 from baton_documents import refusals
 from baton_documents.formats import DocumentFormat
-from baton_documents.office.package import TYPES, OfficePackage, is_xml, part_name, relations_name
+from baton_documents.office.package import TYPES, OfficePackage, is_xml, make_relations_name, normalise_part_name
 from baton_documents.office.xml import XmlRoom, qname
 
 MAX_ENTRIES = 20_000
+"""The most entries of an archive."""
 MAX_UNPACKED = 256 * 1024 * 1024
 """The most bytes of all unpacked entries."""
 MAX_XML = 32 * 1024 * 1024
@@ -56,16 +57,17 @@ _IS_OPEN_DOCUMENT = ("an OpenDocument file (ODT, ODS or ODP)", "DOCX, XLSX or PP
 _DTD = re.compile(rb"<!(DOCTYPE|ENTITY)|<\0!\0[DE]\0|\0<\0!\0[DE]", re.IGNORECASE)
 
 
-def format_of(body: bytes) -> DocumentFormat | str:
-    """Check an archive, and return its format, or a word for another kind of archive.
+def check_archive(body: bytes) -> DocumentFormat | str:
+    """Check an archive, and return its format, or words for another kind of archive.
 
-    Raises ``DocumentRefused`` if the archive is damaged, encrypted or unsafe.
+    Raises ``DocumentRefused`` if the archive is damaged, encrypted, unsafe or too large, has macros, or has a format
+    whose documents can be saved as another one.
     """
     if body.count(_ENTRY) > MAX_ENTRIES:  # a list of the entries takes memory
         raise refusals.bomb()
     try:
         with zipfile.ZipFile(io.BytesIO(body)) as archive:
-            return _check(archive)
+            return _check_entries(archive)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError, OSError, KeyError):
         raise refusals.damaged() from None
     except etree.LxmlError:
@@ -74,9 +76,10 @@ def format_of(body: bytes) -> DocumentFormat | str:
         raise refusals.encrypted() from None
 
 
-def _check(archive: zipfile.ZipFile) -> DocumentFormat | str:
+def _check_entries(archive: zipfile.ZipFile) -> DocumentFormat | str:
+    """Check the entries of an archive, as ``check_archive`` does."""
     entries = archive.infolist()
-    names = {part_name(entry.filename) for entry in entries}
+    names = {normalise_part_name(entry.filename) for entry in entries}
     if any(entry.flag_bits & 1 for entry in entries):
         raise refusals.encrypted()
     _check_sizes(entries)
@@ -91,11 +94,12 @@ def _check(archive: zipfile.ZipFile) -> DocumentFormat | str:
     for entry in entries:
         if is_xml(entry.filename):
             with archive.open(entry) as content:
-                _scan_xml(content, is_types=part_name(entry.filename) == TYPES)
+                _scan_xml(content, is_types=normalise_part_name(entry.filename) == TYPES)
     return _find_format(OfficePackage(archive), entries)
 
 
 def _check_sizes(entries: Sequence[zipfile.ZipInfo]) -> None:
+    """Refuse archives whose entries are too many, or too large when they are unpacked."""
     if len(entries) > MAX_ENTRIES or sum(entry.file_size for entry in entries) > MAX_UNPACKED:
         raise refusals.bomb()
     for entry in entries:
@@ -117,7 +121,7 @@ def _check_positions(archive: zipfile.ZipFile, entries: Sequence[zipfile.ZipInfo
 def _refuse_other_formats(archive: zipfile.ZipFile, names: set[str]) -> None:
     """Refuse formats of other programs by names of entries, and name the format to convert to."""
     if "mimetype" in names or "content.xml" in names:
-        entry = next((entry for entry in archive.infolist() if part_name(entry.filename) == "mimetype"), None)
+        entry = next((entry for entry in archive.infolist() if normalise_part_name(entry.filename) == "mimetype"), None)
         with archive.open(entry) if entry else io.BytesIO() as content:
             declared = content.read(100).decode("ascii", "replace").strip()
         if declared == "application/epub+zip":
@@ -143,7 +147,8 @@ def _scan_xml(content: IO[bytes], *, is_types: bool = False) -> None:
 
 
 def _find_format(package: OfficePackage, entries: Sequence[zipfile.ZipInfo]) -> DocumentFormat | str:
-    sizes = {part_name(entry.filename): entry.file_size for entry in entries}
+    """Return the format that the type and the root of the main part have, or words for another kind of file."""
+    sizes = {normalise_part_name(entry.filename): entry.file_size for entry in entries}
     counted: dict[str, str] = {}
     room = XmlRoom()
 
@@ -160,14 +165,14 @@ def _find_format(package: OfficePackage, entries: Sequence[zipfile.ZipInfo]) -> 
     main = package.main
     if main is None:
         return "an archive"
-    form = _MAIN_TYPES.get(package.content_type(main))
+    form = _MAIN_TYPES.get(package.find_content_type(main))
     if form is None:
         return "an Office file of another kind"
     if form is DocumentFormat.XLSX:
         # Sheets and shared strings are not parsed into trees.
-        count(main, relations_name(main))
-        count(package.related(main, "styles") or main)
-        for relation in package.relations(main).values():
+        count(main, make_relations_name(main))
+        count(package.find_related(main, "styles") or main)
+        for relation in package.find_relations(main).values():
             if relation.target in package and not is_xml(relation.target):
                 with package.open(relation.target) as content:
                     _scan_xml(content)

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import IO, Any
 from urllib.parse import unquote
 
-from baton_documents.office.xml import parse, qname, transitional
+from baton_documents.office.xml import parse, qname, to_transitional
 
 TYPES = "[content_types].xml"
 _OFFICE_RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/"
@@ -37,11 +37,11 @@ class OfficePackage:
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive
         self._relations: dict[str, dict[str, Relation]] = {}
-        self._entries = {part_name(entry.filename): entry for entry in archive.infolist()}
+        self._entries = {normalise_part_name(entry.filename): entry for entry in archive.infolist()}
 
     @classmethod
-    def opened(cls, body: bytes) -> OfficePackage:
-        """Return the package of a file that ``archive.format_of`` has checked."""
+    def from_bytes(cls, body: bytes) -> OfficePackage:
+        """Return the package of a file that ``archive.check_archive`` has checked."""
         return cls(zipfile.ZipFile(io.BytesIO(body)))
 
     def __contains__(self, name: str) -> bool:
@@ -51,14 +51,17 @@ class OfficePackage:
         """Open a part for reading as a stream. Raises ``KeyError`` if it is missing."""
         return self._archive.open(self._entries[name])
 
-    def tree(self, name: str) -> Any:
-        """Return the root of a part's tree. Raises ``KeyError`` unless the name is one of XML, which was checked."""
+    def read_tree(self, name: str) -> Any:
+        """Return the root of a part's tree.
+
+        Raises ``KeyError`` if the part is missing, or if its name is not one of XML, since other parts are not checked.
+        """
         if not is_xml(name):
             raise KeyError(name)
         with self.open(name) as content:
             return parse(content.read())
 
-    def content_type(self, name: str) -> str:
+    def find_content_type(self, name: str) -> str:
         """Return the content type of a part in lower case; empty if it has none."""
         overrides, defaults = self._types
         return overrides.get(name) or defaults.get(name.rpartition(".")[2], "")
@@ -67,15 +70,15 @@ class OfficePackage:
     def _types(self) -> tuple[dict[str, str], dict[str, str]]:
         overrides: dict[str, str] = {}
         defaults: dict[str, str] = {}
-        for element in self.tree(TYPES):
+        for element in self.read_tree(TYPES):
             kind = element.get("ContentType", "").strip().lower()
             if element.tag == qname("types:Override"):
-                overrides[part_name(element.get("PartName", ""))] = kind
+                overrides[normalise_part_name(element.get("PartName", ""))] = kind
             elif element.tag == qname("types:Default"):
                 defaults[element.get("Extension", "").lower()] = kind
         return overrides, defaults
 
-    def relations(self, name: str = "") -> dict[str, Relation]:
+    def find_relations(self, name: str = "") -> dict[str, Relation]:
         """Return the relations of a part, or of the whole package, to parts inside the file, by their ids."""
         if name not in self._relations:
             self._relations[name] = self._read_relations(name)
@@ -83,47 +86,49 @@ class OfficePackage:
 
     def _read_relations(self, name: str) -> dict[str, Relation]:
         folder = name.rpartition("/")[0]
-        source = relations_name(name)
+        source = make_relations_name(name)
         if source not in self._entries:
             return {}
         relations = {}
-        for element in self.tree(source):
+        for element in self.read_tree(source):
             if element.tag == qname("rel:Relationship") and element.get("TargetMode", "").lower() != "external":
                 target = unquote(element.get("Target", "").partition("#")[0])
-                kind = transitional(element.get("Type", "")).removeprefix(_OFFICE_RELATIONS)
-                relations[element.get("Id", "")] = Relation(kind, part_name(posixpath.join(f"/{folder}", target)))
+                kind = to_transitional(element.get("Type", "")).removeprefix(_OFFICE_RELATIONS)
+                relations[element.get("Id", "")] = Relation(
+                    kind, normalise_part_name(posixpath.join(f"/{folder}", target))
+                )
         return relations
 
-    def related(self, name: str, kind: str) -> str | None:
+    def find_related(self, name: str, kind: str) -> str | None:
         """Return the first existing part that the part ``name`` refers to with this kind; None without one."""
-        targets = (relation.target for relation in self.relations(name).values() if relation.kind == kind)
+        targets = (relation.target for relation in self.find_relations(name).values() if relation.kind == kind)
         return next((target for target in targets if target in self._entries), None)
 
     @cached_property
     def main(self) -> str | None:
         """The name of the document's main part; None unless there is exactly one."""
-        targets = {relation.target for relation in self.relations().values() if relation.kind == "officeDocument"}
+        targets = {relation.target for relation in self.find_relations().values() if relation.kind == "officeDocument"}
         return targets.pop() if len(targets) == 1 else None
 
     @property
     def title(self) -> str | None:
         """The title in the document's properties; None without one."""
-        name = self.related("", _CORE_PROPERTIES)
-        return ((self.tree(name).findtext(qname("dc:title")) or "").strip() or None) if name else None
+        name = self.find_related("", _CORE_PROPERTIES)
+        return ((self.read_tree(name).findtext(qname("dc:title")) or "").strip() or None) if name else None
 
 
-def part_name(name: str) -> str:
-    """Return the normal form of an entry's name, because readers differ in case, slashes and dots."""
+def normalise_part_name(name: str) -> str:
+    """Return an entry's name in lower case, with slashes and without dots, in which readers differ."""
     return posixpath.normpath("/" + name.replace("\\", "/").lower()).lstrip("/")
 
 
-def relations_name(name: str) -> str:
+def make_relations_name(name: str) -> str:
     """Return the name of the part that holds the relations of a part."""
     folder, _, last = name.rpartition("/")
     return f"{folder}/_rels/{last}.rels".lstrip("/")
 
 
-def distinct(names: Iterable[str]) -> list[str]:
+def blank_repeated(names: Iterable[str]) -> list[str]:
     """Return the names, with an empty one in place of each repetition: two pages cannot have the same part."""
     seen: dict[str, int] = {}
     return [name if seen.setdefault(name, index) == index else "" for index, name in enumerate(names)]

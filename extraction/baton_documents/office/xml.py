@@ -58,8 +58,8 @@ def qname(name: str) -> str:
     return f"{{{_PREFIXES[prefix]}}}{local}"
 
 
-def transitional(uri: str) -> str:
-    """Return the transitional form of a strict file's name space or type of relation, and others unchanged."""
+def to_transitional(uri: str) -> str:
+    """Return the transitional form of a strict file's name space or type of relation. Other URIs are unchanged."""
     if not uri.startswith(_STRICT):
         return uri
     family, _, rest = uri.removeprefix(_STRICT).partition("/")
@@ -80,8 +80,8 @@ def parse(content: bytes) -> Any:
     return root
 
 
-def stream(content: IO[bytes], *names: str) -> Iterator[Any]:
-    """Yield each element with one of these local names when it is complete, and release its memory afterwards.
+def stream_elements(content: IO[bytes], *names: str) -> Iterator[Any]:
+    """Yield the elements with these local names. An element is complete, and its memory is released afterwards.
 
     Raises ``DocumentRefused`` if more than ``MAX_TOKEN`` bytes are between them, and ``XMLSyntaxError``.
     """
@@ -107,7 +107,7 @@ def stream(content: IO[bytes], *names: str) -> Iterator[Any]:
 
 def _rename(name: str) -> str:
     uri, _, local = name.removeprefix("{").rpartition("}")
-    return f"{{{transitional(uri)}}}{local}" if uri else name
+    return f"{{{to_transitional(uri)}}}{local}" if uri else name
 
 
 class XmlRoom:
@@ -122,7 +122,10 @@ class XmlRoom:
         self._texts = 0
 
     def add(self, content: IO[bytes]) -> str:
-        """Add an entry, and return its root's full name. Raises ``DocumentRefused`` if it is damaged or too large."""
+        """Add an entry, and return its root's name as ``qname`` does.
+
+        Raises ``DocumentRefused`` if the entry is damaged, has a document type, or is too large or too deep.
+        """
         root = ""
         depth = 0
 
@@ -168,7 +171,7 @@ class XmlRoom:
         except expat.ExpatError:
             raise refusals.damaged() from None
         uri, _, local = root.rpartition(" ")
-        return f"{{{transitional(uri)}}}{local}"
+        return f"{{{to_transitional(uri)}}}{local}"
 
     @property
     def _is_full(self) -> bool:
@@ -176,7 +179,7 @@ class XmlRoom:
         return self._elements > MAX_ELEMENTS or room > MAX_TREE_ROOM
 
 
-def toggle(properties: Any | None, name: str) -> bool | None:
-    """Return whether a property is on; None if it is not set."""
+def read_toggle(properties: Any | None, name: str) -> bool | None:
+    """Return whether the property ``name`` of ``w:rPr`` and the like is on; None if it is not set."""
     child = properties.find(qname(name)) if properties is not None else None
     return child.get(qname("w:val"), "1") not in ("0", "off", "false") if child is not None else None

@@ -16,7 +16,7 @@ from baton_documents.pdf.glyph_names import GlyphNames
 from baton_documents.pdf.objects import PageObjects, address_of
 from baton_documents.pdf.places import Box, PagePlaces
 from baton_documents.pdf.words import DIVIDED, HYPHENS, Line, PageText, Word
-from baton_documents.text.symbol_fonts import is_symbol_font, symbols
+from baton_documents.text.symbol_fonts import decode_symbols, is_symbol_font
 
 MAX_CHARACTERS = 1_000_000
 """The most characters of one page that are read."""
@@ -207,10 +207,10 @@ class Reader:
         if is_symbol_font(font):
             # PDFium translates the letters of Symbol itself.
             is_code = is_private or ("\x20" < letter < "\u0100" and font != "symbol" and letter != "\u00ad")
-            return symbols(letter, font) if is_code else letter
+            return decode_symbols(letter, font) if is_code else letter
         if letter == _BULLET:
             return "\u2022"
-        return symbols(letter, "wingdings") if letter in _USUAL else letter
+        return decode_symbols(letter, "wingdings") if letter in _USUAL else letter
 
     def _font(self, number: int) -> str:
         """Return the name of a letter's font in lower case, as Office files write it; empty if it is unknown."""

@@ -32,7 +32,7 @@ from baton_documents.pdf.objects import PageObjects
 from baton_documents.pdf.places import Flow, PagePlaces
 from baton_documents.pdf.words import Line, PageText, Word
 from baton_documents.results import BlockKind, ExtractedText, PageError, TextBlock
-from baton_documents.titles import given_title
+from baton_documents.titles import clean_title
 
 MAX_HEADING = 200
 """The most characters of a heading."""
@@ -80,7 +80,7 @@ def extract(body: bytes, first: int, last: int) -> ExtractedText:
     read: dict[int, _Page] = {}
     errors: list[PageError] = []
     with _lock, _open(body) as document:
-        title = given_title(document.get_metadata_value("Title"))
+        title = clean_title(document.get_metadata_value("Title"))
         count = len(document)
         is_from_right = _asks_for_the_right(document)
         for number in range(first, min(last, count) + 1):

@@ -10,7 +10,7 @@ from pdfplumber.table import Table, cells_to_tables, edges_to_intersections, int
 from baton_documents.pdf.objects import MAX_LINES
 from baton_documents.pdf.places import Box
 from baton_documents.pdf.words import Line, Word, joined
-from baton_documents.text.plain_text import table_text
+from baton_documents.text.plain_text import format_table
 
 FEWEST_LINES = 4
 """The fewest drawn lines of a page with a table."""
@@ -87,5 +87,5 @@ def _with_table(lines: list[Line], rows: _Rows) -> list[Line]:
     table = [[joined(texts[cell]) if cell is not None else "" for cell in row] for row in rows]
     if index is None or sum(sum(map(bool, row)) > 1 for row in table) < 2:  # it is only a frame around text
         return lines
-    rest.insert(index, Line([Word(table_text(table), whole, is_value=True)], 0.0, is_table=True))
+    rest.insert(index, Line([Word(format_table(table), whole, is_value=True)], 0.0, is_table=True))
     return rest

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from baton_documents.sheets.shared_texts import rich_text
+from baton_documents.sheets.shared_texts import read_rich_text
 
 _INTEGER_DIGITS = 9
 
@@ -17,20 +17,24 @@ class SheetCell:
 
     row: int
     column: int
+    """From 1, like the row."""
     kind: str
     """The stored kind: ``n`` number, ``s`` shared text, ``inlineStr``, ``str``, ``b``, ``e`` error, ``d`` date."""
     style: int
+    """The index of its format in ``Workbook.formats``."""
     value: str | None = None
+    """The stored value; None without one."""
     text: str = ""
     """The text of an ``inlineStr``."""
     formula: str | None = None
+    """The stored formula, empty if it is shared with another cell; None if the cell has none."""
     formula_kind: str = ""
     formula_key: str = ""
     """The number of a shared formula, or the range of an array."""
 
     @property
     def address(self) -> str:
-        return f"{column_letters(self.column)}{self.row}"
+        return f"{write_column(self.column)}{self.row}"
 
     def read(self, element: Any) -> None:
         """Read the value and the formula from the cell's element."""
@@ -43,7 +47,7 @@ class SheetCell:
                 self.formula_kind = child.get("t", "normal")
                 self.formula_key = child.get("ref" if self.formula_kind == "array" else "si", "")
             elif tag.endswith("}is"):
-                self.text = rich_text(child)
+                self.text = read_rich_text(child)
 
     def is_without_result(self, *, is_stale: bool) -> bool:
         """Return whether the result of the cell's formula is not stored. An empty text may be a result.
@@ -58,19 +62,19 @@ class SheetCell:
         return not value or (is_stale and value == "0")
 
 
-def integer(digits: str | None) -> int:
+def parse_integer(digits: str | None) -> int:
     """Return the number of a text with fewer than ten digits; 0 for any other text."""
     return int(digits) if digits is not None and digits.isdecimal() and len(digits) <= _INTEGER_DIGITS else 0
 
 
-def place_of(address: str) -> tuple[int, int]:
+def parse_address(address: str) -> tuple[int, int]:
     """Return the row and the column, both from 1, of an address such as ``B2``; 0 for a missing part."""
     letters = address.rstrip("0123456789")
-    return integer(address[len(letters) :]), column_number(letters)
+    return parse_integer(address[len(letters) :]), parse_column(letters)
 
 
 @lru_cache(maxsize=1024)
-def column_number(letters: str) -> int:
+def parse_column(letters: str) -> int:
     """Return the number of a column, from 1, for its letters; 0 for any other text. At most four letters are read."""
     if not (letters.isascii() and letters.isalpha()):
         return 0
@@ -81,7 +85,7 @@ def column_number(letters: str) -> int:
 
 
 @lru_cache(maxsize=16_384)
-def column_letters(number: int) -> str:
+def write_column(number: int) -> str:
     """Return the letters of a column, whose number is from 1."""
     letters = ""
     while number > 0:

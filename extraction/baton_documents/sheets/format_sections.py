@@ -63,16 +63,18 @@ class FormatSection:
 
     @property
     def words(self) -> str:
+        """The fixed texts of the section; may be empty."""
         return "".join(text for kind, text in self.tokens if kind == "literal").strip()
 
 
-def format_sections(code: str) -> list[FormatSection]:
-    """Return the sections of a format: for positive numbers, negative ones, zero, and texts."""
-    parts = _parts(code[:_MAX_FORMAT])
-    return [_section(part, is_only=len(parts) == 1) for part in parts]
+def parse_format(code: str) -> list[FormatSection]:
+    """Return the sections of a format, from one to four: for positive numbers, negative ones, zero, and texts."""
+    parts = _split_sections(code[:_MAX_FORMAT])
+    return [_parse_section(part, is_only=len(parts) == 1) for part in parts]
 
 
-def _parts(code: str) -> list[str]:
+def _split_sections(code: str) -> list[str]:
+    """Return the texts between semicolons outside quotes, at most four."""
     parts = [""]
     for match in _TOKEN.finditer(code):
         if match[0] == ";":
@@ -82,7 +84,7 @@ def _parts(code: str) -> list[str]:
     return parts[:4]
 
 
-def _section(code: str, *, is_only: bool) -> FormatSection:
+def _parse_section(code: str, *, is_only: bool) -> FormatSection:
     tokens: list[Token] = []
     for match in _TOKEN.finditer(code):
         kind, text = match.lastgroup, match[match.lastgroup] if match.lastgroup else ""
@@ -94,22 +96,24 @@ def _section(code: str, *, is_only: bool) -> FormatSection:
     condition = _CONDITION.search(code)
     moments = {text[0].lower() for kind, text in tokens if kind == "moment"}
     return FormatSection(
-        _shown_kind(code, tokens, is_only=is_only),
+        _find_shown_form(code, tokens, is_only=is_only),
         tuple(tokens),
         has_date=not moments.isdisjoint("yd"),
         has_time=not moments.isdisjoint("hs") or "halves" in kinds,
-        condition=(condition[1], _float(condition[2])) if condition else None,
+        condition=(condition[1], _parse_float(condition[2])) if condition else None,
     )
 
 
-def _float(digits: str) -> float:
+def _parse_float(digits: str) -> float:
+    """Return a number; 0 if it is malformed."""
     try:
         return float(digits)
     except ValueError:
         return 0.0
 
 
-def _shown_kind(code: str, tokens: list[Token], *, is_only: bool) -> Shows:
+def _find_shown_form(code: str, tokens: list[Token], *, is_only: bool) -> Shows:
+    """Return the form in which a section shows numbers. An empty section shows nothing, unless it ``is_only``."""
     kinds = {kind for kind, _ in tokens}
     signs = "".join(text for kind, text in tokens if kind == "sign")
     if not code and not is_only:

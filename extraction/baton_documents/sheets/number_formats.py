@@ -10,7 +10,7 @@ import re
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from baton_documents.sheets.format_sections import FormatSection, Shows, format_sections
+from baton_documents.sheets.format_sections import FormatSection, Shows, parse_format
 
 EXACT = 2**53
 """The first integer from which not all integers can be stored exactly in a workbook."""
@@ -26,6 +26,7 @@ _MILLISECONDS = 86_400_000
 _MAX_SHOWN = 1e20
 """The number from which numbers are shown with an exponent, unless a format says otherwise."""
 _MAX_MASKED = 1e30
+"""The number from which numbers have too many digits for a percentage or for fixed places."""
 _INTEGER = re.compile(r"([+-]?\d+)(?:\.0*)?")
 _DATE = "yyyy-mm-dd"
 _BUILT_IN = {
@@ -58,46 +59,47 @@ class NumberFormat:
     def __init__(self, code: str, *, from_1904: bool = False) -> None:
         self._is_general = code.strip().lower() in ("", "general", "@")
         self._from_1904 = from_1904
-        self._sections = [] if self._is_general else format_sections(code)
+        self._sections = [] if self._is_general else parse_format(code)
         self._is_conditional = any(section.condition for section in self._sections)
         self._hides_texts = len(self._sections) > 3 and self._sections[3].shows is Shows.NOTHING
 
     def format(self, value: str) -> str:
-        """Return the shown text of a number, which is given as the file stores it."""
+        """Return the shown text of a number, given as the file stores it. Another value is returned unchanged."""
         if self._is_general:
-            return plain_number(value)
+            return write_plain_number(value)
         try:
             number = float(value)
         except ValueError:
             return value
-        index = self._place(number)
+        index = self._choose_section(number)
         section = self._sections[index]
         match section.shows:
             case Shows.NOTHING:
                 return ""
             case Shows.DURATION:
-                return _duration(number) or plain_number(value)
+                return _write_duration(number) or write_plain_number(value)
             case Shows.MOMENT:
-                return self._moment(number, section) or plain_number(value)
+                return self._write_moment(number, section) or write_plain_number(value)
             case Shows.SHARE if abs(number) < _MAX_MASKED:
-                return _percentage(plain_number(value), section)
+                return _write_percentage(write_plain_number(value), section)
             case Shows.WORDS:
                 return section.words
             case Shows.PLACES if number.is_integer() and abs(number) < _MAX_MASKED:
                 return _mask_integer(
-                    f"{Decimal(plain_number(value)):f}",
+                    f"{Decimal(write_plain_number(value)):f}",
                     section,
                     is_for_negative=index == 1 and not self._is_conditional,
                 )
             case Shows.PLACES | Shows.UNIT:
-                return _with_unit(plain_number(value), section)
-        return plain_number(value)
+                return _add_unit(write_plain_number(value), section)
+        return write_plain_number(value)
 
-    def shown_text(self, text: str) -> str:
+    def format_text(self, text: str) -> str:
         """Return the shown text of a text cell; empty if the format's fourth section hides it."""
         return "" if self._hides_texts else text
 
-    def _place(self, number: float) -> int:
+    def _choose_section(self, number: float) -> int:
+        """Return the index of the section that applies to a number."""
         count = len(self._sections)
         if self._is_conditional:
             return next((index for index, section in enumerate(self._sections) if section.is_for(number)), count - 1)
@@ -107,7 +109,8 @@ class NumberFormat:
             return 1
         return 2 if number == 0 and count > 2 else 0
 
-    def _moment(self, number: float, section: FormatSection) -> str:
+    def _write_moment(self, number: float, section: FormatSection) -> str:
+        """Return a date, a time or both as ISO 8601 writes them; empty if the number stands for neither."""
         if not 0 <= number < _LAST_DATE:
             return ""
         days, milliseconds = divmod(round(number * _MILLISECONDS), _MILLISECONDS)
@@ -116,9 +119,9 @@ class NumberFormat:
         time = (_1904 + timedelta(milliseconds=milliseconds)).time().isoformat()
         if days == 0 and (not self._from_1904 or not section.has_date):
             return time if section.has_time else ""  # the number zero is not a day
-        return f"{self._date(days)} {time}" if milliseconds else self._date(days)
+        return f"{self._write_date(days)} {time}" if milliseconds else self._write_date(days)
 
-    def _date(self, days: int) -> str:
+    def _write_date(self, days: int) -> str:
         if self._from_1904:
             return (_1904 + timedelta(days=days)).date().isoformat()
         if days == _LEAP_DAY:
@@ -126,13 +129,16 @@ class NumberFormat:
         return (_1900 + timedelta(days=days if days < _LEAP_DAY else days - 1)).date().isoformat()
 
 
-def format_of(number: int, codes: dict[int, str], *, from_1904: bool) -> NumberFormat:
-    """Return the format with a number, which the workbook (``codes``) or Excel defines."""
+def make_format(number: int, codes: dict[int, str], *, from_1904: bool) -> NumberFormat:
+    """Return the format with a number, which the workbook (``codes``) or Excel defines; ``General`` if neither does."""
     return NumberFormat(codes.get(number, _BUILT_IN.get(number, "General")), from_1904=from_1904)
 
 
-def plain_number(value: str) -> str:
-    """Return a number with all its digits, and without an exponent or a fraction of zero if possible."""
+def write_plain_number(value: str) -> str:
+    """Return a number with its digits, and without an exponent or a fraction of zero if possible.
+
+    A fraction has at most the digits that Excel keeps. A value that is not a number is returned unchanged.
+    """
     if value.isdecimal():
         return value
     if integer := _INTEGER.fullmatch(value):
@@ -150,7 +156,8 @@ def plain_number(value: str) -> str:
     return f"{Decimal(text):f}" if "e" in text and abs(number) > 1e-10 else text
 
 
-def _duration(number: float) -> str:
+def _write_duration(number: float) -> str:
+    """Return a number of days as hours, minutes and seconds; empty if it is too large."""
     if not abs(number) < _LAST_DATE:
         return ""
     milliseconds = round(abs(number) * _MILLISECONDS)
@@ -161,18 +168,19 @@ def _duration(number: float) -> str:
     return f"{'-' if number < 0 else ''}{hours}:{minutes:02}:{seconds:02}{fraction}"
 
 
-def _percentage(text: str, section: FormatSection) -> str:
+def _write_percentage(text: str, section: FormatSection) -> str:
+    """Return a share as a percentage with at least the decimals of the format."""
     try:
         share = Decimal(text) * 100
     except ArithmeticError:
         return text
     digits = f"{share.normalize():f}"
     _, _, decimals = digits.partition(".")
-    behind_point = False
+    is_after_point = False
     minimum = 0
     for kind, piece in section.tokens:
-        behind_point = behind_point or (kind, piece) == ("sign", ".")
-        minimum += behind_point and kind == "digit" and piece == "0"
+        is_after_point = is_after_point or (kind, piece) == ("sign", ".")
+        minimum += is_after_point and kind == "digit" and piece == "0"
     if minimum > len(decimals):
         digits += ("" if decimals else ".") + "0" * (minimum - len(decimals))
     return f"{digits}%"
@@ -193,7 +201,7 @@ def _mask_integer(text: str, section: FormatSection, *, is_for_negative: bool) -
     return ("-" if text.startswith("-") else "") + "".join(reversed(parts)).strip()
 
 
-def _with_unit(text: str, section: FormatSection) -> str:
+def _add_unit(text: str, section: FormatSection) -> str:
     """Return a number with the format's texts around its digits, such as a currency."""
     kinds = [kind in ("digit", "general") for kind, _ in section.tokens]
     first, last = kinds.index(True), len(kinds) - 1 - kinds[::-1].index(True)

@@ -6,10 +6,11 @@ import re
 from dataclasses import dataclass
 
 from baton_documents import refusals
-from baton_documents.sheets.cell import SheetCell, column_letters, column_number, place_of
+from baton_documents.sheets.cell import SheetCell, parse_address, parse_column, write_column
 
 MAX_COLUMNS = 16_384
 MAX_ROWS = 1_048_576
+"""The most columns and rows of a sheet (limits of Excel)."""
 MAX_FORMULAS = 16 * 1024 * 1024
 """The most characters of a sheet's formulas that are kept or adapted, which takes time."""
 MAX_ARRAYS = 100
@@ -31,29 +32,35 @@ class SheetFormulas:
         self._size = 0
 
     def note(self, cell: SheetCell) -> None:
-        """Note the formula of a cell, even a hidden one, if other cells use it. Raises ``DocumentRefused``."""
+        """Note the formula of a cell, even a hidden one, if other cells use it.
+
+        Raises ``DocumentRefused`` if the formulas exceed ``MAX_FORMULAS``.
+        """
         if not cell.formula or cell.formula_kind == "normal":
             return
         self._count(len(cell.formula))
         if cell.formula_kind == "shared":
             self._shared.setdefault(cell.formula_key, (MovableFormula(cell.formula), cell.row, cell.column))
         elif ":" in cell.formula_key and cell.is_without_result(is_stale=False) and len(self._arrays) < MAX_ARRAYS:
-            self._arrays.append((*_area(cell.formula_key), cell.formula))
+            self._arrays.append((*_parse_area(cell.formula_key), cell.formula))
 
-    def text(self, cell: SheetCell) -> str:
-        """Return the formula of a cell; empty if the file does not contain it."""
+    def find_formula(self, cell: SheetCell) -> str:
+        """Return the formula of a cell; empty if the file does not contain it.
+
+        Raises ``DocumentRefused`` if the formulas exceed ``MAX_FORMULAS``.
+        """
         if cell.formula or cell.formula_kind != "shared" or cell.formula_key not in self._shared:
             return cell.formula or ""
         formula, row, column = self._shared[cell.formula_key]
         self._count(formula.length)
-        return formula.moved(cell.row - row, cell.column - column)
+        return formula.move(cell.row - row, cell.column - column)
 
     def _count(self, characters: int) -> None:
         self._size += characters
         if self._size > MAX_FORMULAS:
             raise refusals.too_long()
 
-    def covering(self, cell: SheetCell) -> str:
+    def find_array_formula(self, cell: SheetCell) -> str:
         """Return the formula of the range without results that contains a cell; empty without such a range."""
         for top, left, bottom, right, formula in self._arrays:
             if top <= cell.row <= bottom and left <= cell.column <= right:
@@ -75,7 +82,7 @@ class MovableFormula:
             self._add(match)
         self._pieces.append(formula[end:])
 
-    def moved(self, rows: int, columns: int) -> str:
+    def move(self, rows: int, columns: int) -> str:
         """Return the formula of a cell that is ``rows`` further down and ``columns`` further right."""
         texts = []
         for piece in self._pieces:
@@ -83,7 +90,7 @@ class MovableFormula:
             if isinstance(piece, str):
                 texts.append(piece)
             elif isinstance(piece, int):
-                texts.append(column_letters((piece + columns - 1) % MAX_COLUMNS + 1))
+                texts.append(write_column((piece + columns - 1) % MAX_COLUMNS + 1))
             else:
                 texts.append(str((piece.number + rows - 1) % MAX_ROWS + 1))
         return "".join(texts)
@@ -105,7 +112,7 @@ class MovableFormula:
             self._add_row(groups[10], groups[11])
 
     def _add_column(self, mark: str, letters: str) -> None:
-        self._pieces.append(f"{mark}{letters}" if mark else column_number(letters))
+        self._pieces.append(f"{mark}{letters}" if mark else parse_column(letters))
 
     def _add_row(self, mark: str, digits: str) -> None:
         self._pieces.append(f"{mark}{digits}" if mark else _Row(int(digits)))
@@ -113,10 +120,12 @@ class MovableFormula:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
+    """A relative row of a formula."""
+
     number: int
 
 
-def _area(reference: str) -> tuple[int, int, int, int]:
+def _parse_area(reference: str) -> tuple[int, int, int, int]:
     """Return the first row, first column, last row and last column of a range such as ``A1:B2``."""
     first, _, last = reference.replace("$", "").partition(":")
-    return *place_of(first), *place_of(last)
+    return *parse_address(first), *parse_address(last)

@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from baton_documents import refusals
+from baton_documents.document import CELL_SEPARATOR
 from baton_documents.errors import DocumentRefused
 from baton_documents.results import BlockKind, ExtractedText, PageError, TextBlock
 from baton_documents.sheets.rows import Row, SheetRows, TextRoom
 from baton_documents.sheets.workbook import PROBLEMS, Sheet, Workbook
-from baton_documents.text.plain_text import BETWEEN, row_text
+from baton_documents.text.plain_text import format_row
 
 
-def pages(body: bytes) -> int:
+def count_sheets(body: bytes) -> int:
     """Return the number of visible sheets. Raises ``DocumentRefused``."""
     return len(Workbook(body).sheets)
 
@@ -31,8 +32,10 @@ def extract(body: bytes, first: int, last: int) -> ExtractedText:
         try:
             rows = SheetRows(workbook.shared_texts, workbook.formats, room, is_stale=workbook.is_stale)
             with workbook.open(sheet) as content:
-                text_blocks = [TextBlock(BlockKind.TABLE, table, number) for table in _tables(rows.read(content), room)]
-            text_blocks += _drawn(workbook, sheet, number, errors)
+                text_blocks = [
+                    TextBlock(BlockKind.TABLE, table, number) for table in _divide_into_tables(rows.read(content), room)
+                ]
+            text_blocks += _read_drawings(workbook, sheet, number, errors)
         except PROBLEMS:
             errors.append(PageError(number, "The sheet is damaged."))
             continue
@@ -48,10 +51,10 @@ def extract(body: bytes, first: int, last: int) -> ExtractedText:
     return ExtractedText(tuple(blocks), None, len(workbook.sheets), tuple(errors))
 
 
-def _drawn(workbook: Workbook, sheet: Sheet, number: int, errors: list[PageError]) -> list[TextBlock]:
+def _read_drawings(workbook: Workbook, sheet: Sheet, number: int, errors: list[PageError]) -> list[TextBlock]:
     """Return the texts of shapes and charts on a sheet. If they cannot be read, an error is added to ``errors``."""
     try:
-        return [replace(block, page=number) for block in workbook.drawn(sheet)]
+        return [replace(block, page=number) for block in workbook.read_drawings(sheet)]
     except (*PROBLEMS, DocumentRefused):
         errors.append(PageError(number, "A drawing on the sheet cannot be read."))
         return []
@@ -59,20 +62,20 @@ def _drawn(workbook: Workbook, sheet: Sheet, number: int, errors: list[PageError
 
 def _describe_missing(rows: SheetRows) -> str:
     cells = ", ".join(rows.missing) + (" and others" if rows.missing_count > len(rows.missing) else "")
-    return f"The file has no values for cells with {cells}. Calculate and save the workbook in Excel again."
+    return f"The file has no values for the cells {cells}. Calculate and save the workbook in Excel again."
 
 
-def _tables(rows: Iterator[Row], room: TextRoom) -> Iterator[str]:
+def _divide_into_tables(rows: Iterator[Row], room: TextRoom) -> Iterator[str]:
     """Yield the tables, which empty rows separate, each from its first column that is not empty."""
     lines: list[str] = []
     margin = before = 0
     for row in rows:
         cells = [row.cells.get(index, "") for index in range(max(row.cells) + 1)]
-        line = row_text(cells)
+        line = format_row(cells)
         if not line:
             continue
         if lines and row.number > before + 1:
-            yield _table(lines, margin)
+            yield _join_lines(lines, margin)
             lines = []
         room.take(line)
         empty = next(index for index, cell in enumerate(cells) if cell.strip())
@@ -80,8 +83,9 @@ def _tables(rows: Iterator[Row], room: TextRoom) -> Iterator[str]:
         lines.append(line)
         before = row.number
     if lines:
-        yield _table(lines, margin)
+        yield _join_lines(lines, margin)
 
 
-def _table(lines: list[str], margin: int) -> str:
-    return "\n".join(line[margin * len(BETWEEN) :] for line in lines)
+def _join_lines(lines: list[str], margin: int) -> str:
+    """Return the text of a table without its first ``margin`` columns, which are empty."""
+    return "\n".join(line[margin * len(CELL_SEPARATOR) :] for line in lines)

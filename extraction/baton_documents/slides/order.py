@@ -21,19 +21,19 @@ class Place:
     height: int
 
 
-def place_of(shape: Any) -> Place | None:
-    """Return the shape's own place; None if the layout decides."""
+def find_place(shape: Any) -> Place | None:
+    """Return the shape's own place; None if it has none, so that the layout decides."""
     for path in _TRANSFORMS:
         transform = shape.find(path)
         if transform is not None:
             offset, extent = transform.find(qname("a:off")), transform.find(qname("a:ext"))
-            left, top, height = _number(offset, "x"), _number(offset, "y"), _number(extent, "cy")
+            left, top, height = _read_number(offset, "x"), _read_number(offset, "y"), _read_number(extent, "cy")
             if left is not None and top is not None:
                 return Place(left, top, max(height or 0, 0))
     return None
 
 
-def in_reading_order(shapes: Iterable[tuple[Place | None, Any]]) -> list[Any]:
+def sort_by_reading_order(shapes: Iterable[tuple[Place | None, Any]]) -> list[Any]:
     """Return shapes in the order of reading. Those without a place are last, in their given order.
 
     A shape belongs to a row if it begins above the middle of the row's shortest shape. Shapes without a height, such
@@ -56,6 +56,7 @@ def in_reading_order(shapes: Iterable[tuple[Place | None, Any]]) -> list[Any]:
     return ordered + [shape for place, shape in shapes if place is None]
 
 
-def _number(element: Any | None, name: str) -> int | None:
+def _read_number(element: Any | None, name: str) -> int | None:
+    """Return the integer in an attribute; None if it is missing or longer than 11 characters."""
     value = element.get(name, "") if element is not None else ""
     return int(value) if value.removeprefix("-").isdecimal() and len(value) < 12 else None

@@ -12,13 +12,14 @@ from lxml import etree
 
 from baton_documents import refusals
 from baton_documents.office import drawings
-from baton_documents.office.package import OfficePackage, distinct
+from baton_documents.office.package import OfficePackage, blank_repeated
 from baton_documents.office.xml import qname
 from baton_documents.results import BlockKind, ExtractedText, PageError, TextBlock
-from baton_documents.slides.order import Place, in_reading_order, place_of
-from baton_documents.text.plain_text import MAX_REPEATED, table_text
+from baton_documents.slides.order import Place, find_place, sort_by_reading_order
+from baton_documents.text.plain_text import MAX_REPEATED, format_table
 
 MAX_SLIDES = 5_000
+"""The most slides of a presentation, including hidden ones."""
 MAX_PROBLEMS = 100
 """The most messages about one slide."""
 _PROBLEMS = (KeyError, ValueError, EOFError, zlib.error, zipfile.BadZipFile, etree.LxmlError)
@@ -30,7 +31,7 @@ _OFF = ("0", "false", "off")
 _ON = ("1", "true", "on")
 
 
-def pages(body: bytes) -> int:
+def count_slides(body: bytes) -> int:
     """Return the number of slides, including hidden ones. Raises ``DocumentRefused``."""
     return len(_Presentation(body).slides)
 
@@ -59,22 +60,22 @@ class _Presentation:
 
     def __init__(self, body: bytes) -> None:
         try:
-            self.package = OfficePackage.opened(body)
+            self.package = OfficePackage.from_bytes(body)
             main = self.package.main or ""
-            relations = self.package.relations(main)
-            ids = self.package.tree(main).iterfind(f"{qname('p:sldIdLst')}/{qname('p:sldId')}")
+            relations = self.package.find_relations(main)
+            ids = self.package.read_tree(main).iterfind(f"{qname('p:sldIdLst')}/{qname('p:sldId')}")
             slides = (relations.get(slide_id.get(qname("r:id"), "")) for slide_id in ids)
             self._layouts: dict[str, _Layout] = {}
-            self.slides = distinct(slide.target if slide is not None else "" for slide in slides)
+            self.slides = blank_repeated(slide.target if slide is not None else "" for slide in slides)
         except _PROBLEMS:
             raise refusals.damaged() from None
         if len(self.slides) > MAX_SLIDES:
             raise refusals.too_long()
 
-    def layout(self, slide: str) -> _Layout:
+    def find_layout(self, slide: str) -> _Layout:
         """Return the values that a slide's placeholders inherit; an empty layout if it is missing or damaged."""
         try:
-            name = self.package.related(slide, "slideLayout")
+            name = self.package.find_related(slide, "slideLayout")
             if name is None:
                 return _Layout()
             if name not in self._layouts:
@@ -85,16 +86,16 @@ class _Presentation:
 
     def _read_layout(self, name: str) -> _Layout:
         layout = _Layout()
-        master = self.package.related(name, "slideMaster")
-        shapes = list(_visible(_tree(self.package.tree(master)))) if master is not None else []
-        of_types = {_placeholder_type(shape): place_of(shape) for shape in shapes}
-        for shape in _visible(_tree(self.package.tree(name))):
-            idx = _placeholder(shape).get("idx")
+        master = self.package.find_related(name, "slideMaster")
+        shapes = list(_find_visible(_find_shape_tree(self.package.read_tree(master)))) if master is not None else []
+        master_places = {_find_placeholder_type(shape): find_place(shape) for shape in shapes}
+        for shape in _find_visible(_find_shape_tree(self.package.read_tree(name))):
+            idx = _find_placeholder(shape).get("idx")
             if idx is None:
                 continue
             if (body := shape.find(_BODY)) is not None:
                 layout.bodies[idx] = body
-            if (place := place_of(shape) or of_types.get(_placeholder_type(shape))) is not None:
+            if (place := find_place(shape) or master_places.get(_find_placeholder_type(shape))) is not None:
                 layout.places[idx] = place
         return layout
 
@@ -112,7 +113,7 @@ class _Slide:
 
     def __init__(self, presentation: _Presentation, name: str, number: int) -> None:
         self._package = presentation.package
-        self._layout = presentation.layout(name)
+        self._layout = presentation.find_layout(name)
         self._name = name
         self._number = number
         self._title: Any | None = None
@@ -121,44 +122,44 @@ class _Slide:
 
     def read(self) -> list[TextBlock]:
         """Return the blocks of the slide: the title, the shapes in the order of reading, and the notes."""
-        root = self._package.tree(self._name)
+        root = self._package.read_tree(self._name)
         if root.get("show", "1") in _OFF:
             self._report("The slide is hidden, so it is left out.")
             return []
         if pictures := sum(1 for _ in root.iter(qname("p:pic"))):
-            self._report(refusals.left_out(pictures, "picture"))
-        shapes = list(_shapes(_tree(root), self._layout.places))
+            self._report(refusals.describe_left_out(pictures, "picture"))
+        shapes = list(_order_shapes(_find_shape_tree(root), self._layout.places))
         self._title = next((shape for shape in shapes if _is_title(shape)), None)
         blocks = []
-        if self._title is not None and (text := "\n".join(_texts(self._title, {}))):
+        if self._title is not None and (text := "\n".join(_read_texts(self._title, {}))):
             blocks.append(TextBlock(BlockKind.HEADING, text, self._number, 1))
         for shape in shapes:
             if shape is not self._title:
-                blocks += self._shape(shape)
-        return blocks + list(self._speaker_notes())
+                blocks += self._read_shape(shape)
+        return blocks + list(self._read_speaker_notes())
 
-    def _shape(self, shape: Any) -> Iterator[TextBlock]:
-        yield from self._paragraphs(shape, self._layout.bodies.get(_placeholder(shape).get("idx", "")))
+    def _read_shape(self, shape: Any) -> Iterator[TextBlock]:
+        yield from self._read_paragraphs(shape, self._layout.bodies.get(_find_placeholder(shape).get("idx", "")))
         for table in shape.iterfind(f"{qname('a:graphic')}/{qname('a:graphicData')}/{qname('a:tbl')}"):
-            if text := table_text(_rows(table)):
+            if text := format_table(_read_rows(table)):
                 yield TextBlock(BlockKind.TABLE, text, self._number)
         for data in shape.iterfind(f"{qname('a:graphic')}/{qname('a:graphicData')}"):
-            yield from self._graphic(data)
+            yield from self._read_graphic(data)
 
-    def _graphic(self, data: Any) -> Iterator[TextBlock]:
+    def _read_graphic(self, data: Any) -> Iterator[TextBlock]:
         """Yield the blocks of a chart or a diagram. Report an embedded object of another program."""
         for kind, name, attribute in (("chart", "c:chart", "r:id"), ("diagram", "dgm:relIds", "r:dm")):
             for element in data.iterfind(qname(name)):
                 try:
-                    part = self._package.relations(self._name)[element.get(qname(attribute), "")].target
+                    part = self._package.find_relations(self._name)[element.get(qname(attribute), "")].target
                     if part in self._parts_read:  # in a genuine file, each chart has its own part
                         continue
                     self._parts_read.add(part)
-                    root = self._package.tree(part)
+                    root = self._package.read_tree(part)
                 except (KeyError, etree.LxmlError):
                     self._report(f"A {kind} cannot be read.")
                     continue
-                for block in drawings.chart(root) if kind == "chart" else drawings.diagram(root):
+                for block in drawings.read_chart(root) if kind == "chart" else drawings.read_diagram(root):
                     yield TextBlock(block.kind, block.text, self._number)
         if next(data.iter(qname("cx:chart")), None) is not None:
             self._report("A chart of a newer kind cannot be read.")
@@ -168,51 +169,53 @@ class _Slide:
             self._report(f"An embedded object ({name}) cannot be read.")
 
     def _report(self, problem: str) -> None:
+        """Note a problem of the slide, up to ``MAX_PROBLEMS``."""
         if len(self.problems) < MAX_PROBLEMS:
             self.problems.append(problem)
 
-    def _speaker_notes(self) -> Iterator[TextBlock]:
-        name = self._package.related(self._name, "notesSlide")
+    def _read_speaker_notes(self) -> Iterator[TextBlock]:
+        name = self._package.find_related(self._name, "notesSlide")
         if name is None:
             return
-        shapes = _shapes(_tree(self._package.tree(name)), {})
-        notes = next((shape for shape in shapes if _placeholder(shape).get("type") == "body"), None)
+        shapes = _order_shapes(_find_shape_tree(self._package.read_tree(name)), {})
+        notes = next((shape for shape in shapes if _find_placeholder(shape).get("type") == "body"), None)
         if notes is not None:
-            yield from self._paragraphs(notes)
+            yield from self._read_paragraphs(notes)
 
-    def _paragraphs(self, shape: Any, of_layout: Any | None = None) -> Iterator[TextBlock]:
-        texts = _texts(shape, drawings.levels(of_layout) if of_layout is not None else {})
+    def _read_paragraphs(self, shape: Any, layout_body: Any | None = None) -> Iterator[TextBlock]:
+        texts = _read_texts(shape, drawings.read_levels(layout_body) if layout_body is not None else {})
         kind = BlockKind.LIST_ITEM if len(texts) > 1 else BlockKind.PARAGRAPH
         for text in texts:
             yield TextBlock(kind, text, self._number)
 
 
-def _tree(root: Any) -> Any:
+def _find_shape_tree(root: Any) -> Any:
+    """Return the tree of shapes of a slide, layout or master. Raises ``KeyError`` if it is missing."""
     tree = root.find(f"{qname('p:cSld')}/{qname('p:spTree')}")
     if tree is None:
         raise KeyError("p:spTree")
     return tree
 
 
-def _shapes(container: Any, places: Mapping[str, Place]) -> Iterator[Any]:
+def _order_shapes(container: Any, places: Mapping[str, Place]) -> Iterator[Any]:
     """Yield the visible shapes in the order of reading. The shapes of a group are read together.
 
     ``places`` are the inherited places of placeholders, by their ids.
     """
-    visible = list(_visible(container))
-    placed = [(place_of(shape) or places.get(_placeholder(shape).get("idx", "")), shape) for shape in visible]
-    for shape in in_reading_order(placed):
+    visible = list(_find_visible(container))
+    placed = [(find_place(shape) or places.get(_find_placeholder(shape).get("idx", "")), shape) for shape in visible]
+    for shape in sort_by_reading_order(placed):
         if shape.tag == qname("p:grpSp"):
-            yield from _shapes(shape, places)
+            yield from _order_shapes(shape, places)
         else:
             yield shape
 
 
-def _visible(container: Any) -> Iterator[Any]:
+def _find_visible(container: Any) -> Iterator[Any]:
     """Yield visible shapes. Of alternatives (``mc:AlternateContent``), the first with visible shapes is used."""
     for child in container:
         if child.tag == qname("mc:AlternateContent"):
-            yield from next(filter(None, (list(_visible(form)) for form in child)), [])
+            yield from next(filter(None, (list(_find_visible(form)) for form in child)), [])
         elif child.tag in _SHAPES and not _is_hidden(child):
             yield child
 
@@ -222,31 +225,36 @@ def _is_hidden(shape: Any) -> bool:
     return properties is not None and properties.get("hidden", "0") in _ON
 
 
-def _placeholder(shape: Any) -> Any:
+def _find_placeholder(shape: Any) -> Any:
+    """Return the placeholder element of a shape; an empty mapping if the shape is not a placeholder."""
     placeholder = shape[0].find(_PLACEHOLDER) if len(shape) else None
     return placeholder if placeholder is not None else {}
 
 
-def _placeholder_type(shape: Any) -> str:
+def _find_placeholder_type(shape: Any) -> str:
     """Return the type by which a placeholder inherits from a master. Content inherits from the master's body."""
-    kind = str(_placeholder(shape).get("type", "obj"))
+    kind = str(_find_placeholder(shape).get("type", "obj"))
     return {"obj": "body", "subTitle": "body", "ctrTitle": "title"}.get(kind, kind)
 
 
 def _is_title(shape: Any) -> bool:
-    placeholder = _placeholder(shape)
+    """Return whether a shape is the placeholder of the title, which has a type of titles or no index."""
+    placeholder = _find_placeholder(shape)
     return placeholder != {} and (
         placeholder.get("type") in ("title", "ctrTitle") or placeholder.get("idx", "0") == "0"
     )
 
 
-def _texts(shape: Any, inherited: Mapping[str, Any]) -> list[str]:
+def _read_texts(shape: Any, inherited: Mapping[str, Any]) -> list[str]:
     body = shape.find(_BODY)
-    return list(drawings.paragraphs(body, inherited)) if body is not None else []
+    return list(drawings.read_paragraphs(body, inherited)) if body is not None else []
 
 
-def _rows(table: Any) -> Iterator[list[str]]:
-    """Yield the texts of a table's rows. A cell over several rows is repeated, one over several columns is not."""
+def _read_rows(table: Any) -> Iterator[list[str]]:
+    """Yield the texts of a table's rows. A cell over several rows is repeated, unless it is long.
+
+    A cell over several columns is not repeated: empty cells follow it.
+    """
     above: dict[int, str] = {}
     for row in table.iterfind(qname("a:tr")):
         texts = []
@@ -257,6 +265,6 @@ def _rows(table: Any) -> Iterator[list[str]]:
                 texts.append(above.get(column, ""))
             else:
                 body = cell.find(qname("a:txBody"))
-                texts.append(" ".join(drawings.paragraphs(body)) if body is not None else "")
+                texts.append(" ".join(drawings.read_paragraphs(body)) if body is not None else "")
         above = {column: text for column, text in enumerate(texts) if len(text) <= MAX_REPEATED}
         yield texts

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-_LOOKED_AT = 64 * 1024
-"""The first bytes of a file, which must contain the whole header of a mail."""
+_EXAMINED = 64 * 1024
+"""The number of bytes at the beginning of a file that are examined. The header of a mail must end in them."""
 _FIELD = re.compile(rb"([A-Za-z][A-Za-z0-9-]{1,60}):[ \t\r]?|[ \t]+\S")
 """The beginning of a header field, or of its continuation (RFC 5322 section 2.2)."""
 _OF_MAILS = frozenset(
@@ -20,13 +20,13 @@ _BEGINNINGS = (
 )
 
 
-def foreign_format(body: bytes) -> tuple[str, str] | None:
+def detect_foreign_format(body: bytes) -> tuple[str, str] | None:
     """Return the name of a text format that is not read, and the formats to save it as; None for other content."""
-    start = body[:_LOOKED_AT].removeprefix(b"\xef\xbb\xbf").lstrip()
+    start = body[:_EXAMINED].removeprefix(b"\xef\xbb\xbf").lstrip()
     for beginning, name, save_as in _BEGINNINGS:
         if start.startswith(beginning) or (beginning.startswith(b"<?mso") and beginning in start[:1024]):
             return name, save_as
-    fields = _header_fields(start)
+    fields = _read_header_fields(start)
     if not _OF_MAILS & fields.keys():
         return None
     if fields.get(b"content-type", b"").startswith(b"multipart/related") or b"snapshot-content-location" in fields:
@@ -34,8 +34,8 @@ def foreign_format(body: bytes) -> tuple[str, str] | None:
     return "a mail", "PDF"
 
 
-def _header_fields(start: bytes) -> dict[bytes, bytes]:
-    """Return the fields of a header by their names in lower case; empty if the text does not begin with a header."""
+def _read_header_fields(start: bytes) -> dict[bytes, bytes]:
+    """Return the fields of a header by their names, in lower case; empty if no whole header is at the beginning."""
     if start.startswith(b"From "):  # the line before a mail in a mailbox
         start = start.partition(b"\n")[2]
     fields: dict[bytes, bytes] = {}

@@ -12,7 +12,7 @@ from markdown_it.token import Token
 
 from baton_documents.media_types import MediaType
 from baton_documents.results import BlockKind, ExtractedText, TextBlock
-from baton_documents.text.plain_text import decoded, paragraphs
+from baton_documents.text.plain_text import divide_into_paragraphs, read_text
 
 _LINES_AT_ONCE = 2_000
 """The lines after which a heading begins a new piece. A parsed piece takes many times the memory of its text."""
@@ -37,8 +37,11 @@ _KINDS = {
 
 
 def extract(body: bytes, charset: str | None = None) -> ExtractedText:
-    """Return the title, headings, paragraphs, items of lists, tables and code."""
-    text = decoded(body, MediaType("text/markdown", charset))
+    """Return the title, headings, paragraphs, items of lists, tables and code.
+
+    The title is that of the front matter, otherwise the first heading of level 1; None without both.
+    """
+    text = read_text(body, MediaType("text/markdown", charset))
     title = None
     blocks: list[TextBlock] = []
     if (front := _FRONT_MATTER.match(text)) and _FIELD.match(front[2].lstrip()):
@@ -46,7 +49,7 @@ def extract(body: bytes, charset: str | None = None) -> ExtractedText:
         title, text = _unquote(match[1]) if match else None, text[front.end() :]
         if fields := _TITLE.sub("", front[2], count=1).strip():
             blocks.append(TextBlock(BlockKind.PARAGRAPH, fields))
-    blocks += _blocks(text)
+    blocks += _read_blocks(text)
     if title is None:
         title = next((block.text for block in blocks if block.level == 1), None)
     return ExtractedText(tuple(blocks), title)
@@ -56,34 +59,34 @@ def _unquote(value: str) -> str | None:
     return value.strip().strip("\"'").strip() or None
 
 
-def _blocks(text: str) -> Iterator[TextBlock]:
+def _read_blocks(text: str) -> Iterator[TextBlock]:
     """Yield the blocks of a text, each with the white space before it.
 
     Text without a block of the parser becomes paragraphs: rulers, definitions of links, and pieces that are too long.
     """
     lines = text.split("\n")
     starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
-    parser = _block_parser()
+    parser = _make_block_parser()
     end = 0
-    for first_line, piece in _pieces(lines):
+    for first_line, piece in _divide_lines(lines):
         for block, line in _parse(parser, piece):
             start = text.index(block.verbatim, starts[first_line + line])
             between = text[end:start]
-            yield from paragraphs(between)
+            yield from divide_into_paragraphs(between)
             yield replace(block, space=between[len(between.rstrip()) :])
             end = start + len(block.verbatim)
-    yield from paragraphs(text[end:])
+    yield from divide_into_paragraphs(text[end:])
 
 
-def _block_parser() -> MarkdownIt:
+def _make_block_parser() -> MarkdownIt:
     """Return a parser of blocks. Inline markup is not parsed, because that takes most of the time."""
     parser = MarkdownIt("commonmark").enable("table")
     parser.core.ruler.enableOnly(["normalize", "block"])
     return parser
 
 
-def _pieces(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
-    """Yield the pieces to parse separately, each after the number of lines before it."""
+def _divide_lines(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the pieces to parse separately, each with the number of lines before it."""
     start, fence = 0, ""
     for number, line in enumerate(lines):
         if match := _FENCE.match(line):
@@ -98,7 +101,7 @@ def _pieces(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
 
 
 def _parse(parser: MarkdownIt, lines: list[str]) -> Iterator[tuple[TextBlock, int]]:
-    """Yield the blocks of a piece, each with the number of lines before it."""
+    """Yield the blocks of a piece, each with the number of lines before it; none if the piece is too long."""
     if len(lines) > _MOST_LINES or sum(line.count("|") for line in lines) > _MOST_CELLS:
         return
     tokens = parser.parse("\n".join(lines))
@@ -108,7 +111,7 @@ def _parse(parser: MarkdownIt, lines: list[str]) -> Iterator[tuple[TextBlock, in
         is_item = token.type == "list_item_open" and token.level == 1
         if token.level > 0 and not is_item:
             continue
-        source, line = _source(token, lines), token.map[0]
+        source, line = _read_source(token, lines), token.map[0]
         if not source:
             continue
         if token.type == "heading_open":
@@ -118,6 +121,7 @@ def _parse(parser: MarkdownIt, lines: list[str]) -> Iterator[tuple[TextBlock, in
             yield TextBlock(kind, source), line
 
 
-def _source(token: Token, lines: list[str]) -> str:
+def _read_source(token: Token, lines: list[str]) -> str:
+    """Return the lines of a token, without blank lines around them."""
     first, end = token.map or (0, 0)
     return "\n".join(lines[first:end]).strip("\n").rstrip()

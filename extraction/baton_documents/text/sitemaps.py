@@ -14,12 +14,13 @@ from baton_documents.results import Sitemap
 MAX_XML_BYTES = 50 * 1024 * 1024
 """The most bytes of a decompressed file, as the protocol says."""
 MAX_DEPTH = 8
+"""The deepest nesting of elements. Sitemaps have three levels, and extensions add few."""
 _GZIP = b"\x1f\x8b"
 _PIECE = 64 * 1024
 
 
 def read_sitemap(body: bytes, *, limit: int, charset: str | None = None) -> Sitemap:
-    """Return the first ``limit`` addresses of a sitemap or a sitemap index. Raises ``DocumentRefused``.
+    """Return the first ``limit`` addresses of a sitemap or a sitemap index. Raises ``DocumentRefused`` for other files.
 
     ``charset`` is the label in the HTTP header. A file with a document type, which could define entities, is refused.
     """
@@ -31,7 +32,7 @@ def read_sitemap(body: bytes, *, limit: int, charset: str | None = None) -> Site
     parser.EndElementHandler = reading.end
     parser.CharacterDataHandler = reading.text
     try:
-        xml = b"".join(_pieces(body))
+        xml = b"".join(_decompress(body))
         encoding = find_encoding(xml, MediaType("application/xml", charset))
         for piece in encoding.decode_pieces(xml, _PIECE):
             parser.Parse(piece, False)  # noqa: FBT003 - takes no names
@@ -66,7 +67,7 @@ class _Reading:
 
     def text(self, data: str) -> None:
         self._length += len(data)
-        if self._length <= 4096:  # no address is longer
+        if self._length <= 4096:  # an address has at most 2,048 characters
             self._text.append(data)
 
     def end(self, name: str) -> None:
@@ -83,8 +84,11 @@ def _refuse_doctype(*_: object) -> NoReturn:
     raise no_sitemap("It has a document type, which sitemaps have not.")
 
 
-def _pieces(body: bytes) -> list[bytes]:
-    """Return the XML in pieces. Raises ``DocumentRefused`` if the decompressed bytes exceed the limit."""
+def _decompress(body: bytes) -> list[bytes]:
+    """Return the XML in pieces, decompressed if necessary.
+
+    Raises ``DocumentRefused`` if the bytes cannot be decompressed, or if they exceed ``MAX_XML_BYTES``.
+    """
     if not body.startswith(_GZIP):
         return [body]
     inflate = zlib.decompressobj(wbits=31)

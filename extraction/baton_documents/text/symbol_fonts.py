@@ -72,8 +72,11 @@ def is_symbol_font(font: str | None) -> bool:
     return (font or "").strip().lower() in _FONTS
 
 
-def symbols(text: str, font: str | None) -> str:
-    """Return the Unicode text that a text in a font shows. In other fonts, only private characters are replaced."""
+def decode_symbols(text: str, font: str | None) -> str:
+    """Return the Unicode text that a text in a symbol font shows. In other fonts, only private characters are replaced.
+
+    U+FFFD stands for characters without an equivalent.
+    """
     table = _FONTS.get((font or "").strip().lower())
     if table is None:
         if not any(ord(letter) in _PRIVATE for letter in text):
@@ -81,18 +84,19 @@ def symbols(text: str, font: str | None) -> str:
         return "".join(
             _SYMBOL.get(ord(letter) & 0xFF, _UNKNOWN) if ord(letter) in _PRIVATE else letter for letter in text
         )
-    return "".join(table.get(_code(letter), _UNKNOWN) for letter in text)
+    return "".join(table.get(_find_code(letter), _UNKNOWN) for letter in text)
 
 
-def symbol(code: str, font: str | None) -> str:
+def decode_symbol(code: str, font: str | None) -> str:
     """Return the character of a hexadecimal code in a font; empty if the text is not a code."""
     try:
-        return symbols(chr(int(code, 16)), font)
+        return decode_symbols(chr(int(code, 16)), font)
     except (ValueError, OverflowError):
         return ""
 
 
-def _code(character: str) -> int:
+def _find_code(character: str) -> int:
+    """Return the code of a symbol font that a character of Office stands for."""
     number = ord(character)
     if number in _PRIVATE:
         return number & 0xFF

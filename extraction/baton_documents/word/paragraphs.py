@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from baton_documents.office.equations import equation_text
-from baton_documents.office.xml import qname, toggle
-from baton_documents.text.inline_text import shifted
-from baton_documents.text.symbol_fonts import is_symbol_font, symbol, symbols
-from baton_documents.word.fields import EMPTY, TICKED, Field, ended_fields, form_text, result_of
-from baton_documents.word.styles import PLAIN, WordStyle, WordStyles, font_of, value_of
+from baton_documents.office.equations import write_equation
+from baton_documents.office.xml import qname, read_toggle
+from baton_documents.text.inline_text import mark_script
+from baton_documents.text.symbol_fonts import decode_symbol, decode_symbols, is_symbol_font
+from baton_documents.word.fields import EMPTY, TICKED, Field, find_ended_fields, find_result, read_form
+from baton_documents.word.styles import PLAIN, WordStyle, WordStyles, read_font, read_value
 
 _LEFT_OUT = frozenset(
     map(
@@ -88,36 +88,39 @@ class WordTextReader:
         self._readers: dict[str, Callable[[Any], None]] = {
             qname(name): reader
             for name, reader in {
-                "w:r": self._run,
-                "w:t": self._text,
-                "w:sym": self._symbol,
-                "w:instrText": self._instruction,
-                "w:fldChar": self._field_mark,
-                "w:fldSimple": self._simple_field,
-                "w:footnoteReference": self._note,
-                "w:endnoteReference": self._note,
-                "w:sdt": self._control,
-                "w:ruby": self._ruby,
-                "w:txbxContent": self._box,
-                "w:object": self._object,
-                "v:textpath": self._word_art,
-                "w:control": self._form_control,
-                "c:chart": self._chart,
-                "cx:chart": self._newer_chart,
-                "dgm:relIds": self._diagram,
-                "mc:AlternateContent": self._alternatives,
-                "m:oMath": self._equation,
-                "m:oMathPara": self._display,
+                "w:r": self._read_run,
+                "w:t": self._read_text,
+                "w:sym": self._read_symbol,
+                "w:instrText": self._read_instruction,
+                "w:fldChar": self._read_field_mark,
+                "w:fldSimple": self._read_simple_field,
+                "w:footnoteReference": self._read_note,
+                "w:endnoteReference": self._read_note,
+                "w:sdt": self._read_control,
+                "w:ruby": self._read_ruby,
+                "w:txbxContent": self._read_box,
+                "w:object": self._read_object,
+                "v:textpath": self._read_word_art,
+                "w:control": self._report_form_control,
+                "c:chart": self._read_chart,
+                "cx:chart": self._report_newer_chart,
+                "dgm:relIds": self._read_diagram,
+                "mc:AlternateContent": self._read_alternatives,
+                "m:oMath": self._read_equation,
+                "m:oMathPara": self._read_equations,
             }.items()
         }
 
-    def begin(self, story: Any) -> None:
-        """Begin a story: the body, a header or footer, or a note."""
+    def begin_story(self, story: Any) -> None:
+        """Begin a story: the body, a header or footer, or a note. Fields do not continue from the story before it."""
         self._fields = []
-        self._ended = ended_fields(story)
+        self._ended = find_ended_fields(story)
 
-    def paragraph(self, element: Any, style: WordStyle, *, is_hidden_by_table: bool = False) -> ParagraphText:
-        """Return the shown text of a paragraph (``w:p``) with a style."""
+    def read_paragraph(self, element: Any, style: WordStyle, *, is_hidden_by_table: bool = False) -> ParagraphText:
+        """Return the shown text of a paragraph (``w:p``) with a style.
+
+        ``is_hidden_by_table`` is True if the style of the table around the paragraph hides text.
+        """
         self._found, self._style, self._is_hidden_by_table = ParagraphText(), style, is_hidden_by_table
         self._walk(element)
         return self._found
@@ -134,23 +137,25 @@ class WordTextReader:
                 self._walk(child)
 
     def _show(self, text: str) -> None:
+        """Add text to the paragraph, and to the results of its fields, if it is shown."""
         if text and self._is_shown():
             self._found.parts.append(text)
             for word_field in self._fields:
                 word_field.has_result = True
 
     def _is_shown(self) -> bool:
+        """Return whether text at this place is shown: it is not hidden, and not in the instruction of a field."""
         return self._is_visible and all(word_field.is_in_result for word_field in self._fields)
 
-    def _run(self, run: Any) -> None:
+    def _read_run(self, run: Any) -> None:
         properties = run.find(qname("w:rPr"))
         before = self._is_visible, self._font
-        style = self._styles.style(value_of(properties, "w:rStyle"))
+        style = self._styles.find_style(read_value(properties, "w:rStyle"))
         self._is_visible = before[0] and not self._hides(properties, style)
-        self._font = font_of(properties) or style.font or self._style.font or self._styles.document.font
+        self._font = read_font(properties) or style.font or self._style.font or self._styles.document.font
         start = len(self._found.parts)
         self._walk(run)
-        self._mark_shifted(start, value_of(properties, "w:vertAlign") or style.shift)
+        self._mark_shifted(start, read_value(properties, "w:vertAlign") or style.shift)
         self._is_visible, self._font = before
 
     def _mark_shifted(self, start: int, direction: str | None) -> None:
@@ -158,30 +163,32 @@ class WordTextReader:
         text = "".join(self._found.parts[start:])
         if text.strip() and direction in ("superscript", "subscript"):
             before = self._found.parts[start - 1] if start else ""
-            self._found.parts[start:] = [shifted(text, before, is_raised=direction == "superscript")]
+            self._found.parts[start:] = [mark_script(text, before, is_raised=direction == "superscript")]
 
     def _hides(self, properties: Any | None, style: WordStyle) -> bool:
         """Return whether text is hidden. Two styles that both hide it show it (ISO/IEC 29500-1 section 17.7.3)."""
-        direct = toggle(properties, "w:vanish")
+        direct = read_toggle(properties, "w:vanish")
         if direct is not None:
             return direct
-        of_styles = [setting for setting in (self._style.is_hidden, style.is_hidden) if setting is not None]
+        style_settings = [setting for setting in (self._style.is_hidden, style.is_hidden) if setting is not None]
         if self._is_hidden_by_table:
-            of_styles.append(True)
-        return sum(of_styles) % 2 == 1 if of_styles else bool(self._styles.document.is_hidden)
+            style_settings.append(True)
+        return sum(style_settings) % 2 == 1 if style_settings else bool(self._styles.document.is_hidden)
 
-    def _text(self, element: Any) -> None:
+    def _read_text(self, element: Any) -> None:
         text = element.text or ""
-        self._show(symbols(text.replace(_SOFT_HYPHEN, "") if not is_symbol_font(self._font) else text, self._font))
+        self._show(
+            decode_symbols(text.replace(_SOFT_HYPHEN, "") if not is_symbol_font(self._font) else text, self._font)
+        )
 
-    def _symbol(self, element: Any) -> None:
-        self._show(symbol(element.get(qname("w:char"), ""), element.get(qname("w:font"))))
+    def _read_symbol(self, element: Any) -> None:
+        self._show(decode_symbol(element.get(qname("w:char"), ""), element.get(qname("w:font"))))
 
-    def _instruction(self, element: Any) -> None:
+    def _read_instruction(self, element: Any) -> None:
         if self._fields and not self._fields[-1].is_in_result:
             self._fields[-1].instruction.append(element.text or "")
 
-    def _field_mark(self, mark: Any) -> None:
+    def _read_field_mark(self, mark: Any) -> None:
         if mark not in self._ended:
             return
         match mark.get(qname("w:fldCharType")):
@@ -196,20 +203,20 @@ class WordTextReader:
                     if word_field.unread_name and self._is_shown():
                         self._found.problems.append(f"A field ({word_field.unread_name}) cannot be read.")
 
-    def _simple_field(self, element: Any) -> None:
+    def _read_simple_field(self, element: Any) -> None:
         before = len(self._found.parts)
         self._walk(element)
         if len(self._found.parts) == before:
             form = element.find(qname("w:ffData"))
-            text = form_text(form) if form is not None else ""
-            self._show(text or result_of(element.get(qname("w:instr"), "")))
+            text = read_form(form) if form is not None else ""
+            self._show(text or find_result(element.get(qname("w:instr"), "")))
 
-    def _note(self, element: Any) -> None:
+    def _read_note(self, element: Any) -> None:
         if self._is_shown():
             kind = "footnote" if element.tag == qname("w:footnoteReference") else "endnote"
             self._found.notes.append(Note(kind, element.get(qname("w:id"), "")))
 
-    def _control(self, element: Any) -> None:
+    def _read_control(self, element: Any) -> None:
         """Read a content control. A check box without a mark is shown by its state."""
         box = element.find(_CHECK_BOX)
         before = len(self._found.parts)
@@ -221,7 +228,7 @@ class WordTextReader:
             state = checked.get(qname("w14:val"), "1") if checked is not None else "0"
             self._show(TICKED if state in ("1", "true", "on") else EMPTY)
 
-    def _ruby(self, element: Any) -> None:
+    def _read_ruby(self, element: Any) -> None:
         """Show a phonetic text in brackets after its base text."""
         for name, before, behind in (("w:rubyBase", "", ""), ("w:rt", "(", ")")):
             child = element.find(qname(name))
@@ -241,11 +248,11 @@ class WordTextReader:
         finally:
             self._found.parts = parts
 
-    def _box(self, element: Any) -> None:
+    def _read_box(self, element: Any) -> None:
         if self._is_shown():
             self._found.boxes.append(element)
 
-    def _object(self, element: Any) -> None:
+    def _read_object(self, element: Any) -> None:
         """Report an embedded file of another program, such as an old equation, of which Word shows a picture."""
         self._walk(element)
         embedded = element.find(qname("o:OLEObject"))
@@ -253,37 +260,38 @@ class WordTextReader:
             name = embedded.get("ProgID", "")[:60] or "of an unknown program"
             self._found.problems.append(f"An embedded object ({name}) cannot be read.")
 
-    def _word_art(self, element: Any) -> None:
+    def _read_word_art(self, element: Any) -> None:
         self._show(element.get("string", ""))
 
-    def _chart(self, element: Any) -> None:
+    def _read_chart(self, element: Any) -> None:
         if self._is_shown():
             self._found.charts.append(("chart", element.get(qname("r:id"), "")))
 
-    def _newer_chart(self, element: Any) -> None:
+    def _report_newer_chart(self, element: Any) -> None:
         if self._is_shown():
             self._found.problems.append("A chart of a newer kind cannot be read.")
 
-    def _form_control(self, element: Any) -> None:
+    def _report_form_control(self, element: Any) -> None:
         """Report a form control whose state has a format that is not read (ActiveX)."""
         if self._is_shown():
             self._found.problems.append(f"A control ({element.get(qname('w:name'), '')[:60]}) cannot be read.")
 
-    def _diagram(self, element: Any) -> None:
+    def _read_diagram(self, element: Any) -> None:
         if self._is_shown():
             self._found.charts.append(("diagram", element.get(qname("r:dm"), "")))
 
-    def _alternatives(self, element: Any) -> None:
+    def _read_alternatives(self, element: Any) -> None:
         """Read the first of alternative forms that has content."""
         paragraph_text = self._found
         for form in element:
-            before = self._extent(paragraph_text)
+            before = self._count_content(paragraph_text)
             self._walk(form)
-            if self._extent(paragraph_text) != before:
+            if self._count_content(paragraph_text) != before:
                 return
 
     @staticmethod
-    def _extent(paragraph_text: ParagraphText) -> tuple[int, ...]:
+    def _count_content(paragraph_text: ParagraphText) -> tuple[int, ...]:
+        """Return the numbers of texts and objects of a paragraph, which grow when content is read."""
         return (
             len(paragraph_text.parts),
             len(paragraph_text.boxes),
@@ -292,13 +300,13 @@ class WordTextReader:
             len(paragraph_text.problems),
         )
 
-    def _equation(self, element: Any) -> None:
-        self._show(equation_text(element))
+    def _read_equation(self, element: Any) -> None:
+        self._show(write_equation(element))
 
-    def _display(self, element: Any) -> None:
+    def _read_equations(self, element: Any) -> None:
         """Show equations on separate lines."""
         if any(part.strip() for part in self._found.parts):
             self._show("\n")
-        self._show(equation_text(element))
+        self._show(write_equation(element))
         if element.getnext() is not None:
             self._show("\n")

@@ -6,9 +6,10 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from baton_documents.office.xml import qname, toggle
+from baton_documents.office.xml import qname, read_toggle
 
 MAX_ANCESTORS = 50
+"""The most styles from which a style inherits, including itself."""
 _HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
 _VAL = qname("w:val")
 _FONT_SLOTS = tuple(map(qname, ("w:ascii", "w:hAnsi")))
@@ -49,6 +50,7 @@ class WordStyles:
         self._found: dict[str, WordStyle] = {}
         self._default: str | None = None
         self.document = PLAIN
+        """The values that apply without a style."""
         if root is None:
             return
         for element in root.iterfind(qname("w:style")):
@@ -57,9 +59,9 @@ class WordStyles:
             if element.get(qname("w:type")) == "paragraph" and element.get(qname("w:default")) in ("1", "true", "on"):
                 self._default = style_id
         defaults = root.find(f"{qname('w:docDefaults')}/{qname('w:rPrDefault')}/{qname('w:rPr')}")
-        self.document = WordStyle(is_hidden=toggle(defaults, "w:vanish"), font=font_of(defaults))
+        self.document = WordStyle(is_hidden=read_toggle(defaults, "w:vanish"), font=read_font(defaults))
 
-    def style(self, style_id: str | None) -> WordStyle:
+    def find_style(self, style_id: str | None) -> WordStyle:
         """Return the style with an id; ``PLAIN`` if it is missing."""
         if style_id is None or style_id not in self._elements:
             return PLAIN
@@ -67,15 +69,16 @@ class WordStyles:
             self._found[style_id] = self._resolve(style_id)
         return self._found[style_id]
 
-    def paragraph_style(self, properties: Any | None) -> tuple[str | None, WordStyle]:
+    def find_paragraph_style(self, properties: Any | None) -> tuple[str | None, WordStyle]:
         """Return the id and the style of a paragraph with these properties (``w:pPr``)."""
-        style_id = value_of(properties, "w:pStyle")
+        style_id = read_value(properties, "w:pStyle")
         if style_id is None or style_id not in self._elements:
             style_id = self._default
-        return style_id, self.style(style_id)
+        return style_id, self.find_style(style_id)
 
     def _resolve(self, style_id: str) -> WordStyle:
-        name = value_of(self._elements[style_id], "w:name") or ""
+        """Return a style with the values that it inherits."""
+        name = read_value(self._elements[style_id], "w:name") or ""
         hidden: bool | None = None
         font: str | None = None
         outline: int | None = None
@@ -88,33 +91,33 @@ class WordStyles:
             seen.add(ancestor)
             element = self._elements[ancestor]
             of_runs, of_paragraphs = element.find(qname("w:rPr")), element.find(qname("w:pPr"))
-            hidden = toggle(of_runs, "w:vanish") if hidden is None else hidden
-            font = font_of(of_runs) if font is None else font
-            shift = value_of(of_runs, "w:vertAlign") if shift is None else shift
-            outline = number_of(of_paragraphs, "w:outlineLvl") if outline is None else outline
+            hidden = read_toggle(of_runs, "w:vanish") if hidden is None else hidden
+            font = read_font(of_runs) if font is None else font
+            shift = read_value(of_runs, "w:vertAlign") if shift is None else shift
+            outline = read_number(of_paragraphs, "w:outlineLvl") if outline is None else outline
             if of_paragraphs is not None and (numbers := of_paragraphs.find(qname("w:numPr"))) is not None:
-                list_id = value_of(numbers, "w:numId") if list_id is None else list_id
-                list_level = number_of(numbers, "w:ilvl") if list_level is None else list_level
-            if outline is None and (heading := WordStyle(value_of(element, "w:name") or "").heading_level):
+                list_id = read_value(numbers, "w:numId") if list_id is None else list_id
+                list_level = read_number(numbers, "w:ilvl") if list_level is None else list_level
+            if outline is None and (heading := WordStyle(read_value(element, "w:name") or "").heading_level):
                 # The names of built-in headings imply their levels.
-                outline = heading - 1 if _HEADING.fullmatch(value_of(element, "w:name") or "") else None
-            ancestor = value_of(element, "w:basedOn")
+                outline = heading - 1 if _HEADING.fullmatch(read_value(element, "w:name") or "") else None
+            ancestor = read_value(element, "w:basedOn")
         return WordStyle(name, hidden, font, outline, shift, list_id, list_level)
 
 
-def value_of(parent: Any | None, name: str) -> str | None:
+def read_value(parent: Any | None, name: str) -> str | None:
     """Return the value (``w:val``) of the child ``name``; None without one."""
     child = parent.find(qname(name)) if parent is not None else None
     return child.get(_VAL) if child is not None else None
 
 
-def number_of(parent: Any | None, name: str) -> int | None:
+def read_number(parent: Any | None, name: str) -> int | None:
     """Return the value of the child ``name`` as a number of at most nine digits; None for other values."""
-    value = value_of(parent, name)
+    value = read_value(parent, name)
     return int(value) if value is not None and value.isdecimal() and len(value) < 10 else None
 
 
-def font_of(properties: Any | None) -> str | None:
+def read_font(properties: Any | None) -> str | None:
     """Return the font that a run's properties set for Latin characters; None without one."""
     fonts = properties.find(qname("w:rFonts")) if properties is not None else None
     return next(filter(None, map(fonts.get, _FONT_SLOTS)), None) if fonts is not None else None

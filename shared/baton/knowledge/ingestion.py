@@ -61,7 +61,7 @@ from baton_documents.chunks.division import divide_into_chunks
 from baton_documents.formats import DocumentFormat
 from baton_documents.media_types import PDF, MediaType
 from baton_documents.results import ExtractedText
-from baton_documents.titles import given_title
+from baton_documents.titles import clean_title
 
 logger = Logger(child=True)
 
@@ -364,7 +364,7 @@ def _check_content(version: DocumentVersion, body: bytes, digest: str) -> None:
 
 def _choose_title(document: Document, texts: Sequence[ExtractedText]) -> str:
     """Return the title in a document's content if its record has only the name of its file as a title."""
-    content_title = next(filter(None, (given_title(text.title) for text in texts)), None)
+    content_title = next(filter(None, (clean_title(text.title) for text in texts)), None)
     if content_title is None or document.title != document.latest.name:
         return document.title
     return content_title[:MAX_TITLE]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from baton_documents.chunks.chunk import Chunk
 from baton_documents.chunks.division import divide_into_chunks
-from baton_documents.chunks.table_headers import MAX_HEADER, header_rows, header_text
+from baton_documents.chunks.table_headers import MAX_HEADER, find_header_rows, shorten_header
 from baton_documents.results import TextBlock
 from tests.extraction.chunks.texts import TABLE, heading, paragraph, sentences
 
@@ -50,7 +50,7 @@ def headers(*blocks: TextBlock) -> list[str | None]:
     ],
 )
 def test_the_header_is_the_rows_that_name_the_columns(rows: list[str], header: list[str] | None) -> None:
-    assert list(header_rows("\n".join(rows))) == (rows[:2] if header is None else header)
+    assert list(find_header_rows("\n".join(rows))) == (rows[:2] if header is None else header)
 
 
 def test_every_chunk_but_the_first_has_the_header() -> None:
@@ -126,25 +126,25 @@ def test_the_header_of_a_wide_table_is_cut_between_cells() -> None:
 
 
 def test_a_header_of_one_enormous_cell_is_cut() -> None:
-    [row] = header_rows("x" * 10_000 + "\nPN-1 | 7")
-    assert len(header_text([row]) or "") == MAX_HEADER
+    [row] = find_header_rows("x" * 10_000 + "\nPN-1 | 7")
+    assert len(shorten_header([row]) or "") == MAX_HEADER
 
 
 @pytest.mark.parametrize("rule", ["-", "---|:--:", "| - |", " :-- | --: "])
 def test_the_line_below_a_header_is_none_of_its_rows(rule: str) -> None:
-    assert header_rows(f"a | b\n{rule}\n1 | 2") == ("a | b",)
+    assert find_header_rows(f"a | b\n{rule}\n1 | 2") == ("a | b",)
 
 
 @pytest.mark.parametrize("row", ["-" * 19_900 + "x", "- " * 9_900 + "x", "|:-" * 6_600 + "x"])
 def test_a_long_row_of_dashes_is_read_as_any_other(row: str) -> None:
     table = f"a | b\n{row}\n1 | 2\n"
     for _ in range(100):
-        assert header_rows(table)[0] == "a | b"
+        assert find_header_rows(table)[0] == "a | b"
 
 
 @given(st.lists(st.text(st.characters(exclude_characters="\n"), max_size=300), max_size=3), st.integers(0, 99))
 def test_no_header_is_longer_than_it_may_be(rows: list[str], column: int) -> None:
-    assert len(header_text(rows, column) or "") <= MAX_HEADER + len(rows)
+    assert len(shorten_header(rows, column) or "") <= MAX_HEADER + len(rows)
 
 
 @given(st.lists(st.lists(st.sampled_from(["part", "7", "", "W1", "2026"]), min_size=1, max_size=4), max_size=90))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from baton_documents.errors import DocumentRefused
-from baton_documents.office.archive import format_of
+from baton_documents.office.archive import check_archive
 from baton_documents.office.xml import XmlRoom
 from baton_documents.reader import Extractor
 from tests import documents
@@ -317,7 +317,7 @@ def test_a_file_that_says_to_be_too_large_is_refused_before_its_parts_are_counte
     part = f"<w:hdr {NAMES}>" + "<w:p/>" * (4 * MEGABYTE // 6) + "</w:hdr>"
     body = archive(word_parts(EMPTY) | {f"word/header{number}.xml": part for number in range(12)})
     with pytest.raises(DocumentRefused) as refusal:
-        format_of(body)
+        check_archive(body)
     assert refusal.value.reason == TOO_LARGE
     assert sorted(counted) == ["[Content_Types].xml", "_rels/.rels"]
 

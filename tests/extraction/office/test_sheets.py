@@ -13,7 +13,7 @@ from baton_documents.errors import DocumentRefused
 from baton_documents.reader import Extractor
 from baton_documents.results import ExtractedText
 from baton_documents.sheets import shared_texts
-from baton_documents.sheets.number_formats import NumberFormat, plain_number
+from baton_documents.sheets.number_formats import NumberFormat, write_plain_number
 from baton_documents.sheets.shared_formulas import MovableFormula
 from tests import documents
 from tests.examples import examples
@@ -25,7 +25,7 @@ FILES = Path(__file__).parents[1] / "files"
 def read(body: bytes) -> ExtractedText:
     extractor = Extractor()
     form = extractor.detect(body, "a.xlsx", documents.XLSX)
-    (part,) = extractor.parts(body, form)
+    (part,) = extractor.list_parts(body, form)
     return extractor.extract(body, form, part)
 
 
@@ -206,7 +206,7 @@ def test_a_format_may_hide_a_text() -> None:
 @given(st.floats(allow_nan=False, allow_infinity=False))
 @settings(max_examples=examples(200))
 def test_a_plain_number_has_the_digits_of_its_value(value: float) -> None:
-    shown = plain_number(repr(value))
+    shown = write_plain_number(repr(value))
     assert float(shown) == float(f"{value:.15g}") or float(shown) == value
     if value.is_integer() and abs(value) < 2**53:
         assert shown.lstrip("-").isdecimal()
@@ -252,7 +252,7 @@ def test_a_shared_formula_moves_with_its_cells() -> None:
     ],
 )
 def test_only_relative_references_move(written: str, expected: str) -> None:
-    assert MovableFormula(written).moved(rows=3, columns=1) == expected
+    assert MovableFormula(written).move(rows=3, columns=1) == expected
 
 
 def test_an_array_without_results_is_its_formula_in_all_its_cells() -> None:
@@ -266,7 +266,7 @@ def test_cells_without_any_value_are_named() -> None:
     rows = row(text("a"), '<c r="B1"><f t="shared" si="7"/></c>', '<c r="C1" t="s"><v>5</v></c>')
     text_ = read(archive(sheet_parts(rows)))
     assert [(error.page, error.message) for error in text_.page_errors] == [
-        (1, "The file has no values for cells with B1, C1. Calculate and save the workbook in Excel again.")
+        (1, "The file has no values for the cells B1, C1. Calculate and save the workbook in Excel again.")
     ]
 
 

@@ -13,7 +13,7 @@ from tests.office_files import NAMES, archive, relations, shape, slide_content, 
 def read(body: bytes) -> ExtractedText:
     extractor = Extractor()
     form = extractor.detect(body, "a.pptx", documents.PPTX)
-    (part,) = extractor.parts(body, form)
+    (part,) = extractor.list_parts(body, form)
     return extractor.extract(body, form, part)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from baton_documents.titles import MAX_LENGTH, given_title
+from baton_documents.titles import MAX_LENGTH, clean_title
 
 OF_PROGRAMS = """
 Microsoft Word - report.docx
@@ -54,7 +54,7 @@ null
 
 @pytest.mark.parametrize("title", OF_PROGRAMS.splitlines())
 def test_a_title_that_a_program_has_made_is_none(title: str) -> None:
-    assert given_title(title) is None
+    assert clean_title(title) is None
 
 
 GIVEN = """
@@ -78,19 +78,19 @@ Report (docx and others)
 
 @pytest.mark.parametrize("title", GIVEN.splitlines())
 def test_a_title_that_somebody_has_given_is_kept(title: str) -> None:
-    assert given_title(title) == title
+    assert clean_title(title) == title
 
 
 @pytest.mark.parametrize("title", [None, "", " \n", "\0"])
 def test_without_a_title_there_is_none(title: str | None) -> None:
-    assert given_title(title) is None
+    assert clean_title(title) is None
 
 
 def test_a_title_is_one_line() -> None:
-    assert given_title(" The\nhandbook\0 of  Baton\t") == "The handbook of Baton"
+    assert clean_title(" The\nhandbook\0 of  Baton\t") == "The handbook of Baton"
 
 
 @pytest.mark.parametrize("repeated", ["x", ".ai (", "Word - ", " "])
 def test_a_title_is_cut_before_it_is_looked_at(repeated: str) -> None:
     title = f"The handbook {repeated * 1_000_000}"
-    assert given_title(title) == given_title(title[:MAX_LENGTH])
+    assert clean_title(title) == clean_title(title[:MAX_LENGTH])
