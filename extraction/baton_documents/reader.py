@@ -82,7 +82,7 @@ class Extractor:
             case DocumentFormat.PDF:
                 from baton_documents.pdf import pdf
 
-                return _divide_pages(pdf.pages(body), PAGES_AT_ONCE)
+                return _divide_pages(pdf.count_pages(body), PAGES_AT_ONCE)
             case DocumentFormat.PPTX:
                 from baton_documents.slides import pptx
 

@@ -35,11 +35,11 @@ def main(names: Sequence[str]) -> None:
             for name, read in readers.items()
         }
         times = {name: _measure(read, files) for name, read in readers.items()}
-    print(_row("file", *readers), _row(*["---"] * (len(readers) + 1)), sep="\n")
+    print(_format_row("file", *readers), _format_row(*["---"] * (len(readers) + 1)), sep="\n")
     for number, case in enumerate(CASES):
-        print(_row(case.subject, *(outcomes[name][number] for name in readers)))
+        print(_format_row(case.subject, *(outcomes[name][number] for name in readers)))
     right = (f"{outcomes[name].count(RIGHT)} of {len(CASES)}" for name in readers)
-    print(_row("right", *right), _row("seconds", *(f"{times[name]:.1f}" for name in readers)), sep="\n")
+    print(_format_row("right", *right), _format_row("seconds", *(f"{times[name]:.1f}" for name in readers)), sep="\n")
 
 
 def _store(case: Case, folder: Path) -> Path:
@@ -51,12 +51,13 @@ def _store(case: Case, folder: Path) -> Path:
 def _find_outcome(read: Reader, case: Case, file: Path) -> str:
     """Return the outcome of a file; "refused" if the reader raises an error."""
     try:
-        return case.outcome(read(file))
+        return case.find_outcome(read(file))
     except Exception:  # noqa: BLE001 - libraries raise anything
         return "refused"
 
 
 def _measure(read: Reader, files: Sequence[Path]) -> float:
+    """Return the seconds that reading all files takes."""
     start = time.perf_counter()
     for file in files:
         try:
@@ -66,7 +67,7 @@ def _measure(read: Reader, files: Sequence[Path]) -> float:
     return time.perf_counter() - start
 
 
-def _row(*cells: str) -> str:
+def _format_row(*cells: str) -> str:
     return f"| {' | '.join(cells)} |"
 
 

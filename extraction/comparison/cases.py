@@ -35,8 +35,11 @@ class Case:
         """The bytes of the file."""
         return (FILES / self.name).read_bytes() if self.content is None else self.content
 
-    def outcome(self, text: str) -> str:
-        """Return "right", or the number of phrases in a text. White space and marks of Markdown are ignored."""
+    def find_outcome(self, text: str) -> str:
+        """Return ``RIGHT``, or the number of phrases in a text and whether it has hidden ones.
+
+        White space and marks of Markdown are ignored.
+        """
         text = _normalize(text)
         end = count = 0
         for phrase in self.phrases:
@@ -51,14 +54,15 @@ class Case:
 
 
 def _normalize(text: str) -> str:
+    """Return a text without what is ignored, and with the characters of HTML references."""
     return _IGNORED.sub("", html.unescape(text))
 
 
-def _lines(name: str) -> list[str]:
+def _read_lines(name: str) -> list[str]:
     return (FILES / name).read_text("utf-8").splitlines()
 
 
-def _open_document_text() -> bytes:
+def _make_open_document_text() -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr("mimetype", "application/vnd.oasis.opendocument.text")
@@ -89,15 +93,15 @@ CASES = (
             "and the bearing is replaced.",
         ),
     ),
-    Case("PDF, Japanese, printed by Chrome", "pdf/printed-by-chrome.pdf", _lines("pdf/printed-by-chrome.txt")),
-    Case("PDF, OpenType font", "pdf/opentype-font-chrome.pdf", _lines("pdf/opentype-font-chrome.txt")),
-    Case("PDF, many scripts", "pdf/scripts-chrome.pdf", _lines("pdf/scripts-chrome.txt")),
-    Case("PDF, Hebrew, from Chrome", "pdf/hebrew-chrome.pdf", _lines("pdf/hebrew-chrome.txt")),
-    Case("PDF, Hebrew, from LibreOffice", "pdf/hebrew-libreoffice.pdf", _lines("pdf/hebrew-libreoffice.txt")),
-    Case("PDF, Hebrew in two columns", "pdf/hebrew-columns-chrome.pdf", _lines("pdf/hebrew-columns-chrome.txt")),
-    Case("PDF, Arabic, from Chrome", "pdf/arabic-chrome.pdf", _lines("pdf/arabic-chrome.txt")),
-    Case("PDF, Arabic, from WeasyPrint", "pdf/arabic-weasyprint.pdf", _lines("pdf/arabic-weasyprint.txt")),
-    Case("PDF, vertical Japanese", "pdf/vertical-cmap.pdf", _lines("pdf/vertical-cmap.txt")),
+    Case("PDF, Japanese, printed by Chrome", "pdf/printed-by-chrome.pdf", _read_lines("pdf/printed-by-chrome.txt")),
+    Case("PDF, OpenType font", "pdf/opentype-font-chrome.pdf", _read_lines("pdf/opentype-font-chrome.txt")),
+    Case("PDF, many scripts", "pdf/scripts-chrome.pdf", _read_lines("pdf/scripts-chrome.txt")),
+    Case("PDF, Hebrew, from Chrome", "pdf/hebrew-chrome.pdf", _read_lines("pdf/hebrew-chrome.txt")),
+    Case("PDF, Hebrew, from LibreOffice", "pdf/hebrew-libreoffice.pdf", _read_lines("pdf/hebrew-libreoffice.txt")),
+    Case("PDF, Hebrew in two columns", "pdf/hebrew-columns-chrome.pdf", _read_lines("pdf/hebrew-columns-chrome.txt")),
+    Case("PDF, Arabic, from Chrome", "pdf/arabic-chrome.pdf", _read_lines("pdf/arabic-chrome.txt")),
+    Case("PDF, Arabic, from WeasyPrint", "pdf/arabic-weasyprint.pdf", _read_lines("pdf/arabic-weasyprint.txt")),
+    Case("PDF, vertical Japanese", "pdf/vertical-cmap.pdf", _read_lines("pdf/vertical-cmap.txt")),
     Case(
         "Word, equation, moved and hidden text, numbered clauses",
         "agreement.docx",
@@ -173,6 +177,9 @@ CASES = (
     Case("Mail", "mail.eml", ("Reisekosten", "Ein Hotel darf 140 Euro kosten.")),
     Case("RTF", "handbook.rtf", ("Travel policy: 140 euros.",), hidden=(r"\rtf",)),
     Case(
-        "OpenDocument text", "handbook.odt", ("Handbook", "Switch off the pump first."), content=_open_document_text()
+        "OpenDocument text",
+        "handbook.odt",
+        ("Handbook", "Switch off the pump first."),
+        content=_make_open_document_text(),
     ),
 )

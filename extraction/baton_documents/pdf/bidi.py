@@ -31,18 +31,19 @@ Chooser = Callable[[int, int], bool]
 word is read first."""
 
 
-def mirrored(text: str) -> str:
+def mirror(text: str) -> str:
     """Return a text with mirrored brackets, as they are seen if the text runs from the right."""
-    return "".join(map(_mirrored, text))
+    return "".join(map(_mirror_character, text))
 
 
 @cache
-def _mirrored(char: str) -> str:
+def _mirror_character(char: str) -> str:
+    """Return the character that mirrors a character; the character itself without one."""
     if not unicodedata.mirrored(char):
         return char
     name = unicodedata.name(char, "")
-    for one, other in _SIDES:
-        for side, across in ((one, other), (other, one)):
+    for near, far in _SIDES:
+        for side, across in ((near, far), (far, near)):
             if re.search(rf"\b{side}\b", name):
                 try:
                     return unicodedata.lookup(re.sub(rf"\b{side}\b", across, name))
@@ -52,33 +53,36 @@ def _mirrored(char: str) -> str:
 
 
 @lru_cache(4096)
-def direction(text: str) -> str:
+def find_direction(text: str) -> str:
     """Return the bidirectional class of the first character of a text that is not a mark; "ON" without one."""
     return next((kind for char in text if (kind := unicodedata.bidirectional(char)) not in ("NSM", "BN", "")), "ON")
 
 
-def reading_order(items: Sequence[str], *, is_from_right: bool, is_word_first: Chooser) -> list[tuple[int, bool]]:
+def find_reading_order(items: Sequence[str], *, is_from_right: bool, is_word_first: Chooser) -> list[tuple[int, bool]]:
     """Return the indexes of a line's items, which are given from left to right, in the order of reading.
 
-    Each has a flag that is True if the item runs from the right, so that brackets must be mirrored.
+    An index has a flag that is True if the item runs from the right, so that brackets must be mirrored.
     """
-    order = _from_right if is_from_right else _from_left
-    return list(order(items, [direction(item) for item in items], 0, len(items), is_word_first))
+    order = _order_from_right if is_from_right else _order_from_left
+    return list(order(items, [find_direction(item) for item in items], 0, len(items), is_word_first))
 
 
-def _from_left(
+def _order_from_left(
     items: Sequence[str], classes: Sequence[str], start: int, end: int, is_word_first: Chooser
 ) -> Iterator[tuple[int, bool]]:
+    """Yield the items of a line from the left in the order of reading, in the form of ``find_reading_order``."""
     position = start
-    for first, last in _from_right_in(items, classes, start, end):
+    for first, last in _find_ranges_from_right(items, classes, start, end):
         yield from ((other, False) for other in range(position, first))
-        yield from _from_right(items, classes, first, last, is_word_first)
+        yield from _order_from_right(items, classes, first, last, is_word_first)
         position = last
     yield from ((other, False) for other in range(position, end))
 
 
-def _from_right_in(items: Sequence[str], classes: Sequence[str], start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield ranges of items from the right, each up to the last letter before a letter from the left."""
+def _find_ranges_from_right(
+    items: Sequence[str], classes: Sequence[str], start: int, end: int
+) -> Iterator[tuple[int, int]]:
+    """Yield ranges of items from the right. A range ends after the last letter before a letter from the left."""
     position = start
     while position < end:
         if classes[position] not in _RIGHT:
@@ -86,29 +90,30 @@ def _from_right_in(items: Sequence[str], classes: Sequence[str], start: int, end
             continue
         stop = next((other for other in range(position, end) if classes[other] == "L"), end)
         last = max(other for other in range(position, stop) if classes[other] in _RIGHT) + 1
-        closed = _unpaired(reversed(items[position:last]), "Pe")
-        while closed and position > start and items[position - 1] == mirrored(closed[-1]):
+        closed = _find_unpaired(reversed(items[position:last]), "Pe")
+        while closed and position > start and items[position - 1] == mirror(closed[-1]):
             closed.pop()
             position -= 1
         yield position, last
         position = last
 
 
-def _unpaired(items: Iterable[str], opening: str) -> list[str]:
-    """Return the brackets of a category without a partner, in their order."""
+def _find_unpaired(items: Iterable[str], opening: str) -> list[str]:
+    """Return the brackets of the category ``opening`` that no bracket closes, in their order."""
     brackets: list[str] = []
     for item in items:
         if unicodedata.category(item[0]) == opening:
             brackets.append(item)
-        elif brackets and item == mirrored(brackets[-1]):
+        elif brackets and item == mirror(brackets[-1]):
             brackets.pop()
     return brackets
 
 
-def _from_right(
+def _order_from_right(
     items: Sequence[str], classes: Sequence[str], start: int, end: int, is_word_first: Chooser
 ) -> Iterator[tuple[int, bool]]:
-    runs_left = _runs_from_left(items, classes, start, end, is_word_first)
+    """Yield the items of a line or range from the right in the order of reading."""
+    runs_left = _find_runs_from_left(items, classes, start, end, is_word_first)
     _add_brackets(items, runs_left, start)
     position = end
     while position > start:
@@ -122,9 +127,9 @@ def _from_right(
         yield from ((other, False) for other in range(position, last))
 
 
-def inside_from_left(items: Sequence[str]) -> list[bool]:
+def find_inside_from_left(items: Sequence[str]) -> list[bool]:
     """Return for each item of a line whether the nearest letters on both sides run from the left."""
-    classes = [direction(item) for item in items]
+    classes = [find_direction(item) for item in items]
     sides = []
     for step in (1, -1):
         letters, side = "", []
@@ -135,21 +140,22 @@ def inside_from_left(items: Sequence[str]) -> list[bool]:
     return [before and after for before, after in zip(*sides, strict=True)]
 
 
-def pairs(brackets: Sequence[tuple[str, bool]]) -> int:
-    """Return the number of pairs that brackets form as they are seen, less the number if they are mirrored.
+def compare_pairs(brackets: Sequence[tuple[str, bool]]) -> int:
+    """Return the number of pairs that brackets form as they are seen, less the number of pairs if they are mirrored.
 
-    Each bracket has a flag that is True if it is known to be as it is read.
+    A bracket has a flag that is True if it is known to be as it is read.
     """
-    seen = [mirrored(bracket) if is_as_read else bracket for bracket, is_as_read in brackets]
-    turned = [mirrored(bracket) for bracket, _ in brackets]
-    return _pairs(seen) - _pairs(turned)
+    seen = [mirror(bracket) if is_as_read else bracket for bracket, is_as_read in brackets]
+    turned = [mirror(bracket) for bracket, _ in brackets]
+    return _count_pairs(seen) - _count_pairs(turned)
 
 
-def _pairs(brackets: Sequence[str]) -> int:
+def _count_pairs(brackets: Sequence[str]) -> int:
+    """Return the number of pairs of brackets, of which one may contain others."""
     count, opened = 0, list[str]()
     for bracket in brackets:
         if unicodedata.category(bracket[0]) in ("Ps", "Pi"):
-            opened.append(mirrored(bracket))
+            opened.append(mirror(bracket))
         elif opened and bracket == opened[-1]:
             opened.pop()
             count += 1
@@ -161,23 +167,23 @@ def _add_brackets(items: Sequence[str], runs_left: list[bool], start: int) -> No
     opened: list[str] = []
     for index, is_left in enumerate(runs_left):
         item = items[start + index]
-        if not is_left and not (opened and item == mirrored(opened[-1])):
+        if not is_left and not (opened and item == mirror(opened[-1])):
             opened = []
             continue
         runs_left[index] = True
         if unicodedata.category(item[0]) == "Ps":
             opened.append(item)
-        elif opened and item == mirrored(opened[-1]):
+        elif opened and item == mirror(opened[-1]):
             opened.pop()
 
 
-def _runs_from_left(
+def _find_runs_from_left(
     items: Sequence[str], classes: Sequence[str], start: int, end: int, is_word_first: Chooser
 ) -> list[bool]:
     """Return for each item of a line from the right whether it runs from the left."""
     runs = [class_ == "L" or class_ in _DIGITS for class_ in classes[start:end]]
     strong = [position for position in range(start, end) if classes[position] in _STRONG]
-    digits = _digits(classes, start, end)
+    digits = _classify_digits(classes, start, end)
     for position in strong:  # signs beside numbers
         if digits.get(position) == "EN":
             for step in (-1, 1):
@@ -187,17 +193,17 @@ def _runs_from_left(
                     sign += step
     run, letter = start, start - 1  # the beginning of the last run, and the last letter from the left
     for before, after in pairwise(strong):
-        one, other = classes[before], classes[after]
-        letter = before if one == "L" else letter
-        if one in _RIGHT or other in _RIGHT:
+        first, second = classes[before], classes[after]
+        letter = before if first == "L" else letter
+        if first in _RIGHT or second in _RIGHT:
             run = after
             continue
         between = [position for position in range(before + 1, after) if not runs[position - start]]
         if not between:
             continue
-        if "AN" in (one, other) or (letter < run and other != "L"):
+        if "AN" in (first, second) or (letter < run and second != "L"):
             is_joined = letter < run and _is_number(classes, before, after, digits)
-        elif one == "L" and other == "EN" and "WS" in classes[before:after]:
+        elif first == "L" and second == "EN" and "WS" in classes[before:after]:
             is_joined = is_word_first(run, after)
         else:  # no other order places a number to the left of a word
             is_joined = True
@@ -228,7 +234,7 @@ def _is_number(classes: Sequence[str], before: int, after: int, digits: dict[int
     return kind == digits.get(after) and after - before == 2 and classes[before + 1] in _JOINTS.get(kind or "", ())
 
 
-def _digits(classes: Sequence[str], start: int, end: int) -> dict[int, str]:
+def _classify_digits(classes: Sequence[str], start: int, end: int) -> dict[int, str]:
     """Return the classes of digits by their indexes. After Arabic letters, all digits are Arabic ones."""
     digits: dict[int, str] = {}
     letters = "R"

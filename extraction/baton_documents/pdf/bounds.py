@@ -14,13 +14,14 @@ from pdfminer.pdftypes import PDFObjRef, PDFStream
 from pdfminer.psparser import PSLiteral
 
 from baton_documents import refusals
-from baton_documents.pdf.streams import PROBLEMS, unpacked
+from baton_documents.pdf.streams import PROBLEMS, unpack
 
 MAX_PAGES = 5_000
+"""The most pages of a file."""
 _MAX_NODES = 20_000
 """The most nodes of the trees of pages and of form fields."""
 MAX_TREE = 64
-"""The most levels of these trees, and of calls that are followed."""
+"""The most levels of these trees, and of calls of XObjects that are followed."""
 _HOPS = 20
 """The most references that are followed from reference to reference."""
 CALL = re.compile(rb"(?:/([^\s\0/<>\[\](){}%#]+)[\s\0]+)?(?<![^\s\0<>\[\](){}/%])Do(?![^\s\0<>\[\](){}/%])")
@@ -31,7 +32,7 @@ class _BoundedDocument(PDFDocument):
     """A document whose object streams have a bounded size."""
 
     def _get_objects(self, stream: PDFStream) -> tuple[list[object], int]:
-        if unpacked(stream) is None:
+        if unpack(stream) is None:
             raise refusals.bomb()
         return super()._get_objects(stream)
 
@@ -57,19 +58,20 @@ class PdfGraph:
 
     @property
     def catalog(self) -> Mapping[str, Any]:
-        return self.dictionary(self.document.catalog)
+        """The root dictionary of the file; empty if it is damaged."""
+        return self.read_dictionary(self.document.catalog)
 
     def check_fields(self) -> None:
         """Raise ``DocumentRefused`` if a form has too many fields, or fields that contain themselves."""
-        form = self.dictionary(self.catalog.get("AcroForm"))
-        for _ in self._tree(self.array(form.get("Fields")), {}):
+        form = self.read_dictionary(self.catalog.get("AcroForm"))
+        for _ in self._walk_tree(self.read_array(form.get("Fields")), {}):
             pass
 
-    def pages(self) -> Iterator[Mapping[str, Any]]:
+    def walk_pages(self) -> Iterator[Mapping[str, Any]]:
         """Yield the pages in their order, with inherited values. Raises ``DocumentRefused`` if there are too many."""
         count = 0
         root = self.catalog.get("Pages")
-        for node in self._tree([root], {}, inherited=("Resources", "MediaBox", "CropBox", "Rotate")):
+        for node in self._walk_tree([root], {}, inherited=("Resources", "MediaBox", "CropBox", "Rotate")):
             if "Kids" in node:
                 continue
             count += 1
@@ -77,27 +79,33 @@ class PdfGraph:
                 raise refusals.too_long()
             yield node
 
-    def page(self, number: int) -> Mapping[str, Any]:
-        """Return the page with a number from 1; an empty one if it is missing. Raises ``DocumentRefused``."""
-        self._pages = self._pages or list(self.pages())
+    def find_page(self, number: int) -> Mapping[str, Any]:
+        """Return the page with a number from 1; an empty dictionary if it is missing.
+
+        Raises ``DocumentRefused`` if there are too many pages.
+        """
+        self._pages = self._pages or list(self.walk_pages())
         return self._pages[number - 1] if number <= len(self._pages) else {}
 
-    def _tree(
+    def _walk_tree(
         self, roots: list[Any], above: Mapping[str, Any], inherited: tuple[str, ...] = ()
     ) -> Iterator[Mapping[str, Any]]:
-        """Yield the nodes of a tree, each once for every reference to it. ``inherited`` names the inherited keys."""
+        """Yield the nodes of a tree, a node once for every reference to it. ``inherited`` names the inherited keys.
+
+        Raises ``DocumentRefused`` if there are too many nodes or levels.
+        """
         ahead = [(root, above, 1) for root in reversed(roots)]
         nodes = 0
         while ahead:
             node, above, level = ahead.pop()
-            own = self.dictionary(node)
+            own = self.read_dictionary(node)
             nodes += 1
             if nodes > _MAX_NODES or level > MAX_TREE:
                 raise refusals.too_long() if nodes > _MAX_NODES else refusals.too_deep()
             merged = {**{key: above[key] for key in inherited if key in above}, **own}
             yield merged
             if "Kids" in own:
-                kids = self.array(own["Kids"])
+                kids = self.read_array(own["Kids"])
                 if len(ahead) + len(kids) > _MAX_NODES:
                     raise refusals.too_long()
                 ahead += [(kid, merged, level + 1) for kid in reversed(kids)]
@@ -114,10 +122,10 @@ class PdfGraph:
                 if value.objid in self._small:
                     continue
                 self._small.add(value.objid)
-                value = self.resolved(value)
+                value = self.resolve(value)
             if isinstance(value, PDFStream):
-                is_picture = name_of(self.resolved(value.attrs.get("Subtype"))) == "Image"
-                if not is_picture and unpacked(value) is None:
+                is_picture = read_name(self.resolve(value.attrs.get("Subtype"))) == "Image"
+                if not is_picture and unpack(value) is None:
                     self._small.clear()
                     return True
                 value = value.attrs
@@ -127,14 +135,14 @@ class PdfGraph:
                 ahead += [child for child in value if isinstance(child, (PDFObjRef, PDFStream, dict, list))]
         return False
 
-    def forms(self, resources: Any) -> Iterator[tuple[str, Any]]:
-        """Yield the names of form XObjects, each with the reference to it."""
-        for name, reference in self.dictionary(self.dictionary(resources).get("XObject")).items():
-            stream = self.resolved(reference)
-            if isinstance(stream, PDFStream) and name_of(self.resolved(stream.attrs.get("Subtype"))) != "Image":
+    def find_forms(self, resources: Any) -> Iterator[tuple[str, Any]]:
+        """Yield the names of the form XObjects of resources, each with the reference to the form."""
+        for name, reference in self.read_dictionary(self.read_dictionary(resources).get("XObject")).items():
+            stream = self.resolve(reference)
+            if isinstance(stream, PDFStream) and read_name(self.resolve(stream.attrs.get("Subtype"))) != "Image":
                 yield str(name), reference
 
-    def resolved(self, value: Any) -> Any:
+    def resolve(self, value: Any) -> Any:
         """Return the object of a reference, and other values unchanged; None if the object is missing."""
         for _ in range(_HOPS):
             if not isinstance(value, PDFObjRef):
@@ -145,23 +153,24 @@ class PdfGraph:
                 return None
         return None
 
-    def dictionary(self, value: Any) -> Mapping[str, Any]:
+    def read_dictionary(self, value: Any) -> Mapping[str, Any]:
         """Return a dictionary or the dictionary of a stream; an empty one for any other object."""
-        value = self.resolved(value)
+        value = self.resolve(value)
         if isinstance(value, PDFStream):
             return dict(value.attrs)
         return value if isinstance(value, dict) else {}
 
-    def array(self, value: Any) -> list[Any]:
+    def read_array(self, value: Any) -> list[Any]:
         """Return an array; an empty one for any other object."""
-        value = self.resolved(value)
+        value = self.resolve(value)
         return value if isinstance(value, list) else []
 
 
-def identity(value: Any) -> object:
+def identify(value: Any) -> object:
+    """Return a key that is equal for equal references, and for other values only if they are the same object."""
     return value.objid if isinstance(value, PDFObjRef) else f"object {id(value)}"
 
 
-def name_of(value: Any) -> str:
-    """Return the text of a name; an empty one for any other object."""
+def read_name(value: Any) -> str:
+    """Return the text of a name object; empty for any other object."""
     return str(value.name) if isinstance(value, PSLiteral) else ""

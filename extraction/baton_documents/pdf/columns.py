@@ -33,7 +33,10 @@ _FULL = 0.7
 _ENDS = (".", "!", "?", ":", ";", "\u2026", "\u3002", "\u201d", '"', ")")
 _EVEN = 1.5
 """The smallest ratio of the distance between paragraphs to the usual distance between lines."""
-
+_MAX_LEVELS = 8
+"""The most divisions of a page into columns, one inside the other."""
+_USUAL_SIZE = 10.0
+"""The size of letters, in points, of lines whose size is unknown."""
 _LONG_CELL = 4
 """The most lines of a paragraph that may be a cell of a table, not a paragraph of a column."""
 _APART = 1.0
@@ -54,20 +57,21 @@ class _Piece:
 
     @property
     def is_text(self) -> bool:
+        """Whether the piece is upright, and not only values of form fields or a table."""
         return self.line.is_upright and not all(word.is_value for word in self.words)
 
 
-def in_reading_order(lines: Sequence[Line]) -> list[Line]:
+def sort_by_reading_order(lines: Sequence[Line]) -> list[Line]:
     """Return the lines of a page in the order of reading, divided at the gaps between columns."""
-    lefts = sorted(gap for line in lines for gap in _gaps(line))
-    pieces = [piece for line in lines for piece in _pieces(line, lefts)]
+    lefts = sorted(gap for line in lines for gap in _find_gaps(line))
+    pieces = [piece for line in lines for piece in _divide_line(line, lefts)]
     pieces = [replace(piece, order=order) for order, piece in enumerate(pieces)]
     if len(pieces) > MAX_LINES:
         return list(lines)
-    return _join(_order(pieces, 0))
+    return _join_pieces(_order_pieces(pieces, 0))
 
 
-def _gaps(line: Line) -> Iterator[float]:
+def _find_gaps(line: Line) -> Iterator[float]:
     """Yield the left edges of a line, and of its words after wide gaps."""
     yield line.words[0].box.left
     if line.is_upright and line.size:
@@ -76,24 +80,24 @@ def _gaps(line: Line) -> Iterator[float]:
                 yield word.box.left
 
 
-def _pieces(line: Line, lefts: list[float]) -> Iterator[_Piece]:
+def _divide_line(line: Line, lefts: list[float]) -> Iterator[_Piece]:
     """Yield the parts of a line between gaps after which other lines begin too, unlike the gaps of justified text."""
     words: list[Word] = []
-    gaps = set(_gaps(line))
+    gaps = set(_find_gaps(line))
     for word in line.words:
         left = word.box.left
         if words and left in gaps and bisect(lefts, left + _NEAR) - bisect(lefts, left - _NEAR) >= _FEWEST:
-            yield _piece(line, words)
+            yield _make_piece(line, words)
             words = []
         words.append(word)
-    yield _piece(line, words)
+    yield _make_piece(line, words)
 
 
-def _piece(line: Line, words: list[Word]) -> _Piece:
+def _make_piece(line: Line, words: list[Word]) -> _Piece:
     return _Piece(line, tuple(words), Line(words, line.size).box, 0)
 
 
-def _join(pieces: Iterable[_Piece]) -> list[Line]:
+def _join_pieces(pieces: Iterable[_Piece]) -> list[Line]:
     """Return the lines that pieces form. Adjacent pieces of one line are joined again."""
     lines: list[Line] = []
     before: _Piece | None = None
@@ -106,35 +110,37 @@ def _join(pieces: Iterable[_Piece]) -> list[Line]:
     return lines
 
 
-def _order(pieces: list[_Piece], level: int) -> list[_Piece]:
-    division = _columns(pieces) if level < 8 and len(pieces) >= 2 * _FEWEST else None
+def _order_pieces(pieces: list[_Piece], level: int) -> list[_Piece]:
+    """Return pieces in the order of reading. ``level`` is the number of divisions around them."""
+    division = _find_columns(pieces) if level < _MAX_LEVELS and len(pieces) >= 2 * _FEWEST else None
     if division is None:
         return sorted(pieces, key=lambda piece: piece.order)
     above, left, right, below = division
-    return [piece for part in (above, left, right, below) for piece in _order(part, level + 1)]
+    return [piece for part in (above, left, right, below) for piece in _order_pieces(part, level + 1)]
 
 
 _Parts = tuple[list[_Piece], list[_Piece], list[_Piece], list[_Piece]]
 
 
-def _columns(pieces: list[_Piece]) -> _Parts | None:
+def _find_columns(pieces: list[_Piece]) -> _Parts | None:
     """Return the pieces above two columns, in the left one, in the right one and below; None without columns."""
     by_top = sorted(pieces, key=lambda piece: (piece.box.top, piece.box.left))
     best: _Parts | None = None
-    for edge in _edges(by_top):
-        for first, last in _runs(by_top, edge):
-            parts = _parts(by_top, first, last, edge)
-            if parts is not None and (best is None or _size(parts) > _size(best)):
+    for edge in _find_inner_edges(by_top):
+        for first, last in _find_runs(by_top, edge):
+            parts = _divide_run(by_top, first, last, edge)
+            if parts is not None and (best is None or _count_pieces(parts) > _count_pieces(best)):
                 best = parts
     return best
 
 
-def _size(parts: _Parts) -> int:
+def _count_pieces(parts: _Parts) -> int:
+    """Return the number of pieces in both columns."""
     return len(parts[1]) + len(parts[2])
 
 
-def _edges(pieces: list[_Piece]) -> list[float]:
-    """Return the left edges that at least ``_FEWEST`` lines have in common, without the first edge."""
+def _find_inner_edges(pieces: list[_Piece]) -> list[float]:
+    """Return the left edges that at least ``_FEWEST`` lines have in common, without the leftmost edge."""
     lefts = sorted(piece.box.left for piece in pieces if piece.is_text)
     groups: list[list[float]] = []
     for left in lefts:
@@ -145,24 +151,27 @@ def _edges(pieces: list[_Piece]) -> list[float]:
     return [group[0] for group in groups[1:] if len(group) >= _FEWEST]
 
 
-def _runs(pieces: list[_Piece], edge: float) -> list[tuple[int, int]]:
-    """Return the ranges of pieces without one that crosses the gap before an edge."""
+def _find_runs(pieces: list[_Piece], edge: float) -> list[tuple[int, int]]:
+    """Return the ranges of pieces of which none crosses the gap before an edge."""
     ranges, start = [], 0
     for index, piece in enumerate([*pieces, None]):
-        if piece is None or (piece.box.left < edge - 1 and piece.box.right > edge - _GAP * (piece.line.size or 10)):
+        if piece is None or (
+            piece.box.left < edge - 1 and piece.box.right > edge - _GAP * (piece.line.size or _USUAL_SIZE)
+        ):
             if index - start >= 2 * _FEWEST:
                 ranges.append((start, index))
             start = index + 1
     return ranges
 
 
-def _parts(pieces: list[_Piece], first: int, last: int, edge: float) -> _Parts | None:
+def _divide_run(pieces: list[_Piece], first: int, last: int, edge: float) -> _Parts | None:
+    """Return the parts of a page whose columns are in a range of pieces; None if the range has no columns."""
     run = pieces[first:last]
     left = [piece for piece in run if piece.box.left < edge - 1]
     right = [piece for piece in run if piece.box.left >= edge - 1]
     if min(len(left), len(right)) < _FEWEST:
         return None
-    start, end = _beginning(run), _ending(run, is_followed=last < len(pieces))
+    start, end = _find_top(run), _find_bottom(run, is_followed=last < len(pieces))
     left = [piece for piece in left if start <= piece.box.middle <= end]
     right = [piece for piece in right if start <= piece.box.middle <= end]
     if not _are_columns(left, right, edge):
@@ -172,7 +181,7 @@ def _parts(pieces: list[_Piece], first: int, last: int, edge: float) -> _Parts |
     return above, left, right, below
 
 
-def _beginning(run: list[_Piece]) -> float:
+def _find_top(run: list[_Piece]) -> float:
     """Return the top of the columns: the height below headers, rows with a distance to the columns."""
     rest = sorted(run, key=lambda piece: piece.box.top)
     for _ in range(_MOST_APART):
@@ -186,7 +195,7 @@ def _beginning(run: list[_Piece]) -> float:
     return rest[0].box.top
 
 
-def _ending(run: list[_Piece], *, is_followed: bool) -> float:
+def _find_bottom(run: list[_Piece], *, is_followed: bool) -> float:
     """Return the bottom of the columns: the height above footers, and above a heading of the text that follows."""
     rest = sorted(run, key=lambda piece: piece.box.bottom, reverse=True)
     for _ in range(_MOST_APART):
@@ -195,18 +204,19 @@ def _ending(run: list[_Piece], *, is_followed: bool) -> float:
             break
         before = rest[len(row)]
         is_apart = min(piece.box.top for piece in row) - before.box.bottom >= _APART * before.line.size
-        if not is_apart and not (is_followed and len(row) == 1 and _differ(row[0], before)):
+        if not is_apart and not (is_followed and len(row) == 1 and _differ_in_size(row[0], before)):
             break
         rest = rest[len(row) :]
     return rest[0].box.bottom
 
 
-def _differ(one: _Piece, other: _Piece) -> bool:
+def _differ_in_size(one: _Piece, other: _Piece) -> bool:
+    """Return whether the letters of two pieces differ in size by more than a tenth."""
     sizes = one.line.size, other.line.size
     return max(sizes) > 1.1 * min(sizes)
 
 
-def _step(pieces: list[_Piece]) -> float:
+def _find_line_distance(pieces: list[_Piece]) -> float:
     """Return the usual distance between the tops of lines; 0 for fewer than two lines."""
     tops = sorted(piece.box.top for piece in pieces)
     steps = [below - above for above, below in pairwise(tops) if below - above > 1]
@@ -214,29 +224,33 @@ def _step(pieces: list[_Piece]) -> float:
 
 
 def _are_columns(left: list[_Piece], right: list[_Piece], edge: float) -> bool:
-    one = _running(left, max(_edges_of(left), default=0.0))
-    other = _running(right, edge)
+    """Return whether pieces on both sides of an edge are running text.
+
+    In scripts with two cases, a quarter of the lines of running text begin in lower case.
+    """
+    one = _find_running_text(left, max(_find_common_edges(left), default=0.0))
+    other = _find_running_text(right, edge)
     if one is None or other is None:
         return False
-    if _rows_in_common(one, other):
+    if _have_common_rows(one, other):
         return False
     starts = [piece.words[0].text[0] for column in (one, other) for piece in column[1:]]
     cased = [letter for letter in starts if letter.isupper() or letter.islower()]
     return len(cased) < len(starts) / 2 or sum(map(str.islower, cased)) >= 0.25 * len(starts)
 
 
-def _edges_of(pieces: list[_Piece]) -> list[float]:
-    """Return the left edges that at least ``_FEWEST`` lines have in common."""
-    edges = [min((piece.box.left for piece in pieces), default=0.0), *_edges(pieces)]
+def _find_common_edges(pieces: list[_Piece]) -> list[float]:
+    """Return the left edges that at least ``_FEWEST`` lines have in common, with the leftmost edge."""
+    edges = [min((piece.box.left for piece in pieces), default=0.0), *_find_inner_edges(pieces)]
     return [edge for edge in edges if sum(abs(piece.box.left - edge) <= _NEAR for piece in pieces) >= _FEWEST]
 
 
-def _running(pieces: list[_Piece], edge: float) -> list[_Piece] | None:
+def _find_running_text(pieces: list[_Piece], edge: float) -> list[_Piece] | None:
     """Return the lines of the column that begins at an edge; None unless they are running text."""
     column = [
         piece
         for piece in pieces
-        if piece.is_text and -_NEAR <= piece.box.left - edge <= _INDENT * (piece.line.size or 10)
+        if piece.is_text and -_NEAR <= piece.box.left - edge <= _INDENT * (piece.line.size or _USUAL_SIZE)
     ]
     column.sort(key=lambda piece: piece.box.top)
     if len(column) < _FEWEST:
@@ -252,9 +266,9 @@ def _running(pieces: list[_Piece], edge: float) -> list[_Piece] | None:
 
 def _are_full(column: list[_Piece], right: float, size: float) -> bool:
     """Return whether lines have no room for the first word of the next line, by width or by number of letters."""
-    step = _step(column)
+    step = _find_line_distance(column)
     letters = [len(" ".join(word.text for word in piece.words)) for piece in column]
-    looked_at = by_width = by_letters = 0
+    compared = by_width = by_letters = 0
     for index, (piece, after) in enumerate(pairwise(column)):
         last, first = piece.words[-1].text, after.words[0]
         is_divided = last.endswith(("-", DIVIDED))
@@ -263,21 +277,21 @@ def _are_full(column: list[_Piece], right: float, size: float) -> bool:
         is_end = last.endswith(_ENDS) or (step and after.box.top - piece.box.top > _EVEN * step)
         if is_end and has_width and has_letters:
             continue
-        looked_at += 1
+        compared += 1
         by_width += not has_width
         by_letters += not has_letters
-    return looked_at >= 2 and max(by_width, by_letters) >= _FULL * looked_at
+    return compared >= 2 and max(by_width, by_letters) >= _FULL * compared
 
 
-def _rows_in_common(left: list[_Piece], right: list[_Piece]) -> bool:
+def _have_common_rows(left: list[_Piece], right: list[_Piece]) -> bool:
     """Return whether paragraphs begin at the same heights on both sides, as cells of a table do."""
-    one, other = _starts(left), _starts(right)
+    one, other = _find_starts(left), _find_starts(right)
     common = sum(any(abs(top - height) <= 2 for height in other) for top in one)
     is_short = len(left) <= _LONG_CELL * (len(one) + 1)
     return is_short and common >= 2 and common >= 0.6 * max(len(one), len(other))
 
 
-def _starts(column: list[_Piece]) -> list[float]:
+def _find_starts(column: list[_Piece]) -> list[float]:
     """Return the tops of lines below a gap that is larger than usual."""
     tops = [piece.box.top for piece in column]
     steps = [below - above for above, below in pairwise(tops)]

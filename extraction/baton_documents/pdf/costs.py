@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from pdfminer.pdftypes import PDFStream
 
-from baton_documents.pdf.bounds import CALL, MAX_TREE, PdfGraph, identity, name_of
-from baton_documents.pdf.streams import unpacked
+from baton_documents.pdf.bounds import CALL, MAX_TREE, PdfGraph, identify, read_name
+from baton_documents.pdf.streams import unpack
 
 MAX_EXECUTIONS = 10_000
 """The most executions of streams by one page: its own, glyphs, and each call of a form XObject."""
@@ -42,13 +42,17 @@ class Cost(NamedTuple):
 
     executions: int = 0
     content: int = 0
-    """Bytes."""
+    """The bytes of executed streams."""
     characters: int = 0
+    """The bytes of shown strings."""
     levels: int = 0
+    """The levels of calls of form XObjects."""
     markers: int = 0
+    """The direct calls of form XObjects that call nothing."""
 
     @property
     def is_too_high(self) -> bool:
+        """Whether the cost exceeds a limit."""
         return (
             self.executions > MAX_EXECUTIONS
             or self.content > MAX_CONTENT
@@ -57,7 +61,7 @@ class Cost(NamedTuple):
             or self.markers > MAX_MARKERS
         )
 
-    def plus(self, other: Cost, times: int = 1) -> Cost:
+    def add(self, other: Cost, times: int = 1) -> Cost:
         """Return the sum of this cost and ``times`` the cost of another stream."""
         return Cost(
             self.executions + times * other.executions,
@@ -69,6 +73,7 @@ class Cost(NamedTuple):
 
 
 BOUNDLESS = Cost(executions=MAX_EXECUTIONS + 1)
+"""The cost of a stream that is too large or calls itself."""
 
 
 @dataclass(slots=True)
@@ -84,110 +89,115 @@ class PageCosts:
     _around: set[tuple[object, object]] = field(default_factory=set)
     """Forms whose cost is being counted. A form that calls itself has no bounded cost."""
 
-    def costly_pages(self, first: int, last: int) -> set[int]:
-        """Return the numbers of pages in a range whose cost is too high. Raises ``DocumentRefused``."""
+    def find_costly_pages(self, first: int, last: int) -> set[int]:
+        """Return the numbers of pages in a range whose cost is too high.
+
+        Raises ``DocumentRefused`` if the file has too many pages.
+        """
         pages = set()
-        for number, page in enumerate(self.graph.pages(), 1):
+        for number, page in enumerate(self.graph.walk_pages(), 1):
             if number > last:
                 break
             self.count = number
-            if number >= first and self._page_cost(page).is_too_high:
+            if number >= first and self._measure_page(page).is_too_high:
                 pages.add(number)
         return pages
 
-    def _page_cost(self, page: Mapping[str, Any]) -> Cost:
-        contents = self.graph.resolved(page.get("Contents"))
+    def _measure_page(self, page: Mapping[str, Any]) -> Cost:
+        """Return the cost of a page; one that is too high if it has too many annotations or a bomb."""
+        contents = self.graph.resolve(page.get("Contents"))
         streams = contents if isinstance(contents, list) else [contents]
-        by_identity = {identity(stream): stream for stream in streams}
+        by_identity = {identify(stream): stream for stream in streams}
         resources = page.get("Resources")
-        if len(self.graph.array(page.get("Annots"))) > MAX_ANNOTATIONS or self.graph.has_bomb(resources):
+        if len(self.graph.read_array(page.get("Annots"))) > MAX_ANNOTATIONS or self.graph.has_bomb(resources):
             return BOUNDLESS
-        total = self._glyphs_cost(resources)
-        for key, times in Counter(map(identity, streams)).items():
+        total = self._measure_glyphs(resources)
+        for key, times in Counter(map(identify, streams)).items():
             if total.is_too_high:
                 break
-            total = total.plus(self._stream_cost(by_identity[key], resources, 0), times)
+            total = total.add(self._measure_stream(by_identity[key], resources, 0), times)
         return total
 
-    def _stream_cost(self, reference: Any, resources: Any, level: int) -> Cost:
+    def _measure_stream(self, reference: Any, resources: Any, level: int) -> Cost:
         """Return the cost of a stream at a level of calls. A form without resources has those of the caller."""
-        stream = self.graph.resolved(reference)
+        stream = self.graph.resolve(reference)
         if not isinstance(stream, PDFStream):
             return Cost()
         resources = stream.attrs.get("Resources", resources) if level else resources
-        key = identity(reference), identity(resources)
+        key = identify(reference), identify(resources)
         if key in self._streams:
             return self._streams[key]
         if key in self._around or level > MAX_TREE:
             return BOUNDLESS
         self._around.add(key)
-        content = unpacked(stream)
+        content = unpack(stream)
         if content is None:
             cost = BOUNDLESS
         else:
             characters = len(content)
-            if (
-                level or characters > MAX_CHARACTERS // 100
-            ):  # in a page with fewer bytes, the exact number hardly matters
+            # In a page with fewer bytes, the exact number hardly matters.
+            if level or characters > MAX_CHARACTERS // 100:
                 characters = sum(match.end() - match.start() for match in _STRING.finditer(content))
-            cost = Cost(1, len(content), characters).plus(self._calls_cost(content, resources, level))
+            cost = Cost(1, len(content), characters).add(self._measure_calls(content, resources, level))
         self._around.discard(key)
         self._streams[key] = cost
         return cost
 
-    def _calls_cost(self, content: bytes, resources: Any, level: int) -> Cost:
+    def _measure_calls(self, content: bytes, resources: Any, level: int) -> Cost:
+        """Return the cost of the calls in the content of a page (level 0) or form."""
         calls = Counter(match[1] for match in CALL.finditer(content))
         forms = {
             name.encode("latin-1", "replace"): form
-            for name, form in (self.graph.forms(resources) if calls else ())
+            for name, form in (self.graph.find_forms(resources) if calls else ())
         }  # fmt: skip
-        costs = {name: self._stream_cost(form, resources, level + 1) for name, form in forms.items()}
+        costs = {name: self._measure_stream(form, resources, level + 1) for name, form in forms.items()}
         if not level:
             costs = {name: _as_marker(cost) for name, cost in costs.items()}
         total = Cost()
         for name, times in calls.items():
             if name in costs:
-                total = total.plus(costs[name], times)
+                total = total.add(costs[name], times)
             elif name is None and costs:  # a name that is written in an unusual way may be any of them
-                total = total.plus(max(costs.values()), times)
+                total = total.add(max(costs.values()), times)
         return total._replace(levels=total.levels + 1) if calls and costs else total
 
-    def _glyphs_cost(self, resources: Any) -> Cost:
+    def _measure_glyphs(self, resources: Any) -> Cost:
         """Return the cost of the glyphs of all Type 3 fonts that a page, its forms and its glyphs may use."""
         total, written = Cost(), 0
         passed: set[object] = set()
         ahead = [resources]
         while ahead and not total.is_too_high:
             resources = ahead.pop()
-            if identity(resources) in passed:
+            if identify(resources) in passed:
                 continue
-            passed.add(identity(resources))
-            for reference, font in self._glyph_fonts(resources):
-                if identity(reference) in passed:
+            passed.add(identify(resources))
+            for reference, font in self._find_glyph_fonts(resources):
+                if identify(reference) in passed:
                     continue
-                passed.add(identity(reference))
+                passed.add(identify(reference))
                 # A font without resources has those of the page, which include the font.
                 own = font.get("Resources", resources)
-                cost, is_written = self._font_cost(reference, font, own)
-                total, written = total.plus(cost), written + is_written
+                cost, is_written = self._measure_font(reference, font, own)
+                total, written = total.add(cost), written + is_written
                 ahead.append(own)
-            for _, form in self.graph.forms(resources):
-                ahead.append(self.graph.dictionary(form).get("Resources"))
+            for _, form in self.graph.find_forms(resources):
+                ahead.append(self.graph.read_dictionary(form).get("Resources"))
         return BOUNDLESS if written > MAX_WRITTEN_GLYPHS else total
 
-    def _glyph_fonts(self, resources: Any) -> Iterator[tuple[Any, Mapping[str, Any]]]:
+    def _find_glyph_fonts(self, resources: Any) -> Iterator[tuple[Any, Mapping[str, Any]]]:
         """Yield the references to Type 3 fonts, each with the font."""
-        for reference in self.graph.dictionary(self.graph.dictionary(resources).get("Font")).values():
-            font = self.graph.dictionary(reference)
-            if name_of(self.graph.resolved(font.get("Subtype"))) == "Type3":
+        for reference in self.graph.read_dictionary(self.graph.read_dictionary(resources).get("Font")).values():
+            font = self.graph.read_dictionary(reference)
+            if read_name(self.graph.resolve(font.get("Subtype"))) == "Type3":
                 yield reference, font
 
-    def _font_cost(self, reference: Any, font: Mapping[str, Any], resources: Any) -> tuple[Cost, bool]:
-        key = identity(reference), identity(resources)
+    def _measure_font(self, reference: Any, font: Mapping[str, Any], resources: Any) -> tuple[Cost, bool]:
+        """Return the cost of all glyphs of a Type 3 font, and whether some of them show text."""
+        key = identify(reference), identify(resources)
         if key not in self._fonts:
             total, is_written = Cost(), False
-            for glyph in self.graph.dictionary(font.get("CharProcs")).values():
-                total = total.plus(self._stream_cost(glyph, resources, 1))
+            for glyph in self.graph.read_dictionary(font.get("CharProcs")).values():
+                total = total.add(self._measure_stream(glyph, resources, 1))
                 if total.is_too_high:
                     break
                 is_written = is_written or self._shows_text(glyph)
@@ -195,9 +205,10 @@ class PageCosts:
         return self._fonts[key]
 
     def _shows_text(self, glyph: Any) -> bool:
-        stream = self.graph.resolved(glyph)
-        return isinstance(stream, PDFStream) and _SHOWN.search(unpacked(stream) or b"") is not None
+        stream = self.graph.resolve(glyph)
+        return isinstance(stream, PDFStream) and _SHOWN.search(unpack(stream) or b"") is not None
 
 
 def _as_marker(cost: Cost) -> Cost:
+    """Return the cost of a form that calls nothing as that of a marker, and other costs unchanged."""
     return cost._replace(executions=0, markers=1) if cost.executions == 1 else cost

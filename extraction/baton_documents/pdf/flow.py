@@ -18,7 +18,7 @@ _COMPOSED = re.compile(
 )
 """Letters that run from the right, or whose marks and neighbours are drawn around them."""
 _FULL = "[\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff01-\uff60]"
-_HIGH = re.compile(f"{_FULL}(?:\r\n)?(?={_FULL})")
+_WIDE_PAIR = re.compile(f"{_FULL}(?:\r\n)?(?={_FULL})")
 """Two adjacent wide letters, which may be written beside or below each other."""
 _MOST_PAIRS = 300
 """The most pairs of letters whose places are compared."""
@@ -29,7 +29,7 @@ def is_composed(text: str) -> bool:
     return _COMPOSED.search(text) is not None
 
 
-def flow_of(text: str, page: Any) -> Flow:
+def find_flow(text: str, page: Any) -> Flow:
     """Return the flow of most words of a page. ``page`` is PDFium's text page."""
     if _RIGHT.search(text):
         words = [_RIGHT.search(word) is not None for word in text.split() if any(map(str.isalpha, word))]
@@ -39,17 +39,18 @@ def flow_of(text: str, page: Any) -> Flow:
 
 
 def _is_vertical(text: str, page: Any) -> bool:
-    pairs = [match.span() for match in _HIGH.finditer(text)]
+    """Return whether adjacent wide letters are more often below each other than beside each other."""
+    pairs = [match.span() for match in _WIDE_PAIR.finditer(text)]
     pairs = pairs[:: len(pairs) // _MOST_PAIRS + 1]
     down = across = 0
     for index, other in pairs:
-        (x, y), (other_x, other_y) = _origin(page, index), _origin(page, other)
+        (x, y), (other_x, other_y) = _find_origin(page, index), _find_origin(page, other)
         down += abs(other_y - y) > 2 * abs(other_x - x)
         across += abs(other_x - x) > 2 * abs(other_y - y)
     return down > across
 
 
-def _origin(page: Any, index: int) -> tuple[float, float]:
+def _find_origin(page: Any, index: int) -> tuple[float, float]:
     x, y = ctypes.c_double(), ctypes.c_double()
     pdfium_c.FPDFText_GetCharOrigin(page.raw, index, x, y)
     return x.value, y.value

@@ -56,22 +56,26 @@ def replace_system_fonts() -> object:
     """
     kinds = dict(pdfium_c.FPDF_SYSFONTINFO._fields_)
     fonts = pdfium_c.FPDF_SYSFONTINFO(version=1)
-    fonts.MapFont = kinds["MapFont"](_handle)
+    fonts.MapFont = kinds["MapFont"](_choose_family)
     fonts.GetFont = kinds["GetFont"](lambda *_: None)
-    fonts.GetFontData = kinds["GetFontData"](_write)
+    fonts.GetFontData = kinds["GetFontData"](_write_font)
     pdfium_c.FPDF_SetSystemFontInfo(fonts)
     return fonts
 
 
-def _handle(_: Any, weight: int, is_italic: int, charset: int, pitch: int, name: Any, is_exact: Any) -> int | None:
+def _choose_family(
+    _: Any, weight: int, is_italic: int, charset: int, pitch: int, name: Any, is_exact: Any
+) -> int | None:
+    """Return the handle of the family for a font that a file does not embed; None if PDFium has the font itself."""
     family = ctypes.string_at(name).decode("latin-1")
     if family in _OWN_FAMILIES:
         return None
     return _FAMILIES.index(family if family in _FAMILIES else _USUAL_FAMILY) + 1
 
 
-def _write(_: Any, handle: int, table: int, buffer: Any, size: int) -> int:
-    content = box_font(_FAMILIES[handle - 1])
+def _write_font(_: Any, handle: int, table: int, buffer: Any, size: int) -> int:
+    """Write the font with a handle into a buffer, as far as it fits. Return its length; 0 for a part of a font."""
+    content = make_box_font(_FAMILIES[handle - 1])
     if table not in (_WHOLE, _COLLECTION):
         return 0
     if table == _WHOLE:
@@ -82,14 +86,14 @@ def _write(_: Any, handle: int, table: int, buffer: Any, size: int) -> int:
 
 
 @cache
-def box_font(family: str) -> bytes:
+def make_box_font(family: str) -> bytes:
     """Return a collection with one TrueType font of boxes, which have the widths of a standard family."""
     properties, widths = FONT_METRICS[family]
     edges: Any = properties["FontBBox"]
     bottom, top = int(edges[1]), int(edges[3])
-    ranges = list(_ranges(widths))
+    ranges = list(_list_ranges(widths))
     shapes = [_USUAL, *dict.fromkeys(shape for _, _, shape in ranges)]  # the first shape is for missing letters
-    glyphs = [_glyph(shape) for shape in shapes]
+    glyphs = [_make_glyph(shape) for shape in shapes]
     places = [sum(map(len, glyphs[:number])) for number in range(len(glyphs) + 1)]
     numbers = {shape: number for number, shape in enumerate(shapes)}
     groups = b"".join(struct.pack(">3I", first, last, numbers[shape]) for first, last, shape in ranges)
@@ -105,10 +109,10 @@ def box_font(family: str) -> bytes:
         b"loca": struct.pack(f">{len(places)}I", *places),
         b"maxp": struct.pack(">I14H", 1 << 16, len(glyphs), 4, 1, 0, 0, 1, *[0] * 8),
     }
-    return _joined(tables)
+    return _join_tables(tables)
 
 
-def _ranges(widths: Mapping[str, float]) -> Iterator[tuple[int, int, _Shape]]:
+def _list_ranges(widths: Mapping[str, float]) -> Iterator[tuple[int, int, _Shape]]:
     """Yield ranges of code points (first, last) with one shape, which cover all letters from the space on."""
     shapes = {
         ord(letter): (int(width), 0, 0 if letter.isspace() else int(width) // 2) for letter, width in widths.items()
@@ -126,7 +130,8 @@ def _ranges(widths: Mapping[str, float]) -> Iterator[tuple[int, int, _Shape]]:
     yield begin, 0x10FFFF, _USUAL
 
 
-def _glyph(shape: _Shape) -> bytes:
+def _make_glyph(shape: _Shape) -> bytes:
+    """Return the outline of a box; empty for a shape without width."""
     _, begin, end = shape
     if begin == end:
         return b""
@@ -135,15 +140,14 @@ def _glyph(shape: _Shape) -> bytes:
     return struct.pack(">5h2H4B", 1, begin, bottom, end, top, 3, 0, 1, 1, 1, 1) + sides
 
 
-def _joined(tables: Mapping[bytes, bytes]) -> bytes:
+def _join_tables(tables: Mapping[bytes, bytes]) -> bytes:
     """Return a collection of one font. Of a collection, unlike a single font, PDFium keeps one copy for all names."""
     places, content = b"", b""
     start = _START + 12 + 16 * len(tables)
     for name, table in sorted(tables.items()):
         words = table + bytes(-len(table) % 4)
-        checksum = (
-            sum(struct.unpack(f">{len(words) // 4}I", words)) & 0xFFFFFFFF
-        )  # PDFium distinguishes collections by it
+        # PDFium distinguishes collections by their checksums.
+        checksum = sum(struct.unpack(f">{len(words) // 4}I", words)) & 0xFFFFFFFF
         places += struct.pack(">4s3I", name, checksum, start + len(content), len(table))
         content += words
     header = struct.pack(">4s3I", b"ttcf", 1 << 16, 1, _START)

@@ -15,10 +15,10 @@ from itertools import groupby
 
 import pypdfium2.raw as pdfium_c
 
-from baton_documents.pdf.bidi import mirrored
+from baton_documents.pdf.bidi import mirror
 from baton_documents.pdf.fonts import FULL
 from baton_documents.pdf.letters import REST, Reader
-from baton_documents.pdf.objects import Span, address_of
+from baton_documents.pdf.objects import Span, find_address
 from baton_documents.pdf.places import Box, Flow
 from baton_documents.pdf.words import PageText
 
@@ -68,7 +68,7 @@ class Glyph:
         return not _is_mark(self.text) and not self.text.isspace()
 
 
-def drawn(text: str, start: int, end: int, *, is_from_right: bool) -> list[tuple[int, str]]:
+def restore_drawn_order(text: str, start: int, end: int, *, is_from_right: bool) -> list[tuple[int, str]]:
     """Return the indexes and letters of a line of PDFium's text in their order before PDFium reversed parts of it.
 
     ``is_from_right`` is True if the document requests that all lines run from the right.
@@ -76,7 +76,7 @@ def drawn(text: str, start: int, end: int, *, is_from_right: bool) -> list[tuple
     segments = [
         (kind, [index for index, _ in part])
         for kind, part in groupby(
-            ((index, text[index]) for index in range(start, end)), lambda pair: _kind_of(pair[1])
+            ((index, text[index]) for index in range(start, end)), lambda pair: _classify(pair[1])
         )
     ]  # fmt: skip
     kinds = [kind for kind, _ in segments]
@@ -86,7 +86,7 @@ def drawn(text: str, start: int, end: int, *, is_from_right: bool) -> list[tuple
         if kind in (_LETTERS, _RIGHT):
             is_reversed = kind == _RIGHT
         if kind == _RIGHT or (kind == _NEUTRAL and is_reversed):
-            parts.append([(index, mirrored(text[index]).translate(_QUOTES)) for index in reversed(places)])
+            parts.append([(index, mirror(text[index]).translate(_QUOTES)) for index in reversed(places)])
         else:
             parts.append([(index, text[index]) for index in places])
     return [pair for part in (reversed(parts) if is_from_right else parts) for pair in part]
@@ -97,7 +97,8 @@ def _is_mark(text: str) -> bool:
     return all(unicodedata.category(letter) in ("Mn", "Me") for letter in text)
 
 
-def _kind_of(char: str) -> str:
+def _classify(char: str) -> str:
+    """Return the kind of a character, by which PDFium decides what it reverses."""
     return _KINDS.get(unicodedata.bidirectional(char), _NEUTRAL)
 
 
@@ -105,43 +106,44 @@ def read(reader: Reader, start: int, end: int, page_text: PageText) -> list[Glyp
     """Return the visible glyphs of a line of PDFium's text, and count their letters in ``page_text``."""
     groups: dict[tuple[float, ...], list[tuple[int, str]]] = {}
     owners: dict[tuple[float, ...], int] = {}
-    for index, char in drawn(reader.text, start, end, is_from_right=reader.is_from_right):
+    for index, char in restore_drawn_order(reader.text, start, end, is_from_right=reader.is_from_right):
         item = pdfium_c.FPDFText_GetTextObject(reader.page.raw, index)
         if not item or char == REST:  # white space that PDFium adds has no object
             continue
-        owner = address_of(item)
+        owner = find_address(item)
         if owner in reader.left_out:
             continue
         span = reader.objects.spans.get(owner)
-        key: tuple[float, ...] = (owner, *reader.origin(index)) if span is None else (id(span),)
+        key: tuple[float, ...] = (owner, *reader.find_origin(index)) if span is None else (id(span),)
         groups.setdefault(key, []).append((index, char))
         owners.setdefault(key, owner)
     glyphs = []
     for key, group in groups.items():
         span = reader.objects.spans.get(owners[key])
         if span is None:
-            text = "".join(char if char.isspace() else reader.shown(index, char, page_text) for index, char in group)
+            text = "".join(char if char.isspace() else reader.decode(index, char, page_text) for index, char in group)
         else:
             text = span.text
         if text:
-            glyphs.append(_glyph(reader, owners[key], [index for index, _ in group], text, span))
+            glyphs.append(_make_glyph(reader, owners[key], [index for index, _ in group], text, span))
     return glyphs
 
 
-def _glyph(reader: Reader, owner: int, places: list[int], text: str, span: Span | None) -> Glyph:
+def _make_glyph(reader: Reader, owner: int, places: list[int], text: str, span: Span | None) -> Glyph:
+    """Return the glyph of the letters at ``places``, the indexes in PDFium's text, which together show ``text``."""
     first = places[0] if len(places) == 1 else min(places)
     flow = reader.places.flow
-    size, is_upright = reader.style(owner, first)
+    size, is_upright = reader.find_style(owner, first)
     if span is not None:
         box = span.box
     elif len(places) == 1:
-        box = _ink(reader, first) if _is_mark(text) else reader.box(first)
+        box = _find_ink(reader, first) if _is_mark(text) else reader.find_box(first)
     else:
-        text = text[::-1] if text not in _decomposed() and text[::-1] in _decomposed() else text
-        box = reader.box(first)
+        text = text[::-1] if text not in _list_decomposed() and text[::-1] in _list_decomposed() else text
+        box = reader.find_box(first)
         for index in places[1:]:
-            box = box.around(reader.box(index))
-    x, y = reader.places.point(*reader.origin(first))
+            box = box.unite(reader.find_box(index))
+    x, y = reader.places.place_point(*reader.find_origin(first))
     if flow is Flow.VERTICAL:
         if is_full(text):
             box = replace(box, left=x - _HEIGHT * size, right=x + (1 - _HEIGHT) * size)
@@ -160,14 +162,15 @@ def is_full(text: str) -> bool:
     return _FULL.match(text) is not None
 
 
-def _ink(reader: Reader, index: int) -> Box:
+def _find_ink(reader: Reader, index: int) -> Box:
+    """Return the box around the ink of a letter."""
     left, right, bottom, top = (ctypes.c_double() for _ in range(4))
     pdfium_c.FPDFText_GetCharBox(reader.page.raw, index, left, right, bottom, top)
-    return reader.places.box(left.value, bottom.value, right.value, top.value)
+    return reader.places.place_box(left.value, bottom.value, right.value, top.value)
 
 
 @cache
-def _decomposed() -> frozenset[str]:
-    """Return the letters of each presentation form that stands for several letters."""
+def _list_decomposed() -> frozenset[str]:
+    """Return the texts of the presentation forms that stand for several letters."""
     forms = (unicodedata.normalize("NFKC", chr(code)) for first, end in _FORMS for code in range(first, end))
     return frozenset(letters for letters in forms if len(letters) > 1)

@@ -9,10 +9,13 @@ from typing import Any
 from pdfminer.pdftypes import PDFObjRef, PDFStream
 from pdfminer.utils import decode_text
 
-from baton_documents.pdf.bounds import CALL, PdfGraph, name_of
-from baton_documents.pdf.streams import unpacked
+from baton_documents.pdf.bounds import CALL, PdfGraph, read_name
+from baton_documents.pdf.streams import unpack
 
 _MAX_LEVELS = 10
+"""The deepest nesting of forms that are examined."""
+_MAX_NAMES = 1_000
+"""The number of names of layers after which no further forms are examined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,20 +41,21 @@ SHOWN = Layers()
 """The layers of a page on which nothing is hidden."""
 
 
-def hidden(graph: PdfGraph | None, number: int) -> Layers:
-    """Return the hidden layers of a page."""
+def find_hidden(graph: PdfGraph | None, number: int) -> Layers:
+    """Return the hidden layers of a page, whose number is from 1; ``SHOWN`` if only PDFium can read the file."""
     if graph is None:
         return SHOWN
     off = _Off.of(graph)
     if off is None:
         return SHOWN
-    page = graph.page(number)
+    page = graph.find_page(number)
     states: dict[str, list[bool]] = {}
     _add_states(off, page.get("Resources"), states, 0)
-    calls = tuple(_calls(off, _content(graph, page), page.get("Resources"), 0))
+    calls = tuple(_find_calls(off, _read_content(graph, page), page.get("Resources"), 0))
     # If one of several layers with the same name is shown, all of them are read.
     return Layers(
-        frozenset(name for name, hidden in states.items() if all(hidden)), calls if any(map(_hides, calls)) else ()
+        frozenset(name for name, are_hidden in states.items() if all(are_hidden)),
+        calls if any(map(_hides_form, calls)) else (),
     )
 
 
@@ -66,26 +70,30 @@ class _Off:
     @classmethod
     def of(cls, graph: PdfGraph) -> _Off | None:
         """Return the layers that are off; None without any."""
-        properties = graph.dictionary(graph.catalog.get("OCProperties"))
-        settings = graph.dictionary(properties.get("D"))
-        off = set(_numbers(graph.array(settings.get("OFF"))))
-        if name_of(graph.resolved(settings.get("BaseState"))) == "OFF":
-            off |= set(_numbers(graph.array(properties.get("OCGs")))) - set(_numbers(graph.array(settings.get("ON"))))
+        properties = graph.read_dictionary(graph.catalog.get("OCProperties"))
+        settings = graph.read_dictionary(properties.get("D"))
+        off = set(_list_numbers(graph.read_array(settings.get("OFF"))))
+        if read_name(graph.resolve(settings.get("BaseState"))) == "OFF":
+            off |= set(_list_numbers(graph.read_array(properties.get("OCGs")))) - set(
+                _list_numbers(graph.read_array(settings.get("ON")))
+            )
         return cls(graph, frozenset(off)) if off else None
 
     def hides(self, reference: Any) -> bool:
         """Return whether a layer, or a set of layers, is hidden."""
         if isinstance(reference, PDFObjRef) and reference.objid in self.layers:
             return True
-        content = self.graph.dictionary(reference)
-        if name_of(content.get("Type")) != "OCMD":
+        content = self.graph.read_dictionary(reference)
+        if read_name(content.get("Type")) != "OCMD":
             return False
         layers = content.get("OCGs")
-        resolved = self.graph.resolved(layers)
-        states = [number in self.layers for number in _numbers(resolved if isinstance(resolved, list) else [layers])]
+        resolved = self.graph.resolve(layers)
+        states = [
+            number in self.layers for number in _list_numbers(resolved if isinstance(resolved, list) else [layers])
+        ]
         if not states:
             return False
-        match name_of(content.get("P")):
+        match read_name(content.get("P")):
             case "AllOn":
                 return any(states)
             case "AnyOff":
@@ -95,52 +103,56 @@ class _Off:
         return all(states)
 
 
-def _numbers(references: list[Any]) -> Iterator[int]:
+def _list_numbers(references: list[Any]) -> Iterator[int]:
+    """Yield the numbers of the objects to which references refer."""
     for reference in references:
         if isinstance(reference, PDFObjRef):
             yield reference.objid
 
 
-def _hides(call: FormCall) -> bool:
-    return call.is_hidden or any(map(_hides, call.inner))
+def _hides_form(call: FormCall) -> bool:
+    """Return whether the called form, or a form in it, is hidden."""
+    return call.is_hidden or any(map(_hides_form, call.inner))
 
 
 def _add_states(off: _Off, resources: Any, states: dict[str, list[bool]], level: int) -> None:
     """Add to ``states``, by name, whether each layer is hidden that resources name, or resources of their forms."""
     graph = off.graph
-    for reference in graph.dictionary(graph.dictionary(resources).get("Properties")).values():
-        content = graph.dictionary(reference)
-        if name_of(content.get("Type")) in ("OCG", "OCMD"):
-            name = graph.resolved(content.get("Name"))
+    for reference in graph.read_dictionary(graph.read_dictionary(resources).get("Properties")).values():
+        content = graph.read_dictionary(reference)
+        if read_name(content.get("Type")) in ("OCG", "OCMD"):
+            name = graph.resolve(content.get("Name"))
             text = decode_text(name) if isinstance(name, bytes) else ""
             states.setdefault(text, []).append(off.hides(reference))
-    if level < _MAX_LEVELS and len(states) < 1_000:
-        for form in _forms(graph, resources).values():
-            inner = graph.resolved(form).attrs.get("Resources")
+    if level < _MAX_LEVELS and len(states) < _MAX_NAMES:
+        for form in _map_forms(graph, resources).values():
+            inner = graph.resolve(form).attrs.get("Resources")
             if inner is not None:
                 _add_states(off, inner, states, level + 1)
 
 
-def _forms(graph: PdfGraph, resources: Any) -> Mapping[str, Any]:
-    return dict(graph.forms(resources))
+def _map_forms(graph: PdfGraph, resources: Any) -> Mapping[str, Any]:
+    return dict(graph.find_forms(resources))
 
 
-def _calls(off: _Off, content: bytes, resources: Any, level: int) -> Iterator[FormCall]:
+def _find_calls(off: _Off, content: bytes, resources: Any, level: int) -> Iterator[FormCall]:
+    """Yield the calls of forms in the content of a page or form, in their order."""
     graph = off.graph
-    forms = _forms(graph, resources)
+    forms = _map_forms(graph, resources)
     for match in CALL.finditer(content):
         reference = forms.get((match[1] or b"").decode("latin-1"))
-        stream = graph.resolved(reference)
+        stream = graph.resolve(reference)
         if isinstance(stream, PDFStream):
             is_hidden = off.hides(stream.attrs.get("OC"))
             inner: tuple[FormCall, ...] = ()
             if not is_hidden and level < _MAX_LEVELS:
                 own = stream.attrs.get("Resources", resources)
-                inner = tuple(_calls(off, unpacked(stream) or b"", own, level + 1))
+                inner = tuple(_find_calls(off, unpack(stream) or b"", own, level + 1))
             yield FormCall(is_hidden, inner)
 
 
-def _content(graph: PdfGraph, page: Mapping[str, Any]) -> bytes:
-    contents = graph.resolved(page.get("Contents"))
-    streams = [graph.resolved(content) for content in (contents if isinstance(contents, list) else [contents])]
-    return b"\n".join(unpacked(stream) or b"" for stream in streams if isinstance(stream, PDFStream))
+def _read_content(graph: PdfGraph, page: Mapping[str, Any]) -> bytes:
+    """Return the content of all streams of a page. Streams that are too large are left out."""
+    contents = graph.resolve(page.get("Contents"))
+    streams = [graph.resolve(content) for content in (contents if isinstance(contents, list) else [contents])]
+    return b"\n".join(unpack(stream) or b"" for stream in streams if isinstance(stream, PDFStream))

@@ -13,7 +13,7 @@ from typing import Any
 import pypdfium2.raw as pdfium_c
 
 from baton_documents.pdf.glyph_names import GlyphNames
-from baton_documents.pdf.objects import PageObjects, address_of
+from baton_documents.pdf.objects import PageObjects, find_address
 from baton_documents.pdf.places import Box, PagePlaces
 from baton_documents.pdf.words import DIVIDED, HYPHENS, Line, PageText, Word
 from baton_documents.text.symbol_fonts import decode_symbols, is_symbol_font
@@ -41,15 +41,17 @@ _USUAL = frozenset("\uf0a7\uf0d8\uf06f\uf0a8\uf0fe\uf0fd\uf0fc\uf0fb")
 """Bullets and boxes of Wingdings. They rarely mean anything else in fonts of unknown names."""
 _FONT = re.compile(r"(?:[A-Z]{6}\+)?([A-Za-z]+?)(?:MT|PS)* ?([23]?)(?:[-,].*)?")
 _LONGEST_NAME = 128
+"""The most bytes of a font's name that are read."""
 _UPRIGHT = math.radians(10)
+"""The largest angle of an upright letter."""
 
 
-def letters(text_page: Any) -> str:
+def read_letters(text_page: Any) -> str:
     """Return the letters of a page in PDFium's order, one for each of PDFium's indexes."""
     count = max(0, min(text_page.count_chars(), MAX_CHARACTERS))
     text = text_page.get_text_range(0, count) if count else ""
     if len(text) != count:  # every letter needs the same index as in PDFium
-        text = "".join(_letter(text_page.raw, number) for number in range(count))
+        text = "".join(_read_letter(text_page.raw, number) for number in range(count))
         text = _PAIRS.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16") + REST, text)
         text = _HALVES.sub("\ufffd", text)
     if "\0" in text:
@@ -58,6 +60,7 @@ def letters(text_page: Any) -> str:
 
 
 def _mark_unknown(text_page: Any, number: int) -> str:
+    """Return ``NOTHING`` for a letter that PDFium does not know, and a zero character for one that it has added."""
     return NOTHING if pdfium_c.FPDFText_GetTextObject(text_page.raw, number) else "\0"
 
 
@@ -80,12 +83,14 @@ class Reader:
     left_out: set[int] = field(default_factory=set)
     """The addresses of text objects that are not read."""
     whole: Box = field(init=False)
+    """The box of the whole shown page."""
     _styles: dict[int, tuple[float, bool]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.whole = self.places.whole
 
-    def line_ranges(self) -> Iterator[tuple[int, int]]:
+    def find_line_ranges(self) -> Iterator[tuple[int, int]]:
+        """Yield the ranges of letters (first, end) of the lines, without line ends. A range may be empty."""
         start = 0
         for match in _ENDS_OF_LINES.finditer(self.text):
             if match[0] not in _JOINTS:
@@ -101,15 +106,16 @@ class Reader:
         """Return whether the letter after a hyphen is on another line, though PDFium joins both parts of the word."""
         if hyphen + 1 == len(self.text):
             return False
-        before, after = self.box(hyphen), self.box(hyphen + 1)
+        before, after = self.find_box(hyphen), self.find_box(hyphen + 1)
         return abs(after.middle - before.middle) > 0.5 * before.height or after.right < before.left
 
-    def words(self, start: int, end: int, page_text: PageText) -> Iterator[Word]:
+    def find_words(self, start: int, end: int, page_text: PageText) -> Iterator[Word]:
+        """Yield the visible words of a line, given as a range of letters, and count their letters in ``page_text``."""
         for match in _WORD.finditer(self.text, start, end):
-            for first, last in self._visible(match.start(), match.end()):
-                box = self.box(first).around(self.box(last - 1))
+            for first, last in self._find_visible_ranges(match.start(), match.end()):
+                box = self.find_box(first).unite(self.find_box(last - 1))
                 if self.is_seen(box):
-                    text = self.shown(first, self.text[first:last], page_text)
+                    text = self.decode(first, self.text[first:last], page_text)
                     if text:
                         yield Word(self.write(text, is_last=last == end), box)
 
@@ -117,53 +123,54 @@ class Reader:
         """Return whether letters are large enough to be read, and on the page."""
         if min(box.height, box.width) <= 0 or box.height < SMALLEST:
             return False
-        return bool(box.within(self.whole).area >= 0.2 * box.area)
+        return bool(box.intersect(self.whole).area >= 0.2 * box.area)
 
-    def shown(self, first: int, text: str, page_text: PageText) -> str:
+    def decode(self, first: int, text: str, page_text: PageText) -> str:
         """Return the visible letters for ``text``, which begins at index ``first``, and count them in ``page_text``.
 
         Letters without a meaning in Unicode are left out.
         """
-        text = self._symbols(first, text)
+        text = self._show_symbols(first, text)
         page_text.letters += len(text)
         if text.isalnum() and text.isascii() and not self._is_unknown(first, text[0]):  # then all have one font
             return text
         letters = []
         for number, letter in enumerate(text, first):
             if self._is_unknown(number, letter):
-                letter = self._named(number, letter)
+                letter = self._find_by_name(number, letter)
                 page_text.unknown += letter == "" or _is_private(letter)
                 page_text.lost += letter == ""
             letters.append(letter)
         return "".join(letters)
 
-    def line(self, words: list[Word], start: int, end: int) -> Line:
+    def make_line(self, words: list[Word], start: int, end: int) -> Line:
+        """Return the line of words. Its longest word decides about the size, and whether the line is upright."""
         first = max(_WORD.finditer(self.text, start, end), key=lambda word: word.end() - word.start()).start()
         is_upright = self.is_upright(first)
-        return Line(words, self.size(first) if is_upright else 0.0, is_upright)
+        return Line(words, self.measure_size(first) if is_upright else 0.0, is_upright)
 
-    def size(self, number: int) -> float:
+    def measure_size(self, number: int) -> float:
         """Return the size of a letter in points. The height of its box depends on its font."""
         matrix = pdfium_c.FS_MATRIX()
         pdfium_c.FPDFText_GetMatrix(self.page.raw, number, matrix)
         return float(pdfium_c.FPDFText_GetFontSize(self.page.raw, number)) * math.hypot(matrix.c, matrix.d)
 
-    def origin(self, number: int) -> tuple[float, float]:
+    def find_origin(self, number: int) -> tuple[float, float]:
         """Return the point at which a letter is drawn, in the file's coordinates."""
         x, y = ctypes.c_double(), ctypes.c_double()
         pdfium_c.FPDFText_GetCharOrigin(self.page.raw, number, x, y)
         return round(x.value, 2), round(y.value, 2)
 
-    def place_along(self, number: int) -> float:
+    def measure_along(self, number: int) -> float:
         """Return the position of a letter along its line, whatever the angle of the line."""
-        x, y = self.origin(number)
+        x, y = self.find_origin(number)
         angle = pdfium_c.FPDFText_GetCharAngle(self.page.raw, number)
         return float(x * math.cos(angle) - y * math.sin(angle))
 
-    def style(self, owner: int, number: int) -> tuple[float, bool]:
+    def find_style(self, owner: int, number: int) -> tuple[float, bool]:
         """Return the size of a text object's letters in points, and whether they are upright."""
         if owner not in self._styles:
-            self._styles[owner] = self.size(number), self.is_upright(number)
+            self._styles[owner] = self.measure_size(number), self.is_upright(number)
         return self._styles[owner]
 
     def is_upright(self, number: int) -> bool:
@@ -172,7 +179,7 @@ class Reader:
         turned = (angle + self.places.turns * math.pi / 2 + math.pi) % (2 * math.pi) - math.pi
         return bool(abs(turned) < _UPRIGHT)
 
-    def _visible(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+    def _find_visible_ranges(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         """Yield the ranges of a word that are not left out."""
         if not self.left_out:
             yield start, end
@@ -186,23 +193,25 @@ class Reader:
 
     def _is_left_out(self, number: int) -> bool:
         item = pdfium_c.FPDFText_GetTextObject(self.page.raw, number)
-        return bool(item) and address_of(item) in self.left_out
+        return bool(item) and find_address(item) in self.left_out
 
-    def box(self, number: int) -> Box:
+    def find_box(self, number: int) -> Box:
+        """Return the box of a letter, with the space above and below it that its font reserves."""
         rectangle = pdfium_c.FS_RECTF()
         if not pdfium_c.FPDFText_GetLooseCharBox(self.page.raw, number, ctypes.byref(rectangle)):
             return Box(0.0, 0.0, 0.0, 0.0)
-        return self.places.box(rectangle.left, rectangle.bottom, rectangle.right, rectangle.top)
+        return self.places.place_box(rectangle.left, rectangle.bottom, rectangle.right, rectangle.top)
 
-    def _symbols(self, first: int, text: str) -> str:
+    def _show_symbols(self, first: int, text: str) -> str:
         """Return a word with the symbols that its letters show in symbol fonts."""
-        font = self._font(first)
+        font = self._find_font(first)
         if not is_symbol_font(font) and not _PRIVATE.search(text):
             return text
-        return "".join(self._symbol(first + index, letter) for index, letter in enumerate(text))
+        return "".join(self._show_symbol(first + index, letter) for index, letter in enumerate(text))
 
-    def _symbol(self, number: int, letter: str) -> str:
-        font = self._font(number)
+    def _show_symbol(self, number: int, letter: str) -> str:
+        """Return the symbol that a letter shows in its font; the letter itself in other fonts."""
+        font = self._find_font(number)
         is_private = _PRIVATE.match(letter) is not None
         if is_symbol_font(font):
             # PDFium translates the letters of Symbol itself.
@@ -212,24 +221,26 @@ class Reader:
             return "\u2022"
         return decode_symbols(letter, "wingdings") if letter in _USUAL else letter
 
-    def _font(self, number: int) -> str:
+    def _find_font(self, number: int) -> str:
         """Return the name of a letter's font in lower case, as Office files write it; empty if it is unknown."""
-        match = _FONT.fullmatch(self._font_name(number))
+        match = _FONT.fullmatch(self._read_font_name(number))
         return f"{match[1]} {match[2]}".strip().lower() if match else ""
 
-    def _font_name(self, number: int) -> str:
+    def _read_font_name(self, number: int) -> str:
+        """Return the name of a letter's font as the file has it; empty if it is unknown."""
         name, flags = ctypes.create_string_buffer(_LONGEST_NAME), ctypes.c_int()
         pdfium_c.FPDFText_GetFontInfo(self.page.raw, number, name, _LONGEST_NAME, ctypes.byref(flags))
         return name.value.decode("latin-1")
 
-    def _named(self, number: int, letter: str) -> str:
+    def _find_by_name(self, number: int, letter: str) -> str:
         """Return an unknown letter by the name of its glyph; empty without a name."""
         if _is_private(letter):
             return letter
         code = 0 if letter == NOTHING else ord(letter)
-        return self.names.letter(self._font_name(number), code) if code < 256 else ""
+        return self.names.find_letter(self._read_font_name(number), code) if code < 256 else ""
 
     def _is_unknown(self, number: int, letter: str) -> bool:
+        """Return whether PDFium does not know which letter a glyph shows."""
         if letter.isascii() and letter > "\x1f":
             return bool(pdfium_c.FPDFText_HasUnicodeMapError(self.page.raw, number) == 1)
         if letter in (DIVIDED, REST, "\u00ad", "\ufffe", "\u200b", "\u200c", "\u200d", "\u200e", "\u200f"):
@@ -248,6 +259,7 @@ class Reader:
         return text.replace(DIVIDED, "-")
 
 
-def _letter(raw: Any, number: int) -> str:
+def _read_letter(raw: Any, number: int) -> str:
+    """Return a letter, or half of a surrogate pair; a zero character if PDFium does not know the letter."""
     code = pdfium_c.FPDFText_GetUnicode(raw, number)
     return chr(code) if 0 < code < 0x110000 else "\0" if not code else "\ufffd"

@@ -37,7 +37,7 @@ from baton_documents.titles import clean_title
 MAX_HEADING = 200
 """The most characters of a heading."""
 _LEVELS = ((1.8, 1), (1.4, 2), (1.15, 3))
-"""The least ratios of a heading's letters to those of the text, each with the level."""
+"""The smallest ratios of the size of a heading's letters to the usual size, each with the level."""
 _GAP = 0.7
 """The smallest gap between paragraphs, as a share of the letters' size."""
 _MANY_SHAPES = 20
@@ -51,7 +51,7 @@ class _PageUnreadable(Exception):
     """The text of a page would be empty or nonsense. The message is for the reader of the document."""
 
 
-def pages(body: bytes) -> int:
+def count_pages(body: bytes) -> int:
     """Return the number of pages. Raises ``DocumentRefused`` if the file is damaged, encrypted or too large."""
     graph = PdfGraph.of(body)
     if graph is not None:
@@ -64,7 +64,7 @@ def pages(body: bytes) -> int:
         raise refusals.too_long()
     if graph is not None:
         costs = PageCosts(graph)
-        costly = costs.costly_pages(1, MAX_PAGES)
+        costly = costs.find_costly_pages(1, MAX_PAGES)
         # If PDFium counts the pages otherwise, the numbers of costly pages are not reliable.
         if len(costly) == count or (costly and count != costs.count):
             raise refusals.bomb()
@@ -74,39 +74,40 @@ def pages(body: bytes) -> int:
 def extract(body: bytes, first: int, last: int) -> ExtractedText:
     """Return the text of a range of pages. An unreadable page is left out, and has an error in the result."""
     graph = PdfGraph.of(body)
-    costly = PageCosts(graph).costly_pages(first, last) if graph is not None else frozenset()
+    costly = PageCosts(graph).find_costly_pages(first, last) if graph is not None else frozenset()
     if graph is not None:
         graph.check_fields()
-    read: dict[int, _Page] = {}
+    pages: dict[int, _Page] = {}
     errors: list[PageError] = []
     with _lock, _open(body) as document:
         title = clean_title(document.get_metadata_value("Title"))
         count = len(document)
-        is_from_right = _asks_for_the_right(document)
+        is_from_right = _requests_right_to_left(document)
         for number in range(first, min(last, count) + 1):
             try:
                 if number in costly:
                     raise _PageUnreadable("The page draws too much to be read.")
-                read[number] = _page(document[number - 1], number, graph, is_from_right=is_from_right)
+                pages[number] = _read_page(document[number - 1], number, graph, is_from_right=is_from_right)
             except _PageUnreadable as problem:
                 errors.append(PageError(number, str(problem)))
             except (pdfium.PdfiumError, ValueError, OverflowError):
                 errors.append(PageError(number, "The page is damaged."))
-        _add_fields(document, read)
+        _add_fields(document, pages)
     lines: dict[int, list[Line]] = {}
-    for number, page in read.items():
+    for number, page in pages.items():
         try:
-            lines[number] = page.lines()
+            lines[number] = page.order_lines()
             if page.text.lost:
                 errors.append(PageError(number, _LOST))
         except _PageUnreadable as problem:
             errors.append(PageError(number, str(problem)))
-    usual = _usual_size(line for lines in lines.values() for line in lines)
-    blocks = [block for number, line in lines.items() for block in _blocks(line, number, usual)]
+    usual = _find_usual_size(line for page_lines in lines.values() for line in page_lines)
+    blocks = [block for number, page_lines in lines.items() for block in _make_blocks(page_lines, number, usual)]
     return ExtractedText(tuple(blocks), title, count, tuple(sorted(errors, key=lambda error: error.page)))
 
 
 def _open(body: bytes) -> Any:
+    """Open a file with PDFium. Raises ``DocumentRefused``."""
     pdf_fonts.replace_system_fonts()
     try:
         return pdfium.PdfDocument(body)
@@ -116,7 +117,7 @@ def _open(body: bytes) -> Any:
         raise refusals.damaged() from None
 
 
-def _asks_for_the_right(document: Any) -> bool:
+def _requests_right_to_left(document: Any) -> bool:
     """Return whether a document requests lines from the right, which PDFium then assumes of all lines."""
     name = ctypes.create_string_buffer(8)
     return bool(pdfium_c.FPDF_VIEWERREF_GetName(document.raw, b"Direction", name, 8)) and name.value == b"R2L"
@@ -134,7 +135,7 @@ class _Page:
     values: list[Word]
     """The values of the page's fields, and the notes on it."""
 
-    def lines(self) -> list[Line]:
+    def order_lines(self) -> list[Line]:
         """Return the lines of the page in the order of reading. Raises ``_PageUnreadable``."""
         if self.text.is_garbled:
             raise _PageUnreadable("The text of the page cannot be read: its fonts do not say which letters they show.")
@@ -144,40 +145,42 @@ class _Page:
             if self.objects.shapes >= _MANY_SHAPES:
                 raise _PageUnreadable("The page has no text, only drawings. Its letters may be curves.")
         lines = pdf_fields.put_in(self.text.lines, self.values)
-        return pdf_columns.in_reading_order(pdf_tables.put_in(lines, self.objects.lines))
+        return pdf_columns.sort_by_reading_order(pdf_tables.put_in(lines, self.objects.lines))
 
 
-def _page(page: Any, number: int, graph: PdfGraph | None, *, is_from_right: bool) -> _Page:
+def _read_page(page: Any, number: int, graph: PdfGraph | None, *, is_from_right: bool) -> _Page:
+    """Read a page, except the values of its fields, and close it."""
     try:
         text_page = page.get_textpage()
         try:
-            letters = pdf_letters.letters(text_page)
-            places = PagePlaces.of(page, pdf_flow.flow_of(letters, text_page))
+            letters = pdf_letters.read_letters(text_page)
+            places = PagePlaces.of(page, pdf_flow.find_flow(letters, text_page))
             is_plain = not is_from_right and places.flow is Flow.FROM_LEFT and not pdf_flow.is_composed(letters)
-            objects = pdf_objects.read(page, places, pdf_layers.hidden(graph, number), with_spans=not is_plain)
+            objects = pdf_objects.read(page, places, pdf_layers.find_hidden(graph, number), with_spans=not is_plain)
             reader = Reader(text_page, letters, places, objects, GlyphNames(graph, number), is_from_right)
-            text = pdf_lines.read(reader, pdf_lines.find_lines if is_plain else pdf_mixed_lines.find_lines)
+            text = pdf_lines.read(reader, pdf_lines.add_lines if is_plain else pdf_mixed_lines.add_lines)
         finally:
             text_page.close()
-        states = pdf_fields.states(page, graph, number)
-        return _Page(places, text, objects, states, list(pdf_fields.notes(page, places)))
+        states = pdf_fields.read_states(page, graph, number)
+        return _Page(places, text, objects, states, list(pdf_fields.read_notes(page, places)))
     finally:
         page.close()
 
 
-def _add_fields(document: Any, read: dict[int, _Page]) -> None:
+def _add_fields(document: Any, pages: dict[int, _Page]) -> None:
     """Add the values of fields. Their pages are opened again, because PDFium changes them when the form is opened."""
-    with_fields = {number: page for number, page in read.items() if page.states}
+    with_fields = {number: page for number, page in pages.items() if page.states}
     if not with_fields:
         return
-    with pdf_fields.form_of(document) as form:
+    with pdf_fields.open_form(document) as form:
         for number, page in with_fields.items() if form is not None else ():
             opened = document[number - 1]
-            page.values += pdf_fields.values(opened, form, page.places, page.states)
+            page.values += pdf_fields.read_values(opened, form, page.places, page.states)
             opened.close()
 
 
-def _usual_size(lines: Iterator[Line]) -> float:
+def _find_usual_size(lines: Iterator[Line]) -> float:
+    """Return the size of most letters, in points; 0 without lines of a known size."""
     sizes: Counter[float] = Counter()
     for line in lines:
         if line.size:
@@ -185,25 +188,27 @@ def _usual_size(lines: Iterator[Line]) -> float:
     return sizes.most_common(1)[0][0] if sizes else 0.0
 
 
-def _blocks(lines: Sequence[Line], number: int, usual: float) -> Iterator[TextBlock]:
+def _make_blocks(lines: Sequence[Line], number: int, usual: float) -> Iterator[TextBlock]:
+    """Yield the paragraphs, headings and tables of a page, given the usual size of letters."""
     paragraph: list[Line] = []
     for line in lines:
         if line.is_table:
-            yield from _join(paragraph, number)
+            yield from _end_paragraph(paragraph, number)
             yield TextBlock(BlockKind.TABLE, line.text, number)
             continue
-        level = _level(line, usual)
+        level = _find_level(line, usual)
         if level is not None:
-            yield from _join(paragraph, number)
-            yield TextBlock(BlockKind.HEADING, pdf_words.joined([line.text]), number, level)
+            yield from _end_paragraph(paragraph, number)
+            yield TextBlock(BlockKind.HEADING, pdf_words.join_lines([line.text]), number, level)
             continue
         if paragraph and _is_apart(paragraph[-1], line):
-            yield from _join(paragraph, number)
+            yield from _end_paragraph(paragraph, number)
         paragraph.append(line)
-    yield from _join(paragraph, number)
+    yield from _end_paragraph(paragraph, number)
 
 
-def _level(line: Line, usual: float) -> int | None:
+def _find_level(line: Line, usual: float) -> int | None:
+    """Return the level of a heading by the size of its letters; None for other lines."""
     text = line.text
     if not usual or len(text) > MAX_HEADING or not any(char.isalpha() for char in text):
         return None
@@ -211,6 +216,7 @@ def _level(line: Line, usual: float) -> int | None:
 
 
 def _is_apart(before: Line, line: Line) -> bool:
+    """Return whether a line begins a new paragraph."""
     if pdf_words.is_divided(before.text, line.text):
         return False
     if before.is_upright != line.is_upright:
@@ -221,8 +227,9 @@ def _is_apart(before: Line, line: Line) -> bool:
     return gap > _GAP * line.size or gap < -2 * line.size  # after an empty line, or in the next column
 
 
-def _join(paragraph: list[Line], number: int) -> Iterator[TextBlock]:
-    text = pdf_words.joined(line.text for line in paragraph)
+def _end_paragraph(paragraph: list[Line], number: int) -> Iterator[TextBlock]:
+    """Yield the paragraph of the lines, if they have text, and clear them."""
+    text = pdf_words.join_lines(line.text for line in paragraph)
     paragraph.clear()
     if text:
         yield TextBlock(BlockKind.PARAGRAPH, text, number)

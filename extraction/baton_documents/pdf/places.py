@@ -47,7 +47,7 @@ class Box:
     def area(self) -> float:
         return max(self.width, 0.0) * max(self.height, 0.0)
 
-    def within(self, other: Box) -> Box:
+    def intersect(self, other: Box) -> Box:
         """Return the intersection with another box; a box without area if they do not overlap."""
         return Box(
             max(self.left, other.left),
@@ -56,7 +56,7 @@ class Box:
             min(self.bottom, other.bottom),
         )
 
-    def around(self, other: Box) -> Box:
+    def unite(self, other: Box) -> Box:
         """Return the smallest box that contains both boxes."""
         return Box(
             min(self.left, other.left),
@@ -85,16 +85,18 @@ class PagePlaces:
 
     @classmethod
     def of(cls, page: Any, flow: Flow = Flow.FROM_LEFT) -> PagePlaces:
+        """Return the places of a page of pypdfium2."""
         left, bottom, right, top = page.get_bbox()
         return cls(left, bottom, right, top, page.get_rotation() // 90 % 4, flow)
 
     @property
     def whole(self) -> Box:
-        return self.box(self.left, self.bottom, self.right, self.top)
+        """The box of the whole shown page."""
+        return self.place_box(self.left, self.bottom, self.right, self.top)
 
-    def point(self, x: float, y: float) -> tuple[float, float]:
+    def place_point(self, x: float, y: float) -> tuple[float, float]:
         """Return the place on the shown page for a point in the file's coordinates."""
-        across, down = self._shown(x, y)
+        across, down = self._turn(x, y)
         if self.flow is Flow.FROM_LEFT:
             return across, down
         return (self._width - across, down) if self.flow is Flow.FROM_RIGHT else (down, self._width - across)
@@ -103,7 +105,8 @@ class PagePlaces:
     def _width(self) -> float:
         return self.top - self.bottom if self.turns % 2 else self.right - self.left
 
-    def _shown(self, x: float, y: float) -> tuple[float, float]:
+    def _turn(self, x: float, y: float) -> tuple[float, float]:
+        """Return the distances of a point from the left and top edges of the page as it is turned."""
         match self.turns:
             case 1:
                 return y - self.bottom, x - self.left
@@ -113,9 +116,9 @@ class PagePlaces:
                 return self.top - y, self.right - x
         return x - self.left, self.top - y
 
-    def box(self, left: float, bottom: float, right: float, top: float) -> Box:
+    def place_box(self, left: float, bottom: float, right: float, top: float) -> Box:
         """Return the box on the shown page for a rectangle in the file's coordinates."""
         if not self.turns and self.flow is Flow.FROM_LEFT and left <= right and bottom <= top:  # the usual case
             return Box(left - self.left, self.top - top, right - self.left, self.top - bottom)
-        (x, y), (other_x, other_y) = self.point(left, bottom), self.point(right, top)
+        (x, y), (other_x, other_y) = self.place_point(left, bottom), self.place_point(right, top)
         return Box(min(x, other_x), min(y, other_y), max(x, other_x), max(y, other_y))

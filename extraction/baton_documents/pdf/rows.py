@@ -36,7 +36,9 @@ class Row:
     flow: Flow
     glyphs: list[Glyph] = field(default_factory=list)
     largest: Glyph | None = None
+    """The largest letter; None without letters."""
     box: Box = field(default_factory=lambda: Box(0.0, 0.0, 0.0, 0.0))
+    """The box around the letters."""
 
     def takes(self, glyph: Glyph) -> bool:
         """Return whether a glyph belongs to the row."""
@@ -48,9 +50,9 @@ class Row:
         return distance < 0.5 * size or (distance < _SLOPE * size and self._is_beside(glyph))
 
     def _is_beside(self, glyph: Glyph) -> bool:
-        """Return whether an Arabic letter is beside the others: in Nastaliq, words slope downwards."""
+        """Return whether an Arabic letter is beside the other letters: in Nastaliq, words slope downwards."""
         common = min(self.box.bottom, glyph.box.bottom) - max(self.box.top, glyph.box.top)
-        if pdf_bidi.direction(glyph.text) != "AL" or common < glyph.box.height / 2:
+        if pdf_bidi.find_direction(glyph.text) != "AL" or common < glyph.box.height / 2:
             return False
         middle, size = (glyph.box.left + glyph.box.right) / 2, glyph.size
         start, end = self.box.left, self.box.right
@@ -58,10 +60,10 @@ class Row:
         return not is_inside and start - size < middle < end + size
 
     def add(self, glyph: Glyph) -> None:
-        """Add a glyph."""
+        """Add a glyph, and extend the box if it is a letter."""
         self.glyphs.append(glyph)
         if glyph.is_letter:
-            self.box = glyph.box if self.largest is None else self.box.around(glyph.box)
+            self.box = glyph.box if self.largest is None else self.box.unite(glyph.box)
             if self.largest is None or glyph.size > self.largest.size:
                 self.largest = glyph
 
@@ -69,15 +71,15 @@ class Row:
     def in_order(self) -> list[Glyph]:
         """The glyphs from left to right, each with the marks above and below it."""
         sign = -1 if self.flow is Flow.FROM_RIGHT else 1
-        return sorted(_with_marks(self.glyphs), key=lambda glyph: (round(sign * glyph.pen, 1), -glyph.level))
+        return sorted(_attach_marks(self.glyphs), key=lambda glyph: (round(sign * glyph.pen, 1), -glyph.level))
 
-    def items(self, rules: Sequence[Box]) -> Iterator[Glyph]:
+    def find_items(self, rules: Sequence[Box]) -> Iterator[Glyph]:
         """Yield the glyphs from left to right, and the white space between them.
 
         ``rules`` are drawn vertical lines, from left to right, which separate cells.
         """
         glyphs = self.in_order
-        usual = self._tracking(glyphs)
+        usual = self._measure_tracking(glyphs)
         before: Glyph | None = None
         space: Glyph | None = None
         for glyph in glyphs:
@@ -85,24 +87,26 @@ class Row:
                 space = glyph
                 continue
             if before is not None:
-                yield from _space(before, glyph, space, usual, rules)
+                yield from _find_space(before, glyph, space, usual, rules)
             before, space = glyph, None
             yield glyph
 
-    def _tracking(self, glyphs: Sequence[Glyph]) -> float:
+    def _measure_tracking(self, glyphs: Sequence[Glyph]) -> float:
         """Return the distance of letters within words if the row is spaced out; otherwise 0."""
         letters = [glyph for glyph in glyphs if not glyph.text.isspace()]
-        gaps = sorted(_gap(one, other) for one, other in pairwise(letters))
+        gaps = sorted(_measure_gap(one, other) for one, other in pairwise(letters))
         distance = gaps[len(gaps) // 4] if len(gaps) > 5 else 0.0
         return distance if self.largest is not None and distance > _TRACKED * self.largest.size else 0.0
 
 
-def _gap(one: Glyph, other: Glyph) -> float:
+def _measure_gap(one: Glyph, other: Glyph) -> float:
+    """Return the horizontal distance of two glyphs, in points; negative if they overlap."""
     return max(other.box.left - one.box.right, one.box.left - other.box.right)
 
 
-def _space(one: Glyph, other: Glyph, space: Glyph | None, usual: float, rules: Sequence[Box]) -> Iterator[Glyph]:
-    width, size = _gap(one, other), max(one.size, other.size)
+def _find_space(one: Glyph, other: Glyph, space: Glyph | None, usual: float, rules: Sequence[Box]) -> Iterator[Glyph]:
+    """Yield the white space or the gap between two adjacent glyphs, if there is one. ``space`` is drawn white space."""
+    width, size = _measure_gap(one, other), max(one.size, other.size)
     least = _FULL_SPACE if is_full(one.text) or is_full(other.text) else _SPACE
     is_space = space is not None or width > usual + least * size
     glyph = space or Glyph(" ", one.box, one.pen, one.level, size)
@@ -113,24 +117,25 @@ def _space(one: Glyph, other: Glyph, space: Glyph | None, usual: float, rules: S
 
 
 def _are_parted(one: Box, other: Box, rules: Sequence[Box]) -> bool:
+    """Return whether a drawn vertical line is between two boxes."""
     start, end = sorted((one, other), key=lambda box: box.left)
     first = bisect(rules, start.right - 1, key=lambda rule: rule.left)
     last = bisect(rules, end.left + 1, key=lambda rule: rule.left)
     return any(rule.top <= start.middle <= rule.bottom for rule in rules[first:last])
 
 
-def _with_marks(glyphs: Sequence[Glyph]) -> list[Glyph]:
+def _attach_marks(glyphs: Sequence[Glyph]) -> list[Glyph]:
     """Return the glyphs that are not marks, each with the marks above and below it."""
     letters = [glyph for glyph in glyphs if not glyph.is_mark]
     bases = sorted(
-        (_middle(glyph), index) for index, glyph in enumerate(letters) if not glyph.text.isspace()
+        (_find_middle(glyph), index) for index, glyph in enumerate(letters) if not glyph.text.isspace()
     )  # fmt: skip
     marks: dict[int, str] = defaultdict(str)
     for mark in glyphs:
         if mark.is_mark and bases:
-            index = bisect(bases, (_middle(mark), 0))
+            index = bisect(bases, (_find_middle(mark), 0))
             near = bases[max(index - 2, 0) : index + 2]
-            _, base = min(near, key=lambda pair: _distance(letters[pair[1]], _middle(mark)))
+            _, base = min(near, key=lambda pair: _measure_distance(letters[pair[1]], _find_middle(mark)))
             marks[base] += mark.text
     for base, texts in marks.items():
         joined = "".join(sorted(texts, key=unicodedata.combining))
@@ -138,12 +143,13 @@ def _with_marks(glyphs: Sequence[Glyph]) -> list[Glyph]:
     return letters
 
 
-def _middle(glyph: Glyph) -> float:
+def _find_middle(glyph: Glyph) -> float:
     return (glyph.box.left + glyph.box.right) / 2
 
 
-def _distance(glyph: Glyph, middle: float) -> tuple[float, float]:
-    return max(glyph.box.left - middle, middle - glyph.box.right, 0.0), abs(_middle(glyph) - middle)
+def _measure_distance(glyph: Glyph, middle: float) -> tuple[float, float]:
+    """Return the distances of a mark from the edges of a glyph (0 if it is between them), and from its middle."""
+    return max(glyph.box.left - middle, middle - glyph.box.right, 0.0), abs(_find_middle(glyph) - middle)
 
 
 def turn_brackets(rows: Sequence[Row]) -> None:
@@ -158,17 +164,19 @@ def turn_brackets(rows: Sequence[Row]) -> None:
             continue
         glyphs = row.in_order
         kinds: dict[str, list[tuple[str, bool]]] = defaultdict(list)
-        for glyph, is_inside in zip(glyphs, pdf_bidi.inside_from_left([glyph.text for glyph in glyphs]), strict=True):
+        for glyph, is_inside in zip(
+            glyphs, pdf_bidi.find_inside_from_left([glyph.text for glyph in glyphs]), strict=True
+        ):
             if _is_bracket(glyph) and not is_inside:
-                kind = min(glyph.text, pdf_bidi.mirrored(glyph.text))
+                kind = min(glyph.text, pdf_bidi.mirror(glyph.text))
                 kinds[kind].append((glyph.text, glyph.is_as_read))
                 places[kind] += [] if glyph.is_as_read else [(row, glyph)]
-        pairs.update({kind: pdf_bidi.pairs(brackets) for kind, brackets in kinds.items()})
+        pairs.update({kind: pdf_bidi.compare_pairs(brackets) for kind, brackets in kinds.items()})
     total = pairs.total()
     for kind, count in pairs.items():
         if count < 0 or (not count and total < 0):
             for row, glyph in places[kind]:
-                row.glyphs[row.glyphs.index(glyph)] = replace(glyph, text=pdf_bidi.mirrored(glyph.text))
+                row.glyphs[row.glyphs.index(glyph)] = replace(glyph, text=pdf_bidi.mirror(glyph.text))
 
 
 def _is_bracket(glyph: Glyph) -> bool:

@@ -25,6 +25,8 @@ MAX_STREAM = 32 * 1024 * 1024
 """The most bytes of an unpacked stream."""
 MAX_SLOW = 1024 * 1024
 """The most bytes of a stream that is unpacked byte by byte, before or after unpacking."""
+_SMALL_PIECE = 64
+"""The bytes that are inflated at once before damage. At most one such piece is lost."""
 PROBLEMS = (
     PDFException, PSException, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, zlib.error,
     AssertionError, OverflowError, NotImplementedError,
@@ -32,14 +34,14 @@ PROBLEMS = (
 """Exceptions that pdfminer raises for damaged files."""
 
 
-def unpacked(stream: PDFStream) -> bytes | None:
+def unpack(stream: PDFStream) -> bytes | None:
     """Return the content of a stream as far as it can be unpacked; None if it is too large."""
     data = stream.rawdata if stream.rawdata is not None else stream.data or b""
     try:
         if stream.decipher is not None and stream.objid is not None and stream.genno is not None:
             data = stream.decipher(stream.objid, stream.genno, data, stream.attrs)
         for name, parameters in stream.get_filters():
-            result = _unpack(data, name, parameters)
+            result = _decode(data, name, parameters)
             if result is None or len(result) > MAX_STREAM:
                 return None
             data = result
@@ -48,7 +50,8 @@ def unpacked(stream: PDFStream) -> bytes | None:
     return data
 
 
-def _unpack(data: bytes, name: Any, parameters: Any) -> bytes | None:
+def _decode(data: bytes, name: Any, parameters: Any) -> bytes | None:
+    """Return data without a filter; None if it is too large. Data with an unknown filter is returned unchanged."""
     if name in LITERALS_FLATE_DECODE:
         return _undo_predictor(_inflate(data), parameters)
     if name in LITERALS_ASCII85_DECODE:
@@ -72,17 +75,18 @@ def _inflate(data: bytes) -> bytes | None:
             data = unpacker.unconsumed_tail
     except zlib.error:
         # PDFium uses the data before the damage, which this call has lost: inflate again, in small pieces.
-        return _inflate_by_bytes(b"".join(parts), data)
+        return _inflate_in_pieces(b"".join(parts), data)
     return b"".join(parts) if size <= MAX_STREAM else None
 
 
-def _inflate_by_bytes(before: bytes, data: bytes) -> bytes | None:
+def _inflate_in_pieces(before: bytes, data: bytes) -> bytes | None:
+    """Return ``before``, or if it is empty, inflated data up to the first damage; None if this is too large."""
     if before:
         return before
     unpacker, parts, size = zlib.decompressobj(), [], 0
-    for start in range(0, len(data), 64):
+    for start in range(0, len(data), _SMALL_PIECE):
         try:
-            parts.append(unpacker.decompress(data[start : start + 64], MAX_STREAM))
+            parts.append(unpacker.decompress(data[start : start + _SMALL_PIECE], MAX_STREAM))
         except zlib.error:
             break
         size += len(parts[-1])

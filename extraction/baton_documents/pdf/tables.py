@@ -9,7 +9,7 @@ from pdfplumber.table import Table, cells_to_tables, edges_to_intersections, int
 
 from baton_documents.pdf.objects import MAX_LINES
 from baton_documents.pdf.places import Box
-from baton_documents.pdf.words import Line, Word, joined
+from baton_documents.pdf.words import Line, Word, join_lines
 from baton_documents.text.plain_text import format_table
 
 FEWEST_LINES = 4
@@ -25,14 +25,16 @@ def put_in(lines: list[Line], edges: Sequence[Box]) -> list[Line]:
     """Return the lines with each table as one line, at the place of its first words."""
     if not FEWEST_LINES <= len(edges) <= MAX_LINES:
         return lines
-    for rows in sorted(_grids(edges), key=lambda rows: _bounding_box(rows).area):
-        lines = _with_table(lines, rows)
+    for rows in sorted(_find_grids(edges), key=lambda rows: _find_bounding_box(rows).area):
+        lines = _put_table_in(lines, rows)
     return lines
 
 
-def _grids(edges: Sequence[Box]) -> Iterator[_Rows]:
-    merged = merge_edges([_edge(edge) for edge in edges], *[_TOLERANCE] * 4)
+def _find_grids(edges: Sequence[Box]) -> Iterator[_Rows]:
+    """Yield the tables as the boxes of their cells, None for missing cells; no table if there are too many lines."""
+    merged = merge_edges([_to_edge(edge) for edge in edges], *[_TOLERANCE] * 4)
     horizontal = sum(edge["orientation"] == "h" for edge in merged)
+    # The lines cross at most this often, but most pairs of a genuine table do not cross.
     if horizontal * (len(merged) - horizontal) > MAX_CROSSINGS * 10:
         return
     crossings = edges_to_intersections(merged, _TOLERANCE, _TOLERANCE)
@@ -43,7 +45,8 @@ def _grids(edges: Sequence[Box]) -> Iterator[_Rows]:
         yield [[Box(*cell) if cell else None for cell in row.cells] for row in Table(None, cells).rows]  # type: ignore[arg-type]
 
 
-def _edge(line: Box) -> dict[str, Any]:
+def _to_edge(line: Box) -> dict[str, Any]:
+    """Return a drawn line in the form of pdfplumber."""
     return {
         "orientation": "h" if line.width > line.height else "v",
         "object_type": "line",
@@ -56,15 +59,16 @@ def _edge(line: Box) -> dict[str, Any]:
     }
 
 
-def _bounding_box(rows: _Rows) -> Box:
+def _find_bounding_box(rows: _Rows) -> Box:
     first, *others = (cell for row in rows for cell in row if cell is not None)
     for cell in others:
-        first = first.around(cell)
+        first = first.unite(cell)
     return first
 
 
-def _with_table(lines: list[Line], rows: _Rows) -> list[Line]:
-    whole = _bounding_box(rows)
+def _put_table_in(lines: list[Line], rows: _Rows) -> list[Line]:
+    """Return the lines with the words in the cells of a table as one line; unchanged if the cells are only a frame."""
+    whole = _find_bounding_box(rows)
     cells = [cell for row in rows for cell in row if cell is not None]
     texts: dict[Box, list[str]] = {cell: [] for cell in cells}
     rest: list[Line] = []
@@ -84,7 +88,7 @@ def _with_table(lines: list[Line], rows: _Rows) -> list[Line]:
             index = len(rest)
         if outside:
             rest.append(line if not inside else Line(outside, line.size, line.is_upright, line.is_table))
-    table = [[joined(texts[cell]) if cell is not None else "" for cell in row] for row in rows]
+    table = [[join_lines(texts[cell]) if cell is not None else "" for cell in row] for row in rows]
     if index is None or sum(sum(map(bool, row)) > 1 for row in table) < 2:  # it is only a frame around text
         return lines
     rest.insert(index, Line([Word(format_table(table), whole, is_value=True)], 0.0, is_table=True))

@@ -42,7 +42,7 @@ class Line:
     def box(self) -> Box:
         box = self.words[0].box
         for word in self.words[1:]:
-            box = box.around(word.box)
+            box = box.unite(word.box)
         return box
 
 
@@ -62,7 +62,7 @@ class PageText:
         return self.unknown > MOST_UNKNOWN * self.letters
 
 
-def joined(lines: Iterable[str]) -> str:
+def join_lines(lines: Iterable[str]) -> str:
     """Return lines as one text, with divided words joined again."""
     text = ""
     for line in lines:

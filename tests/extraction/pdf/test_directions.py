@@ -55,8 +55,8 @@ LINES = st.one_of(mixed(HEBREW, NUMBERS), mixed(ARABIC, (*NUMBERS, *ARABIC_NUMBE
 @given(LINES)
 def test_the_order_of_places_gives_the_order_of_reading(line: str) -> None:
     items = seen(line)
-    order = pdf_bidi.reading_order(items, is_from_right=True, is_word_first=lambda word, number: True)
-    assert "".join(pdf_bidi.mirrored(items[place]) if turned else items[place] for place, turned in order) == line
+    order = pdf_bidi.find_reading_order(items, is_from_right=True, is_word_first=lambda word, number: True)
+    assert "".join(pdf_bidi.mirror(items[place]) if turned else items[place] for place, turned in order) == line
 
 
 @settings(max_examples=40)
@@ -84,9 +84,11 @@ def test_letters_come_in_the_order_in_which_they_are_drawn(line: str) -> None:
     """All that PDFium reverses can be undone."""
     with pdf._lock, pdf._open(lettered([(40.0, 700.0, line)])) as document:
         text_page = document[0].get_textpage()
-        text = pdf_letters.letters(text_page)
+        text = pdf_letters.read_letters(text_page)
         text_page.close()
-    assert "".join(letter for _, letter in pdf_glyphs.drawn(text, 0, len(text), is_from_right=False)) == line
+    assert (
+        "".join(letter for _, letter in pdf_glyphs.restore_drawn_order(text, 0, len(text), is_from_right=False)) == line
+    )
 
 
 def test_a_number_beside_a_word_from_the_left() -> None:
@@ -227,5 +229,5 @@ def test_words_and_numbers_across_vertical_columns() -> None:
 def test_long_lines_are_put_in_order_in_time_that_their_length_bounds(part: str) -> None:
     items = list(part * (100_000 // len(part)))
     for is_from_right in (True, False):
-        order = pdf_bidi.reading_order(items, is_from_right=is_from_right, is_word_first=lambda word, number: True)
+        order = pdf_bidi.find_reading_order(items, is_from_right=is_from_right, is_word_first=lambda word, number: True)
         assert sorted(place for place, _ in order) == list(range(len(items)))

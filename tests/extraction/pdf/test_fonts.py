@@ -156,4 +156,4 @@ def test_no_font_of_the_system_is_taken(family: str) -> None:
         content = (ctypes.c_uint8 * size.value)()
         pdfium_c.FPDFFont_GetFontData(font, content, size.value, size)
         page.close()
-    assert bytes(content) == pdf_fonts.box_font("Helvetica")
+    assert bytes(content) == pdf_fonts.make_box_font("Helvetica")

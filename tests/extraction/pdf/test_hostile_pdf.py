@@ -323,7 +323,7 @@ def test_the_pages_beside_one_that_draws_too_much_are_read() -> None:
             **nested(2, 200),
         }
     )
-    assert pdf.pages(body) == 2
+    assert pdf.count_pages(body) == 2
     text = pdf.extract(body, 1, 2)
     assert [(error.page, error.message) for error in text.page_errors] == [(1, "The page draws too much to be read.")]
     assert [(block.page, block.text) for block in text.blocks] == [(2, "Hello there")]
@@ -338,7 +338,7 @@ def test_the_pages_beside_one_that_draws_too_much_are_read() -> None:
 def test_a_page_may_carry_out_so_many_streams(forms: dict[int, bytes], most: int, *, is_read: bool) -> None:
     body = one_page(b"/X Do " * (most if is_read else most + 1), FIRST, forms)
     if is_read:
-        assert pdf.pages(body) == 1
+        assert pdf.count_pages(body) == 1
     else:
         with pytest.raises(DocumentRefused):
-            pdf.pages(body)
+            pdf.count_pages(body)
