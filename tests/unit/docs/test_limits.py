@@ -15,7 +15,7 @@ from baton.adapters.tools import openapi_document
 from baton.agents import answer_sources, attached_files, model_answer
 from baton.agents.calls import outside_calls, tool_calls
 from baton.agents.prompts import prompt_notes
-from baton.api.http import middleware
+from baton.api.http import middleware, schemas
 from baton.api.runs.runs import TURN_SECONDS
 from baton.api.tenants import audit
 from baton.domain import json_values, yaml_text
@@ -116,6 +116,8 @@ LIMITS: dict[str, tuple[int, str]] = {
     "a tenant's own agents": (tenant_limits.MAX_AGENTS, ""),
     "a workflow's collected data": (workflow_moves.MAX_DATA, "bytes"),
     "a handoff's summary": (handoff.MAX_SUMMARY, "characters"),
+    "a note at a desk": (handoff.MAX_SUMMARY, "characters"),
+    "a question to the search of episodes or documents": (schemas.MAX_QUERY, "characters"),
     "messages that a fork copies": (forks.MAX_COPIED, ""),
     "branch segments of a conversation": (branches.MAX_SEGMENTS, ""),
     "a document": (document.MAX_DOCUMENT_BYTES, "bytes"),
