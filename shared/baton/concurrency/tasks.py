@@ -109,13 +109,13 @@ async def gather_each(items: Iterable[T], step: Callable[[T], Awaitable[R]], *, 
     async def work_off() -> None:
         nonlocal failed
         for number, item in waiting:
+            if failed:
+                return
             try:
                 results[number] = await step(item)
             except BaseException:
                 failed = True
                 raise
-            if failed:
-                return
 
     await gather_all(*(work_off() for _ in range(at_once)))
     return [results[number] for number in range(len(results))]

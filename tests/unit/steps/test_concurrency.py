@@ -148,3 +148,15 @@ async def test_after_a_failure_no_step_is_begun(failing: int) -> None:
         await gather_each(range(40), lambda n: work.step(1, Failure if n == failing else None), at_once=2)
     assert failing < work.begun <= failing + 3
     assert work.in_progress == 0
+
+
+async def test_after_a_step_that_fails_at_once_no_step_is_begun() -> None:
+    begun: list[int] = []
+
+    async def fail(number: int) -> None:
+        begun.append(number)
+        raise Failure
+
+    with pytest.raises(Failure):
+        await gather_each(range(5), fail, at_once=3)
+    assert begun == [0]
