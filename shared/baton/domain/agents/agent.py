@@ -221,11 +221,11 @@ class AgentDefinition(Definition):
     @model_validator(mode="before")
     @classmethod
     def _read_background_agents(cls, values: Any) -> Any:
-        listed = values.get("sub_agents") if isinstance(values, Mapping) else None
-        if not isinstance(listed, list | tuple) or not any(isinstance(entry, Mapping) for entry in listed):
+        entries = values.get("sub_agents") if isinstance(values, Mapping) else None
+        if not isinstance(entries, list | tuple) or not any(isinstance(entry, Mapping) for entry in entries):
             return values
-        ids, background = [], list(values.get("background_agents", ()))
-        for index, entry in enumerate(listed):
+        ids, background = [], []
+        for index, entry in enumerate(entries):
             if isinstance(entry, Mapping):
                 unknown = entry.keys() - {"agent", "background"}
                 if unknown or not isinstance(entry.get("background", False), bool) or "agent" not in entry:
@@ -235,7 +235,10 @@ class AgentDefinition(Definition):
                     background.append(entry["agent"])
             else:
                 ids.append(entry)
-        return {**values, "sub_agents": ids, "background_agents": background}
+        declared = values.get("background_agents", ())
+        if isinstance(declared, list | tuple):  # pydantic reports other values
+            values = {**values, "background_agents": [*declared, *background]}
+        return {**values, "sub_agents": ids}
 
     @field_validator("system_prompt")
     @classmethod
