@@ -41,7 +41,7 @@ class YamlText:
 
 
 def read_yaml(text: str, *, aliases: bool = True, is_trusted: bool = False) -> YamlText:
-    """Read one document. Raises ``InvalidYaml``.
+    """Read one document. Raises ``InvalidYaml``, also for aliases (``*name``) if ``aliases`` is false.
 
     ``is_trusted``: the operator has written the text, so it may have more than ``MAX_VALUES``, unless it has aliases.
     """
@@ -51,7 +51,7 @@ def read_yaml(text: str, *, aliases: bool = True, is_trusted: bool = False) -> Y
         if loader.uses_aliases and not aliases:
             raise InvalidYaml("aliases (*name) are not allowed")
         if loader.uses_aliases and root is not None:
-            _count(root, {})
+            _measure(root, {})
         return YamlText(loader.construct_document(root) if root is not None else None, root)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -123,20 +123,30 @@ class _Loader(Composer, CParser, SafeConstructor, Resolver):
         return node
 
 
-def _count(node: yaml.Node, counted: dict[int, int | None]) -> int:
-    """Return the number of values of ``node`` with its aliases expanded. ``counted`` caches the numbers by ``id``."""
-    if id(node) in counted:
-        size = counted[id(node)]
-        if size is None:
-            raise InvalidYaml("it refers to itself", node.start_mark.line + 1)
-        return size
-    counted[id(node)] = None
-    total = 1
+def _measure(node: yaml.Node, measured: dict[int, tuple[int, int] | None]) -> tuple[int, int]:
+    """Return the number and the levels of the values of ``node``, with its aliases expanded.
+
+    ``measured`` caches the results by the ``id`` of the node. Raises ``InvalidYaml`` beyond ``MAX_VALUES`` and
+    ``MAX_DEPTH``, and for a value that contains itself.
+    """
+    line = node.start_mark.line + 1
+    if id(node) in measured:
+        result = measured[id(node)]
+        if result is None:
+            raise InvalidYaml("it refers to itself", line)
+        return result
+    measured[id(node)] = None
+    parts: list[yaml.Node] = []
     if isinstance(node, yaml.MappingNode):
-        total += sum(_count(part, counted) for pair in node.value for part in pair)
+        parts = [part for pair in node.value for part in pair]
     elif isinstance(node, yaml.SequenceNode):
-        total += sum(_count(part, counted) for part in node.value)
-    if total > MAX_VALUES:
-        raise InvalidYaml(f"its aliases (*name) make more than {MAX_VALUES} values", node.start_mark.line + 1)
-    counted[id(node)] = total
-    return total
+        parts = node.value
+    results = [_measure(part, measured) for part in parts]
+    number = 1 + sum(values for values, _ in results)
+    levels = 1 + max((below for _, below in results), default=0)
+    if number > MAX_VALUES:
+        raise InvalidYaml(f"its aliases (*name) make more than {MAX_VALUES} values", line)
+    if levels > MAX_DEPTH:
+        raise InvalidYaml(f"its aliases (*name) nest it more than {MAX_DEPTH} deep", line)
+    measured[id(node)] = number, levels
+    return number, levels

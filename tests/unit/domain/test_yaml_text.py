@@ -67,6 +67,13 @@ def test_aliases_can_be_refused() -> None:
         read_yaml("a: &a x\nb: *a", aliases=False)
 
 
+def test_aliases_nest_values_no_deeper_than_a_text_without_them() -> None:
+    half = MAX_DEPTH // 2
+    text = f"a: &a {'[' * half}{']' * half}\nb: {'[' * half}*a{']' * half}"
+    with pytest.raises(InvalidYaml, match=f"nest it more than {MAX_DEPTH} deep"):
+        read_yaml(text)
+
+
 MANY = "[" + "1," * MAX_VALUES + "1]"
 
 
