@@ -186,7 +186,10 @@ def get_current_span() -> Span:
 
 
 def get_current_traceparent() -> str | None:
-    """Return the trace context for work in other processes; None if nothing is traced."""
+    """Return the trace context for work in other processes; None if nothing is traced.
+
+    It is that of the current step, or else that of the caller: see ``joining``.
+    """
     return _current.get().traceparent or _joined.get()
 
 
@@ -275,7 +278,7 @@ def find_error_code(error: BaseException) -> str:
 
 
 def to_content(value: Any, limit: int = 16_384) -> str:
-    """Return a value as text for an attribute in ``CONTENT``, cut after ``limit`` characters."""
+    """Return a value as text for an attribute in ``CONTENT``, cut after ``limit`` characters and marked as cut."""
     text = value if isinstance(value, str) else str(value)
     return text if len(text) <= limit else f"{text[:limit]} [cut]"
 
@@ -294,13 +297,13 @@ def describe_exchange(question: str | None, answer: str) -> Attributes:
 
 
 def parse_trace_headers(text: str) -> dict[str, str]:
-    """Return the headers in a secret's value. Raises ``InternalError``, which does not quote the value."""
+    """Return the headers in a secret's value. Raises ``InternalError`` with its flaw, which does not quote the value."""
     try:
         headers = json.loads(text)
     except ValueError:
         headers = None
     if not isinstance(headers, dict) or not all(isinstance(value, str) for value in headers.values()):
         raise InternalError('is no JSON object of headers with text values, such as {"x-api-key": "..."}')
-    if not all(name.isascii() and value.isascii() and value.isprintable() for name, value in headers.items()):
-        raise InternalError("has a header that is not printable ASCII, as HTTP requires")
+    if not all(headers) or not all(part.isascii() and part.isprintable() for item in headers.items() for part in item):
+        raise InternalError("has a header whose name or value is not printable ASCII, as HTTP requires")
     return headers

@@ -119,7 +119,18 @@ def test_the_secret_holds_headers_by_name() -> None:
     assert parse_trace_headers('{"x-api-key": "abc"}') == {"x-api-key": "abc"}
 
 
-@pytest.mark.parametrize("text", ["", "abc-secret", "[]", '{"x-api-key": 1}', '{"x-api-key": "abc-secret\\n"}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "abc-secret",
+        "[]",
+        '{"x-api-key": 1}',
+        '{"x-api-key": "abc-secret\\n"}',
+        '{"x\\n": "abc-secret"}',
+        '{"": "a"}',
+    ],
+)
 def test_a_broken_secret_is_described_without_its_value(text: str) -> None:
     with pytest.raises(InternalError) as refused:
         parse_trace_headers(text)
