@@ -51,13 +51,13 @@ def name_offset(offset: timedelta) -> str:
 
 
 def find_day(zone: str | None, moment: datetime) -> date:
-    """Return the day of ``moment`` in a zone; in UTC if the zone is None."""
-    return moment.astimezone(_find_rules(zone)).date() if zone is not None else moment.astimezone(UTC).date()
+    """Return the day of ``moment`` in a zone; in UTC if the zone is None or not known."""
+    return moment.astimezone(find_rules(zone)).date() if zone is not None else moment.astimezone(UTC).date()
 
 
 def convert_to_zone(zone: str, moment: datetime) -> datetime:
-    """Return ``moment`` on the clocks of a zone, with the offset that the zone has then."""
-    return moment.astimezone(_find_rules(zone))
+    """Return ``moment`` on the clocks of a zone, with the offset that the zone has then; in UTC for an unknown zone."""
+    return moment.astimezone(find_rules(zone))
 
 
 def is_offset(zone: str) -> bool:
@@ -97,8 +97,8 @@ def _load_names() -> frozenset[str]:
 
 
 @lru_cache(maxsize=CACHED_ZONES)
-def _find_rules(zone: str) -> tzinfo:
-    """Return the rules of a stored zone; those of UTC if the zone is not known."""
+def find_rules(zone: str) -> tzinfo:
+    """Return the rules of a zone, or of a fixed offset (``name_offset``); those of UTC if the zone is not known."""
     offset = _OFFSET.fullmatch(zone)
     if offset is not None:
         minutes = 60 * int(offset[2]) + int(offset[3])

@@ -15,7 +15,7 @@ from itertools import count, takewhile
 from typing import Literal, cast
 
 from baton.domain.errors import InvalidRequest
-from baton.domain.times import convert_to_zone
+from baton.domain.times import find_rules
 
 MAX_RULE = 200
 """Characters of a rule."""
@@ -52,7 +52,7 @@ class Slot:
 
         A time that the clocks skip becomes the first time after the gap. A time that they show twice is the first one.
         """
-        rules = convert_to_zone(zone, datetime.now(UTC)).tzinfo
+        rules = find_rules(zone)
         first, last = (local.replace(tzinfo=rules, fold=fold).astimezone(UTC) for fold in (0, 1))
         if first.astimezone(rules).replace(tzinfo=None, fold=0) == local:
             return cls(local, first)
@@ -118,15 +118,15 @@ class Recurrence:
             raise InvalidRequest("rule: BYSETPOS needs BYDAY, BYMONTHDAY or BYMONTH.")
         return cls(
             frequency,
-            interval=_parse_numbers(parts, "INTERVAL", 1, MAX_INTERVAL, max_values=1)[0] if "INTERVAL" in parts else 1,
-            count=_parse_numbers(parts, "COUNT", 1, MAX_COUNT, max_values=1)[0] if "COUNT" in parts else None,
+            interval=_parse_number(parts, "INTERVAL", 1, MAX_INTERVAL) or 1,
+            count=_parse_number(parts, "COUNT", 1, MAX_COUNT),
             until=_read_until(parts["UNTIL"]) if "UNTIL" in parts else None,
             days=days,
             months=months,
             days_of_month=days_of_month,
             positions=positions,
-            hour=_parse_numbers(parts, "BYHOUR", 0, 23, max_values=1)[0] if "BYHOUR" in parts else None,
-            minute=_parse_numbers(parts, "BYMINUTE", 0, 59, max_values=1)[0] if "BYMINUTE" in parts else None,
+            hour=_parse_number(parts, "BYHOUR", 0, 23),
+            minute=_parse_number(parts, "BYMINUTE", 0, 59),
             week_start=_DAYS.index(_check_one_of("WKST", parts.get("WKST", "MO"), _DAYS)),
         )
 
@@ -202,7 +202,7 @@ class Recurrence:
 
 
 def normalise_rule(text: str) -> str:
-    """Return a rule without ``RRULE:``, in capital letters."""
+    """Return a rule without ``RRULE:`` and white space around it, in capital letters."""
     return text.strip().upper().removeprefix("RRULE:")
 
 
@@ -210,12 +210,17 @@ def _list_days_of_month(year: int, month: int) -> list[date]:
     return [date(year, month, day + 1) for day in range(calendar.monthrange(year, month)[1])]
 
 
-def _parse_numbers(
-    parts: dict[str, str], name: str, least: int, most: int, *, max_values: int = 400
-) -> tuple[int, ...]:
+def _parse_number(parts: dict[str, str], name: str, least: int, most: int) -> int | None:
+    """Return the only number of a part of a rule; None without the part. Raises ``InvalidRequest``."""
+    if "," in parts.get(name, ""):
+        advice = " For several times a day, make several schedules." if name in ("BYHOUR", "BYMINUTE") else ""
+        raise InvalidRequest(f"rule: give one {name}.{advice}")
+    return next(iter(_parse_numbers(parts, name, least, most)), None)
+
+
+def _parse_numbers(parts: dict[str, str], name: str, least: int, most: int) -> tuple[int, ...]:
+    """Return the numbers of a part of a rule; empty without the part. Raises ``InvalidRequest``."""
     values = parts[name].split(",") if name in parts else []
-    if len(values) > max_values:
-        raise InvalidRequest(f"rule: give one {name}. For several times a day, make several schedules.")
     numbers = [int(value) if re.fullmatch(r"[+-]?[0-9]{1,6}", value) else None for value in values]
     in_range = tuple(number for number in numbers if number is not None and least <= number <= most)
     if len(in_range) < len(values) or (least < 0 and 0 in in_range):

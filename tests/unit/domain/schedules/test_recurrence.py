@@ -82,6 +82,7 @@ def test_the_search_for_slots_of_a_rule_that_has_none_ends(rule: str) -> None:
         ("FREQ=DAILY;INTERVAL=" + "9" * 50, "from 1 to 1000"),
         ("FREQ=DAILY;BYMONTHDAY=0", "without 0"),
         ("FREQ=DAILY;BYHOUR=9,12", "several schedules"),
+        ("FREQ=DAILY;INTERVAL=2,3", "give one INTERVAL.$"),
         ("FREQ=DAILY;BYSETPOS=1", "BYSETPOS needs"),
         ("FREQ=WEEKLY;BYMONTHDAY=1", "no BYMONTHDAY"),
         ("FREQ=DAILY;BYHOUR=٣", "from 0 to 23"),
