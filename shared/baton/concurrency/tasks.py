@@ -38,7 +38,10 @@ class TenantThreads(Executor):
         self._running: Counter[str] = Counter()
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Run a function in a thread for the tenant of ``work_for``. It can be cancelled until it has begun."""
+        """Return the future of a call in a thread, for the tenant of ``work_for``.
+
+        The call can be cancelled until it has begun. Calls without a tenant count as those of one more tenant.
+        """
         future: Future[T] = Future()
         with self._lock:
             self._waiting.setdefault(_tenant.get(), deque()).append((future, partial(fn, *args, **kwargs)))
@@ -84,7 +87,9 @@ _threads = TenantThreads(4, per_tenant=2)
 
 
 async def gather_all(*steps: Awaitable[Any]) -> list[Any]:
-    """Return the results of all steps, or raise the first failure, but only once every step has ended.
+    """Return the results of all steps, or raise the failure of the first step that failed, once every step has ended.
+
+    The first step is the first in the order of ``steps``.
 
     ``asyncio.gather`` raises at once, and the remaining reads and writes then continue unnoticed by the caller. Unlike
     in ``asyncio.TaskGroup``, a failure does not cancel the other steps, because it would be unknown whether a cancelled
@@ -134,7 +139,8 @@ async def call_until(
 ) -> bool:
     """Call ``deal_with`` for items until the ``deadline``, a time of the event loop, at most ``at_once`` concurrently.
 
-    Return whether all items were begun in time. All calls that have begun are awaited, even if reading the items fails.
+    Return whether all items were begun in time. The deadline is checked when an item has been read. All calls that have
+    begun are awaited, even if reading the items fails. If the caller is cancelled, the calls are cancelled too.
     ``deal_with`` must not raise.
     """
     loop = asyncio.get_running_loop()
@@ -185,7 +191,10 @@ def _notice_failures(steps: Iterable[asyncio.Future[Any]]) -> None:
 
 
 def check_cancelled() -> None:
-    """Raise ``CancelledError`` in a thread whose caller was cancelled. Long computations should call it often."""
+    """Raise ``concurrent.futures.CancelledError`` in a thread of ``off_loop`` whose caller was cancelled.
+
+    Long computations should call it often.
+    """
     stopped = _stopped.get()
     if stopped is not None and stopped.is_set():
         raise CancelledError

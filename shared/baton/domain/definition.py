@@ -65,7 +65,7 @@ KINDS = {
 
 
 def in_plain_words(error: ErrorDetails) -> str:
-    """Return what is wrong with a field: a message of ``KINDS``, or pydantic's without the prefix "Value error, "."""
+    """Return what is wrong with a field: a message of Baton, or pydantic's without the prefix "Value error, "."""
     if error["type"] == "value_error":
         return str(error["ctx"]["error"])
     if error["type"] == "string_type" and isinstance(error["input"], bool | int | float | date):
@@ -92,10 +92,13 @@ def find_similar_name(name: str, names: Iterable[str]) -> str | None:
 
 
 def suggest_name(name: str, names: Collection[str]) -> str:
-    """Return advice about ``name``, which does not exist: the most similar of ``names``, or the first of them."""
+    """Return advice about ``name``, which does not exist: the most similar of ``names``, or the first of them.
+
+    At most ``MAX_LISTED`` names are in it.
+    """
     similar = find_similar_name(name, names)
-    listed = ", ".join(list(names)[:MAX_LISTED]) or "none"
-    return f"did you mean {similar}?" if similar else f"available: {listed}"
+    available = ", ".join(list(names)[:MAX_LISTED]) or "none"
+    return f"did you mean {similar}?" if similar else f"available: {available}"
 
 
 @lru_cache(maxsize=8)

@@ -9,9 +9,10 @@ from typing import Any, NoReturn
 
 
 def find_json_object(text: str, *, mends_lists: bool = False) -> dict[str, Any] | None:
-    """Return the JSON object of a text, which may be in a code block or between other words; None without one.
+    """Return the JSON object of a text, which may be in a code block or between other words.
 
-    ``NaN`` and infinities are not JSON. ``mends_lists`` keeps the whole objects of a list that was cut.
+    None without an object, and for a text that is another JSON value. ``NaN`` and infinities are not JSON.
+    ``mends_lists``: an object that was cut in its last member, a list of objects, is returned with the whole elements.
     """
     whole = _load(text)
     if whole is not None:
@@ -138,5 +139,5 @@ class MemberCount(ValueCount):
 
 
 def count_values(text: str | bytes) -> int:
-    """Return the count of a whole text."""
+    """Return the count of a whole text: see ``ValueCount``."""
     return ValueCount().add(text if isinstance(text, bytes) else text.encode("utf-8", "replace"))

@@ -48,12 +48,15 @@ class LocaleFormat:
         return moment.strftime("%H:%M:%S" if moment.second else "%H:%M")
 
     def format_number(self, value: int | float) -> str:
-        """Return a number with all its digits. Whole numbers are not grouped: they may be years or ids."""
+        """Return a number with all its digits, not grouped, because it may be a year or an id.
+
+        A float that Python writes with an exponent stays in that form.
+        """
         text = repr(value)
         return text if isinstance(value, int) or "e" in text else text.replace(".", self.decimal)
 
     def format_amount(self, value: object, currency: str, *, is_minor: bool = False) -> str | None:
-        """Return an amount of money, never rounded; None if ``value`` is not a number.
+        """Return an amount of money, never rounded; None if ``value`` is no finite number of at most ``MAX_DIGITS``.
 
         ``is_minor``: ``value`` is in the smallest unit of the currency, such as cents.
         """

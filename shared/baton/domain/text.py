@@ -49,7 +49,8 @@ _UNSAFE = re.compile(
 def make_readable(text: str) -> str:
     """Return a text without characters that hide, move or reorder parts of it for readers, in a terminal too.
 
-    Line breaks stay. Each unsafe character becomes ``U+FFFD``, which is visible.
+    Each unsafe character becomes ``U+FFFD``, which is visible. Invisible characters that change nothing (``_SILENT``)
+    are removed. All line breaks become line feeds, and tabs become spaces.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -58,7 +59,7 @@ def make_readable(text: str) -> str:
 
 
 def is_plain_line(text: str) -> bool:
-    """Return whether a text is one line without characters that people cannot see."""
+    """Return whether a text is one line without tabs and characters that people cannot see."""
     return "\n" not in text and make_readable(text) == text
 
 

@@ -297,7 +297,7 @@ def describe_exchange(question: str | None, answer: str) -> Attributes:
 
 
 def parse_trace_headers(text: str) -> dict[str, str]:
-    """Return the headers in a secret's value. Raises ``InternalError`` with its flaw, which does not quote the value."""
+    """Return the headers in a secret's value. Raises ``InternalError`` with the flaw, without the value."""
     try:
         headers = json.loads(text)
     except ValueError:

@@ -15,9 +15,9 @@ CREDENTIALS = "must not hold a user name or password: everybody who is shown the
 def is_web_url(url: str, longest: int = MAX_URL) -> bool:
     """Return whether ``url`` is an absolute http or https URL that all parsers read in the same way.
 
-    White space and control characters are invalid, because ``urllib`` and browsers silently drop line ends and would
-    request another address than the checked one. Backslashes, which browsers treat as slashes, and credentials are
-    invalid too.
+    It has at most ``longest`` characters. White space and control characters are invalid, because ``urllib`` and
+    browsers silently drop line ends and would request another address than the checked one. Backslashes, which browsers
+    treat as slashes, and credentials are invalid too.
     """
     if len(url) > longest or not url.isprintable() or " " in url or "\\" in url:
         return False

@@ -22,7 +22,7 @@ Timestamp = Annotated[datetime, PlainSerializer(iso, return_type=str)]
 """A time, as text in UTC with milliseconds."""
 
 
-def _check_text(value: Any) -> Any:
+def _check_time(value: Any) -> Any:
     """Return the value. Raise ``ValueError`` for days without a time, and for numbers, even as text.
 
     Pydantic reads numbers as seconds since 1970.
@@ -32,7 +32,7 @@ def _check_text(value: Any) -> Any:
     raise ValueError(f"must be an ISO 8601 time with a time zone, such as {TIMESTAMP}")
 
 
-RequestTime = Annotated[AwareDatetime, Field(strict=False), BeforeValidator(_check_text)]
+RequestTime = Annotated[AwareDatetime, Field(strict=False), BeforeValidator(_check_time)]
 """A time in a request: ISO 8601 with a time zone."""
 Milliseconds = Annotated[
     timedelta, PlainSerializer(lambda duration: duration // timedelta(milliseconds=1), return_type=int)

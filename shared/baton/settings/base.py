@@ -21,11 +21,11 @@ ORIGIN = r"\*|https?://[A-Za-z0-9._-]+(:[0-9]{1,5})?|https?://\[[0-9A-Fa-f:]+\](
 """A browser's ``Origin``: scheme, host, and the port if it is not the scheme's default; no path, no slash."""
 
 
-def _make_list_validator(entry: str, form: str) -> AfterValidator:
-    """Return a validator of a comma-separated list of ``entry``. It drops white space around entries.
+def _make_list_validator(pattern: str, form: str) -> AfterValidator:
+    """Return a validator of a comma-separated list. It drops white space around entries, and accepts an empty text.
 
-    An empty or invalid entry is an error, because a shell reads ``a, b`` without quotes as ``"a,"``, and half a list
-    would be noticed too late.
+    ``pattern`` matches an entry, and ``form`` describes the entries in errors. An empty or invalid entry is an error,
+    because a shell reads ``a, b`` without quotes as ``"a,"``, and half a list would be noticed too late.
     """
 
     def check(text: str) -> str:
@@ -33,7 +33,7 @@ def _make_list_validator(entry: str, form: str) -> AfterValidator:
         if entries == [""]:
             return ""
         for name in entries:
-            if re.fullmatch(entry, name) is None:
+            if re.fullmatch(pattern, name) is None:
                 problem = f"{name!r} is none of them" if name else "an entry is empty; is a list with spaces in quotes?"
                 raise ValueError(f"must be {form}, separated by commas: {problem}")
         return ",".join(entries)
@@ -56,7 +56,10 @@ Origins = Annotated[
 
 
 def parse_object(text: Any) -> Any:
-    """Return the JSON object in ``text``. Raises ``ValueError`` with the position of the fault, without quoting it."""
+    """Return the JSON object in ``text``; a value that is not a text is returned as it is.
+
+    Raises ``ValueError`` with the fault, which quotes no value.
+    """
     if not isinstance(text, str):
         return text
     try:

@@ -115,7 +115,7 @@ class SettingsDocument(BaseModel):
 
 
 def read_document(text: str | bytes) -> SettingsDocument:
-    """Return the document in ``text``. Raises ``InvalidDocument``, which names every wrong field but no value."""
+    """Return the document in ``text``. Raises ``InvalidDocument``, which names wrong fields but quotes no secret."""
     if len(text) > MAX_SETTINGS_BYTES:
         raise InvalidDocument(DocumentProblem((), f"is longer than {MAX_SETTINGS_BYTES} bytes"))
     try:
@@ -190,7 +190,7 @@ class DocumentVariables(Settings):
 
 
 def with_variables(document: SettingsDocument) -> SettingsDocument:
-    """Return the document with the values of variables that are set. Raises ``ValidationError``."""
+    """Return the document with the values of variables that are set. Raises ``ValidationError`` for an invalid one."""
     replaced: dict[str, object] = {}
     for variables in (DocumentVariables(), ModelVariables()):
         for name in variables.model_fields_set:

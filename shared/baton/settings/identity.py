@@ -40,7 +40,7 @@ class ApiSettings(StageSettings):
     """True if A2A calls without a token act as the user ``a2a`` of the tenant ``demo``. Only in the local cloud."""
 
     @model_validator(mode="after")
-    def _open_to_this_machine_only(self) -> ApiSettings:
+    def _check_open_a2a(self) -> ApiSettings:
         if self.open_a2a and not self.is_local:
             raise ValueError("BATON_LOCAL_OPEN_A2A is for the local cloud: every A2A call needs a token here")
         return self

@@ -175,7 +175,7 @@ class AgentDefinition(Definition):
         return next((rule for rule in self.events if rule.type == event_type), None)
 
     def for_unseen_answer(self, answer_type: AnswerType | None) -> AgentDefinition:
-        """Return a copy of the agent for one answer that nobody sees: JSON of ``answer_type``, or text."""
+        """Return a copy of the agent for one answer that nobody sees: JSON of ``answer_type``, or text without one."""
         guardrails = tuple(filter(None, (guardrail.around_model() for guardrail in self.guardrails)))
         changed = self.model_copy(
             update={
@@ -316,7 +316,7 @@ class AgentDefinition(Definition):
         return self.sentences[chosen][name] if chosen is not None else None
 
     def find_sentence_locale(self, name: str, locale: str | None = None) -> str | None:
-        """Return the locale whose sentence ``name`` is shown to a user of ``locale``; None if it has none."""
+        """Return the locale whose sentence ``name`` is shown to a user of ``locale``; None if no locale has one."""
         candidates = (locale, locale.split("-")[0] if locale else None, self.default_locale)
         return next(
             (candidate for candidate in candidates if candidate and name in self.sentences.get(candidate, {})), None

@@ -124,12 +124,12 @@ def find_tenant_problems(definition: AgentDefinition) -> Iterator[Problem]:
         )
     if definition.remote is not None:
         yield from _find_secret_headers(("remote", "headers"), definition.remote.headers)
-    for field, listed, most in (
+    for field, entries, most in (
         ("tools", definition.tools, MAX_TOOLS),
         ("sub_agents", definition.sub_agents, MAX_REFERENCES),
         ("handoffs", definition.handoffs, MAX_REFERENCES),
     ):
-        if len(listed) > most:
+        if len(entries) > most:
             yield Problem((field,), f"a tenant's agent has at most {most}")
     yield from _find_trigger_problems("triggers", definition.triggers)
     yield from _find_trigger_problems("triggers_in_session", definition.triggers_in_session)

@@ -46,7 +46,7 @@ _SENTENCES = {RefusalReason.FORBIDDEN: "forbidden", RefusalReason.SECOND_WORKFLO
 
 
 def find_declared_handoff(source: AgentDefinition, target_id: str) -> HandoffDefinition | None:
-    """Return the handoff to ``target_id`` that ``source`` declares, if there is one."""
+    """Return the handoff to ``target_id`` that ``source`` declares; None if it declares none."""
     return next((handoff for handoff in source.handoffs if handoff.agent == target_id), None)
 
 
@@ -105,8 +105,8 @@ def find_triggered(
 ) -> tuple[AgentDefinition, str] | None:
     """Return the first target of the handoffs of ``source`` whose trigger matches ``text``, and that trigger.
 
-    ``targets`` are the deployment's agents. While a specialist is active, ``source`` is the main agent and
-    ``active_agent_id`` the specialist, whose triggers are ignored because the user talks to it already.
+    None if no trigger matches. ``targets`` are the deployment's agents. While a specialist is active, ``source`` is the
+    main agent and ``active_agent_id`` the specialist, whose triggers are ignored because the user talks to it already.
     """
     by_id = {target.id: target for target in targets}
     for handoff in source.handoffs:

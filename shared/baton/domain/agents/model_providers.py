@@ -96,7 +96,7 @@ class Route:
 
 
 def route(name: str, providers: Mapping[str, object]) -> Route:
-    """Return the provider of the model ``name``. ``providers`` are those of the deployment, by name.
+    """Return the route to the model ``name``. ``providers`` are those of the deployment, by name.
 
     If the first segment of ``name`` is no provider, all of it is the name of a model at the default provider, because
     models at gateways have slashes in their names too.

@@ -80,8 +80,8 @@ def find_placeholder_problems(agent: AgentDefinition, name: str, text: str) -> I
                 yield f"nothing fills {{{placeholder}}}, {problem}"
         elif placeholder not in filled and not (workflow is not None and field in filled):
             similar = find_similar_name(placeholder, filled)
-            listed = ", ".join(f"{{{other}}}" for other in sorted(filled)) or "none"
-            advice = f"did you mean {{{similar}}}?" if similar else f"available: {listed}"
+            available = ", ".join(f"{{{other}}}" for other in sorted(filled)) or "none"
+            advice = f"did you mean {{{similar}}}?" if similar else f"available: {available}"
             yield f"nothing fills {{{placeholder}}} ({advice})"
 
 

@@ -20,7 +20,7 @@ class ClosedDesk(StrEnum):
     """The behaviour of a desk outside its hours."""
 
     STAY = "tell"
-    """The user is informed when the desk opens, and stays with the agent."""
+    """The user learns the time of the next opening, and stays with the agent."""
     QUEUE = "queue"
     """The conversation waits until the desk opens."""
 
@@ -45,7 +45,7 @@ class DeskDefinition(Definition):
         return self.hours is None or self.hours.is_open(now)
 
     def find_next_opening(self, now: datetime) -> datetime | None:
-        """Return the time at which the desk, which is closed, opens; None if it stays closed for more than a year."""
+        """Return the time at which the closed desk opens; None if it does not open within ``HORIZON`` days."""
         return self.hours.find_next_opening(now) if self.hours is not None else None
 
     @property

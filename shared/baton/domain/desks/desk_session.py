@@ -143,7 +143,7 @@ def check_desk(desk: DeskDefinition | None, session: DeskSession, now: datetime)
 def _check_times(desk: DeskDefinition, session: DeskSession, now: datetime) -> DeskCheck:
     if session.status is DeskStatus.ACTIVE:
         return _check_silence(desk, session, now)
-    ends_at = _end_of_wait(desk, session.since)
+    ends_at = _compute_end_of_wait(desk, session.since)
     if not desk.is_open(now) and not desk.waits_when_closed:
         return DeskCheck(ReturnReason.HOURS)
     if ends_at is not None and now >= ends_at:
@@ -161,7 +161,7 @@ def _check_silence(desk: DeskDefinition, session: DeskSession, now: datetime) ->
     return DeskCheck(ReturnReason.SILENCE) if now >= ends_at else DeskCheck(at=ends_at)
 
 
-def _end_of_wait(desk: DeskDefinition, since: datetime) -> datetime | None:
+def _compute_end_of_wait(desk: DeskDefinition, since: datetime) -> datetime | None:
     """Return the end of the wait that began at ``since``, counted in opening time; None if it has no end."""
     remaining, moment = desk.wait, since
     hours = desk.hours

@@ -73,7 +73,7 @@ class OpeningHours(Definition):
         return any(start <= now < end for start, end in self._list_spans_around(now))
 
     def find_next_opening(self, now: datetime) -> datetime | None:
-        """Return the next time at which the desk opens; None if it stays closed for more than a year."""
+        """Return the next time at which the desk opens; None if it does not open within ``HORIZON`` days."""
         first = now.astimezone(ZoneInfo(self.zone)).date()
         for offset in range(HORIZON):
             for start, _ in self._list_spans_of_day(first + timedelta(days=offset)):

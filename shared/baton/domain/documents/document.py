@@ -190,7 +190,7 @@ def derive_chunk_source_id(document_id: str, version: int) -> str:
 
 
 def parse_chunk_source_id(source_id: str) -> tuple[str, int]:
-    """Return the document id and the version in a ``source_id``."""
+    """Return the document id and the version in a ``source_id``. Raises ``ValueError`` for a text without a version."""
     document_id, _, version = source_id.rpartition("@")
     return document_id, int(version)
 

@@ -103,12 +103,12 @@ def derive_source_key(source: Source) -> str:
 
 def split_consulted(sources: Iterable[Source]) -> tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
     """Return the sources of an answer, and separately the passages that were only consulted for it."""
-    listed: list[dict[str, Any]] = []
+    cited: list[dict[str, Any]] = []
     consulted: list[dict[str, Any]] = []
     for source in sources:
         bare = {name: value for name, value in source.items() if name != CONSULTED}
-        (consulted if source.get(CONSULTED) else listed).append(bare)
-    return tuple(listed), tuple(consulted)
+        (consulted if source.get(CONSULTED) else cited).append(bare)
+    return tuple(cited), tuple(consulted)
 
 
 def join_consulted(sources: Sequence[Source], consulted: Sequence[Source]) -> tuple[Source, ...]:
@@ -137,9 +137,9 @@ def map_sources_by_number(sources: Sequence[Source]) -> dict[int, Source]:
 def name_cited(text: str, sources: Sequence[Source]) -> str:
     """Return a text with names of passages, as in ``(Handbook, page 3)``, in place of their numbers.
 
-    A text is shown without its prompt and ``sources`` elsewhere, where numbers would mean nothing.
+    Outside its conversation, a text is shown without its ``sources``, so that numbers would mean nothing.
     """
-    return _replace_cited(text, sources, lambda cited: f"({'; '.join(map(_name, cited))})")
+    return _replace_cited(text, sources, lambda cited: f"({'; '.join(map(_write_name, cited))})")
 
 
 def strip_citations(text: str, sources: Sequence[Source]) -> str:
@@ -157,7 +157,7 @@ def _replace_cited(text: str, sources: Sequence[Source], write: Callable[[list[S
     return replace_marks(text, rewrite) if numbered else text
 
 
-def _name(source: Source) -> str:
+def _write_name(source: Source) -> str:
     """Return a short name of a source, without characters that mean something to JSON, Markdown or a prompt."""
     page, section = source.get("page"), str(source.get("section") or "").rpartition(" > ")[2]
     position = f"page {page}" if page is not None else section

@@ -133,7 +133,7 @@ class SearchQuery:
 
 
 def find_unscored(query: SearchQuery, candidates: Candidates) -> dict[SearchClause, list[Candidate]]:
-    """Return, by each clause by meaning, the candidates by words that its ranking has not scored.
+    """Return, for each clause by meaning, the candidates by words that its ranking has not scored, if there are any.
 
     A ranking that is not full contains every document that has a vector of its view, so it lacks none.
     """
@@ -253,7 +253,8 @@ def rank(result: SearchResult, clauses: Iterable[SearchClause], scores: Mapping[
                 if candidate.is_added:
                     added[candidate.id].add(name)
     ranking = (
-        Ranked(result.documents[id_], scores[id_], signal, frozenset(added[id_])) for id_, signal in signals.items()
+        Ranked(result.documents[id_], scores[id_], raw_scores, frozenset(added[id_]))
+        for id_, raw_scores in signals.items()
     )
     return sorted(ranking, key=by_score)
 

@@ -35,7 +35,10 @@ class SourceRules:
     """Entries of the form ``PREFIX_ENTRY``. A tenant reads only below them, with its own id as ``{tenant}``."""
 
     def check_url(self, url: str) -> None:
-        """Raise ``InvalidRequest`` if ``url`` is not a web address, ``SourceRefused`` if it must not be called."""
+        """Check an address. Raises ``InvalidRequest`` if it is no web address or holds credentials.
+
+        Raises ``SourceRefused`` if it must not be called.
+        """
         if has_credentials(url):
             raise InvalidRequest(
                 "Addresses must hold no user name and no password: every user who lists the source can read them."
@@ -57,7 +60,7 @@ class SourceRules:
         match = _S3.fullmatch(prefix)
         if match is None or not prefix.isprintable() or len(match[2].encode()) > _MAX_KEY_BYTES:
             raise InvalidRequest("prefix must be s3://bucket/prefix.")
-        allowed = self.allowed_prefixes(tenant_id)
+        allowed = self.list_allowed_prefixes(tenant_id)
         if not f"{match[1]}/{match[2]}".startswith(tuple(allowed)):
             names = " and ".join(f"s3://{beginning}" for beginning in allowed) or "none"
             raise SourceRefused(
@@ -65,7 +68,7 @@ class SourceRules:
             )
         return match[1], match[2]
 
-    def allowed_prefixes(self, tenant_id: str) -> list[str]:
+    def list_allowed_prefixes(self, tenant_id: str) -> list[str]:
         """Return the prefixes that the tenant may read, as ``bucket/path/``."""
         return [entry.replace(TENANT, tenant_id) for entry in self.prefixes]
 

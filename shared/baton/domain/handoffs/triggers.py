@@ -120,7 +120,7 @@ def normalise_trigger(trigger: str) -> str:
 
 def find_exit_locale(words: Mapping[str, Sequence[str]], text: str) -> str | None:
     """Return the locale of the exit word that the message consists of; None if it is not an exit word."""
-    if len(text) > 2 * MAX_EXIT_WORD + 20:
+    if len(text) > 2 * MAX_EXIT_WORD + 20:  # an exit word with spaces and punctuation around it is shorter
         return None
     trimmed = _trim(text)
     return next((locale for locale, exits in words.items() if trimmed in map(_trim, exits)), None)

@@ -75,6 +75,7 @@ class Progress:
     steps: int
     """The number of states that are not final."""
     label: str
+    """The label of the state."""
 
     def __str__(self) -> str:
         return f"Step {self.step} of {self.steps}"
@@ -105,6 +106,6 @@ def _find_value(definition: WorkflowDefinition, data: Data, path: str) -> str | 
         for name in path.split("."):
             value = value.get(name) if isinstance(value, Mapping) else None
         if isinstance(value, str | int | float) and not isinstance(value, bool):
-            line = "".join(c if c.isprintable() else " " for c in str(value))
+            line = "".join(character if character.isprintable() else " " for character in str(value))
             return " ".join(line.split())[:MAX_FILLED] or None
     return None

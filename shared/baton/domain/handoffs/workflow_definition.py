@@ -67,7 +67,10 @@ class Condition(Definition):
         return (where.upper(), field) if dot else (state, where)
 
     def holds(self, state: str, data: Data) -> bool:
-        """Return whether the collected data meet the condition of a transition from ``state``."""
+        """Return whether the collected data meet the condition of a transition from ``state``.
+
+        A field that is not collected meets ``present: false`` only. A collected null counts as not present.
+        """
         where, field = self.resolve_field(state)
         collected = data.get(where, {})
         if self.present is not None:
@@ -220,7 +223,10 @@ class WorkflowDefinition(Definition):
         return [state.name for state in self.states].index(name)
 
     def list_transitions(self, name: str) -> tuple[Transition, ...]:
-        """Return the transitions from a state, open or not: those that it declares, or else the default ones."""
+        """Return the transitions from a state, open or not: those that it declares, or else the default ones.
+
+        Raises ``ValueError`` for a state that does not exist.
+        """
         return tuple(_list_transitions(self.states, self.index(name)))
 
     def may_skip(self, name: str) -> bool:
@@ -283,6 +289,7 @@ def _check_reach(targets: Mapping[str, tuple[str, ...]], finals: list[str]) -> N
 
 
 def _find_reachable(begin: list[str], targets: Mapping[str, tuple[str, ...]]) -> set[str]:
+    """Return the states ``begin``, and all states to which ``targets`` lead from them."""
     reached: set[str] = set()
     waiting = list(begin)
     while waiting:
@@ -305,6 +312,6 @@ def _check_conditions(state: WorkflowState, states: Mapping[str, WorkflowState])
             raise ValueError(f"{state.name}: the condition looks at {condition.field}, which {where} does not collect")
 
 
-def _is_same(one: Any, other: Scalar) -> bool:
-    """Compare by the rules of JSON: true is not 1."""
-    return isinstance(one, bool) is isinstance(other, bool) and one == other
+def _is_same(value: Any, other: Scalar) -> bool:
+    """Return whether two values are the same in JSON, where true is not 1."""
+    return isinstance(value, bool) is isinstance(other, bool) and value == other

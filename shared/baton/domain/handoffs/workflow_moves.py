@@ -70,7 +70,7 @@ def begin(definition: WorkflowDefinition, *, id: str, agent_id: str, thread_id: 
 def advance(
     definition: WorkflowDefinition, workflow: Workflow, state: str, data: Mapping[str, Any], now: datetime
 ) -> Workflow:
-    """Move the workflow to ``state``, after adding ``data`` to the data of its current state.
+    """Return the workflow moved to ``state``, with ``data`` added to the data of its current state.
 
     If ``state`` is the current state, the data is stored and the workflow stays. Moving forward requires all data of
     the current state. Moving back does not, but the data of later states then no longer counts and must be given

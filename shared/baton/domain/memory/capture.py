@@ -112,9 +112,10 @@ def is_candidate(
 ) -> bool:
     """Return whether the messages of finished runs may complete a task, by rules that need no model.
 
-    The last run must have succeeded, and none may have failed, been cancelled, or followed a procedure, because the
-    task is then known already. The agent must have made at least ``min_calls`` successful calls of at least
-    ``min_tools`` tools, unless the messages complete a guided workflow that may become a procedure (``has_workflow``).
+    Learning must be enabled. The last run must have ended and succeeded, and none may have failed, been cancelled, or
+    followed a procedure, because the task is then known already. The agent must have made at least ``min_calls``
+    successful calls of at least ``min_tools`` tools, unless the messages complete a guided workflow that may become a
+    procedure (``has_workflow``).
     """
     if not settings.enabled or not messages or messages[-1].end is None:
         return False

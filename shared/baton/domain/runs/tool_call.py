@@ -39,7 +39,7 @@ def is_shown(name: str) -> bool:
 
 
 def make_tool_name(prefix: str, agent_id: str) -> str:
-    """Return the name of the tool that consults or transfers to an agent."""
+    """Return the name of the tool that consults (``ASK``) or transfers to (``TRANSFER``) an agent."""
     return prefix + agent_id.replace("-", "_")
 
 
@@ -72,7 +72,7 @@ class ToolCall:
 
 
 def as_object(arguments: str) -> str:
-    """Return a model's arguments with two mistakes corrected: nothing becomes ``{}``, and a JSON string its content."""
+    """Return a model's arguments with two mistakes corrected: nothing becomes ``{}``, a quoted object the object."""
     if arguments in ("", "null"):
         return "{}"
     if arguments.startswith('"'):

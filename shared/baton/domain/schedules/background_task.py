@@ -120,14 +120,15 @@ class BackgroundTask:
         return self.status.is_open
 
     def is_over(self, now: datetime) -> bool:
-        """Return whether an open task's time has passed."""
+        """Return whether the task is open though its time has passed."""
         return self.is_open and now >= self.expires_at
 
     def look_again(self, now: datetime) -> Self:
-        """Return the task with the time of its next check.
+        """Return the task with the time of its next check, which is at most ``expires_at``.
 
-        Each pause is twice the previous one. A pause that the tool has set is doubled after every
-        ``LOOKS_BEFORE_LONGER_PAUSES`` checks. No pause is longer than ``LAST_CHECK``.
+        The first pause is ``FIRST_CHECK``, and each further pause is twice the previous one. A pause that the tool has
+        set is at least ``SHORTEST_PAUSE``, and is doubled after every ``LOOKS_BEFORE_LONGER_PAUSES`` checks. No pause
+        is longer than ``LAST_CHECK``.
         """
         if self.poll_seconds is None:
             pause = min(FIRST_CHECK * 2 ** min(self.checks, 20), LAST_CHECK)
@@ -148,7 +149,7 @@ class BackgroundTask:
             ended_at=now,
             check_at=None,
             result_run_id=run_id,
-            token=_digest(self.token) if self.token is not None else None,
+            token=_digest_secret(self.token) if self.token is not None else None,
             message=cut_to_bytes(self.message, MAX_ENDED_MESSAGE),
             data=None,
             earlier_contents={},
@@ -159,7 +160,7 @@ class BackgroundTask:
         """Return whether the task's tool or remote agent reports with ``secret``, even if the task has ended."""
         if self.token is None:
             return False
-        compared = secret if self.is_open else _digest(secret)
+        compared = secret if self.is_open else _digest_secret(secret)
         return hmac.compare_digest(compared.encode(), self.token.encode())
 
     def scope(self, owner: Scope) -> Scope:
@@ -167,7 +168,7 @@ class BackgroundTask:
         return Scope(owner.tenant_id, owner.user_id, frozenset(self.permissions), name=self.user_name)
 
 
-def _digest(secret: str) -> str:
+def _digest_secret(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 

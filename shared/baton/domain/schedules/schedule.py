@@ -58,7 +58,7 @@ class Schedule:
     follows_user: bool = False
     """True if its times are in the current time zone of its user."""
     ends_at: datetime | None = None
-    """The time after which it has no slots."""
+    """The time after which it has no slots; None if it has no such end."""
     created_at: datetime
     created_by: Literal["user", "agent"]
     permissions: tuple[str, ...] = ()
@@ -70,11 +70,11 @@ class Schedule:
     """The time of that slot in UTC."""
     paused: bool = False
     last_at: datetime | None = None
-    """The time at which its last run began."""
+    """The time at which its last run began; None before the first."""
     last_run_id: str | None = None
     runs: int = 0
     chosen: SlotConversation | None = None
-    """The conversation that was chosen for the run of the last slot that needed a choice."""
+    """The conversation that was chosen for the run of the last slot that needed a choice; None if none did."""
     revision: int = 1
 
     @property
@@ -122,7 +122,7 @@ class Schedule:
             yield slot
 
     def plan(self, now: datetime) -> Self:
-        """Return the schedule with the first slot from ``now`` on as its next one."""
+        """Return the schedule with the first slot from ``now`` on as its next slot, or without one if none is left."""
         return self._with_next(next((slot for slot in self.list_slots() if slot.at >= now), None))
 
     def begin(self, now: datetime, run_id: str) -> Self:
@@ -158,7 +158,7 @@ class Schedule:
         return resumed
 
     def source(self, now: datetime) -> RunSource:
-        """Return the cause of the run for the next slot."""
+        """Return the cause of the run for the next slot, if the run begins at ``now``."""
         source = RunSource(CauseKind.SCHEDULE, self.id)
         return source.begin(now, self.next_at) if self.next_at is not None else source
 

@@ -35,7 +35,8 @@ class ArgumentSchema:
     def describe(self, part: object, value: Any = None) -> Part:
         """Return the keywords of ``part``, of the schemas it refers to, and of the alternative that fits ``value``.
 
-        A keyword beside a reference overrides the one in the referenced schema.
+        Without a value, it is the first alternative that is not null. A keyword beside a reference overrides that in
+        the referenced schema.
         """
         keywords: dict[str, Any] = {}
         for _ in range(MAX_STEPS):
@@ -66,7 +67,10 @@ class ArgumentSchema:
         return part
 
     def _choose(self, alternatives: list[Any], value: Any) -> object:
-        """Return the first alternative whose type or ``const`` fits ``value``, otherwise the first that is not null."""
+        """Return the first alternative whose type or ``const`` fits ``value``.
+
+        Otherwise it is the first that is neither null nor a ``const``; None if there is none.
+        """
         types = _ANY if value is None else _TYPES.get(type(value), ())
         fallback = None
         for alternative in alternatives:
@@ -119,7 +123,8 @@ class ArgumentSchema:
     def find_choice_name(self, part: object, value: Any) -> str | None:
         """Return the name that a schema gives one of its listed values; None if it gives none.
 
-        Names are in ``x-labels``, by value, or are the titles of alternatives with ``const``.
+        Names are in ``x-labels``, by value, or are the titles of alternatives with ``const``. A value of an ``enum``
+        that is an identifier is its own name, with spaces for underscores.
         """
         described = self.describe(part, value)
         labels = described.get("x-labels")

@@ -42,7 +42,10 @@ class Problem:
 
 
 def check_object_schema(schema: dict[str, Any]) -> dict[str, Any]:
-    """Check the schema of an object and return it. Raises ``ValueError`` with the reason."""
+    """Check the schema of an object and return it. Raises ``ValueError`` with the reason.
+
+    References and ``patternProperties`` are refused, and so are patterns that re2 does not accept.
+    """
     check_declared(schema)
     if schema.get("type") != "object":
         raise ValueError("must be a JSON Schema of type object")
@@ -83,7 +86,7 @@ ObjectSchema = Annotated[dict[str, Any], AfterValidator(check_object_schema)]
 
 
 def find_problems(schema: Schema, value: Any) -> Sequence[Problem]:
-    """Return the first few reasons why ``value`` does not fit; empty if it fits."""
+    """Return the first few reasons why ``value`` does not fit, or cannot be checked; empty if it fits."""
     try:
         errors = find_validation_errors(schema, value, formats=has_format, steps=PROBLEM_STEPS)
     except UncheckableValue as error:
@@ -109,7 +112,7 @@ def find_argument_problem(schema: Schema, value: Any, *, formats: FormatCheck | 
 
 
 def make_partial(schema: Schema) -> Schema:
-    """Return the schema of an incomplete object: present fields must fit, and any may be missing."""
+    """Return the schema of an incomplete object: present fields must fit, and any at its top level may be missing."""
     return {keyword: value for keyword, value in schema.items() if keyword in _PARTIAL}
 
 

@@ -62,7 +62,10 @@ _WITH_OFFSET: Mapping[str, Callable[[str], object]] = {"date-time": datetime.fro
 
 
 def has_local_format(text: object, name: str) -> bool:
-    """Return whether a text has a format, as ``has_format`` does, but accept times without an offset."""
+    """Return whether a text has a format, as ``has_format`` does, but accept every form of ISO 8601 for times.
+
+    An offset is not needed, and neither is the time of day in ``date-time``.
+    """
     return has_format(text, name, needs_offset=False)
 
 
@@ -110,7 +113,7 @@ class SchemaProblem(ValueError):
 
 
 def check_form(schema: object) -> None:
-    """Check the form of a schema from outside, of any size. Raises ``SchemaProblem``."""
+    """Check the form of a schema from outside, of any size but at most ``MAX_DEPTH`` deep. Raises ``SchemaProblem``."""
     for _ in _walk(schema):
         pass
 

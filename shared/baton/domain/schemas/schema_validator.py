@@ -64,7 +64,7 @@ class _Work:
         self._is_plain: bool | None = None
 
     def take(self, steps: int = 1) -> None:
-        """Count steps. Raises ``UncheckableValue`` after too many, and also raises if the caller has been cancelled."""
+        """Count steps. Raises ``UncheckableValue`` after too many, and as ``check_cancelled`` does."""
         self._left -= steps
         if self._left < 0:
             raise UncheckableValue(f"it takes more than {self._steps:,} steps to check")
@@ -81,7 +81,7 @@ class _Work:
         finally:
             self._level -= 1
 
-    def size(self, value: Any) -> int:
+    def measure(self, value: Any) -> int:
         """Return the approximate number of characters of a value as text."""
         if isinstance(value, str):
             return len(value) + 2
@@ -89,21 +89,21 @@ class _Work:
             return 8 + value.bit_length() // 3 if isinstance(value, int) else 8
         cached = self._sizes.get(id(value))
         if cached is None:
-            inner = sum(map(self.size, value.values() if isinstance(value, dict) else value))
+            inner = sum(map(self.measure, value.values() if isinstance(value, dict) else value))
             cached = value, inner + 2 + (sum(map(len, value)) if isinstance(value, dict) else 0)
             self._sizes[id(value)] = cached
         return cached[1]
 
-    def text(self, value: Any) -> str:
+    def write_canonical(self, value: Any) -> str:
         """Return a text that is equal for equal values."""
-        self.take(1 + self.size(value) // _CHARACTERS)
+        self.take(1 + self.measure(value) // _CHARACTERS)
         return write_canonical_text(value)
 
-    def options(self, values: list[Any]) -> frozenset[str]:
+    def list_options(self, values: list[Any]) -> frozenset[str]:
         """Return the texts of an ``enum``."""
         cached = self._options.get(id(values))
         if cached is None:
-            cached = self._options[id(values)] = frozenset(map(self.text, values))
+            cached = self._options[id(values)] = frozenset(map(self.write_canonical, values))
         return cached
 
     def matches(self, pattern: str, text: str) -> bool:
@@ -115,14 +115,14 @@ class _Work:
     def is_plain(self) -> bool:
         """Return whether the schema has no references and no ``patternProperties``."""
         if self._is_plain is None:
-            self.take(self.size(self._root) // _CHARACTERS)
+            self.take(self.measure(self._root) // _CHARACTERS)
             self._is_plain = not any(_LINKING.intersection(part) for part in walk_subschemas(self._root))
         return self._is_plain
 
-    def target(self, reference: str) -> Any:
+    def find_target(self, reference: str) -> Any:
         """Return the part of the schema to which a reference points. Raises ``UncheckableValue``."""
         if not self._targets:
-            self.take(self.size(self._root) // _CHARACTERS)
+            self.take(self.measure(self._root) // _CHARACTERS)
             if any(
                 isinstance(part.get(name), str)
                 for part in islice(walk_subschemas(self._root), 1, None)
@@ -206,7 +206,7 @@ def sort_by_relevance(errors: list[Any]) -> list[Any]:
 
 
 def select_meant_errors(errors: Iterable[Any]) -> Iterator[Any]:
-    """Yield the errors. If no alternative of a schema fits, yield the errors of those with the value's type."""
+    """Yield the errors. Where no alternative fits, yield the errors of the alternatives that have the value's type."""
     for error in errors:
         depth, causes = len(error.absolute_path), error.context or ()
         meant = [cause for cause in causes if cause.validator != "type" or len(cause.absolute_path) > depth]
@@ -228,7 +228,7 @@ def _make_validator(draft: Any, formats: FormatCheck | None) -> Any:
     """Return the class of validators for schemas of a draft."""
     from jsonschema.validators import create
 
-    def applicable(schema: Schema) -> Any:
+    def list_applicable(schema: Schema) -> Any:
         _work.get().take(1 + len(schema) // _MEMBERS)
         return draft._APPLICABLE_VALIDATORS(schema)
 
@@ -246,7 +246,7 @@ def _make_validator(draft: Any, formats: FormatCheck | None) -> Any:
         {name: partial(_apply_counted, check) for name, check in {**draft.VALIDATORS, **own}.items()},
         type_checker=draft.TYPE_CHECKER,
         id_of=draft.ID_OF,
-        applicable_validators=applicable,
+        applicable_validators=list_applicable,
     )
     validator.evolve = evolve
     return validator
@@ -263,14 +263,14 @@ def _apply_counted(check: Check, validator: Any, rule: Any, instance: Any, schem
         for error in check(validator, rule, instance, schema):
             # Errors of nested schemas have a validator already, and were counted there.
             is_new = not is_own and not isinstance(error.validator, str)
-            work.take(1 + ((work.size(instance) + work.size(rule)) // _CHARACTERS if is_new else 0))
+            work.take(1 + ((work.measure(instance) + work.measure(rule)) // _CHARACTERS if is_new else 0))
             yield error
 
 
 def _make_error(instance: Any, flaw: str) -> Any:
     from jsonschema import ValidationError
 
-    size = _work.get().size(instance)
+    size = _work.get().measure(instance)
     return ValidationError(f"{instance!r} {flaw}" if size <= _QUOTED else f"a value of {size:,} characters {flaw}")
 
 
@@ -310,14 +310,14 @@ def _check_additional_properties(validator: Any, rule: Any, instance: Any, schem
 
 
 def _check_unique_items(_validator: Any, rule: Any, instance: Any, _schema: Any) -> Iterator[Any]:
-    if rule and isinstance(instance, list) and len(set(map(_work.get().text, instance))) < len(instance):
+    if rule and isinstance(instance, list) and len(set(map(_work.get().write_canonical, instance))) < len(instance):
         yield _make_error(instance, "has non-unique elements")
 
 
 def _check_enum(_validator: Any, allowed: list[Any], instance: Any, _schema: Any) -> Iterator[Any]:
     work = _work.get()
-    if work.text(instance) not in work.options(allowed):
-        options = repr(allowed) if work.size(allowed) <= _QUOTED else f"{len(allowed):,} values"
+    if work.write_canonical(instance) not in work.list_options(allowed):
+        options = repr(allowed) if work.measure(allowed) <= _QUOTED else f"{len(allowed):,} values"
         yield _make_error(instance, f"is not one of {options}")
 
 
@@ -325,8 +325,8 @@ def _check_const(_validator: Any, constant: Any, instance: Any, _schema: Any) ->
     from jsonschema import ValidationError
 
     work = _work.get()
-    if work.text(instance) != work.text(constant):
-        expected = repr(constant) if work.size(constant) <= _QUOTED else "another value"
+    if work.write_canonical(instance) != work.write_canonical(constant):
+        expected = repr(constant) if work.measure(constant) <= _QUOTED else "another value"
         yield ValidationError(f"{expected} was expected")
 
 
@@ -351,7 +351,7 @@ def _check_unevaluated(check: Check, validator: Any, rule: Any, instance: Any, s
 
 
 def _check_reference(validator: Any, reference: str, instance: Any, _schema: Any) -> Iterator[Any]:
-    yield from validator.descend(instance, _work.get().target(reference))
+    yield from validator.descend(instance, _work.get().find_target(reference))
 
 
 def _skip_check(_validator: Any, _rule: Any, _instance: Any, _schema: Any) -> Iterator[Any]:

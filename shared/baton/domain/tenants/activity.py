@@ -237,7 +237,10 @@ class Activity:
         return None
 
     def renew(self, names: Collection[str], until: int) -> Activity:
-        """Return the counts with the places ``names`` extended to ``until``, in Unix seconds. Later ends stay."""
+        """Return the counts with the places ``names`` extended to ``until``, in Unix seconds. Later ends stay.
+
+        Raises ``KeyError`` for a name without a place.
+        """
         renewed = {name: replace(self.places[name], until=until) for name in names if self.places[name].until < until}
         return replace(self, places={**self.places, **renewed}) if renewed else self
 

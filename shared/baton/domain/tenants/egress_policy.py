@@ -102,7 +102,10 @@ class EgressPolicy:
             raise EgressRefused(f"{host} must be called over https.")
 
     def check_host(self, host: str) -> None:
-        """Raise ``EgressRefused`` unless the list allows ``host``, a name or an IP address, and it may be public."""
+        """Raise ``EgressRefused`` unless ``host``, a name or an IP address, is on the list and may be public.
+
+        In the local cloud, this machine needs no entry, and other local hosts on the list are allowed too.
+        """
         name = host.lower().rstrip(".")
         if self.allow_local and (name == "localhost" or _is_loopback(name)):
             return
@@ -119,7 +122,7 @@ class EgressPolicy:
     def check_address(self, host: str, address: str) -> None:
         """Raise ``EgressRefused`` unless ``address``, to which the resolver resolved ``host``, is public.
 
-        An IPv6 address may have a zone.
+        In the local cloud, an address of this machine is allowed too. An IPv6 address may have a zone.
         """
         if self.allow_local and _is_loopback(address):
             return

@@ -54,7 +54,10 @@ class EvaluationEntry:
 
     @property
     def share_of_runs(self) -> float | None:
-        """The share of all runs that passed. Runs that were not judged count as not passed. None without results."""
+        """The share of all runs that passed. Runs that were not judged count as not passed. None without results.
+
+        For an entry without ``passes``, it is the share of the judged runs.
+        """
         if self.passed is None or self.passes is None or not self.runs:
             return self.passed
         return self.passes / self.runs

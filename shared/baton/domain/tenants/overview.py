@@ -112,7 +112,7 @@ class ThreadCost:
         return None if self.nano_cost < 0 else self.nano_cost / NANO
 
 
-Listed = TypeVar("Listed", SlowTurn, ThreadCost)
+Entry = TypeVar("Entry", SlowTurn, ThreadCost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ class Overview:
             self.threads + other.threads,
             days,
             errors,
-            tuple(one + two for one, two in zip(self.first_tokens, other.first_tokens, strict=True)),
+            tuple(own + others for own, others in zip(self.first_tokens, other.first_tokens, strict=True)),
             _select_top((*self.slowest, *other.slowest)),
             _select_top((*self.costliest, *other.costliest)),
             self.self_started + other.self_started,
@@ -202,15 +202,16 @@ def to_nano(cost: float) -> int:
 
 
 def _count(turn: CountedTurn) -> DayCounts:
+    """Return the counts of one turn."""
     cost = 0 if turn.cost is None else to_nano(turn.cost)
     return DayCounts(
         1, int(turn.error_code is not None), turn.usage, cost, int(turn.cost is None), turn.ups, turn.downs
     )
 
 
-def _select_top(listed: Iterable[Listed]) -> tuple[Listed, ...]:
+def _select_top(entries: Iterable[Entry]) -> tuple[Entry, ...]:
     """Return the largest entry of each conversation, of the ``TOP`` conversations with the largest entries."""
-    of_threads: dict[str, Listed] = {}
-    for entry in listed:
+    of_threads: dict[str, Entry] = {}
+    for entry in entries:
         of_threads[entry.thread_id] = max(entry, of_threads.get(entry.thread_id, entry))
     return tuple(nlargest(TOP, of_threads.values()))

@@ -154,5 +154,5 @@ class SpendingRules(_Rules):
 
 def _choose_strictest(kind: type[StrEnum], choices: Iterable[StrEnum | None]) -> StrEnum | None:
     """Return the choice that comes first in its enumeration; None if nothing was chosen."""
-    listed = set(choices)
-    return next((member for member in kind if member in listed), None)
+    chosen = set(choices)
+    return next((member for member in kind if member in chosen), None)

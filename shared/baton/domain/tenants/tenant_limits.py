@@ -130,7 +130,7 @@ class TenantLimits(LimitFields):
         return deployment.model_copy(update={**lowest, "self_started_runs": rules, "spending": spending})
 
     def find_excess(self, deployment: DeploymentLimits) -> str | None:
-        """Return the name of a limit that is above the deployment's; None if none is."""
+        """Return the first name in ``LIMITS`` whose limit is above the deployment's; None if none is."""
         for name in LIMITS:
             own, most = getattr(self, name), getattr(deployment, name)
             if own is not None and most is not None and own > most:

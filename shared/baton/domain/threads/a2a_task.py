@@ -107,8 +107,8 @@ def determine_state(
     ``is_running``: a run of the task is in progress. ``is_waiting``: a message of it is in the queue.
     ``is_superseded``: the conversation has gone on without the task, so the task asks for nothing any more.
     ``is_at_desk``: people of a desk answer it. ``session_ended``: the conversation was closed after the task had begun.
-    A cancelled or failed task stays so. An answered task is completed by its last run, because it takes messages until
-    then.
+    A cancelled or failed task stays so. Otherwise the last run decides, because the task takes messages until a run
+    completes it.
     """
     outcomes = list(ends)
     if mark is MarkStatus.CANCELED:

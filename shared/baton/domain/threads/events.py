@@ -163,6 +163,7 @@ def run_input(
 
 
 def state_snapshot(state: dict[str, Any]) -> ag_ui.StateSnapshotEvent:
+    """Return STATE_SNAPSHOT with the whole state of a thread."""
     return ag_ui.StateSnapshotEvent(snapshot=state)
 
 
@@ -194,6 +195,7 @@ def text_start(
 
 
 def text_content(message_id: str, delta: str) -> ag_ui.TextMessageContentEvent:
+    """Return a piece of the text of a message."""
     return ag_ui.TextMessageContentEvent(message_id=message_id, delta=delta)
 
 
@@ -321,10 +323,12 @@ def run_error(
 
 
 def messages_snapshot(messages: Sequence[StoredMessage]) -> ag_ui.MessagesSnapshotEvent:
+    """Return MESSAGES_SNAPSHOT with those of the messages that clients see."""
     return ag_ui.MessagesSnapshotEvent(messages=[message.as_ag_ui() for message in messages if message.is_shown])
 
 
 def custom(name: str, value: dict[str, Any]) -> ag_ui.CustomEvent:
+    """Return an event of Baton's, which AG-UI does not define."""
     return ag_ui.CustomEvent(name=name, value=value)
 
 

@@ -39,7 +39,10 @@ class Feedback:
 
 
 def parse_comment(text: str | None) -> str | None:
-    """Return a comment without surrounding space; None if it is blank. Raises ``InvalidRequest``."""
+    """Return a comment without surrounding space; None if it is blank.
+
+    Raises ``InvalidRequest`` if it is too long or has control characters other than line breaks and tabs.
+    """
     if text is None:
         return None
     comment = replace_surrogates(text).strip()

@@ -63,23 +63,20 @@ class ImportedSession:
             [message.id, message.role.value, message.text, to_millis(message.timestamp), message.tool_name]
             for message in self.messages
         ]
-        beside: list[object] = []
+        additions: list[object] = []
         if self.title is not None or self.rated:
             ratings = [[message.id, message.rating, message.comment, message.rated_at] for message in self.rated]
-            beside = [self.title, ratings]
+            additions = [self.title, ratings]
         # Offsets are left out, because earlier versions did not store them and their imports may be repeated.
-        named = [
-            message for message in self.messages if message.time_zone is not None and not is_offset(message.time_zone)
+        zones = [
+            [message.id, message.time_zone]
+            for message in self.messages
+            if message.time_zone is not None and not is_offset(message.time_zone)
         ]
-        if named:
-            beside.append([[message.id, message.time_zone] for message in named])
-        written = [message for message in self.messages if message.author is not None]
-        if written:
-            beside.append([[message.id, "author", message.author] for message in written])
-        causes = [message for message in self.messages if message.begun_by is not None]
-        if causes:
-            beside.append([[message.id, "event", message.begun_by] for message in causes])
-        content = json.dumps([lines, to_millis(self.ended_at), *beside], separators=(",", ":"), default=str)
+        authors = [[message.id, "author", message.author] for message in self.messages if message.author is not None]
+        causes = [[message.id, "event", message.begun_by] for message in self.messages if message.begun_by is not None]
+        additions += filter(None, (zones, authors, causes))
+        content = json.dumps([lines, to_millis(self.ended_at), *additions], separators=(",", ":"), default=str)
         return hashlib.sha256(content.encode()).hexdigest()
 
 

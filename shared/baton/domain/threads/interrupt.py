@@ -82,6 +82,7 @@ class InterruptDecision:
         return next((remark for remark in remarks if isinstance(remark, str) and remark), None)
 
     def as_ag_ui(self) -> ResumeEntry:
+        """Return the decision as an entry of a run input's ``resume``."""
         return ResumeEntry(interrupt_id=self.interrupt_id, status=self.status.value, payload=self.payload)
 
 
@@ -118,6 +119,7 @@ class Interrupt:
         return make_model_call(self.tool_call_id, self.tool_name)
 
     def as_ag_ui(self) -> ShownInterrupt:
+        """Return the interrupt as clients see it."""
         return ShownInterrupt(
             id=self.id,
             reason=CLIENT_TOOL if self.is_client_call else APPROVAL,
@@ -162,6 +164,7 @@ class PendingInterrupts:
     """The message id of the turn whose client offer is in force until a request has another; None without an offer."""
 
     def get(self, interrupt_id: str) -> Interrupt | None:
+        """Return the interrupt with this id; None if there is none."""
         return next((interrupt for interrupt in self.interrupts if interrupt.id == interrupt_id), None)
 
     def fill_in(self, decisions: tuple[InterruptDecision, ...], now: datetime) -> PendingInterrupts:

@@ -36,7 +36,7 @@ Content = str | tuple[Part, ...]
 
 
 def text_of(content: Content) -> str:
-    """Return the text of a content, without parts of other kinds."""
+    """Return the texts of a content, joined by line feeds, without parts of other kinds; empty without texts."""
     if isinstance(content, str):
         return content
     return "\n".join(part.text for part in content if isinstance(part, ag_ui.TextPart))
@@ -56,7 +56,7 @@ DESK = "desk"
 
 
 def with_text(content: Content, text: str) -> Content:
-    """Return the content with another text; parts of other kinds stay."""
+    """Return the content with ``text``, as its first part, in place of all its texts. Parts of other kinds stay."""
     if isinstance(content, str):
         return text
     return (ag_ui.TextPart(text=text), *(part for part in content if not isinstance(part, ag_ui.TextPart)))

@@ -32,6 +32,7 @@ def tool_result(call: ToolCall, message_id: str, content: str, end: CallEnd) -> 
 
 
 def subagent_started(task_id: str, agent: AgentDefinition, call: ToolCall) -> ag_ui.SubagentStartedEvent:
+    """Return SUBAGENT_STARTED for the sub-task ``task_id``, in which ``call`` asks ``agent``."""
     return ag_ui.SubagentStartedEvent(
         subagent_run_id=task_id,
         name=agent.name,
@@ -49,6 +50,7 @@ def subagent_finished(task_id: str) -> ag_ui.SubagentFinishedEvent:
 
 
 def subagent_error(task_id: str, code: str, message: str) -> ag_ui.SubagentErrorEvent:
+    """Return SUBAGENT_ERROR for a sub-task that has failed."""
     return ag_ui.SubagentErrorEvent(subagent_run_id=task_id, code=code, message=message)
 
 

@@ -138,7 +138,10 @@ class RunningConversation:
         return self.handoff is not None and self.handoff.ordinal == opening.ordinal
 
     def make_workflow(self, target: AgentDefinition, ordinal: int, now: datetime) -> Workflow | None:
-        """Return a new workflow of ``target``, in its first state. Its id is the same in every attempt at the run."""
+        """Return a new workflow of ``target``, in its first state; None if ``target`` has no workflow.
+
+        Its id is the same in every attempt at the run.
+        """
         if target.workflow is None:
             return None
         name = f"workflow\0{ordinal}\0{len(self.changed_workflows)}"

@@ -131,7 +131,10 @@ def describe_resumable_workflow(describe: Describe, workflow: WorkflowRecord) ->
 
 
 def _describe_progress(definition: WorkflowDefinition | None, workflow: WorkflowRecord) -> dict[str, Any]:
-    """Return the label and the step of a workflow. Without its definition, or in an unknown state, the step is None."""
+    """Return the label, the step and the number of steps of a workflow.
+
+    Without its definition, or in an unknown state, both numbers are None.
+    """
     current = measure_progress(definition, workflow) if definition is not None else None
     return {
         "label": current.label if current else workflow.state.replace("_", " ").title(),

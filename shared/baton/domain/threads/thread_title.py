@@ -44,7 +44,10 @@ _QUOTES = "\"' \u00ab\u00bb\u2018\u2019\u201a\u201c\u201d\u201e\u2039\u203a\u300
 
 
 def parse_title(text: str) -> str:
-    """Return a user's title in normal form NFC, without spaces around it. Raises ``InvalidRequest``."""
+    """Return a user's title in normal form NFC, without spaces around it.
+
+    Raises ``InvalidRequest`` for a title that is too long or blank, has several lines or changes the direction of text.
+    """
     title = normalise_text("NFC", replace_surrogates(text)).strip()
     if len(title) > MAX_TITLE:
         raise InvalidRequest(f"title must have at most {MAX_TITLE} characters.")
@@ -66,7 +69,10 @@ def to_title(text: str) -> str:
 
 
 def cut_beginning(text: str, length: int = MAX_MADE_TITLE) -> str:
-    """Return the beginning of ``text`` as one line of at most ``length`` characters; empty if it shows nothing."""
+    """Return the beginning of ``text`` as one line of at most ``length`` characters and ``MAX_MADE_BYTES``.
+
+    Empty if it shows nothing.
+    """
     line = _to_plain(text)
     cut = cut_to_bytes(line[:length], MAX_MADE_BYTES)
     if len(cut) < len(line):

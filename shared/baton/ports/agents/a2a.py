@@ -105,7 +105,10 @@ class SigningKey(Protocol):
 
 
 class CardSigner(Protocol):
-    """The keys that sign agent cards. Every method raises ``InternalError`` or ``StoreUnavailable`` without keys."""
+    """The keys that sign agent cards.
+
+    Every method raises ``InternalError`` for unusable keys, and ``StoreUnavailable`` if they cannot be read.
+    """
 
     async def key_id(self) -> str:
         """Return the id of the key that signs."""

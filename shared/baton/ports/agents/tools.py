@@ -194,14 +194,14 @@ class CallContext(TurnContext):
         """Attach a file to the answer, and return its id. The user finds it among the answer's sources.
 
         ``name`` is required for bytes. The default ``media_type`` follows from the name. Raises ``ToolFailed`` for a
-        file that cannot be stored.
+        file that has no name, or cannot be read or stored.
         """
         file_name = name or (file.name if isinstance(file, Path) else "")
         if not file_name:
             raise ToolFailed("A file that is attached needs a name.")
         body = await asyncio.to_thread(_read_file, file) if isinstance(file, Path) else file
-        guessed, _ = mimetypes.guess_type(file_name)
-        return await self.keep(NewFile(file_name, media_type or guessed or "application/octet-stream", body))
+        guessed_type, _ = mimetypes.guess_type(file_name)
+        return await self.keep(NewFile(file_name, media_type or guessed_type or "application/octet-stream", body))
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,10 @@ class Files(Protocol):
     """Uploads of every thread, keyed by tenant and thread."""
 
     async def presign_upload(self, scope: Scope, thread_id: str, name: str, content_type: str, size: int) -> Upload:
-        """Return a short-lived address that accepts one file of exactly ``size`` bytes and ``content_type``."""
+        """Return a short-lived address that accepts one file of exactly ``size`` bytes and ``content_type``.
+
+        Raises ``InvalidRequest``, ``UnsupportedPart`` or ``MessageTooLarge`` for a file that is not accepted.
+        """
 
     async def presign_download(self, scope: Scope, thread_id: str, file_id: str) -> str:
         """Return a short-lived address at which the file can be read."""

@@ -77,7 +77,10 @@ class AuditTrail(AuditLog, Protocol):
     async def of_thread(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[AuditRecord], str | None]:
-        """Return a thread's records, the newest first, and the cursor of the next page. Raises ``InvalidRequest``."""
+        """Return a page of a thread's records, the newest first, and the next cursor.
+
+        Raises ``InvalidRequest`` for a cursor that this list did not hand out.
+        """
 
     async def of_tenant(
         self,
@@ -94,5 +97,5 @@ class AuditTrail(AuditLog, Protocol):
         ``wanted`` may name ``action``, ``outcome``, ``user_id``, ``thread_id`` and ``agent_id``. Only records at or
         after ``since`` and at or before ``until`` are returned, and no others are read. A page may have fewer than
         ``limit`` records, or none, and still a next page, because a call reads a limited number of records. Raises
-        ``InvalidRequest``.
+        ``InvalidRequest`` for a cursor that this list did not hand out.
         """

@@ -70,7 +70,7 @@ class TenantFiles(Protocol):
 
 
 class CursorSeal(Protocol):
-    """A cipher for cursors whose content clients may not see. Methods may block, in a thread."""
+    """A cipher for cursors whose content clients may not see. Methods read its key in a thread."""
 
     async def seal(self, scope: Scope, cursor: Mapping[str, object]) -> str:
         """Return the cursor for clients of the tenant."""

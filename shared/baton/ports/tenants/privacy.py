@@ -87,10 +87,13 @@ class Erasure(Protocol):
         """Return the number of items that ``sweep_user`` would remove, by kind."""
 
     async def sweep_audit(self, scope: Scope, *, before: datetime, deadline: float) -> tuple[Mapping[str, int], bool]:
-        """Remove the tenant's audit records older than ``before``, but not the handoffs of conversations in use."""
+        """Remove the tenant's audit records older than ``before``, but not the handoffs of conversations in use.
+
+        Stop at ``deadline``, and return as ``sweep`` does.
+        """
 
     def list_ended_episodes(self, scope: Scope, before: datetime) -> AsyncIterator[Sequence[EpisodeTrace]]:
-        """Yield pages of the tenant's episodes that ended before ``before``, even removed but still listed ones."""
+        """Yield pages of the tenant's episodes that ended before ``before``, and of removed but still listed ones."""
 
     async def sweep_episode(self, scope: Scope, episode: EpisodeTrace, *, before: datetime) -> None:
         """Remove an episode that ended ``before``. Its messages stay, and it stays listed until ``unlist_episode``."""
@@ -103,7 +106,10 @@ class ObjectErasure(Protocol):
     """The removal of objects from the bucket, with all their versions and delete markers."""
 
     async def sweep(self, scope: Scope, thread_id: str, *, deadline: float) -> tuple[int, bool]:
-        """Remove all objects below the thread's prefix. Return the number of versions, and whether all are removed."""
+        """Remove the objects below the thread's prefix, until ``deadline`` (of the event loop's clock).
+
+        Return the number of removed versions, and whether none is left.
+        """
 
     async def count_left(self, scope: Scope, thread_id: str) -> int:
         """Return the number of remaining versions and delete markers, at most a page of them."""
@@ -131,16 +137,16 @@ class ForgetRequests(Protocol):
         """Return a request of the tenant; None if there is none with this id."""
 
     async def latest(self, scope: Scope, thread_id: str) -> ForgetRequest | None:
-        """Return the latest request for the thread, if one was made in the last weeks."""
+        """Return the latest request for the thread; None if none was made in the last weeks."""
 
     async def latest_of_retention(self, scope: Scope) -> ForgetRequest | None:
-        """Return the latest request that enforced the tenant's retention, if there was one in the last weeks."""
+        """Return the latest request that enforced the tenant's retention; None if there was none in the last weeks."""
 
     async def save(self, scope: Scope, request: ForgetRequest) -> None:
         """Store the progress of a request, and its cut-off for ``cutoff``, which queued turns read."""
 
     async def cutoff(self, scope: Scope, thread_id: str) -> datetime | None:
-        """Return the latest cut-off of the scope's user or of the thread, if one of them was forgotten recently."""
+        """Return the latest cut-off of the scope's user or of the thread; None if neither was forgotten recently."""
 
 
 class Forgettings(Protocol):

@@ -16,7 +16,7 @@ class BackgroundTasks(Protocol):
         """Store a new task and return it; return the stored task if its id is taken."""
 
     async def get(self, scope: Scope, thread_id: str, task_id: str) -> BackgroundTask | None:
-        """Return a task. Callers must have checked that they may read the conversation."""
+        """Return a task; None if there is none. Callers must have checked that they may read the conversation."""
 
     async def of_thread(self, scope: Scope, thread_id: str) -> Sequence[BackgroundTask]:
         """Return the tasks of a conversation, the newest first: all open ones, and up to ``MAX_LISTED`` ended ones."""

@@ -108,7 +108,7 @@ class LiveRegistry(Protocol):
         """
 
     async def typing(self, scope: Scope, since: Mapping[str, datetime]) -> frozenset[str]:
-        """Return the threads in ``since`` whose users are typing, and began after the time that ``since`` has for each.
+        """Return the threads in ``since`` whose users are typing, and began to type after the thread's time there.
 
         Callers must be allowed to read each of the threads.
         """

@@ -32,7 +32,10 @@ class HandoffStore(Protocol):
     async def of_thread(
         self, scope: Scope, thread_id: str, *, limit: int, cursor: str | None
     ) -> tuple[Sequence[HandoffRequest], str | None]:
-        """Return a page of the thread's handoffs, the newest first, and the next cursor. Raises ``InvalidRequest``."""
+        """Return a page of the thread's handoffs, the newest first, and the next cursor.
+
+        Raises ``InvalidRequest`` for a cursor that this list did not hand out.
+        """
 
 
 class WorkflowElsewhere(Exception):

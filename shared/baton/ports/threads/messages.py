@@ -66,7 +66,7 @@ class Messages(Protocol):
     """
 
     async def open_turn(self, lease: Lease, turn: TurnRecord) -> TurnRecord | None:
-        """Record that the message id is being answered. Return the existing record instead, if there is one."""
+        """Record that the message id is being answered, and return None; if it has a record, return that instead."""
 
     async def reopen_turn(self, lease: Lease, turn: TurnRecord) -> None:
         """Replace the record of a message id whose attempt died."""
@@ -75,7 +75,7 @@ class Messages(Protocol):
         """Return the record of a message id. ``get_thread`` or a lease must have checked the thread's ownership."""
 
     async def withdraw(self, scope: Scope, thread_id: str, message_id: str, digest: str) -> TurnRecord | None:
-        """Record that the message is withdrawn, unless it has a record, which is returned.
+        """Record that the message is withdrawn, and return None; if it has a record, return that instead.
 
         The thread's ownership must have been checked.
         """
