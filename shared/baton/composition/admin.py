@@ -64,9 +64,7 @@ def _make_parser() -> argparse.ArgumentParser:
         ("repair", "index what is missing, and delete what is not stored"),
     ):
         command = commands.add_parser(name, help=text)
-        command.add_argument(
-            "--tenant", action="append", default=[], help="a tenant that may have no documents yet (repeatable)"
-        )
+        command.add_argument("--tenant", action="append", default=[], help="a tenant (repeatable), all if none")
     return parser
 
 

@@ -125,13 +125,12 @@ async def move(
 
 
 async def verify(tenants: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """Compare the indices with the stored episodes and documents of all tenants, and return a result for each.
+    """Compare the indices with the stored episodes and documents of ``tenants``, or of all if none is named.
 
-    ``tenants`` are further tenants to check, which may have nothing stored. Raises ``InvalidRequest``,
-    ``SearchUnavailable`` and ``StoreUnavailable``.
+    Return a result for each tenant. Raises ``InvalidRequest``, ``SearchUnavailable`` and ``StoreUnavailable``.
     """
     stored = await deployed_ports().searched_tenants.all()
-    checks = await index_check().verify([*tenants, *stored])
+    checks = await index_check().verify(tenants or [*stored], with_others=not tenants)
     return [await _verify_knowledge(check, stored.get(check.tenant_id, ())) for check in checks]
 
 
@@ -143,7 +142,7 @@ async def repair(tenants: Sequence[str] = ()) -> list[dict[str, Any]]:
     stored = await deployed_ports().searched_tenants.all()
     episodes, documents = index_check(), knowledge_check()
     results = []
-    for tenant_check in await episodes.verify([*tenants, *stored]):
+    for tenant_check in await episodes.verify(tenants or [*stored], with_others=not tenants):
         check = tenant_check if tenant_check.is_sound else await episodes.repair(tenant_check)
         agents = stored.get(check.tenant_id, ())
         async for _ in documents.rebuild(check.tenant_id, agents):

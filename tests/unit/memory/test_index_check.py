@@ -128,6 +128,16 @@ async def test_a_tenant_without_any_document_is_checked_by_name() -> None:
     assert found.missing
 
 
+async def test_only_the_named_tenants_are_checked_without_others() -> None:
+    gone = episode("ada")
+    world = World()
+    for tenant in (TENANT, "other"):
+        await world.index(Scope(tenant, "ada"), gone)
+    [found] = await world.check.verify([TENANT], with_others=False)
+    assert (found.tenant_id, found.orphaned) == (TENANT, (place(gone),))
+    assert {check.tenant_id for check in await world.check.verify([TENANT])} == {TENANT, "other"}
+
+
 async def test_episodes_that_are_still_being_closed_are_not_missed() -> None:
     pending, silent = episode("ada", 1, status=EpisodeStatus.PENDING), episode("ada", 2, message_count=0)
     [found] = await World(pending, silent).check.verify([TENANT])

@@ -59,12 +59,13 @@ class IndexCheck:
     embeds: bool
     """True if documents should have vectors."""
 
-    async def verify(self, tenants: Sequence[str]) -> list[TenantCheck]:
-        """Check ``tenants`` and, if the engine can list them, all other tenants with documents."""
+    async def verify(self, tenants: Sequence[str], *, with_others: bool = True) -> list[TenantCheck]:
+        """Check ``tenants`` and, if ``with_others`` and the engine can list them, all other tenants with documents."""
         indexed: dict[str, list[IndexedSource]] = {tenant: [] for tenant in tenants}
         if self.administration is not None:
-            async for source in self.administration.sources(IndexName.EPISODES):
-                indexed.setdefault(source.tenant_id, []).append(source)
+            for tenant_id in (None,) if with_others else tuple(indexed):
+                async for source in self.administration.sources(IndexName.EPISODES, tenant_id):
+                    indexed.setdefault(source.tenant_id, []).append(source)
         return [await self._verify(tenant, sources) for tenant, sources in sorted(indexed.items())]
 
     async def repair(self, check: TenantCheck) -> TenantCheck:
@@ -78,8 +79,8 @@ class IndexCheck:
             # The episode may have been stored since the check.
             if await self.episodes.find(scope, source.episode_id) is None:
                 await self.search.delete(scope, IndexName.EPISODES, SearchFilter(source_id=source.episode_id))
-        checks = await self.verify([check.tenant_id])
-        return next(again for again in checks if again.tenant_id == check.tenant_id)
+        [again] = await self.verify([check.tenant_id], with_others=False)
+        return again
 
     async def rebuild(self, tenant: str) -> AsyncIterator[bool]:
         """Index complete episodes without documents, one at a time. Yield for each episode whether it was indexed now.
