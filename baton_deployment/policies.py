@@ -26,7 +26,10 @@ def read_policy(name: str) -> dict[str, Any]:
 
 
 def render_policy(name: str, stage: Stage) -> str:
-    """Return a policy as JSON, for the stack of a stage and its secrets. Raises ``DeploymentError``."""
+    """Return a policy as JSON, for the stack of a stage and its secrets.
+
+    The statements have no names if the policy would be too long with them. Raises ``DeploymentError``.
+    """
     if name not in POLICIES:
         raise DeploymentError(f"There is no policy {name!r}. There are: {', '.join(POLICIES)}.")
     policy = read_policy(name)
@@ -35,13 +38,21 @@ def render_policy(name: str, stage: Stage) -> str:
         resources = statement["Resource"]
         if isinstance(resources, list):
             statement["Resource"] = [named for arn in resources for named in _rename(arn, stage.stack, secrets)]
-    length = len(json.dumps(policy, separators=(",", ":")))
+    if _length(policy) > LIMIT:
+        for statement in policy["Statement"]:
+            del statement["Sid"]  # which IAM does not need
+    length = _length(policy)
     if length > LIMIT:
         raise DeploymentError(
             f"With the names of {stage.stack} the policy has {length} characters; a managed policy may have {LIMIT}. "
             f"Choose a shorter stack_name, or take docs/reference/{name}-policy.json with a shorter prefix."
         )
     return json.dumps(policy, indent=2)
+
+
+def _length(policy: dict[str, Any]) -> int:
+    """Return the characters that IAM counts: those without white space."""
+    return len(json.dumps(policy, separators=(",", ":")))
 
 
 def _secrets_of(stage: Stage) -> list[str]:

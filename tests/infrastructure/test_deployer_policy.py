@@ -133,5 +133,8 @@ def test_a_project_gets_the_policies_with_its_own_names(name: str, tmp_path: Pat
     assert "baton-*" not in policy
     assert "baton/*" not in policy
     assert ("secret:shop/dev/embed-keys-??????" in policy) is (name != "restore")
+    longer = json.loads(render_policy("deployer", Stage("dev", stage.file, "my-own-assistant-dev", parameters)))
+    assert len(longer["Statement"]) == len(STATEMENTS)
+    assert not [statement for statement in longer["Statement"] if "Sid" in statement]
     with pytest.raises(DeploymentError, match="; a managed policy may have"):
         render_policy("deployer", Stage("dev", stage.file, "a-very-long-name-of-a-project-and-stage", parameters))
