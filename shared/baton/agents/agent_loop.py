@@ -136,9 +136,9 @@ class AgentLoop:
                 continue
             if answer.hands_over:
                 return
-            earlier = await self._take_messages(only_earlier=True) if not answer.calls and not is_last else ()
-            if earlier:
-                self._prompt.add(answer.prompt, *earlier)
+            earlier_prompts = await self._take_messages(only_earlier=True) if not answer.calls and not is_last else ()
+            if earlier_prompts:
+                self._prompt.add(answer.prompt, *earlier_prompts)
                 continue
             if not answer.calls or not await self._context.may_act():
                 return
@@ -151,9 +151,9 @@ class AgentLoop:
                 return
             if (result.ends_conversation and result.has_answered) or result.stays_silent:
                 return  # the agent has said goodbye, or has nothing to say
-            messages = await self._take_messages()
-            if messages:
-                self._prompt.add(*messages)
+            new_prompts = await self._take_messages()
+            if new_prompts:
+                self._prompt.add(*new_prompts)
                 await self._prompt.fit()
 
     async def _take_messages(self, *, only_earlier: bool = False) -> Sequence[Prompt]:
@@ -245,19 +245,19 @@ class AgentLoop:
 
         # Until the question is stored, only the first chunk is read: reading the chunks of a fast model would occupy
         # the event loop and delay the writes of the question.
-        paced = partial(
+        read_paced = partial(
             read_batches, limit=self._limit, deadline=context.deadline, stop=context.stop, opened=context.opened
         )
         if self._screening is None:
-            return partial(paced, open_stream(prompts))
+            return partial(read_paced, open_stream(prompts))
 
         def open_batches(sent: list[Prompt]) -> AsyncGenerator[ModelChunk, None]:
-            return yield_batches(partial(paced, open_stream(sent)))
+            return yield_batches(partial(read_paced, open_stream(sent)))
 
-        screened = self._screening.screen(open_batches, prompts, is_whole=self._structured is not None)
+        screened_chunks = self._screening.screen(open_batches, prompts, is_whole=self._structured is not None)
 
         async def read_screened(take: Take) -> None:
-            async with aclosing(screened) as chunks:
+            async with aclosing(screened_chunks) as chunks:
                 async for chunk in chunks:
                     take(chunk)
 
@@ -283,9 +283,9 @@ class AgentLoop:
             for call in calls
             if not self._calls.outcomes[call.id].waits
         ]
-        *others, last = [answer.prompt, *results]
+        *other_prompts, last_prompt = [answer.prompt, *results]
         # The provider may cache the prompts up to here, because an agent that has called tools may call more.
-        self._prompt.add(*others, replace(last, ends_prefix=True))
+        self._prompt.add(*other_prompts, replace(last_prompt, ends_prefix=True))
         await self._prompt.fit()
 
     def _add_outcomes(self, calls: Sequence[ToolCall]) -> None:
@@ -300,8 +300,8 @@ class AgentLoop:
         transcript = self._work.transcript
         message, _ = transcript.take_back(2)
         if message.text:
-            cited = join_consulted(message.sources, message.consulted)
-            transcript.add_answer(message.id, self._agent, message.text, sources=cited, is_cut=message.is_cut)
+            sources = join_consulted(message.sources, message.consulted)
+            transcript.add_answer(message.id, self._agent, message.text, sources=sources, is_cut=message.is_cut)
 
     def _select_tool_choice(self, *, is_last: bool) -> str | None:
         """Return the tool choice for the next request.
@@ -310,8 +310,8 @@ class AgentLoop:
         """
         if is_last:
             return "none" if self._tools.specs else None
-        chosen = self._settings.tool_choice
-        return chosen if chosen == "none" or not self._work.budget.has_asked_model else None
+        tool_choice = self._settings.tool_choice
+        return tool_choice if tool_choice == "none" or not self._work.budget.has_asked_model else None
 
     def _take_prefix(self) -> str:
         """Return the sentence that the answer is limited, for display before the next words; empty if not needed.

@@ -105,12 +105,12 @@ class AgentWork:
         """Add a call's outcome to the result. Of several transfers, the first that is not refused counts."""
         result = self.result
         if outcome.waits:
-            waiting = outcome.waits_for or call
-            result.waiting.append(waiting)
-            tool = self.tools.offers[waiting.name].tool
+            waiting_call = outcome.waits_for or call
+            result.waiting.append(waiting_call)
+            tool = self.tools.offers[waiting_call.name].tool
             if tool is not None:
-                zone, others = self.context.today.known_zone, result.cards.values()
-                result.cards[waiting.id] = make_card(waiting, tool, self.agent, zone, others)
+                zone, other_cards = self.context.today.known_zone, result.cards.values()
+                result.cards[waiting_call.id] = make_card(waiting_call, tool, self.agent, zone, other_cards)
             return
         if result.transfer is None or result.transfer.refusal is not None:
             result.transfer = outcome.transfer or result.transfer

@@ -118,17 +118,21 @@ def select_answer_sources(
     """
     if has_found_nothing(model_text, sources):
         return tuple(source for source in sources if source.get("kind") == FILE_SOURCE)
-    cited, is_wrong = _find_cited(model_text, sources, model_text if visible_text is None else visible_text)
-    if cited:
-        selected = (cited.get(derive_source_key(source)) if _may_be_cited(source) else source for source in sources)
-        return tuple(source for source in selected if source is not None)
+    cited_sources, is_wrong = _find_cited(model_text, sources, model_text if visible_text is None else visible_text)
+    if cited_sources:
+        selected_sources = (
+            cited_sources.get(derive_source_key(source)) if _may_be_cited(source) else source for source in sources
+        )
+        return tuple(source for source in selected_sources if source is not None)
     # Excerpts are useful only beside a citation.
-    brief = ({name: value for name, value in source.items() if name != "excerpt"} for source in sources)
+    sources_without_excerpts = (
+        {name: value for name, value in source.items() if name != "excerpt"} for source in sources
+    )
     return tuple(
         _mark_consulted(source)
         if _may_be_cited(source) and (is_wrong or source.get("agentId") == (caller or ""))
         else source
-        for source in brief
+        for source in sources_without_excerpts
     )
 
 
@@ -151,17 +155,17 @@ def select_consulted_sources(
     """
     if not files and has_found_nothing(answer, documents):
         return ()
-    cited = select_cited_sources(answer, documents)
-    may_use_all = not cited and not has_found_nothing(answer, documents)
-    consulted = [_mark_consulted(document) for document in documents if may_use_all or document.get(CONSULTED)]
+    cited_sources = select_cited_sources(answer, documents)
+    may_use_all = not cited_sources and not has_found_nothing(answer, documents)
+    consulted_sources = [_mark_consulted(document) for document in documents if may_use_all or document.get(CONSULTED)]
     asked_agent = {"kind": AGENT_SOURCE, "id": agent.id, "title": agent.name, "agentId": agent.id, "score": None}
-    return (asked_agent, *cited, *consulted, *files)
+    return (asked_agent, *cited_sources, *consulted_sources, *files)
 
 
 def select_recorded_sources(agent: AgentDefinition | None, call: ToolCallRecord) -> tuple[Source, ...]:
     """Return the sources of a recorded call. ``agent`` is the agent that the call has asked, None for a tool's call."""
-    consulted = select_consulted_sources(agent, call.output or "") if agent is not None else ()
-    return (*consulted, *call.sources, *call.files)
+    consulted_sources = select_consulted_sources(agent, call.output or "") if agent is not None else ()
+    return (*consulted_sources, *call.sources, *call.files)
 
 
 def has_found_nothing(text: str, sources: Sequence[Source] = ()) -> bool:
@@ -178,35 +182,35 @@ def _find_cited(model_text: str, sources: Sequence[Source], visible_text: str) -
     """Return the cited documents by their keys, and whether the text cites numbers that no passage has."""
     documents = [source for source in sources if _may_be_cited(source)]
     places, is_wrong = _find_places(visible_text, documents)
-    exact = {source.get("id") for source in documents if source.get("number") in places}
-    titled = _find_titled(model_text, documents, exact)
-    cited: dict[str, Source] = {}
+    numbered_ids = {source.get("id") for source in documents if source.get("number") in places}
+    titled_sources = _find_titled(model_text, documents, numbered_ids)
+    cited_sources: dict[str, Source] = {}
     for source in documents:
         number = source.get("number")
         if number in places:
-            cited[derive_source_key(source)] = {**source, "places": places[number]}
-        elif source in titled:
-            cited[derive_source_key(source)] = {**source, "places": []} if number is not None else source
-    return cited, is_wrong
+            cited_sources[derive_source_key(source)] = {**source, "places": places[number]}
+        elif source in titled_sources:
+            cited_sources[derive_source_key(source)] = {**source, "places": []} if number is not None else source
+    return cited_sources, is_wrong
 
 
 def _find_places(text: str, sources: Sequence[Source]) -> tuple[dict[int, list[dict[str, int]]], bool]:
     """Return the places where a text cites ``sources``, by number, and whether it cites a number that no source has."""
-    text, numbered = text[:MAX_READ], map_sources_by_number(sources)
+    text, known_sources = text[:MAX_READ], map_sources_by_number(sources)
     footnotes = {
         number
         for number, definition in find_definitions(text).items()
-        if number not in numbered or not _describes(definition, numbered[number])
+        if number not in known_sources or not _describes(definition, known_sources[number])
     }
     places: dict[int, list[dict[str, int]]] = {}
     is_wrong = False
     for mark in find_marks(text):
         for number in mark.numbers:
-            if number in numbered and number not in footnotes:
+            if number in known_sources and number not in footnotes:
                 places_of_number = places.setdefault(number, [])
                 if len(places_of_number) < MAX_CITATIONS:
                     places_of_number.append({"start": mark.start, "end": mark.end})
-            is_wrong |= number not in numbered and number not in footnotes
+            is_wrong |= number not in known_sources and number not in footnotes
     return places, is_wrong
 
 
@@ -239,8 +243,10 @@ def _find_titled(text: str, documents: Sequence[Source], numbered: Collection[An
         if document_id in numbered:
             places = [reference for reference in places if reference.strip(_BLANK)]
         if places:
-            exact = [source for source in passages if any(_names_part(reference, source) for reference in places)]
-            sources += exact or ([] if document_id in numbered else passages)
+            matching_passages = [
+                source for source in passages if any(_names_part(reference, source) for reference in places)
+            ]
+            sources += matching_passages or ([] if document_id in numbered else passages)
     return [source for source in documents if source in sources]
 
 
@@ -271,8 +277,8 @@ def _is_in_brackets(text: str, source: Source) -> bool:
 
 def _is_marked(text: str, match: re.Match[str]) -> bool:
     """Return whether a quotation mark is beside the match, or a bracket is open before it."""
-    around = {text[max(0, match.start() - 1) : match.start()], text[match.end() : match.end() + 1]}
-    return not _QUOTES.isdisjoint(around) or _is_open(text, match.start())
+    neighbours = {text[max(0, match.start() - 1) : match.start()], text[match.end() : match.end() + 1]}
+    return not _QUOTES.isdisjoint(neighbours) or _is_open(text, match.start())
 
 
 def _is_open(text: str, at: int) -> bool:
@@ -313,12 +319,12 @@ def renumber_citations(outcome: CallOutcome, numbers: PassageNumbers, *, lists: 
     """
     if outcome.error is not None:
         return outcome
-    own = map_sources_by_number(outcome.sources)
+    own_sources = map_sources_by_number(outcome.sources)
     sources = tuple(_renumber_source(source, numbers) for source in outcome.sources)
-    text = replace_marks(outcome.output, lambda mark: _rewrite_mark(outcome.output, mark, own, numbers))
-    cited = [_describe_passage(source) for source in sources if source.get("number") is not None]
-    if lists and cited:
-        text = f"{text}\n\n{CITED.format('; '.join(cited))}"
+    text = replace_marks(outcome.output, lambda mark: _rewrite_mark(outcome.output, mark, own_sources, numbers))
+    passages = [_describe_passage(source) for source in sources if source.get("number") is not None]
+    if lists and passages:
+        text = f"{text}\n\n{CITED.format('; '.join(passages))}"
     return replace(outcome, output=text, sources=sources)
 
 
@@ -331,10 +337,10 @@ def _rewrite_mark(
     """
     if text.startswith(DATA_LINE, text.rfind("\n", 0, mark.start) + 1):
         return None
-    cited = [numbers.assign_number(own[number]) for number in mark.numbers if number in own]
-    if not cited:
+    run_numbers = [numbers.assign_number(own[number]) for number in mark.numbers if number in own]
+    if not run_numbers:
         return f"({text[mark.start + 1 : mark.end - 1]})"
-    return "".join(f"[{number}]" for number in cited)
+    return "".join(f"[{number}]" for number in run_numbers)
 
 
 def _renumber_source(source: Mapping[str, Any], numbers: PassageNumbers) -> Mapping[str, Any]:

@@ -93,13 +93,13 @@ class Approvals:
             raise
         if is_whole and thread.pending is not None:
             answered_ids = {answer.interrupt_id for answer in answers}
-            missing = [
+            missing_ids = [
                 interrupt.id
                 for interrupt in thread.pending.open
                 if interrupt.id not in answered_ids and not interrupt.is_client_call
             ]
-            if missing and any(thread.pending.get(answered_id) is not None for answered_id in answered_ids):
-                raise InvalidRequest(f"resume: answer every open interrupt at once; missing: {', '.join(missing)}.")
+            if missing_ids and any(thread.pending.get(answered_id) is not None for answered_id in answered_ids):
+                raise InvalidRequest(f"resume: answer every open interrupt at once; missing: {', '.join(missing_ids)}.")
         # The token is sealed for the caller. If the thread belongs to another user, the run cannot use the token.
         return Scope(scope.tenant_id, thread.user_id, subject_token=scope.subject_token)
 

@@ -137,7 +137,7 @@ async def read_attachments(context: Attempt, content: Content) -> tuple[Sequence
     turn too. Raises the errors of ``Files.presign_download`` except ``NotFound``.
     """
     attachments: list[Attachment] = []
-    missing: list[str] = []
+    missing_notes: list[str] = []
     for part in () if isinstance(content, str) else content:
         if isinstance(part, TextPart):
             continue
@@ -145,8 +145,8 @@ async def read_attachments(context: Attempt, content: Content) -> tuple[Sequence
             attachments.append(await _make_attachment(context, part))
         except NotFound:
             kind = "image" if isinstance(part, ImagePart) else "document"
-            missing.append(MISSING.format(kind=kind, name=find_part_name(part) or "that was announced"))
-    return attachments, missing
+            missing_notes.append(MISSING.format(kind=kind, name=find_part_name(part) or "that was announced"))
+    return attachments, missing_notes
 
 
 async def _make_attachment(context: Attempt, part: ImagePart | DocumentPart) -> Attachment:
@@ -161,8 +161,8 @@ async def _make_attachment(context: Attempt, part: ImagePart | DocumentPart) -> 
 
 def describe_file(file: Attachment) -> str:
     """Return the name, type and address of a file, as far as they are known, as a text."""
-    about = (file.name or "without a name", file.media_type, file.url)
-    return ", ".join(part for part in about if part)
+    facts = (file.name or "without a name", file.media_type, file.url)
+    return ", ".join(part for part in facts if part)
 
 
 def count_by_type(files: Sequence[Attachment]) -> dict[str, int]:

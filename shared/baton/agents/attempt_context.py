@@ -98,8 +98,8 @@ class Writes:
 
     def begin(self) -> None:
         """Start the waiting writes. Writes that are added later start at once."""
-        waiting, self._waiting = self._waiting or (), None
-        for write in waiting:
+        waiting_writes, self._waiting = self._waiting or (), None
+        for write in waiting_writes:
             self.add(write)
 
     def add(self, write: Coroutine[Any, Any, None]) -> None:

@@ -107,8 +107,8 @@ class LimitedModel:
     async def _settle_spending(self, reserved: ReservedCall, spent: _Spent) -> None:
         usage = spent.usage
         if usage is None:
-            written = self.counter.count("".join(spent.texts))
-            usage = Usage(spent.prompt_tokens, written) if spent.is_charged else Usage()
+            written_tokens = self.counter.count("".join(spent.texts))
+            usage = Usage(spent.prompt_tokens, written_tokens) if spent.is_charged else Usage()
         await self.limits.settle(reserved, spent.model, usage)
 
 

@@ -336,8 +336,8 @@ class ModelAnswer:
         ``sources`` are all sources that the agent has received. ``judge`` lets hooks judge the calls. ``after_calls``
         says that the agent has called tools before this answer.
         """
-        cited = self._select_sources(sources, after_calls=after_calls)
-        self._context.emit_all(self.events.end(cited, is_cut=self._is_cut))
+        cited_sources = self._select_sources(sources, after_calls=after_calls)
+        self._context.emit_all(self.events.end(cited_sources, is_cut=self._is_cut))
         self.written_calls = self.calls
         self.calls = await judge(self.calls)
         # The provider's parts contain the model's arguments, so they are dropped if hooks have changed arguments.
@@ -353,7 +353,7 @@ class ModelAnswer:
                 is_cut=self._is_cut,
                 is_structured=self.held.is_structured,
                 refused_by=self.refusal.by if self.refusal is not None else None,
-                sources=cited if self.events.text else (),
+                sources=cited_sources if self.events.text else (),
                 provider_parts=self._parts,
             )
         self._note.prompts, self._note.ended_at = tuple(self.prompts), self._context.services.clock.now()

@@ -69,14 +69,14 @@ class Transcript:
 
     def _derive_id(self, kind: str) -> str:
         self._numbers[kind] += 1
-        about = f"{self._run.message_id}{self._key}{kind}"
-        return derive_message_id(self._thread_id, about, self._run.attempt, self._numbers[kind])
+        name = f"{self._run.message_id}{self._key}{kind}"
+        return derive_message_id(self._thread_id, name, self._run.attempt, self._numbers[kind])
 
     def take_back(self, count: int) -> list[StoredMessage]:
         """Remove the last ``count`` messages, which clients must not have seen yet, and return them."""
         length = len(self.messages) - count
-        taken, self.messages[length:] = self.messages[length:], []
-        return taken
+        messages, self.messages[length:] = self.messages[length:], []
+        return messages
 
     def add_answer(
         self,
@@ -100,22 +100,22 @@ class Transcript:
         guardrail whose sentence the text is. ``source`` is the kind of sender if no model has written the text.
         ``provider_parts`` are sent back to the model's provider with the message.
         """
-        cited, consulted = split_consulted(sources)
+        cited_sources, consulted_sources = split_consulted(sources)
         note = CUT_NOTE if is_cut else "" if is_whole else STOPPED_NOTE
-        counted = f"{name_cited(text, sources)}{note}"
+        counted_text = f"{name_cited(text, sources)}{note}"
         always = provider_parts is not None and provider_parts.replay is Replay.ALWAYS
         return self._add(
             message_id,
             Role.ASSISTANT,
             text,
-            count_answer_tokens(counted, calls, self._counter)
+            count_answer_tokens(counted_text, calls, self._counter)
             + (provider_parts.tokens if provider_parts and always else 0),
             status=MessageStatus.COMPLETE if is_whole else MessageStatus.CANCELLED,
             agent_id=agent.id,
             agent_name=agent.name,
             tool_calls=tuple(calls),
-            sources=cited,
-            consulted=consulted,
+            sources=cited_sources,
+            consulted=consulted_sources,
             source=source,
             is_cut=is_cut,
             is_structured=is_structured,

@@ -64,7 +64,7 @@ async def give_back(store: ThreadStore, lease: Lease) -> None:
 
 
 class LeaseWatch:
-    """A watch on one run. It asks a silent worker for a sign of life, and reports one that does not answer as dead.
+    """A watch on one run. It asks a silent worker for a sign of life, and reports a worker that does not answer.
 
     The answer is a renewed lease. A wrong report about a delayed worker does no harm, because that worker finds its
     lease lost.

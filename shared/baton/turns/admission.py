@@ -247,16 +247,16 @@ class Admission:
         Raises ``refusal`` if there is none.
         """
         turn = await self._store.get_turn(lease.scope, lease.thread_id, call.request.message_id)
-        finished = await find_finished(self._store, call, turn, lease.thread) if turn is not None else None
-        if finished is None:
+        finished_run = await find_finished(self._store, call, turn, lease.thread) if turn is not None else None
+        if finished_run is None:
             raise refusal
         await give_back(self._store, lease)
-        return finished
+        return finished_run
 
     async def _take_decisions(self, lease: Lease, request: DecisionRequest) -> Lease | None:
         """Store the decisions with the thread, and return a lease whose thread has all of them.
 
-        Returns None while decisions on other interrupts are missing. Raises ``InterruptUnavailable`` if the thread does
+        Return None while decisions on other interrupts are missing. Raises ``InterruptUnavailable`` if the thread does
         not wait for these decisions.
         """
         pending = lease.thread.pending
@@ -266,13 +266,17 @@ class Admission:
             return replace(lease, thread=replace(lease.thread, pending=None))  # answered before: replay it
         if any(pending.get(decision.interrupt_id) is None for decision in request.decisions):
             raise errors.InterruptUnavailable
-        answered = pending.fill_in(request.decisions, self._services.agents.clock.now())
-        if answered != pending:
-            await self._store.keep_pending(lease, answered)
-            for before, after in zip(pending.interrupts, answered.interrupts, strict=True):
+        answered_interrupts = pending.fill_in(request.decisions, self._services.agents.clock.now())
+        if answered_interrupts != pending:
+            await self._store.keep_pending(lease, answered_interrupts)
+            for before, after in zip(pending.interrupts, answered_interrupts.interrupts, strict=True):
                 if before.answer is None and after.answer is not None:
                     await audit_decision(self._services.agents.audit, lease.scope, lease.thread_id, after)
-        return None if answered.open else replace(lease, thread=replace(lease.thread, pending=answered))
+        return (
+            None
+            if answered_interrupts.open
+            else replace(lease, thread=replace(lease.thread, pending=answered_interrupts))
+        )
 
     async def _find_refusal(self, lease: Lease, request: TurnRequest) -> errors.BatonError | None:
         """Return the error that refuses the request in the thread's present state, or None if it may run.

@@ -132,10 +132,10 @@ class BranchPoints:
         turn = await self.store.get_turn(scope, thread.id, message_id)
         if turn is not None and turn.first_ordinal < thread.next_ordinal:
             first = turn.first_ordinal
-            stored = await self.store.run_messages(scope, thread.id, first_ordinal=first, below=first + 1)
-            if stored and stored[0].id == message_id and _is_users_question(stored[0]):
-                return stored[0]
-            if stored and stored[0].author is not None:
+            stored_messages = await self.store.run_messages(scope, thread.id, first_ordinal=first, below=first + 1)
+            if stored_messages and stored_messages[0].id == message_id and _is_users_question(stored_messages[0]):
+                return stored_messages[0]
+            if stored_messages and stored_messages[0].author is not None:
                 raise NotRegenerable
         # Imported messages and those of a fork's parent began no turn here.
         async for page in read_pages(self.store, scope, thread, limit=PAGE, most=MAX_PAGES):
@@ -153,16 +153,16 @@ class BranchPoints:
         if message.ordinal not in thread.path:
             top = thread.next_ordinal
             run = await self.store.run_messages(scope, thread.id, first_ordinal=message.ordinal, below=top)
-            if any(_is_of_people(other) for other in run):
+            if any(_is_of_people(other_message) for other_message in run):
                 raise NotRegenerable
         distance = max(1, thread.next_ordinal - max(common.last, 0))
         async for page in read_pages(
             self.store, scope, thread, limit=min(distance, MAX_CHECKED), most=MAX_CHECKED_PAGES
         ):
-            for other in reversed(page.messages):
-                if other.ordinal in common:
+            for other_message in reversed(page.messages):
+                if other_message.ordinal in common:
                     return
-                if _is_of_people(other):
+                if _is_of_people(other_message):
                     raise NotRegenerable
 
     async def _find_last_shown(self, scope: Scope, thread: Thread) -> tuple[str | None, ConversationState | None]:

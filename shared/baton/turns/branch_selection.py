@@ -75,19 +75,19 @@ class BranchSelection:
 
     async def _select_under_lease(self, lease: Lease, branch_id: str) -> SelectedBranch:
         thread, scope = lease.thread, lease.scope
-        chosen = find_branch(thread.segments, thread.next_ordinal, branch_id)
+        branch = find_branch(thread.segments, thread.next_ordinal, branch_id)
         if is_led_by_parent(thread):
             raise ThreadLed
-        if chosen.ordinal in thread.path:
+        if branch.ordinal in thread.path:
             await give_back(self.services.store, lease)
             return SelectedBranch(thread.id, branch_id, thread.last_seq)
         if thread.open_interrupts:
             raise ApprovalsWaiting("This branch waits for answers to its interrupts. Answer them or send a message.")
-        tip = find_tip(thread.segments, thread.next_ordinal, chosen)
+        tip = find_tip(thread.segments, thread.next_ordinal, branch)
         if tip != thread.next_ordinal - 1:
             check_room(thread.segments, thread.next_ordinal)
         point = await self._points.find_after(scope, thread, tip)
-        common = thread.continue_from(chosen.parent)
+        common = thread.continue_from(branch.parent)
         after_id = await self._points.find_last_shown_id(scope, common)
         conversation = point.thread.conversation
         changes: list[BaseEvent] = []

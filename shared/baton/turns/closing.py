@@ -79,9 +79,9 @@ class Closer:
         async with holding(self.services.store, lease):
             await self.services.store.release(lease)
         await sessions.finish_again(lease.scope, thread.id, number)
-        closed = ClosedThread(thread.id, find_last_episode_id(thread))
+        closed_thread = ClosedThread(thread.id, find_last_episode_id(thread))
         if subscriber is not None:
             reason, person = await sessions.read_last_end(lease.scope, thread)
-            event = unsequenced(thread_closed(reason, closed.episode_id, person), threadId=thread.id)
+            event = unsequenced(thread_closed(reason, closed_thread.episode_id, person), threadId=thread.id)
             await send_to(self.services.connections, subscriber.connection_id, [event], patience=WORKER_SECONDS)
-        return closed
+        return closed_thread

@@ -33,13 +33,13 @@ class Merges:
         async with refusals_audited(self.audit, scope, fork_thread_id, "thread.merge"):
             fork, answer = await self.forks.find_newest_answer(scope, fork_thread_id)
         request = make_merge_request(fork.parent_thread_id or "", fork.id, answer.id)
-        finished = await self.turns.run(scope, request, discard, seconds=seconds)
-        assert finished is not None  # noqa: S101 - only answers to interrupts wait for others
-        parent_id, merged, end = finished.thread.id, finished.messages[0], finished.messages[-1].end
+        finished_run = await self.turns.run(scope, request, discard, seconds=seconds)
+        assert finished_run is not None  # noqa: S101 - only answers to interrupts wait for others
+        parent_id, merged_message, end = finished_run.thread.id, finished_run.messages[0], finished_run.messages[-1].end
         if end is not None and end.outcome is OutcomeType.SUCCESS:
-            detail = {"forkThreadId": fork.id, "messageId": merged.id}
-            once = Once(derive_record_id(parent_id, "thread.merge", merged.id), merged.timestamp)
+            detail = {"forkThreadId": fork.id, "messageId": merged_message.id}
+            once = Once(derive_record_id(parent_id, "thread.merge", merged_message.id), merged_message.timestamp)
             await self.audit.record(
                 scope, "thread.merge", thread_id=parent_id, outcome="merged", detail=detail, once=once
             )
-        return finished
+        return finished_run

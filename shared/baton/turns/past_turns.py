@@ -108,8 +108,8 @@ class PastTurns:
             record = await self.store.get_turn(scope, thread.id, message_id)
             if record is not None and record.run_id == run_id and record.first_ordinal < thread.next_ordinal:
                 first = record.first_ordinal
-                stored = await self.store.run_messages(scope, thread.id, first_ordinal=first, below=first + 1)
-                return next((message for message in stored if message.run_id == run_id), None)
+                stored_messages = await self.store.run_messages(scope, thread.id, first_ordinal=first, below=first + 1)
+                return next((message for message in stored_messages if message.run_id == run_id), None)
         stored_message: StoredMessage | None = None
         async for page in read_pages(self.store, scope, thread.unbranched, limit=PAGE, most=MAX_PAGES):
             for message in reversed(page.messages):

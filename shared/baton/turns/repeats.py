@@ -106,7 +106,7 @@ class Repeats:
 async def find_adoptable(store: ThreadStore, lease: Lease, record: TurnRecord) -> tuple[StoredMessage, ...] | None:
     """Return the messages of the attempt in ``record`` if only its commit is missing; otherwise None.
 
-    Returns None too if another worker held the lease in between. Call this before anything is written under ``lease``:
+    Return None too if another worker held the lease in between. Call this before anything is written under ``lease``:
     every message must bear the fence of the dead attempt, otherwise the messages may come from two attempts.
     """
     if record.first_ordinal != lease.thread.next_ordinal or record.fence != lease.fence - FENCE_STEP:
@@ -170,8 +170,8 @@ def _rebuild_request(thread: Thread, run: Run, opening: StoredMessage, record: T
     action = ActionRequest.from_opening(ref, run.run_id, opening)
     if action is not None:
         return action
-    pending = thread.pending
-    if pending is None or pending.message_id != run.message_id or pending.open:
+    pending_interrupts = thread.pending
+    if pending_interrupts is None or pending_interrupts.message_id != run.message_id or pending_interrupts.open:
         return None
-    decisions = tuple(interrupt.answer for interrupt in pending.interrupts if interrupt.answer is not None)
+    decisions = tuple(interrupt.answer for interrupt in pending_interrupts.interrupts if interrupt.answer is not None)
     return DecisionRequest(ref, run.run_id, decisions, record.client)

@@ -117,11 +117,11 @@ class Reruns:
         services, thread = self._services, turn.thread
         permissions = frozenset(turn.record.permissions) if turn.record is not None else frozenset()
         scope = Scope(caller.tenant_id, thread.user_id, permissions)
-        if options.model is not None and options.model not in (offered := self._offered_models()):
-            raise ModelNotOffered(f"This deployment offers: {offered}.")
+        if options.model is not None and options.model not in (offered_models := self._offered_models()):
+            raise ModelNotOffered(f"This deployment offers: {offered_models}.")
         agents = await self._choose_agents(caller, turn, options)
         conversation = await self.turns.read_conversation(scope, turn, agents.main(thread), agents.describe)
-        recorded = RecordedCalls(
+        recorded_calls = RecordedCalls(
             await services.agents.records.calls_of_run(
                 scope, thread.id, turn.question.run_id, first_ordinal=turn.question.ordinal
             )
@@ -129,7 +129,7 @@ class Reruns:
         name = f"rerun#{services.agents.clock.new_id()}"
         async with services.place_limits.place(caller, CounterKind.WAITS, name, seconds=MAX_SECONDS):
             await services.run_limits.admit(caller)
-            attempt = _DryAttempt(services, scope, turn, agents, conversation, recorded, options.without)
+            attempt = _DryAttempt(services, scope, turn, agents, conversation, recorded_calls, options.without)
             try:
                 return await attempt.answer()
             finally:
@@ -139,21 +139,21 @@ class Reruns:
         """Return the current agents, with the requested model and version."""
         agents = await self._services.agents.registry.current(caller)
         changed_id = options.agent_id if options.agent_id is not None else turn.thread.active_agent_id
-        chosen = (
+        chosen_version = (
             await self._find_version(caller, changed_id, options.agent_version)
             if options.agent_version is not None
             else None
         )
 
         def change(agent: AgentDefinition) -> AgentDefinition:
-            if chosen is not None and agent.id == changed_id:
-                agent = chosen
+            if chosen_version is not None and agent.id == changed_id:
+                agent = chosen_version
             if options.model is None or agent.remote is not None:
                 return agent
             model = agent.model.model_copy(update={"name": options.model, "fallback": ()})
             return agent.model_copy(update={"model": model})
 
-        if chosen is not None and agents.describe(changed_id) is None:
+        if chosen_version is not None and agents.describe(changed_id) is None:
             raise RerunUnavailable(f"The agent {changed_id} no longer exists.")
         return agents.with_change(change)
 
@@ -251,14 +251,14 @@ class _DryAttempt:
     ) -> DryRun:
         texts = [message.text for message in result.messages if message.role is Role.ASSISTANT and message.text]
         speaker = result.agent or self._conversation.agent
-        waiting = [
+        waiting_calls = [
             DryCall(speaker.id, call.name, call.parse_arguments() or call.arguments, "waiting", None)
             for call in result.waiting
         ]
         return DryRun(
             answer="\n\n".join(texts),
             inspection=inspection,
-            calls=[*map(self._to_dry_call, self._records.calls), *waiting],
+            calls=[*map(self._to_dry_call, self._records.calls), *waiting_calls],
             usage=result.usage,
             model=result.model,
             agent_id=result.agent.id if result.agent is not None else None,

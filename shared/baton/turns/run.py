@@ -74,9 +74,9 @@ class RunExecution:
         )
         self._outbox = Outbox(EventLog(services.log, stamp, first_seq=lease.first_seq), delivery, call.emit)
         self._zone = RunTimeZone(services.time_zones, lease.scope, lease.thread, request.time_zone)
-        answered = lease.thread.pending if isinstance(request, DecisionRequest) else None
+        answered_interrupts = lease.thread.pending if isinstance(request, DecisionRequest) else None
         question = run_question.make_opening_message(
-            request, lease.thread, run, services, answered, time_zone=self._zone.name
+            request, lease.thread, run, services, answered_interrupts, time_zone=self._zone.name
         )
         self._facts = RunFacts(
             call=call,
@@ -85,7 +85,7 @@ class RunExecution:
             agents=agents,
             agent=agent,
             question=question if branch is None else replace(question, branch=branch.start),
-            answered=answered,
+            answered=answered_interrupts,
             client=request.client,
             client_results=run_question.fill_in_client_results(
                 request, lease.thread.pending, agent, services.agents.clock.now()
@@ -107,8 +107,8 @@ class RunExecution:
         tasks: list[asyncio.Future[Any]] = []
         lease, store = self._holder.lease, self._services.store
         thread, run = self._facts.thread, self._facts.run
-        traced = TracedRun(self._facts.scope.tenant_id, thread.id, thread.agent_id, run.run_id, run.attempt)
-        with inside(self._services.tracer.begin(traced)) as span:
+        traced_run = TracedRun(self._facts.scope.tenant_id, thread.id, thread.agent_id, run.run_id, run.attempt)
+        with inside(self._services.tracer.begin(traced_run)) as span:
             try:
                 record, messages, facts = await run_question.find_earlier_attempt(store, self._facts, lease)
                 if record is not None and (messages is not None or record.digest != facts.request.digest):
@@ -127,9 +127,9 @@ class RunExecution:
                     result = await self._answer(attempt, writing)
                 record = await writing
                 if record is not None:
-                    earlier = await self._find_earlier_outcome(record)
-                    if earlier is not None:
-                        return earlier
+                    earlier_outcome = await self._find_earlier_outcome(record)
+                    if earlier_outcome is not None:
+                        return earlier_outcome
                     lease = self._holder.lease
                     await store.reopen_turn(lease, run_question.make_turn_record(facts, lease))
                 if result is None:
@@ -140,12 +140,14 @@ class RunExecution:
                 span.set({Attribute.OUTCOME: result.outcome.value})
                 if result.error is not None:
                     span.fail(result.error.code)
-                finished = await self._make_commit(facts).commit(attempt, result)
+                finished_run = await self._make_commit(facts).commit(attempt, result)
                 if span.shows_content:
                     span.set(
-                        describe_exchange(find_question_text(finished.messages), join_answer_texts(finished.messages))
+                        describe_exchange(
+                            find_question_text(finished_run.messages), join_answer_texts(finished_run.messages)
+                        )
                     )
-                return RunOutcome(finished, was_sent=True)
+                return RunOutcome(finished_run, was_sent=True)
             finally:
                 self._outbox.delivery.stop()
                 await gather_all(self._writes.stop(), stop_all(*tasks))
@@ -157,9 +159,9 @@ class RunExecution:
 
         Raises ``MessageIdConflict`` if the message id was used for other content.
         """
-        earlier = await self._find_earlier_outcome(record)
-        if earlier is not None:
-            return earlier
+        earlier_outcome = await self._find_earlier_outcome(record)
+        if earlier_outcome is not None:
+            return earlier_outcome
         # The model is not called again, and clients that have seen the answer keep it.
         assert messages is not None  # noqa: S101 - other content was refused
         self._outbox.open()
@@ -168,11 +170,11 @@ class RunExecution:
     async def _find_earlier_outcome(self, record: TurnRecord) -> RunOutcome | None:
         """Return the run that an earlier attempt has committed and release the lease; None if there is none."""
         store = self._services.store
-        finished = await find_finished(store, self._facts.call, record, self._facts.thread)
-        if finished is None:
+        finished_run = await find_finished(store, self._facts.call, record, self._facts.thread)
+        if finished_run is None:
             return None
         await store.release(self._holder.lease)
-        return RunOutcome(finished, was_sent=False)
+        return RunOutcome(finished_run, was_sent=False)
 
     async def _find_watchers(self) -> None:
         """Read the connections that watch the thread and the requests to cancel its runs."""
@@ -244,7 +246,7 @@ class RunExecution:
     ) -> DialogueResult | None:
         """Publish the dialogue's events and return its result.
 
-        Returns None if ``writing`` finds the record of an earlier attempt.
+        Return None if ``writing`` finds the record of an earlier attempt.
         """
         self._writes, self._first_token_ms = attempt.writes, None
         self._writes.add(self._zone.keep())
@@ -269,7 +271,7 @@ class RunExecution:
     async def _begin(self, attempt: Attempt, writing: asyncio.Future[TurnRecord | None] | None) -> bool:
         """Release the waiting events and writes once the question is stored; otherwise stop the dialogue.
 
-        Returns whether the run has begun. ``writing`` is None if the question is stored already.
+        Return whether the run has begun. ``writing`` is None if the question is stored already.
         """
         is_new = False
         try:

@@ -89,8 +89,8 @@ def fill_in_client_results(
     if pending is None or pending.agent_id != agent.id or agent.remote is not None:
         return None
     results = tuple(answer for answer in request.client.results if is_client_call(answer.interrupt_id))
-    answered = pending.fill_in(results, now)
-    return answered if answered != pending else None
+    answered_interrupts = pending.fill_in(results, now)
+    return answered_interrupts if answered_interrupts != pending else None
 
 
 async def keep_timestamp(
@@ -102,10 +102,12 @@ async def keep_timestamp(
     """
     if record.first_ordinal != question.ordinal:
         return question
-    stored = await store.run_messages(lease.scope, lease.thread_id, first_ordinal=record.first_ordinal, below=None)
-    if not stored or stored[0].id != question.id:
+    stored_messages = await store.run_messages(
+        lease.scope, lease.thread_id, first_ordinal=record.first_ordinal, below=None
+    )
+    if not stored_messages or stored_messages[0].id != question.id:
         return question
-    return replace(question, timestamp=stored[0].timestamp)
+    return replace(question, timestamp=stored_messages[0].timestamp)
 
 
 async def read_earlier_calls(records: RunRecords, lease: Lease, run: Run) -> Mapping[str, ToolCallRecord]:
@@ -183,13 +185,13 @@ async def store_question(
     next turn overwrites it.
     """
     store = services.store
-    opened, _, _, _ = await gather_all(
+    opened_record, _, _, _ = await gather_all(
         _do_nothing() if facts.run.attempt > 1 else store.open_turn(lease, make_turn_record(facts, lease)),
         store.put_message(lease, facts.question),
         attaching,
         _announce_begin(services, facts, lease) if lease.thread.notifies else _do_nothing(),
     )
-    earlier_record: TurnRecord | None = record or opened
+    earlier_record: TurnRecord | None = record or opened_record
     return earlier_record
 
 
@@ -202,14 +204,14 @@ async def attach_caller(delivery: Delivery, subscriber: Subscriber | None, watch
 
 async def read_unfinished(store: ThreadStore, facts: RunFacts, lease: Lease) -> RunFacts:
     """Return the facts with the interrupted exchange that the run continues, and with what its client offered."""
-    answered = facts.answered
-    if answered is None:
+    answered_interrupts = facts.answered
+    if answered_interrupts is None:
         return facts
-    first, end = answered.first_ordinal, lease.thread.next_ordinal
+    first, end = answered_interrupts.first_ordinal, lease.thread.next_ordinal
     facts = replace(facts, unfinished=await read_messages_between(store, lease.scope, lease.thread, first, end))
-    if facts.client is None and answered.offered_by is not None:
-        offered = await store.get_turn(lease.scope, lease.thread_id, answered.offered_by)
-        facts = replace(facts, client=offered.client if offered is not None else None)
+    if facts.client is None and answered_interrupts.offered_by is not None:
+        offer_record = await store.get_turn(lease.scope, lease.thread_id, answered_interrupts.offered_by)
+        facts = replace(facts, client=offer_record.client if offer_record is not None else None)
     return facts
 
 

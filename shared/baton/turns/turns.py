@@ -45,26 +45,28 @@ class Acquisition:
         ``MessageIdConflict``, ``MessageWithdrawn``, ``QueueFull``, and ``RateLimited`` if too many requests wait.
         """
         store, is_waiting = self.services.store, False
-        async with AsyncExitStack() as held:
+        async with AsyncExitStack() as stack:
             while True:
                 try:
                     return await store.acquire(call.scope, request)
                 except LeaseBusy as error:
-                    busy = error
-                dead: LeaseMark | None = None
+                    busy_error = error
+                dead_lease: LeaseMark | None = None
                 turn = await store.get_turn(call.scope, request.thread_id, call.request.message_id)
-                finished = await find_finished(store, call, turn) if turn is not None else None
-                if finished is not None:
-                    return finished
+                finished_run = await find_finished(store, call, turn) if turn is not None else None
+                if finished_run is not None:
+                    return finished_run
                 if not is_waiting:
                     is_waiting = True
-                    await held.enter_async_context(self._take_place(call))
-                if busy.run is not None and turn is None:
+                    await stack.enter_async_context(self._take_place(call))
+                if busy_error.run is not None and turn is None:
                     await waiting.begin(call)
-                if turn is not None and busy.run is not None and _is_answered_by(busy.run, turn):
-                    dead = await self.repeats.follow(call, turn.run_id)
-                if busy.run is not None:
-                    request = replace(request, presumed_dead=dead or await self._wait_until_free(call, wait_until))
+                if turn is not None and busy_error.run is not None and _is_answered_by(busy_error.run, turn):
+                    dead_lease = await self.repeats.follow(call, turn.run_id)
+                if busy_error.run is not None:
+                    request = replace(
+                        request, presumed_dead=dead_lease or await self._wait_until_free(call, wait_until)
+                    )
                 elif asyncio.get_running_loop().time() >= wait_until:
                     raise ThreadBusy
                 else:  # the lease is held for a close or a fork, which gives no sign of life
@@ -89,9 +91,9 @@ class Acquisition:
             thread = await self.services.store.get_thread(call.scope, thread_id)
             if thread.run is None or thread.run.status is RunStatus.INTERRUPTED:
                 return None
-            dead = await watch.look(thread)
-            if dead is not None:
-                return dead
+            dead_lease = await watch.look(thread)
+            if dead_lease is not None:
+                return dead_lease
             await asyncio.sleep(POLL_SECONDS)
         raise ThreadBusy
 
@@ -117,7 +119,10 @@ class WaitingCall:
     _placed: TurnCall | None = None
 
     async def check(self, scope: Scope, request: TurnRequest) -> None:
-        """Refuse a message that is to steer or interrupt a run while no run is in progress."""
+        """Refuse a message that is to steer or interrupt a run while no run is in progress.
+
+        Raises the errors of ``WaitingMessages.check``.
+        """
         if not self.is_queued and not self.gives_up and isinstance(request, MessageRequest):
             await self.services.waiting.check(scope, request)
 
@@ -182,7 +187,7 @@ class Turns:
         record of the message. ``is_queued`` is True if the message came by the queue, and ``is_listed`` if it was among
         the waiting messages before. With ``gives_up`` the run ends as ``interrupted``, without an answer.
 
-        Returns None for answers to interrupts while other answers are missing; they are stored until the others come.
+        Return None for answers to interrupts while other answers are missing; they are stored until the others come.
         Raises the ``BatonError`` that refuses the request before a run begins (then nothing is stored), and
         ``LeaseLost`` and ``StoreUnavailable`` when another worker has to take the run over. A model's failure is not
         raised, because it is an outcome of the run.
@@ -191,33 +196,33 @@ class Turns:
         deadline = now + seconds
         wait_until = deadline if patience is None else min(deadline, now + patience)
         call = TurnCall(scope, request, without_repeats(emit), deadline, subscriber, gives_up, record)
-        waiting = WaitingCall(self._services, seconds, is_queued=is_queued, is_listed=is_listed, gives_up=gives_up)
-        await waiting.check(scope, request)
+        waiting_call = WaitingCall(self._services, seconds, is_queued=is_queued, is_listed=is_listed, gives_up=gives_up)
+        await waiting_call.check(scope, request)
         call = await self._admission.narrow_permissions(call)
         lease_request, unknown_agent = await self._admission.make_lease_request(call)
         permit = await self._admission.permit(call)
-        async with AsyncExitStack() as held:
+        async with AsyncExitStack() as stack:
             call = replace(call, early=await self._admission.begin_recall(call, lease_request))
             if call.early is not None:
-                held.push_async_callback(call.early.stop)
+                stack.push_async_callback(call.early.stop)
             delivery = await self._deliveries.find_lease(call)
             while True:
                 try:
-                    lease = delivery or await self._acquisition.acquire(call, lease_request, wait_until, waiting)
+                    lease = delivery or await self._acquisition.acquire(call, lease_request, wait_until, waiting_call)
                     if isinstance(lease, FinishedRun):
-                        await waiting.end()
+                        await waiting_call.end()
                         return await self._repeats.replay(call, lease)
                     async with holding(self._store, lease, refusals=REFUSALS):
                         run = await self._admission.admit(call, lease, permit)
                         if run is None:
                             return None
                         if isinstance(run, FinishedRun):
-                            await waiting.end()
+                            await waiting_call.end()
                             return await self._repeats.replay(call, run)
                         outcome = await run.execute()
                     if run.message_id != call.request.message_id:
                         continue  # that was an orphaned run
-                    await waiting.end()
+                    await waiting_call.end()
                     self._deliveries.note(call, outcome.finished.thread)
                     return outcome.finished if outcome.was_sent else await self._repeats.replay(call, outcome.finished)
                 except (NoSuchThread, ThreadUnavailable, UnknownAgent) as error:
@@ -246,7 +251,7 @@ class Turns:
     async def finish_orphan(self, lease: Lease, *, record: HeldRecord | None = None) -> bool:
         """Finish the orphaned run found with a lease that was taken for another purpose, and end the lease.
 
-        Returns False, with the lease still held, if the run has stored nothing: then there is nothing to finish.
+        Return False, with the lease still held, if the run has stored nothing: then there is nothing to finish.
         """
         deadline = asyncio.get_running_loop().time() + ORPHAN_SECONDS
         async with holding(self._store, lease):

@@ -21,7 +21,7 @@ class CallRecords:
 
     async def put(self, call: ToolCall, outcome: CallOutcome, began_at: datetime) -> None:
         """Record a call with its outcome. Raises ``LeaseLost`` and ``StoreUnavailable``."""
-        services, parsed = self._work.context.services, call.parse_arguments()
+        services, arguments = self._work.context.services, call.parse_arguments()
         own_sources = [source for source in outcome.sources if source.get("kind") != AGENT_SOURCE]
         record = ToolCallRecord(
             id=call.id,
@@ -29,7 +29,7 @@ class CallRecords:
             agent_id=self._work.agent.id,
             tool_name=call.name,
             label=call.label,
-            input=parsed if parsed is not None else call.arguments,
+            input=arguments if arguments is not None else call.arguments,
             output=outcome.output if outcome.error is None else None,
             succeeded=outcome.error is None,
             error_message=outcome.error,

@@ -170,10 +170,10 @@ async def _judge_arguments(hooks: Hooks, call: ToolCall, admitted: AdmittedCall)
     """Return the arguments that hooks allow; a refusal if hooks refuse the call or make its arguments invalid."""
     fields = {"name": call.name, "arguments": admitted.arguments}
     try:
-        judged: Mapping[str, Any] = await hooks.judge(HookPoint.BEFORE_TOOL, fields, "arguments")
-        if judged == admitted.arguments:
+        judged_arguments: Mapping[str, Any] = await hooks.judge(HookPoint.BEFORE_TOOL, fields, "arguments")
+        if judged_arguments == admitted.arguments:
             return admitted.arguments
-        return admitted.offer.parse_arguments(_replace_arguments(call, judged))
+        return admitted.offer.parse_arguments(_replace_arguments(call, judged_arguments))
     except HookRefusal as refusal:
         return CallOutcome.refused(f"Error: {refusal.sentence}")
     except BadCall as bad:

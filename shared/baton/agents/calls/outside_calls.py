@@ -48,10 +48,10 @@ class OutsideCalls:
         """
         context, agent = self._work.context, self._work.agent
         progress = ToolProgress(call, activity_id, context.emit)
-        attached = AttachedFiles(context, agent.id)
+        attached_files = AttachedFiles(context, agent.id)
         before, state = context.data.copy(), context.data.copy()
-        later = LaterAnswer(self._work, call, tool.background)
-        refusal = await later.begin()
+        later_answer = LaterAnswer(self._work, call, tool.background)
+        refusal = await later_answer.begin()
         if refusal is not None:
             return refusal
         call_context = context.make_context(
@@ -61,9 +61,9 @@ class OutsideCalls:
             idempotency_key=idempotency_key,
             state=state,
             report=progress.report,
-            keep=attached.keep,
-            may_answer_later=later.is_possible,
-            callback=later.callback,
+            keep=attached_files.keep,
+            may_answer_later=later_answer.is_possible,
+            callback=later_answer.callback,
         )
         end = CallEnd.FAILED
         try:
@@ -72,7 +72,7 @@ class OutsideCalls:
                 result = await context.services.tools.call(agent, call.name, arguments, call_context)
             change = self._take_data(call, before, state)
             end = CallEnd.SUCCEEDED
-            outcome = await later.take(result)
+            outcome = await later_answer.take(result)
             if outcome is not None:
                 return replace(outcome, data=change)
         except TimeoutError:
@@ -84,9 +84,9 @@ class OutsideCalls:
             return CallOutcome.failed(message, is_outage=is_outage, is_refused=is_refused, refused_to=refused_to)
         finally:
             progress.end(end)
-            await later.end()
+            await later_answer.end()
         text = await off_loop(len(result.text), _cut_text, result.text)
-        files = tuple(attached.sources)
+        files = tuple(attached_files.sources)
         tool_sources = map(drop_citation, result.sources)
         return CallOutcome(text, sources=(*tool_sources, *files), data=change, files=files)
 

@@ -90,16 +90,16 @@ class ProgressIndicator:
         return report
 
     async def _send_updates(self) -> None:
-        waited = 0.0
+        waited_seconds = 0.0
         is_notice_shown = False
         while True:
-            pause = UPDATE_SECONDS if is_notice_shown else min(UPDATE_SECONDS, LONG_SECONDS - waited)
+            pause = UPDATE_SECONDS if is_notice_shown else min(UPDATE_SECONDS, LONG_SECONDS - waited_seconds)
             await asyncio.sleep(pause)
-            waited += pause
-            changes: dict[str, object] = {"/waitedSeconds": round(waited)}
+            waited_seconds += pause
+            changes: dict[str, object] = {"/waitedSeconds": round(waited_seconds)}
             changes |= {f"/agents/{index}/label": label for index, label in self._labels.items()}
             self._labels.clear()
-            if waited >= LONG_SECONDS and not is_notice_shown:
+            if waited_seconds >= LONG_SECONDS and not is_notice_shown:
                 is_notice_shown = True
                 changes["/notice"] = sentence(self._asking, "still_waiting")
             self._emit(activity_change(self._message_id, RESEARCH, changes))

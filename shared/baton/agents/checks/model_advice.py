@@ -75,9 +75,9 @@ def advise_on_limits(name: str, learned: Mapping[str, JsonValue]) -> list[str]:
     """Return advice to declare limits that were learned from refusals of the model with the provider's ``name``."""
     if not learned:
         return []
-    declared = json.dumps({escape(name): learned}, ensure_ascii=False)
+    profile = json.dumps({escape(name): learned}, ensure_ascii=False)
     return [
-        f"Declare in modelProfiles of the settings what it has refused, so that no process has to learn it: {declared}"
+        f"Declare in modelProfiles of the settings what it has refused, so that no process has to learn it: {profile}"
     ]
 
 

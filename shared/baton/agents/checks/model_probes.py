@@ -106,15 +106,17 @@ class ModelProbes:
         """
         settings = _merge_settings(name, choices, self._seconds)
         text = await self._run_trial(Ability.TEXT, self._try_text, settings)
-        others: dict[Ability, Callable[[ModelSettings], Awaitable[AbilityCheck]]] = {
+        other_trials: dict[Ability, Callable[[ModelSettings], Awaitable[AbilityCheck]]] = {
             Ability.TOOL_CALL: self._try_tool_call,
             Ability.PARALLEL_CALLS: self._try_parallel_calls,
             Ability.STRUCTURED_ANSWER: self._try_structured_answer,
             Ability.IMAGE: self._try_image,
         }
         if not text.works:
-            return (text, *(AbilityCheck(ability, None, "not tried, because text fails") for ability in others))
-        checks = await gather_all(*(self._run_trial(ability, trial, settings) for ability, trial in others.items()))
+            return (text, *(AbilityCheck(ability, None, "not tried, because text fails") for ability in other_trials))
+        checks = await gather_all(
+            *(self._run_trial(ability, trial, settings) for ability, trial in other_trials.items())
+        )
         return (text, *checks)
 
     async def _run_trial(
@@ -168,9 +170,9 @@ class ModelProbes:
         if final is None:
             remark = "it calls one tool after the other" if calling.calls else _describe_missing_call(calling)
             return _fail(Ability.PARALLEL_CALLS, calling, remark, None if calling.calls else NO_CALL)
-        missing = [city.title() for city, result in TEMPERATURES.items() if result[:2] not in final.text]
-        if missing:
-            remark = f"it did not use the result for {' and '.join(missing)}: {final.description}"
+        missing_cities = [city.title() for city, result in TEMPERATURES.items() if result[:2] not in final.text]
+        if missing_cities:
+            remark = f"it did not use the result for {' and '.join(missing_cities)}: {final.description}"
             return _fail(Ability.PARALLEL_CALLS, final, remark, NO_CALL)
         return _pass(Ability.PARALLEL_CALLS, final)
 

@@ -77,9 +77,9 @@ class CoroutineAgent:
             return
         try:
             await self._begin()
-            returned = await self._run()
-            if returned is not None:
-                await self._answer.finish(returned)
+            returned_value = await self._run()
+            if returned_value is not None:
+                await self._answer.finish(returned_value)
         except VisibleRefusal:
             self._work.result.has_answered = True
         except HookRefusal as refusal:
@@ -90,20 +90,20 @@ class CoroutineAgent:
 
     async def _begin(self) -> None:
         """Restore the question and the state with which the exchange began, or judge a new question and record both."""
-        stored, hooks, screened = self._steps.find_input(), self._work.hooks, self._context.screened
-        if stored is not None:
-            values = json.loads(stored)
+        stored_input, hooks, screened = self._steps.find_input(), self._work.hooks, self._context.screened
+        if stored_input is not None:
+            values = json.loads(stored_input)
             self._data = ConversationData(values["state"])
-            judged = values["text"]
+            judged_text = values["text"]
         elif hooks is None or self._is_question_judged or not hooks.has(HookPoint.INPUT_GUARDRAIL):
             return
         else:
             screened.is_refused = True  # until guardrails allow it, because the run may be stopped before
-            judged = await judge_question(hooks, self._context, self._content)
+            judged_text = await judge_question(hooks, self._context, self._content)
         screened.allow(self._agent)
-        screened.text = judged if judged != self._message else screened.text
-        self._message = judged
-        if stored is None:
+        screened.text = judged_text if judged_text != self._message else screened.text
+        self._message = judged_text
+        if stored_input is None:
             await self._keep_input()
 
     async def _keep_input(self) -> None:
@@ -128,8 +128,8 @@ class CoroutineAgent:
         stopped = asyncio.ensure_future(context.stop.wait())
         try:
             async with asyncio.timeout_at(context.deadline):
-                waiting = {running, self._steps.ending, stopped}
-                await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                futures = {running, self._steps.ending, stopped}
+                await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
         except TimeoutError:
             raise TurnTimeout from None
         finally:
@@ -142,9 +142,9 @@ class CoroutineAgent:
             return None
         if running.cancelled():
             raise RuntimeError(f"run of {agent.id} has cancelled itself")
-        returned = running.result()
-        self._steps.check_awaited(returned)
-        return returned if returned is not None or self._work.result.has_answered else ""
+        returned_value = running.result()
+        self._steps.check_awaited(returned_value)
+        return returned_value if returned_value is not None or self._work.result.has_answered else ""
 
     async def _give_up(self, *tasks: asyncio.Future[Any]) -> None:
         """Cancel tasks and wait until they end, at most ``GRACE_SECONDS``. A task may catch its cancellation."""

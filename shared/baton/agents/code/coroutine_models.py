@@ -127,9 +127,13 @@ class CoroutineModels:
 
     def _add_instruction(self, prompt: AssembledContext, instruction: str) -> AssembledContext:
         """Return the prompt with an instruction at its end, so that the part that providers cache stays the same."""
-        added = Prompt(Role.SYSTEM, instruction)
-        tokens = prompt.tokens + count_prompt_tokens(added, self._context.services.counter) if prompt.tokens else 0
-        return replace(prompt, prompts=(*prompt.prompts, added), tokens=tokens)
+        instruction_prompt = Prompt(Role.SYSTEM, instruction)
+        tokens = (
+            prompt.tokens + count_prompt_tokens(instruction_prompt, self._context.services.counter)
+            if prompt.tokens
+            else 0
+        )
+        return replace(prompt, prompts=(*prompt.prompts, instruction_prompt), tokens=tokens)
 
     def _finish_step(self, step: RunStep, message: StoredMessage, result: AgentResult) -> RunStep:
         return replace(

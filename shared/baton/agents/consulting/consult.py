@@ -210,18 +210,20 @@ class Consultations:
         message, this attempt only follows the task.
         """
         context, agent = self._context, question.agent
-        attachments, missing = await read_attachments(context, self._content)
-        follows = context.remote_tasks.pop(task.id, None)
+        attachments, missing_notes = await read_attachments(context, self._content)
+        followed_task = context.remote_tasks.pop(task.id, None)
         agent_task = agent_client.AgentTask(
             scope=context.scope,
             thread_id=context.thread_id,
             task_id=task.id,
             parent_task_id=context.run.run_id,
-            message="\n".join([task.message, *missing]),
-            remote_task_id=follows.remote_task_id if follows is not None else await self._find_open_task(agent, task),
+            message="\n".join([task.message, *missing_notes]),
+            remote_task_id=followed_task.remote_task_id
+            if followed_task is not None
+            else await self._find_open_task(agent, task),
             attachments=tuple(attachments),
             data=question.data,
-            follows=follows,
+            follows=followed_task,
             time_zone=context.today.known_zone,
         )
         try:
@@ -301,8 +303,8 @@ class Consultations:
         """Store the ended task after ``record_write``, the write of its beginning, and audit the consultation."""
         context, services = self._context, self._context.services
         message = task.message if work.question is None else work.question
-        sources, consulted = split_consulted(work.sources)
-        finished = replace(
+        sources, consulted_sources = split_consulted(work.sources)
+        finished_task = replace(
             task,
             message=message,
             status=status,
@@ -313,7 +315,7 @@ class Consultations:
             remote_task_id=work.remote_task_id,
             messages=(TaskMessage(Role.USER.value, message, task.started_at), *work.messages),
             sources=sources,
-            consulted=consulted,
+            consulted=consulted_sources,
         )
         await record_write
         detail: dict[str, Any] = {"agentId": task.agent_id, "taskId": task.id, "runId": task.run_id}
@@ -322,7 +324,7 @@ class Consultations:
         audit_write = services.audit.record(
             context.scope, "agent.consult", thread_id=context.thread_id, outcome=status.value, detail=detail
         )
-        await gather_all(services.records.put_task(context.lease(), finished), audit_write)
+        await gather_all(services.records.put_task(context.lease(), finished_task), audit_write)
 
 
 def derive_task_id(thread_id: str, call: ToolCall) -> str:

@@ -80,7 +80,7 @@ class ConsultedWork:
 
     async def judge(self, outcome: CallOutcome, judge: Judge) -> CallOutcome:
         """Let hooks of the asking agent judge the outcome, record their change of the answer, and return the result."""
-        judged = await judge(outcome)
-        if judged.output != outcome.output:
-            self.replace_answer(judged.output if judged.error is None else None)
-        return judged
+        judged_outcome = await judge(outcome)
+        if judged_outcome.output != outcome.output:
+            self.replace_answer(judged_outcome.output if judged_outcome.error is None else None)
+        return judged_outcome

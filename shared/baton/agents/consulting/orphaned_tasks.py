@@ -27,10 +27,10 @@ async def settle_tasks(services: AgentServices, lease: Lease, run: Run, journal:
     """
     results = {call.task_id: call.output for call in journal.values() if call.task_id is not None}
     async for task in _find_tasks_at_work(services, lease, run):
-        finished = replace(task, ended_at=services.clock.now(), status=TaskStatus.FAILED, error="its worker died.")
+        finished_task = replace(task, ended_at=services.clock.now(), status=TaskStatus.FAILED, error="its worker died.")
         if task.id in results:
-            finished = replace(finished, status=TaskStatus.COMPLETED, error=None, result=results[task.id])
-        await services.records.put_task(lease, finished)
+            finished_task = replace(finished_task, status=TaskStatus.COMPLETED, error=None, result=results[task.id])
+        await services.records.put_task(lease, finished_task)
 
 
 async def stop_remote_tasks(
@@ -44,8 +44,8 @@ async def stop_remote_tasks(
 
     Tasks whose answers are recorded are not stopped: they have ended, or wait for the next question.
     """
-    answered = {call.task_id for call in journal.values()}
-    orphans = [(agents.describe(task.agent_id), task) for task in tasks.values() if task.id not in answered]
+    answered_ids = {call.task_id for call in journal.values()}
+    orphans = [(agents.describe(task.agent_id), task) for task in tasks.values() if task.id not in answered_ids]
     await gather_all(
         *(
             services.agent_client.cancel(agent, scope, task.remote_task_id)
@@ -57,12 +57,12 @@ async def stop_remote_tasks(
 
 async def _find_tasks_at_work(services: AgentServices, lease: Lease, run: Run) -> AsyncGenerator[Task, None]:
     """Yield the run's tasks that have not ended. The run is the thread's last one, so its tasks are listed first."""
-    cursor, seen = None, 0
-    while seen < MAX_TASKS:
+    cursor, read_count = None, 0
+    while read_count < MAX_TASKS:
         tasks, cursor = await services.records.tasks(lease.scope, lease.thread_id, limit=TASKS_AT_ONCE, cursor=cursor)
         for task in tasks:
             if task.run_id == run.run_id and task.status is TaskStatus.WORKING:
                 yield task
-        seen += len(tasks)
+        read_count += len(tasks)
         if cursor is None or tasks[-1].run_id != run.run_id:
             return

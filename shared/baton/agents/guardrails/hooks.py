@@ -163,10 +163,12 @@ class Hooks:
         key, verdicts = (self._agent.id, origin, text), self._context.verdicts
         if key not in verdicts:
             try:
-                judged = await self.judge(HookPoint.INPUT_GUARDRAIL, {"text": text, "origin": origin.value}, "text")
+                judged_text = await self.judge(
+                    HookPoint.INPUT_GUARDRAIL, {"text": text, "origin": origin.value}, "text"
+                )
             except HookRefusal:
-                judged = None
-            verdicts[key] = judged
+                judged_text = None
+            verdicts[key] = judged_text
         return verdicts[key]
 
     async def add_instructions(self, messages: Sequence[Mapping[str, str]]) -> list[str]:
@@ -212,9 +214,10 @@ class Hooks:
             yield verdict
 
     async def _ask(self, check: _Check, point: HookPoint, arguments: Mapping[str, Any]) -> tuple[Verdict, str | None]:
-        """Return the verdict of a check and None. If the check fails, ``on_failure`` decides the verdict.
+        """Return the verdict of a check, and None or the name of the error's class if the check has failed.
 
-        In that case, also return the name of the error's class.
+        After a failure ``on_failure`` decides the verdict, except that a timeout before the check's own limit always
+        refuses. Raises ``LeaseLost``, ``StoreUnavailable`` and ``Unauthorized``.
         """
         seconds = self._limit_seconds(check)
         try:
@@ -357,10 +360,10 @@ def _check_verdict(point: HookPoint, returned: Any) -> Verdict:
         raise ValueError(f"{point.value} cannot return {type(returned).__name__}")
     value = returned.value
     if point is HookPoint.BEFORE_TOOL:
-        written = json.dumps(value, allow_nan=False)
-        if not isinstance(value, dict) or len(written) > MAX_REPLACEMENT:
+        json_text = json.dumps(value, allow_nan=False)
+        if not isinstance(value, dict) or len(json_text) > MAX_REPLACEMENT:
             raise ValueError(f"arguments are a dictionary of at most {MAX_REPLACEMENT} characters as JSON")
-        return Replace(json.loads(written))
+        return Replace(json.loads(json_text))
     longest = MAX_LONG_REPLACEMENT if point in _LONG else MAX_REPLACEMENT
     if not isinstance(value, str) or len(value) > longest:
         raise ValueError(f"a replacement is a text of at most {longest} characters")

@@ -68,10 +68,10 @@ async def judge_context(
     if not judges_questions(agent):
         return assembled
     hooks = Hooks(context, agent, task_id)
-    judged: list[_Changes] = await gather_each(
+    changes_by_piece: list[_Changes] = await gather_each(
         _divide_by_origin(assembled.prompts), partial(_judge_piece, hooks), at_once=AT_ONCE
     )
-    changes = {key: prompt for piece_changes in judged for key, prompt in piece_changes.items()}
+    changes = {key: prompt for piece_changes in changes_by_piece for key, prompt in piece_changes.items()}
     return _apply_changes(changes, assembled) if changes else assembled
 
 
@@ -86,12 +86,14 @@ async def judge_tools(context: Attempt, agent: AgentDefinition, client: ClientOf
     texts = [
         f"{tool.name}: {tool.description}\n{json.dumps(tool.parameters, ensure_ascii=False)}" for tool in client.tools
     ]
-    whole = "\n".join(texts)
-    if await hooks.judge_other(whole, Origin.PAGE) == whole:
+    joined_text = "\n".join(texts)
+    if await hooks.judge_other(joined_text, Origin.PAGE) == joined_text:
         return client
-    judged = await gather_each(texts, partial(hooks.judge_other, origin=Origin.PAGE), at_once=AT_ONCE)
-    allowed = [tool for tool, text, new_text in zip(client.tools, texts, judged, strict=True) if new_text == text]
-    return replace(client, tools=tuple(allowed) if len(allowed) < len(texts) else ())
+    judged_texts = await gather_each(texts, partial(hooks.judge_other, origin=Origin.PAGE), at_once=AT_ONCE)
+    allowed_tools = [
+        tool for tool, text, new_text in zip(client.tools, texts, judged_texts, strict=True) if new_text == text
+    ]
+    return replace(client, tools=tuple(allowed_tools) if len(allowed_tools) < len(texts) else ())
 
 
 async def judge_outcome(hooks: Hooks | None, outcome: CallOutcome) -> CallOutcome:
@@ -102,12 +104,14 @@ async def judge_outcome(hooks: Hooks | None, outcome: CallOutcome) -> CallOutcom
     is_own = outcome.is_refused and COMMENT not in outcome.output  # the text is Baton's, without a comment
     if is_own or hooks is None or not hooks.has(HookPoint.INPUT_GUARDRAIL):
         return outcome
-    judged = await hooks.judge_other(outcome.output, Origin.PAGE)
-    if judged is None and outcome.is_refused:
+    judged_text = await hooks.judge_other(outcome.output, Origin.PAGE)
+    if judged_text is None and outcome.is_refused:
         return CallOutcome.refused(outcome.output.partition(COMMENT)[0])
-    if judged is None:
+    if judged_text is None:
         return CallOutcome.refused(NOT_GIVEN)
-    return replace(outcome, output=judged, error=None if outcome.error is None else judged.removeprefix("Error: "))
+    return replace(
+        outcome, output=judged_text, error=None if outcome.error is None else judged_text.removeprefix("Error: ")
+    )
 
 
 async def _judge_piece(hooks: Hooks, piece: Sequence[Prompt]) -> _Changes:
@@ -117,23 +121,23 @@ async def _judge_piece(hooks: Hooks, piece: Sequence[Prompt]) -> _Changes:
     """
     text, origin = "\n".join(text_of(prompt.content) for prompt in piece), piece[0].origin
     assert origin is not None  # noqa: S101 - ``_divide_by_origin`` selects prompts with an origin
-    judged = await hooks.judge_other(text, origin)
-    if judged == text:
+    judged_text = await hooks.judge_other(text, origin)
+    if judged_text == text:
         return {}
     if len(piece) == 1:
         [prompt] = piece
-        if judged is None:
+        if judged_text is None:
             return {id(prompt): None}
-        return {id(prompt): replace(prompt, content=with_text(prompt.content, judged), provider_parts=None)}
-    changed: list[_Changes] = await gather_each(
+        return {id(prompt): replace(prompt, content=with_text(prompt.content, judged_text), provider_parts=None)}
+    changes_by_prompt: list[_Changes] = await gather_each(
         [[prompt] for prompt in piece], partial(_judge_piece, hooks), at_once=AT_ONCE
     )
-    changes = {key: prompt for prompt_changes in changed for key, prompt in prompt_changes.items()}
+    changes = {key: prompt for prompt_changes in changes_by_prompt for key, prompt in prompt_changes.items()}
     if changes:
         return changes
     # Each prompt alone is allowed, but the joined text is refused or replaced: one prompt takes the place of all.
-    joined = None if judged is None else Prompt(Role.CONTEXT, judged)
-    return {**dict.fromkeys(map(id, piece)), id(piece[0]): joined}
+    joined_prompt = None if judged_text is None else Prompt(Role.CONTEXT, judged_text)
+    return {**dict.fromkeys(map(id, piece)), id(piece[0]): joined_prompt}
 
 
 def _divide_by_origin(prompts: Sequence[Prompt]) -> Iterator[list[Prompt]]:

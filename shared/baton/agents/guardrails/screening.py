@@ -155,16 +155,16 @@ class Screening:
     async def _await_replacement(self) -> str | None:
         """Return the replacement of the question's text; None if it is unchanged. Raises ``HookRefusal``."""
         assert self._judging is not None and self._question is not None  # noqa: S101, PT018
-        judged = await asyncio.shield(self._judging)
-        return judged if judged != text_of(self._judged_content) else None
+        judged_text = await asyncio.shield(self._judging)
+        return judged_text if judged_text != text_of(self._judged_content) else None
 
     def _replace_question(self, prompts: list[Prompt], text: str) -> None:
         assert self._question is not None  # noqa: S101 - the caller has checked it
         content = with_text(self._question.content, text) if self._cause is None else quote_cause(self._cause, text)
-        new = replace(self._question, content=content)
-        self._prompt.replace(self._question, new)
-        self._context.inspection.replace_question(self._question, new)
-        prompts[:] = [new if prompt is self._question else prompt for prompt in prompts]
+        new_question = replace(self._question, content=content)
+        self._prompt.replace(self._question, new_question)
+        self._context.inspection.replace_question(self._question, new_question)
+        prompts[:] = [new_question if prompt is self._question else prompt for prompt in prompts]
         self._question = None
         self._context.screened.text = text
 
@@ -178,8 +178,8 @@ class Screening:
                 return await anext(chunks, None)
             coming: asyncio.Future[ModelChunk | None] = asyncio.ensure_future(anext(chunks, None))
         try:
-            waiting: list[asyncio.Future[Any]] = [coming, self._judging]
-            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            futures: list[asyncio.Future[Any]] = [coming, self._judging]
+            await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)
             if not coming.done():
                 replacement = await self._await_replacement()
                 if replacement is not None:
@@ -191,8 +191,8 @@ class Screening:
     async def _add_instructions(self, prompts: list[Prompt]) -> None:
         if self._hooks.has(HookPoint.BEFORE_MODEL):
             messages = [{"role": prompt.role.value, "text": text_of(prompt.content)} for prompt in prompts]
-            added = await run_unless_stopped(self._context, self._hooks.add_instructions(messages))
-            prompts += [Prompt(Role.SYSTEM, text) for text in added]
+            instructions = await run_unless_stopped(self._context, self._hooks.add_instructions(messages))
+            prompts += [Prompt(Role.SYSTEM, text) for text in instructions]
 
     async def _yield_judged(
         self, first: ModelChunk | None, rest: AsyncGenerator[ModelChunk, None], *, is_whole: bool
@@ -249,11 +249,11 @@ class Screening:
 
     async def _judge(self, text: str, *, is_last: bool) -> str:
         window = {"text": text, "before": self._shown, "is_last": is_last}
-        judged = str(
+        judged_text = str(
             await run_unless_stopped(self._context, self._hooks.judge(HookPoint.OUTPUT_GUARDRAIL, window, "text"))
         )
-        self.has_changed |= judged != text
-        return judged
+        self.has_changed |= judged_text != text
+        return judged_text
 
     async def _observe(self, calls: list[ToolCall]) -> None:
         """Call the hooks after the model with the answer, only once. Raises ``HookRefusal``."""

@@ -194,11 +194,11 @@ def _shorten_results(prompts: list[Prompt], first: int, total: int, budget: int,
                 break
             continue
         if prompt.role is Role.TOOL and isinstance(prompt.content, str) and len(prompt.content) > SHORTENED_CHARS:
-            short = replace(prompt, content=f"{prompt.content[:SHORTENED_CHARS]}\n{SHORTENED_NOTE}")
-            saved = count_prompt_tokens(prompt, counter) - count_prompt_tokens(short, counter)
-            if saved > 0:
-                total -= saved
-                shortened[index] = short
+            short_prompt = replace(prompt, content=f"{prompt.content[:SHORTENED_CHARS]}\n{SHORTENED_NOTE}")
+            saved_tokens = count_prompt_tokens(prompt, counter) - count_prompt_tokens(short_prompt, counter)
+            if saved_tokens > 0:
+                total -= saved_tokens
+                shortened[index] = short_prompt
     return shortened
 
 

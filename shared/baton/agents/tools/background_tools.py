@@ -33,11 +33,11 @@ class ToolsWithBackground:
 
     async def offered(self, agent: AgentDefinition, scope: Scope) -> OfferedTools:
         """See ``Tools.offered``. A tool of the agent with the same name replaces the tool that cancels tasks."""
-        offered = await self.others.offered(agent, scope)
-        begins_tasks = agent.background_agents or any(tool.background is not None for tool in offered.tools)
-        if not begins_tasks or CANCEL_BACKGROUND in offered.names:
-            return offered
-        return replace(offered, tools=(*offered.tools, Tool(_SPEC, "baton")))
+        offered_tools = await self.others.offered(agent, scope)
+        begins_tasks = agent.background_agents or any(tool.background is not None for tool in offered_tools.tools)
+        if not begins_tasks or CANCEL_BACKGROUND in offered_tools.names:
+            return offered_tools
+        return replace(offered_tools, tools=(*offered_tools.tools, Tool(_SPEC, "baton")))
 
     async def call(
         self, agent: AgentDefinition, name: str, arguments: Mapping[str, Any], context: CallContext

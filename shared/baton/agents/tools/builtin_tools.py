@@ -198,18 +198,18 @@ class BuiltinTools:
         if definition is None or workflow is None:
             return CallOutcome.failed("Error: there is no workflow to advance.")
         try:
-            moved = advance(definition, workflow, state, data, self.clock.now())
+            moved_workflow = advance(definition, workflow, state, data, self.clock.now())
             reviews: list[str] = []
             if definition.produces == "skill":
-                reviews.append(review_skill(moved, self.scope, self._find_triggered_name))
-                reviews.append(await self.check_skill(self.scope, conversation.main.id, moved))
+                reviews.append(review_skill(moved_workflow, self.scope, self._find_triggered_name))
+                reviews.append(await self.check_skill(self.scope, conversation.main.id, moved_workflow))
         except IllegalTransition as illegal:
             return CallOutcome.failed(f"Error: {illegal}")
-        if moved.status is WorkflowStatus.COMPLETED and definition.on_complete is not None:
-            unmoved = advance(definition, workflow, workflow.state, data, self.clock.now())
-            return await self._complete(definition, unmoved, moved, emit, complete)
-        self._move(workflow, moved, emit)
-        notes = (make_workflow_note(definition, moved), make_collected_note(definition, moved))
+        if moved_workflow.status is WorkflowStatus.COMPLETED and definition.on_complete is not None:
+            unmoved_workflow = advance(definition, workflow, workflow.state, data, self.clock.now())
+            return await self._complete(definition, unmoved_workflow, moved_workflow, emit, complete)
+        self._move(workflow, moved_workflow, emit)
+        notes = (make_workflow_note(definition, moved_workflow), make_collected_note(definition, moved_workflow))
         return CallOutcome("\n".join(part for part in (*reviews, *notes) if part))
 
     async def _complete(
@@ -254,31 +254,31 @@ class BuiltinTools:
     def _find_triggered_name(self, text: str) -> str | None:
         """Return the name of the agent to which a trigger in ``text`` would hand over; None without a trigger."""
         conversation = self.tracker.current
-        described = (conversation.describe(handoff.agent) for handoff in conversation.main.handoffs)
-        triggered = find_triggered(conversation.main, [target for target in described if target is not None], text)
-        return triggered[0].name if triggered is not None else None
+        targets = (conversation.describe(handoff.agent) for handoff in conversation.main.handoffs)
+        match = find_triggered(conversation.main, [target for target in targets if target is not None], text)
+        return match[0].name if match is not None else None
 
 
 def _make_transfer_spec(conversation: RunningConversation, target_id: str, reason: str | None) -> ToolSpec:
     target = conversation.describe(target_id)
-    about = f"{target.name}: {target.description}" if target is not None else target_id
+    target_text = f"{target.name}: {target.description}" if target is not None else target_id
     properties: dict[str, Any] = {
         "reason": _make_text_schema("Why you hand over, in a few words.", MAX_REASON),
         "context_summary": _make_text_schema(
             "What the user wants and has said about it so far: all that the other agent is told.", MAX_SUMMARY
         ),
     }
-    unfinished = [workflow for workflow in conversation.resumable if workflow.agent_id == target_id]
-    if unfinished:
+    unfinished_workflows = [workflow for workflow in conversation.resumable if workflow.agent_id == target_id]
+    if unfinished_workflows:
         properties["workflow_id"] = {
             "type": "string",
-            "enum": [workflow.id for workflow in unfinished],
+            "enum": [workflow.id for workflow in unfinished_workflows],
             "description": "Only to continue what was left unfinished: "
-            + "; ".join(f"{workflow.id} is {workflow.name}" for workflow in unfinished),
+            + "; ".join(f"{workflow.id} is {workflow.name}" for workflow in unfinished_workflows),
         }
     return ToolSpec(
         name=make_tool_name(TRANSFER, target_id),
-        description=f"Hand the conversation over to {about} {reason or ''}".strip()
+        description=f"Hand the conversation over to {target_text} {reason or ''}".strip()
         + " The user talks to it directly from then on, until it hands back.",
         parameters=make_closed_object(properties, optional=["workflow_id"]),
     )
@@ -333,10 +333,10 @@ def make_workflow_note(definition: WorkflowDefinition, workflow: Workflow) -> st
 
 def _list_next_states(definition: WorkflowDefinition, workflow: Workflow) -> list[str]:
     """Return the lines about the next states: the open states, and states that open with more data."""
-    now, later = list_open_targets(definition, workflow), list_later_targets(definition, workflow)
-    lines = [f"Possible next states: {', '.join(now)}"] if now else []
-    if later:
-        lines.append(f"Possible with the data that they need, which the same call may give: {', '.join(later)}")
+    open_states, later_states = list_open_targets(definition, workflow), list_later_targets(definition, workflow)
+    lines = [f"Possible next states: {', '.join(open_states)}"] if open_states else []
+    if later_states:
+        lines.append(f"Possible with the data that they need, which the same call may give: {', '.join(later_states)}")
     return lines
 
 

@@ -136,18 +136,20 @@ def _mark_shown(fields: Iterator[CardField], complete_paths: set[str]) -> list[C
     all_fields = list(fields)
     # Names in objects without a schema may contain dots, so that two fields have the same path.
     counts = Counter(field.name for field in all_fields)
-    marked = [replace(field, in_text=field.name in complete_paths and counts[field.name] == 1) for field in all_fields]
-    for index in reversed(range(len(marked))):
-        if marked[index].text:
+    marked_fields = [
+        replace(field, in_text=field.name in complete_paths and counts[field.name] == 1) for field in all_fields
+    ]
+    for index in reversed(range(len(marked_fields))):
+        if marked_fields[index].text:
             continue
         inner = []
-        for field in marked[index + 1 :]:
-            if field.depth <= marked[index].depth:
+        for field in marked_fields[index + 1 :]:
+            if field.depth <= marked_fields[index].depth:
                 break
             inner.append(field)
         if inner and all(field.in_text for field in inner):
-            marked[index] = replace(marked[index], in_text=True)
-    return marked
+            marked_fields[index] = replace(marked_fields[index], in_text=True)
+    return marked_fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,19 +180,19 @@ class _Writer:
     def _yield_inner(
         self, part: object, values: Mapping[str, Any] | list[Any], path: str, depth: int
     ) -> Iterator[CardField]:
-        described = self.schema.describe(part, values)
+        part_schema = self.schema.describe(part, values)
         if isinstance(values, list):
-            items = described.get("items", {})
+            items = part_schema.get("items", {})
             for number, value in enumerate(values, 1):
                 yield from self._yield_fields(f"{path}{number}", str(number), items, value, {}, depth)
             return
         properties = self.schema.find_properties(part, values)
-        others = described.get("additionalProperties", {})
+        other_schema = part_schema.get("additionalProperties", {})
         for name in [
             *(name for name in properties if name in values),
             *(name for name in values if name not in properties),
         ]:
-            inner = properties.get(name, others)
+            inner = properties.get(name, other_schema)
             if values[name] is None and self.schema.describe(inner).get("default", ...) is None:
                 continue  # the same as a missing argument
             label = cut(make_readable(self.schema.choose_label(name, inner)).replace("\n", " "), MAX_LABEL)
@@ -212,8 +214,8 @@ class _Writer:
 
         ``around`` is the object that contains the value, and may contain its currency.
         """
-        described = self.schema.describe(part, value)
-        if described.get("writeOnly") is True or described.get("format") == "password":
+        part_schema = self.schema.describe(part, value)
+        if part_schema.get("writeOnly") is True or part_schema.get("format") == "password":
             return HIDDEN
         if isinstance(value, Mapping):
             return None if value else NOTHING
@@ -221,11 +223,11 @@ class _Writer:
             if any(isinstance(item, Mapping | list) for item in value):
                 return None
             items = [
-                self.format_value(described.get("items", {}), item, around) or "" for item in value[: MAX_VALUE // 2]
+                self.format_value(part_schema.get("items", {}), item, around) or "" for item in value[: MAX_VALUE // 2]
             ]
             more = [MORE] if len(value) > len(items) else []
             return (("; " if any("," in item for item in items) else ", ").join([*items, *more])) or NOTHING
-        return self._format_scalar(part, described, value, around)
+        return self._format_scalar(part, part_schema, value, around)
 
     def _format_scalar(self, part: object, described: Mapping[str, Any], value: Any, around: Mapping[str, Any]) -> str:
         if value is None or value == "":

@@ -92,11 +92,11 @@ class ToolsWithSchedules:
 
     async def offered(self, agent: AgentDefinition, scope: Scope) -> OfferedTools:
         """See ``Tools.offered``. A tool of the agent with the same name replaces a tool of schedules."""
-        offered = await self.others.offered(agent, scope) if agent.tools else OfferedTools()
+        offered_tools = await self.others.offered(agent, scope) if agent.tools else OfferedTools()
         if not agent.schedules.allowed:
-            return offered
-        own = tuple(Tool(spec, "baton") for spec in _SPECS if spec.name not in offered.names)
-        return replace(offered, tools=(*offered.tools, *own))
+            return offered_tools
+        own_tools = tuple(Tool(spec, "baton") for spec in _SPECS if spec.name not in offered_tools.names)
+        return replace(offered_tools, tools=(*offered_tools.tools, *own_tools))
 
     async def call(
         self, agent: AgentDefinition, name: str, arguments: Mapping[str, Any], context: CallContext
@@ -158,12 +158,12 @@ def _write_schedules(schedules: Sequence[Schedule]) -> str:
 
 
 def _describe_schedule(schedule: Schedule) -> dict[str, Any]:
-    described: dict[str, Any] = {"id": schedule.id, "text": schedule.text}
+    description: dict[str, Any] = {"id": schedule.id, "text": schedule.text}
     if schedule.next_at is not None:
-        described["next"] = f"{convert_to_zone(schedule.zone, schedule.next_at):%A, %Y-%m-%d %H:%M}"
-    described["time_zone"] = schedule.zone
+        description["next"] = f"{convert_to_zone(schedule.zone, schedule.next_at):%A, %Y-%m-%d %H:%M}"
+    description["time_zone"] = schedule.zone
     if schedule.rule is not None:
-        described["rule"] = schedule.rule
+        description["rule"] = schedule.rule
     if schedule.paused:
-        described["paused"] = True
-    return described
+        description["paused"] = True
+    return description

@@ -197,21 +197,21 @@ async def find_taken_name(agent: AgentDefinition, scope: Scope, tools: Tools, cl
     if not agent.client_tools or not agent.tools or not client.tools:
         return None
     external = await tools.offered(agent, scope)
-    own = external.names | {tool.name for tool in agent.tools if tool.type != "mcp"}
-    return next((tool.name for tool in client.tools if tool.name in own), None)
+    own_names = external.names | {tool.name for tool in agent.tools if tool.type != "mcp"}
+    return next((tool.name for tool in client.tools if tool.name in own_names), None)
 
 
 def _offer_client_tool(tool: ClientTool) -> ToolOffer:
-    described = CLIENT_TOOL.format(description=quote(tool.description))
-    return ToolOffer(ToolSpec(tool.name, described, tool.parameters, is_client=True), is_client=True)
+    description = CLIENT_TOOL.format(description=quote(tool.description))
+    return ToolOffer(ToolSpec(tool.name, description, tool.parameters, is_client=True), is_client=True)
 
 
 def _offer_agent(agent: AgentDefinition, *, is_background: bool) -> ToolOffer:
     spec = _make_ask_spec(agent)
     if not is_background:
         return ToolOffer(spec, agent=agent)
-    described = replace(spec, description=f"{spec.description} {IN_BACKGROUND}")
-    return ToolOffer(described, agent=agent, is_background=True)
+    background_spec = replace(spec, description=f"{spec.description} {IN_BACKGROUND}")
+    return ToolOffer(background_spec, agent=agent, is_background=True)
 
 
 def _make_ask_spec(agent: AgentDefinition) -> ToolSpec:

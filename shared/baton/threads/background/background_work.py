@@ -240,8 +240,8 @@ class BackgroundWork:
             await self.results.have_read(scope, thread_id, task)
         elif fork is None or (fork.run is None and fork.next_ordinal == 0):
             await self._begin_again(scope, thread_id, task)
-        later = await self.results.replace(scope, thread_id, task, task.look_again(now))
-        return later.check_at if later is not None else None
+        later_task = await self.results.replace(scope, thread_id, task, task.look_again(now))
+        return later_task.check_at if later_task is not None else None
 
     async def _begin(self, scope: Scope, thread_id: str, task: BackgroundTask, agent: AgentDefinition) -> None:
         """Have the agent begin. Repetitions change nothing."""
@@ -341,8 +341,8 @@ class BackgroundWork:
         await gather_all(*(self.tasks.remove(scope, thread_id, task.id) for task in ended_tasks[MAX_LISTED:]))
 
     async def _audit_begin(self, scope: Scope, thread_id: str, task: BackgroundTask, **detail: str) -> None:
-        about = {"taskId": task.id, **detail}
-        await self.audit.record(scope, "background.begin", thread_id=thread_id, outcome="working", detail=about)
+        details = {"taskId": task.id, **detail}
+        await self.audit.record(scope, "background.begin", thread_id=thread_id, outcome="working", detail=details)
 
     async def _stop_cancelled(self, scope: Scope, thread_id: str, task: BackgroundTask) -> None:
         await self._stop(scope, task)

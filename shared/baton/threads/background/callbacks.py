@@ -73,7 +73,7 @@ class TaskCallbacks:
         tenant_id, _, rest = token.partition(".")
         thread_id, _, secret = rest.partition(".")
         is_readable = TENANT_ID.fullmatch(tenant_id) and is_thread_id(thread_id) and is_thread_id(task_id)
-        stored = await self.tasks.find(tenant_id, thread_id, task_id) if is_readable else None
-        if stored is None or not stored[1].has_token(secret):
+        owned_task = await self.tasks.find(tenant_id, thread_id, task_id) if is_readable else None
+        if owned_task is None or not owned_task[1].has_token(secret):
             raise Unauthorized
-        return stored[0], thread_id, stored[1]
+        return owned_task[0], thread_id, owned_task[1]

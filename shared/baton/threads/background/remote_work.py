@@ -168,10 +168,10 @@ class RemoteWork:
         """Return the id of the agent's own task that this task continues; None if an earlier task has continued it."""
         if task.continues is None:
             return None
-        others = await self.tasks.of_thread(scope, thread_id)
-        same = [other for other in others if other.continues == task.continues]
-        first = min(same, key=lambda other: (other.started_at, other.id), default=task)
-        return task.continues if first.id == task.id else None
+        tasks = await self.tasks.of_thread(scope, thread_id)
+        continuing_tasks = [other for other in tasks if other.continues == task.continues]
+        first_task = min(continuing_tasks, key=lambda other: (other.started_at, other.id), default=task)
+        return task.continues if first_task.id == task.id else None
 
     async def _note_failure(self, scope: Scope, thread_id: str, task: BackgroundTask, failure: Exception) -> None:
         """Count a failure to reach the agent. End the task if the failure is final, or the last one that is allowed."""

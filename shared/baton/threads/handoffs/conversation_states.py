@@ -67,13 +67,15 @@ class ConversationStates:
         if not thread.is_new_session or thread.parent_thread_id is not None:
             return conversation
         workflows, agents = await gather_all(self.workflows.unfinished(scope), self.agents.in_session(scope, thread))
-        unfinished = [item for item in workflows if _may_continue(scope, agents.describe(item.workflow.agent_id))]
-        candidates = (item.workflow for item in unfinished if not item.is_offered)
+        unfinished_workflows = [
+            item for item in workflows if _may_continue(scope, agents.describe(item.workflow.agent_id))
+        ]
+        candidates = (item.workflow for item in unfinished_workflows if not item.is_offered)
         offer = next((workflow for workflow in candidates if self._is_returned_to(workflow, thread)), None)
         if offer is not None and thread.next_ordinal and offer.thread_id != thread.id:
             offer = None  # a conversation about something else goes on
-        others = [item.workflow for item in unfinished if item.workflow is not offer]
-        resumable = [*([offer] if offer is not None else []), *others][:MAX_RESUMABLE]
+        other_workflows = [item.workflow for item in unfinished_workflows if item.workflow is not offer]
+        resumable = [*([offer] if offer is not None else []), *other_workflows][:MAX_RESUMABLE]
         return replace(conversation, offer=offer, resumable=tuple(resumable))
 
     async def read_handoff(
@@ -124,10 +126,10 @@ class ConversationStates:
         )
         if workflow is not None and workflow.thread_id == thread_id and workflow.status is WorkflowStatus.ACTIVE:
             is_new = not any(workflow.data.values())
-            released = (
+            released_workflow = (
                 abandon(workflow, now) if is_new else replace(workflow, status=WorkflowStatus.SAVED, updated_at=now)
             )
-            await self.workflows.put(lease, released)
+            await self.workflows.put(lease, released_workflow)
 
     async def keep(self, lease: Lease, change: ConversationChange) -> ConversationState:
         """Apply a run's change: write its handoffs, workflows and skills. A repetition changes nothing.
@@ -175,10 +177,10 @@ class ConversationStates:
         """
         threads = await self.desks.threads(scope, desk_id, limit=MAX_COUNTED)
         sessions = (thread.conversation.desk for thread in threads)
-        waiting = sum(session is not None and session.status is DeskStatus.WAITING for session in sessions)
-        if waiting < MAX_WAITING_SHOWN and len(threads) == MAX_COUNTED:
+        waiting_count = sum(session is not None and session.status is DeskStatus.WAITING for session in sessions)
+        if waiting_count < MAX_WAITING_SHOWN and len(threads) == MAX_COUNTED:
             return None
-        return min(waiting, MAX_WAITING_SHOWN)
+        return min(waiting_count, MAX_WAITING_SHOWN)
 
     async def find_desk_check_time(self, scope: Scope, thread: Thread, after: ConversationState) -> datetime | None:
         """Return the time at which the sweeper checks a thread whose state at a desk changes to ``after``.
@@ -220,13 +222,13 @@ class ConversationStates:
         agents = await self.agents.in_session(scope, thread)
         state = describe_conversation_state(agents.describe, after, thread.agent_id, thread.status).wire()
         # Compare stored states, because clients have the state that former definitions produced.
-        changed = {
+        changes = {
             "activeAgent": before.agent_id != after.agent_id,
             "workflow": before.workflow != after.workflow,
             "resumable": before.resumable != after.resumable,
             "desk": before.desk != after.desk,
         }
-        return state_changes({}, {name: state[name] for name, is_changed in changed.items() if is_changed})
+        return state_changes({}, {name: state[name] for name, is_changed in changes.items() if is_changed})
 
     async def _read(self, thread: Thread, scope: Scope) -> RunningConversation:
         """Read the stored state of a thread. A specialist that no longer exists is noted, others are not checked."""
@@ -283,12 +285,12 @@ class ConversationStates:
         if definition is None or workflow.status is not WorkflowStatus.ACTIVE:
             return without_specialist
         try:
-            resumed = resume(definition, workflow, thread_id=conversation.thread.id, now=self.clock.now())
+            resumed_workflow = resume(definition, workflow, thread_id=conversation.thread.id, now=self.clock.now())
         except WorkflowUnavailable:
             return without_specialist
-        if resumed.changed is None:
+        if resumed_workflow.changed is None:
             return conversation
-        return replace(conversation.with_workflow(resumed.workflow), redefined=resumed.changed)
+        return replace(conversation.with_workflow(resumed_workflow.workflow), redefined=resumed_workflow.changed)
 
     async def _publish_skill(self, lease: Lease, workflow: Workflow) -> None:
         """Publish the skill of a completed workflow that makes one."""

@@ -95,8 +95,8 @@ class Forks:
         if agent.desk is not None:
             raise UnknownAgent("A fork cannot begin with a desk.", is_visible=True)
         child_id = self.clock.new_id()
-        copied = await self._read_last(scope, parent, include_history_messages)
-        await self.begin(scope, child_id, parent.id, agent, copied, pinned=parent.pinned)
+        copied_messages = await self._read_last(scope, parent, include_history_messages)
+        await self.begin(scope, child_id, parent.id, agent, copied_messages, pinned=parent.pinned)
         detail = {"agentId": agent.id, "forkThreadId": child_id}
         await self.audit.record(scope, "thread.fork", thread_id=parent.id, outcome="forked", detail=detail)
         return await self.store.get_thread(scope, child_id)

@@ -49,10 +49,10 @@ class Sandboxes:
             scope, source.id, first_ordinal=question.ordinal, below=source.next_ordinal
         )
         end = turn[-1].ordinal + 1 if is_answered and turn else question.ordinal
-        copied = await self._read_before(scope, source, end)
+        copied_messages = await self._read_before(scope, source, end)
         agent = await self._choose_agent(scope, source, turn)
         child_id = self.clock.new_id()
-        messages = await self.readers.redact_for(scope, source.user_id, copied)
+        messages = await self.readers.redact_for(scope, source.user_id, copied_messages)
         title = TITLE.format(title=(source.title or source.id)[:MAX_TITLE])
         title = await self.readers.redact_for(scope, source.user_id, title)
         # Before the copy is made, so that there is no copy without its record.
@@ -76,10 +76,10 @@ class Sandboxes:
         if len(stored_messages) < len(messages):
             # A call without its result, or a result without its call, would be refused by models.
             cut_run = messages[-MAX_COPIED - 1].run_id
-            whole = (index for index, message in enumerate(stored_messages) if message.run_id != cut_run)
-            stored_messages = stored_messages[next(whole, 0) :]
-        refused = list_filtered_runs(stored_messages)
-        return [message for message in stored_messages if message.run_id not in refused]
+            whole_run_indexes = (index for index, message in enumerate(stored_messages) if message.run_id != cut_run)
+            stored_messages = stored_messages[next(whole_run_indexes, 0) :]
+        refused_run_ids = list_filtered_runs(stored_messages)
+        return [message for message in stored_messages if message.run_id not in refused_run_ids]
 
     async def _choose_agent(self, scope: Scope, source: Thread, turn: Sequence[StoredMessage]) -> AgentDefinition:
         speaker_id = next((message.agent_id for message in reversed(turn) if message.agent_id is not None), None)

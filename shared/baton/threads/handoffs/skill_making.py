@@ -99,8 +99,8 @@ class SkillMaking:
             )
         if workflow.status is not WorkflowStatus.COMPLETED:
             return await self._describe_answered_samples(scope, agent_id, workflow)
-        own = await self.skills.in_use(scope, agent_id)
-        if len(own) >= MAX_PRIVATE and all(procedure.slug != make_slug(str(name)) for procedure in own):
+        own_skills = await self.skills.in_use(scope, agent_id)
+        if len(own_skills) >= MAX_PRIVATE and all(procedure.slug != make_slug(str(name)) for procedure in own_skills):
             raise IllegalTransition(
                 "The skill cannot be saved: the user has reached the limit of skills. "
                 "Tell the user that one has to be removed first"

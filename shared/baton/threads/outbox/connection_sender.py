@@ -161,12 +161,12 @@ async def send_to_all(
     A failure is not raised: clients can read the change that the event announces.
     """
     with contextlib.suppress(BatonError):
-        attached = (await live.live(scope, thread_id)).connections
+        attached_connections = (await live.live(scope, thread_id)).connections
         now = read_machine_time(clock)
         await gather_all(
             *(
                 send_to(connections, connection_id, [event], patience=WORKER_SECONDS)
-                for connection_id, token_expires_at in attached.items()
+                for connection_id, token_expires_at in attached_connections.items()
                 if token_expires_at > now
             )
         )

@@ -78,8 +78,9 @@ class Delivery:
 
         A client reads the log again after it is attached. So a new connection has the events logged before the last
         refresh, and gets all later events here. It misses none, and drops repeated events by their sequence numbers.
+        Raises ``StoreUnavailable``.
         """
-        earlier = set(self._senders)  # another may join during the read
+        earlier_ids = set(self._senders)  # another may join during the read
         live = await self._live.live(self._scope, self._thread_id)
         if self._is_stopped:
             return
@@ -90,7 +91,7 @@ class Delivery:
                 self._add_events(connection_id, encode_events(self._recent))
         self.cancelled_runs, self.questioned = live.cancelled_runs, live.asked
         self.waiting, self.is_log_read = live.waiting, live.is_log_read
-        for connection_id in earlier & self._senders.keys() - live.connections.keys():
+        for connection_id in earlier_ids & self._senders.keys() - live.connections.keys():
             self._senders.pop(connection_id).stop()
         self._recent = [event for event in self._recent if event.seq is not None and event.seq > logged_seq]
 

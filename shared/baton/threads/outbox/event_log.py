@@ -78,20 +78,20 @@ class EventLog:
 
     def number(self, event: BaseEvent) -> Event:
         """Return the event with the next number in the thread's sequence, and keep it for the log."""
-        numbered = self._stamp.number(bare(event), self._next_seq)
+        numbered_event = self._stamp.number(bare(event), self._next_seq)
         self._next_seq += 1
-        self._unlogged.append(numbered)
+        self._unlogged.append(numbered_event)
         now = asyncio.get_running_loop().time()
         self._unlogged_since = self._unlogged_since or now
-        if numbered.type in STREAMED:
+        if numbered_event.type in STREAMED:
             self._text_since = self._text_since or now
-        return numbered
+        return numbered_event
 
     async def write_piece(self, lease: Lease) -> None:
         """Write the events that are not logged yet, as one piece if they fit into an item. Raises ``LeaseLost``."""
-        pending = tuple(self._unlogged)  # more events may be numbered during the write
+        pending_events = tuple(self._unlogged)  # more events may be numbered during the write
         self._unlogged_since = self._text_since = None
-        for events in _group_for_items(pending):
+        for events in _group_for_items(pending_events):
             first_seq = events[0].seq
             if first_seq is None:
                 return
@@ -172,17 +172,17 @@ def restore_event(
 
     ``question`` is the message that the run answers, if it is known, and ``text`` the text of the run's last message.
     """
-    whole = dict(body)
-    if "span" in whole:
-        start, end = whole.pop("span")
-        whole["delta"] = text[start:end]
-    if whole.pop(_IS_TEXT, False):
-        whole["result"] = json.loads(text)
-    is_bare = whole["type"] == "RUN_STARTED" and "input" not in whole
+    full_body = dict(body)
+    if "span" in full_body:
+        start, end = full_body.pop("span")
+        full_body["delta"] = text[start:end]
+    if full_body.pop(_IS_TEXT, False):
+        full_body["result"] = json.loads(text)
+    is_bare = full_body["type"] == "RUN_STARTED" and "input" not in full_body
     if is_bare and question is not None and stamp.run_id is not None:
-        whole["input"] = run_input(stamp.thread_id, stamp.run_id, question).model_dump(by_alias=True, mode="json")
-        whole["metadata"] = {"messageId": question.id, **whole.get("metadata", {})}
-    return stamp.number(whole, seq)
+        full_body["input"] = run_input(stamp.thread_id, stamp.run_id, question).model_dump(by_alias=True, mode="json")
+        full_body["metadata"] = {"messageId": question.id, **full_body.get("metadata", {})}
+    return stamp.number(full_body, seq)
 
 
 def _is_result(result: Any, text: str) -> bool:
@@ -206,9 +206,9 @@ async def log_outside_run(log: StreamLog, lease: Lease, bodies: Sequence[BaseEve
     jump = find_jump(lease)
     if jump is not None:
         bodies[0].metadata = {"previousSeq": jump}
-    numbered = [event_log.number(body) for body in bodies]
+    numbered_events = [event_log.number(body) for body in bodies]
     await event_log.write_piece(lease)
-    return numbered, event_log.last_seq
+    return numbered_events, event_log.last_seq
 
 
 def find_jump(lease: Lease) -> int | None:

@@ -52,7 +52,7 @@ class Follower:
         """
         loop = asyncio.get_running_loop()
         until, noted_at = loop.time() + seconds, -math.inf
-        watch, reported = LeaseWatch(self._live, scope, thread_id, self._times), None
+        watch, reported_lease = LeaseWatch(self._live, scope, thread_id, self._times), None
         while True:
             thread = await self._store.get_thread(scope, thread_id)
             replay = await self._replays.replay_after(scope, thread, after)
@@ -65,12 +65,12 @@ class Follower:
                 with contextlib.suppress(StoreUnavailable):  # without the mark, text is only written to the log later
                     await self._live.note_reader(scope, thread_id)
             if when_dead is not None:
-                dead = await watch.look(thread, has_answered=bool(replay.events))
+                dead_lease = await watch.look(thread, has_answered=bool(replay.events))
                 if thread.is_interrupted:
-                    dead = thread.lease
-                if dead is not None and dead != reported:
-                    reported = dead
-                    if not await when_dead(thread, dead):
+                    dead_lease = thread.lease
+                if dead_lease is not None and dead_lease != reported_lease:
+                    reported_lease = dead_lease
+                    if not await when_dead(thread, dead_lease):
                         return
             await asyncio.sleep(self._poll_seconds)
 
@@ -79,11 +79,11 @@ class Follower:
     ) -> AsyncGenerator[Event, None]:
         """Yield the events of the run in progress from its beginning; none if it has ended.
 
-        Ends with the run, after ``seconds``, or when ``when_dead`` returns False for a dead worker.
+        The events end with the run, after ``seconds``, or when ``when_dead`` returns False for a dead worker.
         """
         thread = await self._store.get_thread(scope, thread_id)
-        following = self.follow(scope, thread_id, after=thread.last_seq, seconds=seconds, when_dead=when_dead)
-        async for replay in following:
+        replays = self.follow(scope, thread_id, after=thread.last_seq, seconds=seconds, when_dead=when_dead)
+        async for replay in replays:
             for event in replay.events:
                 if event.run_id == run_id:
                     yield event

@@ -63,8 +63,8 @@ class ReaderEvents:
         pieces = self._texts.pop(key, [])
         if not pieces or (end.seq is not None and end.seq <= self.after):
             return []
-        whole = "".join(str(piece.body.get("delta", "")) for piece in pieces)
-        return [await self._redact(Event({**pieces[-1].body, "delta": whole}, pieces[-1].seq))]
+        whole_text = "".join(str(piece.body.get("delta", "")) for piece in pieces)
+        return [await self._redact(Event({**pieces[-1].body, "delta": whole_text}, pieces[-1].seq))]
 
     async def _redact(self, event: Event) -> Event:
         body: dict[str, Any] = await self.readers.redact(event.body)

@@ -176,14 +176,14 @@ def make_short_form(thread_id: str, messages: Sequence[StoredMessage]) -> list[E
     end = last.end
     metadata = {"threadId": thread_id, "runId": run_id, "replayed": True}
     parent_run_id = end.parent_run_id if end is not None else None
-    started = unsequenced(run_started(thread_id, run_id, question, parent_run_id=parent_run_id), **metadata)
+    started_event = unsequenced(run_started(thread_id, run_id, question, parent_run_id=parent_run_id), **metadata)
     snapshot = unsequenced(messages_snapshot(messages), **metadata)
     if end is not None and end.outcome is OutcomeType.ERROR:
         error = end.error
-        return [started, snapshot, unsequenced(run_error(error, end.usage, end.model), **metadata)]
+        return [started_event, snapshot, unsequenced(run_error(error, end.usage, end.model), **metadata)]
     usage, model = (end.usage, end.model) if end is not None else (None, None)
     interrupts = end.interrupts if end is not None else ()
-    finished = run_finished(
+    finished_event = run_finished(
         thread_id,
         run_id,
         usage=usage,
@@ -193,7 +193,7 @@ def make_short_form(thread_id: str, messages: Sequence[StoredMessage]) -> list[E
         is_cut=any(message.is_cut for message in messages),
         result=find_result(messages) if end is None or end.outcome is OutcomeType.SUCCESS else None,
     )
-    return [started, snapshot, unsequenced(finished, **metadata)]
+    return [started_event, snapshot, unsequenced(finished_event, **metadata)]
 
 
 def _keep_whole_runs(messages: Sequence[StoredMessage], last_seq: int) -> tuple[list[StoredMessage], int]:
@@ -210,13 +210,13 @@ def _select_valid_pieces(
 ) -> list[LogPiece]:
     """Return the pieces of committed runs and of the run in progress, without those of dead attempts."""
     ends = [(message.run_id, message.attempt, message.end) for message in messages if message.end is not None]
-    committed = {run_id for run_id, _, _ in ends}
+    committed_ids = {run_id for run_id, _, _ in ends}
 
     def is_valid(piece: LogPiece) -> bool:
         if piece.first_seq > thread.last_seq:
             run = thread.run
             return run is not None and (piece.run_id, piece.attempt) == (run.run_id, run.attempt)
-        if piece.run_id is None or piece.run_id not in committed:
+        if piece.run_id is None or piece.run_id not in committed_ids:
             return True
         return any(
             (piece.run_id, piece.attempt) == (run_id, attempt) and end.first_seq <= piece.first_seq <= end.last_seq
@@ -282,9 +282,9 @@ def _find_last_whole(segments: Sequence[_Segment]) -> int:
     start = len(segments)
     for index in range(len(segments) - 1, -1, -1):
         if index + 1 < len(segments):
-            following = segments[index + 1]
-            jump = following.previous_seq
-            if following.first_seq > segments[index].last_seq + 1 and jump is None:
+            next_segment = segments[index + 1]
+            jump = next_segment.previous_seq
+            if next_segment.first_seq > segments[index].last_seq + 1 and jump is None:
                 break
         if segments[index].bodies and segments[index].bodies[0]["type"] == "RUN_STARTED":
             start = index

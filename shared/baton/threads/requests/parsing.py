@@ -265,9 +265,9 @@ def parse_workflow_id(workflow_id: object) -> str:
 def parse_time(value: object, name: str) -> datetime:
     """Parse an ISO 8601 time that has an offset, and return it in UTC. Raises ``InvalidRequest``."""
     try:
-        parsed = datetime.fromisoformat(value) if isinstance(value, str) and len(value) <= MAX_TIME else None
-        if parsed is not None and parsed.tzinfo is not None:
-            return parsed.astimezone(UTC)
+        moment = datetime.fromisoformat(value) if isinstance(value, str) and len(value) <= MAX_TIME else None
+        if moment is not None and moment.tzinfo is not None:
+            return moment.astimezone(UTC)
     except (ValueError, OverflowError):
         pass
     raise InvalidRequest(f"{name} must be an ISO 8601 time with a time zone, such as 2026-03-14T10:15:00Z.")

@@ -112,4 +112,5 @@ def _make_common_fields(
 
 
 def _drop_permissions(scope: Scope) -> Scope:
+    """Return the scope with the tenant and the user only, without permissions, token and name."""
     return Scope(scope.tenant_id, scope.user_id)

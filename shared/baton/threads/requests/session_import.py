@@ -58,18 +58,20 @@ def parse_imported_session(
     if not 1 <= len(messages) <= MAX_MESSAGES:
         raise InvalidRequest(f"messages must be a list of 1 to {MAX_MESSAGES} messages.")
     zone = parse_time_zone(time_zone)
-    parsed = tuple(_parse_message(thread.id, ordinal, message, now, zone) for ordinal, message in enumerate(messages))
-    if len({message.id for message in parsed}) < len(parsed):
+    parsed_messages = tuple(
+        _parse_message(thread.id, ordinal, message, now, zone) for ordinal, message in enumerate(messages)
+    )
+    if len({message.id for message in parsed_messages}) < len(parsed_messages):
         raise InvalidRequest("messages: every id may occur only once.")
-    parsed = tuple(message for message in parsed if message.text.strip())
-    if not parsed:
+    parsed_messages = tuple(message for message in parsed_messages if message.text.strip())
+    if not parsed_messages:
         raise InvalidRequest("messages: at least one must have a text.")
-    last = max(message.timestamp for message in parsed)
+    last = max(message.timestamp for message in parsed_messages)
     end = last if ended_at is None else _parse_time(ended_at, "endedAt", now)
     if end < last:
         raise InvalidRequest("endedAt must not be before the last message.")
     parsed_title = parse_title(title) if title is not None else None
-    return ImportedSession(thread.id, thread.may_create, parsed, end, agent_id, parsed_title)
+    return ImportedSession(thread.id, thread.may_create, parsed_messages, end, agent_id, parsed_title)
 
 
 def _parse_message(
@@ -177,8 +179,8 @@ def _parse_part(part: object, where: str) -> str:
 
 
 def _parse_time(value: object, where: str, now: datetime) -> datetime:
-    parsed = parse_time(value, where)
-    if not _EARLIEST <= parsed <= now + MAX_AHEAD:
+    moment = parse_time(value, where)
+    if not _EARLIEST <= moment <= now + MAX_AHEAD:
         raise InvalidRequest(f"{where} must be between 1970 and now.")
     # Stores have milliseconds, and the time of a repetition must equal the stored one.
-    return parsed.replace(microsecond=parsed.microsecond // 1000 * 1000)
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)

@@ -61,22 +61,24 @@ class WaitingMessages:
         thread = await self.store.find_own(scope, request.thread.id, consistent=is_chosen)
         if thread is None and is_chosen:
             raise NothingRunning
-        waiting = await self._make_waiting(scope, queued, thread) if thread is not None else None
+        waiting_message = await self._make_waiting(scope, queued, thread) if thread is not None else None
         # Queue the message first: then it is answered even if this process dies.
-        await queue.send(scope, queued if waiting is None else queued.model_copy(update={"busy": waiting.mode}))
-        if waiting is not None and thread is not None:
-            await self._store(scope, thread, waiting)
-        return waiting.mode if waiting is not None else None
+        await queue.send(
+            scope, queued if waiting_message is None else queued.model_copy(update={"busy": waiting_message.mode})
+        )
+        if waiting_message is not None and thread is not None:
+            await self._store(scope, thread, waiting_message)
+        return waiting_message.mode if waiting_message is not None else None
 
     async def wait(self, scope: Scope, queued: QueuedMessage, *, until: datetime) -> WhileBusy | None:
         """Let a message wait whose lease was not free. Its sender waits ``until`` then. Returns as ``send`` does."""
         thread = await self.store.find_own(scope, queued.thread_id, consistent=True)
         if thread is None or thread.run is None:
             return None
-        waiting = await self._make_waiting(scope, queued, thread)
-        if waiting is not None:
-            await self._store(scope, thread, replace(waiting, until=until))
-        return waiting.mode if waiting is not None else None
+        waiting_message = await self._make_waiting(scope, queued, thread)
+        if waiting_message is not None:
+            await self._store(scope, thread, replace(waiting_message, until=until))
+        return waiting_message.mode if waiting_message is not None else None
 
     async def add_queued(self, scope: Scope, queued: QueuedMessage) -> bool:
         """List a message of the queue whose lease was not free. Return whether it is listed.
@@ -92,11 +94,11 @@ class WaitingMessages:
         thread = await self.store.find_own(scope, queued.thread_id, consistent=True)
         if thread is None or thread.run is None or thread.run.message_id == request.message_id:
             return False
-        others = await self.live.waiting(scope, thread.id)
-        repetition = _find_message(others, request.message_id)
+        other_messages = await self.live.waiting(scope, thread.id)
+        repetition = _find_message(other_messages, request.message_id)
         if repetition is not None:
             return repetition.digest == request.digest
-        if await self._is_full(scope, thread.id, others):
+        if await self._is_full(scope, thread.id, other_messages):
             return False
         await self.live.add_waiting(scope, thread.id, self._to_waiting_message(queued, thread.run, WhileBusy.QUEUE))
         return True
@@ -104,7 +106,8 @@ class WaitingMessages:
     async def check(self, scope: Scope, request: MessageRequest) -> None:
         """Raise the refusal of a message that asks to steer or interrupt a run, while no run is in progress.
 
-        Nothing is read for other messages.
+        Nothing is read for other messages. Raises ``NothingRunning``, ``WaitsForApproval``, and ``InvalidRequest`` if
+        the agent does not allow the mode.
         """
         if request.while_busy in (None, WhileBusy.QUEUE):
             return
@@ -126,10 +129,10 @@ class WaitingMessages:
 
         Raises ``NotFound`` if the message is unknown, and ``AlreadyRunning`` if it has a turn or has entered a run.
         """
-        waiting = _find_message(await self.live.waiting(scope, thread_id), message_id)
+        waiting_message = _find_message(await self.live.waiting(scope, thread_id), message_id)
         record = await self.store.get_turn(scope, thread_id, message_id)
-        if record is None and waiting is not None:
-            record = await self.store.withdraw(scope, thread_id, message_id, waiting.digest)
+        if record is None and waiting_message is not None:
+            record = await self.store.withdraw(scope, thread_id, message_id, waiting_message.digest)
             if record is None:
                 await self.audit.record(
                     scope, "message.withdraw", thread_id=thread_id, outcome="allowed", detail={"messageId": message_id}
@@ -151,13 +154,13 @@ class WaitingMessages:
         if await self.store.get_turn(scope, thread.id, request.message_id) is not None:
             return None  # a repetition changes nothing
         mode = await self._choose_mode(scope, thread, request)
-        others = await self.live.waiting(scope, thread.id)
-        repetition = _find_message(others, request.message_id)
+        other_messages = await self.live.waiting(scope, thread.id)
+        repetition = _find_message(other_messages, request.message_id)
         if repetition is not None:
             if repetition.digest != request.digest:
                 raise MessageIdConflict
             return repetition
-        if await self._is_full(scope, thread.id, others):
+        if await self._is_full(scope, thread.id, other_messages):
             raise QueueFull
         return self._to_waiting_message(queued, run, mode)
 
@@ -193,8 +196,8 @@ class WaitingMessages:
         agent = agents.answering(thread)
         mode = request.while_busy or agent.while_busy
         if not agent.allows(mode):
-            allowed = ", ".join(treatment for treatment in WhileBusy if agent.allows(treatment))
-            raise InvalidRequest(f"whileBusy: the agent allows {allowed}. Send one of these, or leave it out.")
+            allowed_modes = ", ".join(treatment for treatment in WhileBusy if agent.allows(treatment))
+            raise InvalidRequest(f"whileBusy: the agent allows {allowed_modes}. Send one of these, or leave it out.")
         is_plain = request.branch is None and request.agent_id in (None, thread.agent_id) and agent.remote is None
         if mode is not WhileBusy.STEER:
             return mode
@@ -203,6 +206,7 @@ class WaitingMessages:
         return mode if is_plain and not asks_for_another else WhileBusy.QUEUE
 
     async def _store(self, scope: Scope, thread: Thread, waiting: WaitingMessage) -> None:
+        """Store a waiting message. If it interrupts the run in progress, request that the run is cancelled."""
         await self.live.put_waiting(scope, thread.id, waiting)
         # A repetition never stops a later run.
         if waiting.mode is WhileBusy.INTERRUPT and thread.run is not None and thread.run.run_id == waiting.run_id:

@@ -138,9 +138,10 @@ class DueStarts:
         return True
 
     async def put_off(self, message: QueuedMessage, at_least: timedelta = timedelta()) -> bool:
-        """Keep a message whose run cannot begin now for later, and return True. Each pause is twice the last one.
+        """Keep a message whose run cannot begin now for later, and return True.
 
-        A message that was due ``MAX_AGE`` ago is dropped, and False is returned.
+        Each pause is twice the last pause, up to ``MAX_PAUSE``, and not shorter than ``at_least``. A message that was
+        due ``MAX_AGE`` ago is dropped, and False is returned.
         """
         now = self.clock.now()
         due_at = message.due_at or now
@@ -148,8 +149,8 @@ class DueStarts:
             await self._audit_run(message, "dropped")
             return False
         pause = max(at_least, min(FIRST_PAUSE * 2 ** min(message.put_off, 20), MAX_PAUSE))
-        later = message.model_copy(update={"put_off": message.put_off + 1, "due_at": due_at})
-        await self.announce(await self.items.put_off(LaterRun(min(now + pause, due_at + MAX_AGE), later)))
+        later_message = message.model_copy(update={"put_off": message.put_off + 1, "due_at": due_at})
+        await self.announce(await self.items.put_off(LaterRun(min(now + pause, due_at + MAX_AGE), later_message)))
         return True
 
     async def _begin_later(self, later: LaterRun, now: datetime) -> None:
@@ -207,10 +208,10 @@ class DueStarts:
             await self._record_slot(due.owner, schedule.last_thread_id, schedule.id, "skipped")
             await self._store_next(due.owner, schedule.skip(now))
             return
-        chosen = await self.conversations.choose(due.owner, schedule)
-        if chosen is None:
+        chosen_schedule = await self.conversations.choose(due.owner, schedule)
+        if chosen_schedule is None:
             return
-        schedule, scope = chosen, chosen.scope(due.owner)
+        schedule, scope = chosen_schedule, chosen_schedule.scope(due.owner)
         if await self.conversations.is_forgotten(scope, schedule.run_thread_id):
             await self.schedules.remove(due.owner, schedule.id)
             await self._record_slot(due.owner, None, schedule.id, "dropped")
@@ -231,9 +232,9 @@ class DueStarts:
 
     async def _store_next(self, owner: Scope, schedule: Schedule) -> None:
         """Store a schedule's next slot. If somebody has changed the schedule since it was read, it stays due."""
-        changed = replace(schedule, revision=schedule.revision + 1)
-        if await self.schedules.replace(owner, changed):
-            await self.announce_next(owner, changed)
+        changed_schedule = replace(schedule, revision=schedule.revision + 1)
+        if await self.schedules.replace(owner, changed_schedule):
+            await self.announce_next(owner, changed_schedule)
 
     async def announce_next(self, owner: Scope, schedule: Schedule) -> None:
         """Have the queue deliver a schedule's next slot, if the slot is due soon."""

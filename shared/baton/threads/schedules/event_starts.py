@@ -69,10 +69,10 @@ class EventStarts:
             agent_id=agent_id,
             begun_by=event.source,
         )
-        earlier = await self.store.get_turn(owner, thread.id, message_id)
-        if earlier is not None and earlier.digest != request.digest:
+        earlier_turn = await self.store.get_turn(owner, thread.id, message_id)
+        if earlier_turn is not None and earlier_turn.digest != request.digest:
             raise MessageIdConflict("This eventId was used before with other data. Give every event its own id.")
-        if earlier is None:
+        if earlier_turn is None:
             await self.queue().send(owner, make_queued_message(owner, request, request_id=message_id))
             if sender.user_id != owner.user_id:
                 await self.audit.record(sender, "event.send", thread_id=thread.id, outcome="queued", detail=detail)

@@ -41,9 +41,9 @@ class FollowedTimeZones:
         for _ in range(ATTEMPTS):
             if current is None or not _must_move(current, zone):
                 return
-            moved = replace(current.move(zone, self.clock.now()), revision=current.revision + 1)
-            if await self.schedules.replace(scope, moved):
-                await self.starts.announce_next(scope, moved)
+            moved_schedule = replace(current.move(zone, self.clock.now()), revision=current.revision + 1)
+            if await self.schedules.replace(scope, moved_schedule):
+                await self.starts.announce_next(scope, moved_schedule)
                 return
             current = await self.schedules.get(scope, schedule.id)
 

@@ -30,7 +30,7 @@ class RunConversations:
     async def choose(self, owner: Scope, schedule: Schedule) -> Schedule | None:
         """Return the schedule with the conversation that the run for its next slot enters.
 
-        Returns None if somebody has changed the schedule meanwhile: it stays due. The choice is stored before the
+        Return None if somebody has changed the schedule meanwhile: it stays due. The choice is stored before the
         message is queued, because another start of the same slot must not choose another conversation: the message
         would have another id there.
         """
@@ -40,8 +40,8 @@ class RunConversations:
             return schedule
         newest = await self._find_newest(owner, schedule.agent_id)
         slot = SlotConversation(schedule.next_slot or "", newest or schedule.thread_id)
-        chosen = replace(schedule, chosen=slot, revision=schedule.revision + 1)
-        return chosen if await self.schedules.replace(owner, chosen) else None
+        chosen_schedule = replace(schedule, chosen=slot, revision=schedule.revision + 1)
+        return chosen_schedule if await self.schedules.replace(owner, chosen_schedule) else None
 
     async def is_forgotten(self, owner: Scope, thread_id: str) -> bool:
         """Return whether a conversation was forgotten, or is another user's. False for one that has not begun."""

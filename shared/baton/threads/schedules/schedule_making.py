@@ -104,16 +104,16 @@ class ScheduleMaking:
         schedule_id = request.id or self.clock.new_id()
         if not is_printable(schedule_id, MAX_MESSAGE_ID) or "/" in schedule_id or schedule_id in (".", ".."):
             raise InvalidRequest(f"id must be 1 to {MAX_MESSAGE_ID} printable characters without a slash.")
-        if request.id is not None and (earlier := await self.schedules.get(scope, schedule_id)) is not None:
-            return earlier, False
+        if request.id is not None and (earlier_schedule := await self.schedules.get(scope, schedule_id)) is not None:
+            return earlier_schedule, False
         # A schedule without a conversation gets a new one, which its first run begins.
         thread = request.thread or derive_thread_ref(scope, f"schedule/{schedule_id}")
         agent = await self._find_agent(scope, thread, request.agent_id)
-        own = await self.schedules.of_user(scope)
-        unfinished = [schedule for schedule in own if schedule.status is not ScheduleStatus.FINISHED]
-        if len(unfinished) >= agent.schedules.max_per_user:
+        own_schedules = await self.schedules.of_user(scope)
+        unfinished_count = sum(schedule.status is not ScheduleStatus.FINISHED for schedule in own_schedules)
+        if unfinished_count >= agent.schedules.max_per_user:
             raise LimitReached(
-                f"You have {len(unfinished)} schedules, as many as this agent allows. Cancel one to make another."
+                f"You have {unfinished_count} schedules, as many as this agent allows. Cancel one to make another."
             )
         now, zone = self.clock.now(), await self._find_zone(scope, request.time_zone)
         schedule = Schedule(
@@ -132,15 +132,15 @@ class ScheduleMaking:
             permissions=tuple(sorted(scope.permissions)),
             user_name=scope.name,
         )
-        planned = await self._plan(schedule, agent, now)
-        stored = await self.schedules.add(scope, planned, is_first=not own)
-        is_new = stored == planned
+        planned_schedule = await self._plan(schedule, agent, now)
+        stored_schedule = await self.schedules.add(scope, planned_schedule, is_first=not own_schedules)
+        is_new = stored_schedule == planned_schedule
         if is_new:
-            await self._remove_oldest_finished(scope, own)
-            detail = {"scheduleId": stored.id, "agentId": agent.id, "createdBy": created_by}
+            await self._remove_oldest_finished(scope, own_schedules)
+            detail = {"scheduleId": stored_schedule.id, "agentId": agent.id, "createdBy": created_by}
             await self.audit.record(scope, "schedule.create", thread_id=thread.id, outcome="created", detail=detail)
-            await self.starts.announce_next(scope, stored)
-        return stored, is_new
+            await self.starts.announce_next(scope, stored_schedule)
+        return stored_schedule, is_new
 
     async def create_by_agent(
         self, scope: Scope, schedule_id: str, thread_id: str, *, text: str, at: str | None, rule: str | None
@@ -162,9 +162,9 @@ class ScheduleMaking:
 
     async def list_schedules(self, scope: Scope, *, status: ScheduleStatus | None = None) -> Sequence[Schedule]:
         """Return the caller's schedules, the next slot first. Schedules without a further slot come last."""
-        own = await self.schedules.of_user(scope)
-        matching = [schedule for schedule in own if status in (None, schedule.status)]
-        return sorted(matching, key=make_rank)
+        schedules = await self.schedules.of_user(scope)
+        matching_schedules = [schedule for schedule in schedules if status in (None, schedule.status)]
+        return sorted(matching_schedules, key=make_rank)
 
     async def get(self, scope: Scope, schedule_id: str, *, owner_id: str | None = None) -> OwnedSchedule:
         """Return a schedule of the caller, or of the named user for those who manage the tenant's.
@@ -189,14 +189,14 @@ class ScheduleMaking:
             raise InvalidRequest("Only its user can change a schedule's `text`, `at` and `rule`. Send `paused` only.")
         for _ in range(ATTEMPTS):
             schedule = await self._get(owner, schedule_id)
-            changed = await self._change(owner, schedule, change)
-            if changed == schedule:
+            changed_schedule = await self._change(owner, schedule, change)
+            if changed_schedule == schedule:
                 return OwnedSchedule(owner.user_id, schedule)
-            changed = replace(changed, revision=schedule.revision + 1)
-            if await self.schedules.replace(owner, changed):
-                await self._record(scope, owner, changed, "schedule.change", "changed")
-                await self.starts.announce_next(owner, changed)
-                return OwnedSchedule(owner.user_id, changed)
+            changed_schedule = replace(changed_schedule, revision=schedule.revision + 1)
+            if await self.schedules.replace(owner, changed_schedule):
+                await self._record(scope, owner, changed_schedule, "schedule.change", "changed")
+                await self.starts.announce_next(owner, changed_schedule)
+                return OwnedSchedule(owner.user_id, changed_schedule)
             await asyncio.sleep(0)
         raise StoreUnavailable
 
@@ -217,27 +217,27 @@ class ScheduleMaking:
         return schedule
 
     async def _change(self, scope: Scope, schedule: Schedule, change: ScheduleChange) -> Schedule:
-        now, changed = self.clock.now(), schedule
+        now, changed_schedule = self.clock.now(), schedule
         if change.text is not None:
-            changed = replace(changed, text=_check_text(change.text))
+            changed_schedule = replace(changed_schedule, text=_check_text(change.text))
         if change.at is not None:
-            changed = replace(changed, start=parse_start(change.at, changed.zone, now))
+            changed_schedule = replace(changed_schedule, start=parse_start(change.at, changed_schedule.zone, now))
         if change.rule is not None:
-            changed = replace(changed, rule=_check_rule(change.rule, changed.start))
+            changed_schedule = replace(changed_schedule, rule=_check_rule(change.rule, changed_schedule.start))
         if change.at is not None or change.rule is not None:
             agent = await self.agents.get(scope, schedule.agent_id)
-            changed = await self._plan(replace(changed, paused=False), agent, now)
-            changed = changed.pause() if schedule.paused else changed
-        if change.paused is not None and change.paused != changed.paused:
-            changed = changed.pause() if change.paused else changed.resume(now)
-        return changed
+            changed_schedule = await self._plan(replace(changed_schedule, paused=False), agent, now)
+            changed_schedule = changed_schedule.pause() if schedule.paused else changed_schedule
+        if change.paused is not None and change.paused != changed_schedule.paused:
+            changed_schedule = changed_schedule.pause() if change.paused else changed_schedule.resume(now)
+        return changed_schedule
 
     async def _plan(self, schedule: Schedule, agent: AgentDefinition, now: datetime) -> Schedule:
         """Return the schedule with its first slot. Raises ``InvalidRequest`` if it has none, or too many."""
-        planned, slots = await off_loop(
+        planned_schedule, slots = await off_loop(
             RULE_COST, lambda: (schedule.plan(now), list(islice(schedule.list_slots(), COMPARED_SLOTS)))
         )
-        if planned.next_at is None:
+        if planned_schedule.next_at is None:
             raise InvalidRequest(
                 "at: this time has passed." if schedule.rule is None else "rule: it has no time to come."
             )
@@ -247,7 +247,7 @@ class ScheduleMaking:
             raise InvalidRequest(
                 f"rule: this agent allows one run in {agent.schedules.min_interval_minutes} minutes at most."
             )
-        return planned
+        return planned_schedule
 
     async def _find_agent(self, scope: Scope, thread: ThreadRef, agent_id: str | None) -> AgentDefinition:
         """Return the agent of the schedule's conversation. Raises ``InvalidRequest`` if it allows no schedules."""
@@ -283,9 +283,9 @@ class ScheduleMaking:
 
     async def _remove_oldest_finished(self, scope: Scope, own: Sequence[Schedule]) -> None:
         """Remove the oldest finished schedules beyond ``MAX_FINISHED``."""
-        finished = [schedule for schedule in own if schedule.status is ScheduleStatus.FINISHED]
-        finished.sort(key=lambda schedule: schedule.last_at or schedule.created_at)
-        for schedule in finished[: max(0, len(finished) - MAX_FINISHED)]:
+        finished_schedules = [schedule for schedule in own if schedule.status is ScheduleStatus.FINISHED]
+        finished_schedules.sort(key=lambda schedule: schedule.last_at or schedule.created_at)
+        for schedule in finished_schedules[: max(0, len(finished_schedules) - MAX_FINISHED)]:
             await self.schedules.remove(scope, schedule.id)
 
     async def _record(self, scope: Scope, owner: Scope, schedule: Schedule, action: str, outcome: str) -> None:

@@ -198,8 +198,8 @@ def _make_stored_messages(
     for ordinal, message in enumerate(imported.messages):
         if message.role is Role.USER or not run_id:
             run_id = derive_run_id(imported.thread_id, f"{IMPORT_TURN}\n{ordinal}")
-        following = imported.messages[ordinal + 1 : ordinal + 2]
-        is_last = not following or following[0].role is Role.USER
+        next_messages = imported.messages[ordinal + 1 : ordinal + 2]
+        is_last = not next_messages or next_messages[0].role is Role.USER
         messages.append(
             StoredMessage(
                 id=message.id,

@@ -121,8 +121,8 @@ class Overviews:
             overview = overview.merge(counts)
             if rest is not None:
                 unfinished.append((thread.id, rest))
-        following = OverviewPosition(cursor.period, after, is_listed, tuple(unfinished))
-        return overview, following if unfinished or not is_listed else None
+        next_position = OverviewPosition(cursor.period, after, is_listed, tuple(unfinished))
+        return overview, next_position if unfinished or not is_listed else None
 
     async def _read_threads(
         self, scope: Scope, unfinished: Sequence[tuple[str, int]]

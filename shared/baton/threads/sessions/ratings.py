@@ -54,12 +54,12 @@ class Ratings:
         async with refusals_audited(self.audit, scope, thread_id, "message.feedback", detail):
             thread = await get_own_thread(self.store, scope, thread_id)
             message = await self._find_answer(scope, thread, message_id)
-            earlier = await self.feedback.get(scope, thread, message.ordinal)
-            is_unchanged = earlier.says(rating, comment) if earlier is not None else rating is None
+            earlier_feedback = await self.feedback.get(scope, thread, message.ordinal)
+            is_unchanged = earlier_feedback.says(rating, comment) if earlier_feedback is not None else rating is None
             if is_unchanged:
-                return RatedAnswer(thread.id, message.id, message.run_id, earlier)
+                return RatedAnswer(thread.id, message.id, message.run_id, earlier_feedback)
             feedback = await self._store(scope, thread, message, rating, comment)
-        if rating is not None and (earlier is None or earlier.rating is not rating):
+        if rating is not None and (earlier_feedback is None or earlier_feedback.rating is not rating):
             count(_COUNTED[rating])
         await self.audit.record(
             scope,

@@ -177,12 +177,12 @@ class Endings:
         ref = make_episode_ref(thread, thread.path.last + 1, reason, self.clock.now(), closed_by=closed_by)
         if ref is not None:
             await self.sessions.episodes.begin(lease, ref)
-        closed = ClosedThread(thread.id, ref.id if ref else None)
+        closed_thread = ClosedThread(thread.id, ref.id if ref else None)
         resumable = await self.conversations.close(lease)
         base_events = await self.conversations.list_events_of_change(
             scope, thread, ConversationState(thread.agent_id, resumable=resumable, data=thread.conversation.data)
         )
-        bodies: list[BaseEvent] = [*base_events, thread_closed(reason, closed.episode_id, closed_by)]
+        bodies: list[BaseEvent] = [*base_events, thread_closed(reason, closed_thread.episode_id, closed_by)]
         events, last_seq = await log_outside_run(self.log, lease, bodies)
         notifications = self.change_notifications
         desk = find_desk_close(thread)
@@ -209,7 +209,7 @@ class Endings:
                 subscriber=subscriber,
             ),
         )
-        return closed
+        return closed_thread
 
 
 def find_last_episode_id(thread: Thread) -> str | None:

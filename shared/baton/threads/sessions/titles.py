@@ -47,11 +47,11 @@ class Titles:
             thread = await get_own_thread(self.store, scope, thread_id)
             if thread.title == title:
                 return thread
-            renamed = await self.store.rename(scope, thread_id, title)
+            renamed_thread = await self.store.rename(scope, thread_id, title)
         # The title is the user's text, so the record says that it was changed, but not the new title.
         await self.audit.record(scope, "thread.rename", thread_id=thread_id, outcome="renamed", detail={})
         await self.notify(scope, thread_id, title)
-        return renamed
+        return renamed_thread
 
     async def notify(self, scope: Scope, thread_id: str, title: str) -> None:
         """Send the new title to the thread's connections."""
@@ -116,13 +116,13 @@ class MadeTitles:
             self._count_failure(thread_id, failure)  # for example, the thread was deleted while it was read
             return False
         try:
-            updated = await self.store.keep_made_title(scope, thread_id, title=title, preview=preview)
+            updated_thread = await self.store.keep_made_title(scope, thread_id, title=title, preview=preview)
         except ThreadUnavailable:
             return False
-        if thread.title is not None or updated.title != title:
+        if thread.title is not None or updated_thread.title != title:
             return False  # the user has named the thread
         # The commit of a run in progress finds the title, and sends it after the run's last event.
-        if updated.run is None or updated.is_interrupted:
+        if updated_thread.run is None or updated_thread.is_interrupted:
             await self.titles.notify(scope, thread_id, title)
         return True
 
@@ -161,7 +161,7 @@ class MadeTitles:
         prompts = [Prompt(Role.SYSTEM, NAME), Prompt(Role.USER, material)]
         try:
             async with asyncio.timeout(SECONDS):
-                written = await ask_for_short_answer(
+                short_answer = await ask_for_short_answer(
                     self.model, settings, prompts, max_characters=MAX_ANSWER_CHARACTERS
                 )
         except (LeaseLost, StoreUnavailable):
@@ -169,7 +169,7 @@ class MadeTitles:
         except (BatonError, TimeoutError) as failure:
             self._count_failure(thread_id, failure)
             return ""
-        title = to_title(written.text)
+        title = to_title(short_answer.text)
         return cut_beginning(await Redactor(self.detector).redact(title) or title)
 
     def _count_failure(self, thread_id: str, failure: Exception) -> None:

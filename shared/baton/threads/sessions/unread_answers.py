@@ -79,9 +79,9 @@ class UnreadAnswers:
                 unread = await self._count_unread(scope, thread, ordinal) if thread.unread else 0
                 if unread >= thread.unread:
                     return
-                marked = await self.store.lower_unread(scope, thread, unread)
-                if marked is not None:
-                    await self.announce(scope, marked, is_marked=True)
+                marked_thread = await self.store.lower_unread(scope, thread, unread)
+                if marked_thread is not None:
+                    await self.announce(scope, marked_thread, is_marked=True)
                     return
         raise StoreUnavailable
 
@@ -99,15 +99,15 @@ class UnreadAnswers:
     async def _announce(self, scope: Scope, thread: Thread, *, is_marked: bool) -> None:
         recent, _ = await self.store.list_threads(scope, limit=MAX_THREADS, cursor=None)
         watched = [other.id for other in recent if other.id != thread.id and other.known_watchers != {}]
-        own, *others = await gather_each(
+        own_live, *other_lives = await gather_each(
             [thread.id, *watched], lambda watched_id: self.live.live(scope, watched_id), at_once=AT_ONCE
         )
         receivers = {
             name
-            for live in ([own] if is_marked else []) + others
+            for live in ([own_live] if is_marked else []) + other_lives
             for name in self._list_connections_of_user(scope, live)
         }
-        receivers -= set() if is_marked else own.connections.keys()
+        receivers -= set() if is_marked else own_live.connections.keys()
         event = unsequenced(thread_updated(thread), threadId=thread.id)
         await gather_all(
             *(send_to(self.connections, name, [event], patience=WORKER_SECONDS) for name in sorted(receivers))

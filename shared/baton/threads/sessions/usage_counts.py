@@ -52,8 +52,8 @@ class Month:
     @property
     def period(self) -> Period:
         """The time from the month's beginning to its end."""
-        following = Month(self.year + self.month // 12, self.month % 12 + 1)
-        return Period(self._beginning, following._beginning - timedelta(milliseconds=1))
+        next_month = Month(self.year + self.month // 12, self.month % 12 + 1)
+        return Period(self._beginning, next_month._beginning - timedelta(milliseconds=1))
 
     @property
     def _beginning(self) -> datetime:
@@ -132,7 +132,7 @@ class UsageCounts:
     async def read_page(self, scope: Scope, position: UsagePosition) -> UsagePage:
         """Return one page. A page has sums only, so that the caller need not be allowed to read conversations."""
         reader = replace(scope, permissions=scope.permissions | {Permission.THREAD_READ_ALL})
-        (counts, turns), (stored, objects), metered_cost = await gather_all(
+        (counts, turns), (stored_objects, objects), metered_cost = await gather_all(
             self._count_turns(reader, position.turns),
             self._count_objects(scope, position.objects),
             self._read_spent(scope, position),
@@ -149,7 +149,7 @@ class UsageCounts:
                 model: ModelCost(usage, self._compute_cost(model, usage)) for model, usage in counts.models.items()
             },
             threads=counts.threads,
-            stored=stored,
+            stored=stored_objects,
             metered_cost=metered_cost,
             following=None if is_last else UsagePosition(position.month, turns, objects),
         )

@@ -26,5 +26,5 @@ class VersionFigures:
         A page has sums only, so that the caller need not be allowed to read conversations.
         """
         reader = replace(scope, permissions=scope.permissions | {Permission.THREAD_READ_ALL})
-        counts, following = await self.overviews.read_page(reader, position, feedback=self.feedback)
-        return {number: day for (name, number), day in counts.versions.items() if name == agent_id}, following
+        counts, next_position = await self.overviews.read_page(reader, position, feedback=self.feedback)
+        return {number: day for (name, number), day in counts.versions.items() if name == agent_id}, next_position

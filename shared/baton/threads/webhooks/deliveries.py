@@ -107,10 +107,10 @@ class WebhookDeliveries:
 
         Raises ``NotFound`` for a delivery that is not dead, or no longer dead.
         """
-        dead = await self.dead.get(scope, delivery_id)
-        if dead is None:
+        dead_delivery = await self.dead.get(scope, delivery_id)
+        if dead_delivery is None:
             raise NotFound("There is no dead delivery with this id. It may have been sent again, or be forgotten.")
-        delivery = dead.delivery.model_copy(update={"since": self.clock.now(), "is_resent": True})
+        delivery = dead_delivery.delivery.model_copy(update={"since": self.clock.now(), "is_resent": True})
         # Queued first: if the removal fails, it is sent twice with the same id, and not lost.
         await self.queue().send(delivery)
         await self.dead.remove(scope, delivery_id)
@@ -138,8 +138,10 @@ class WebhookDeliveries:
             raise _AttemptFailed(refusal)
         body = _make_body(delivery, event)
         try:
-            signed = await self.signer.sign(webhook, event.id, read_machine_time(self.clock), body)
-            status = await self.receivers.post(webhook.url, body, {"Content-Type": "application/json", **signed})
+            signature_headers = await self.signer.sign(webhook, event.id, read_machine_time(self.clock), body)
+            status = await self.receivers.post(
+                webhook.url, body, {"Content-Type": "application/json", **signature_headers}
+            )
         except InternalError as failure:
             count(Metric.KEYS_UNREADABLE)
             raise _AttemptFailed(failure.detail) from None

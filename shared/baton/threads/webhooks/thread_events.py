@@ -124,12 +124,12 @@ class ThreadEvents:
             return ()  # the worker that ended the session later has queued a separate change
         session: Json = {"episodeId": ref.id, "reason": ref.reason.value}
         person: Json = {"person": MessageAuthor.of(ref.closed_by).wire()} if ref.closed_by is not None else {}
-        closed = _make_event(thread, WebhookEvent.THREAD_CLOSED, ref.id, ref.ended_at, session | person)
+        closed_event = _make_event(thread, WebhookEvent.THREAD_CLOSED, ref.id, ref.ended_at, session | person)
         # The session's record counts, not the change: an earlier worker may have died that closed it at a desk.
         if ref.desk_id is None or change.kind is not ChangeKind.CLOSED:
-            return [closed]
+            return [closed_event]
         desk: Json = {"deskId": ref.desk_id, "reason": ReturnReason.CLOSED.value} | person
-        return [_make_event(thread, WebhookEvent.DESK_RETURNED, ref.id, ref.ended_at, desk), closed]
+        return [_make_event(thread, WebhookEvent.DESK_RETURNED, ref.id, ref.ended_at, desk), closed_event]
 
 
 def _list_run_events(messages: Sequence[StoredMessage], thread: Thread, change: ChangeRecord) -> Iterator[ThreadEvent]:
@@ -197,12 +197,12 @@ def _is_new(message: StoredMessage) -> bool:
 
 def _make_message_data(message: StoredMessage) -> Json:
     """Return a message as the API shows it, without calls of tools, and with the beginning of a very long text."""
-    served = message.as_ag_ui().model_dump(by_alias=True, mode="json", exclude_none=True)
-    served.pop("toolCalls", None)
+    api_message = message.as_ag_ui().model_dump(by_alias=True, mode="json", exclude_none=True)
+    api_message.pop("toolCalls", None)
     is_cut = message.begun_by is None and len(message.text) > MAX_TEXT  # a message with a cause has only a label here
     if is_cut:
-        served["content"] = message.text[:MAX_TEXT]
-    return {"message": served, "isCut": is_cut}
+        api_message["content"] = message.text[:MAX_TEXT]
+    return {"message": api_message, "isCut": is_cut}
 
 
 def _make_event(thread: Thread, event: WebhookEvent, key: str, at: datetime, data: Json) -> ThreadEvent:

@@ -63,7 +63,7 @@ class RunCommit:
             question = replace(question, content="")  # stored only if the action failed; its text must not be shown
         stored_messages = result.messages or (question,)
         messages = stored_messages if stored_messages[0].ordinal == question.ordinal else (question, *stored_messages)
-        pending = self._find_pending(result)
+        pending_interrupts = self._find_pending(result)
         episode_ref = self._find_ended_session(messages[-1]) if result.ends_conversation else None
         conversation = result.conversation
         if episode_ref is not None:
@@ -74,16 +74,16 @@ class RunCommit:
         is_cut = any(message.is_cut for message in messages)
         has_left_handoff = conversation is not result.conversation
         changes = state_changes(result.conversation.shown, conversation.shown) if has_left_handoff else ()
-        ends = make_end_events(self._thread.id, run.run_id, result, pending, episode_ref, is_cut=is_cut)
+        ends = make_end_events(self._thread.id, run.run_id, result, pending_interrupts, episode_ref, is_cut=is_cut)
         final = [*waiting_events, *(self.outbox.log.number(event) for event in (*changes, *ends))]
-        end = self._make_end(result, messages[-1], conversation, pending)
+        end = self._make_end(result, messages[-1], conversation, pending_interrupts)
         messages = (*messages[:-1], replace(messages[-1], end=end))
-        *others, last = (message for message in messages if message is not self.facts.question)
+        *other_messages, last = (message for message in messages if message is not self.facts.question)
         is_queued, *_ = await gather_all(
             follow_up.notify_of_end(self._thread, end, episode_ref),
             attempt.writes.finish(),
             self._open_turn(),
-            *(store.put_message(lease, message) for message in others),
+            *(store.put_message(lease, message) for message in other_messages),
         )
         # Write the last message last: readers that find the run's end assume that all earlier messages are stored.
         await store.put_message(lease, last)
@@ -98,26 +98,26 @@ class RunCommit:
         summary_at = due.below if due is not None and due.thread_id == self._thread.id else None
         # A guardrail's replacement is a second version of the question under the same fence.
         is_replaced = question is not self.facts.question
-        finished = await self._pointer.move(
+        finished_run = await self._pointer.move(
             messages,
             end,
             episode_ref,
-            pending,
+            pending_interrupts,
             windows=result.windows,
             messages_may_change=is_replaced or (due is not None and summary_at is None),
             summary_at=summary_at,
         )
         if not is_queued:
-            await follow_up.notify_of_end(finished.thread, end, episode_ref)
+            await follow_up.notify_of_end(finished_run.thread, end, episode_ref)
         count_failure(result.error)
         _count_turn(end)
         self.outbox.send_numbered(final)
-        follow_up.send_title(finished.thread)
+        follow_up.send_title(finished_run.thread)
         try:
-            await follow_up.carry_out(attempt, finished, end, episode_ref, result.summary_due)
+            await follow_up.carry_out(attempt, finished_run, end, episode_ref, result.summary_due)
         finally:
             await self.outbox.delivery.drain()  # last, because it may wait for slow connections
-        return finished
+        return finished_run
 
     async def adopt(self, record: TurnRecord, messages: Sequence[StoredMessage]) -> FinishedRun:
         """Commit the complete answer that a dead attempt has left in ``messages``, and deliver its end.
@@ -134,7 +134,7 @@ class RunCommit:
         if handoff is not None and not end.is_question_refused:
             await self.services.forks.extend_again(lease.scope, self._thread, handoff, messages)
         waiting_agent_id = last.agent_id or self.facts.agent.id
-        pending = make_pending_interrupts(
+        pending_interrupts = make_pending_interrupts(
             end.interrupts,
             self._run,
             waiting_agent_id,
@@ -143,9 +143,9 @@ class RunCommit:
             offered_by=self.facts.offered_by,
         )
         is_queued = await follow_up.notify_of_end(self._thread, end, episode_ref)
-        finished = await self._pointer.move(tuple(messages), end, episode_ref, pending)
+        finished_run = await self._pointer.move(tuple(messages), end, episode_ref, pending_interrupts)
         if not is_queued:
-            await follow_up.notify_of_end(finished.thread, end, episode_ref)
+            await follow_up.notify_of_end(finished_run.thread, end, episode_ref)
         count_failure(make_error_from_code(end.error_code) if end.error_code else None)
         _count_turn(end)
         stamp = RunStamp(self._thread.id, last.run_id, last.attempt)
@@ -155,12 +155,12 @@ class RunCommit:
                 for seq, body in enumerate(end.tail, end.tail_seq)
             ]
         )
-        follow_up.send_title(finished.thread)
+        follow_up.send_title(finished_run.thread)
         try:
-            await follow_up.carry_out_adopted(finished, end, episode_ref)
+            await follow_up.carry_out_adopted(finished_run, end, episode_ref)
         finally:
             await self.outbox.delivery.drain()
-        return finished
+        return finished_run
 
     def _begin_delivery(self, attempt: Attempt, result: DialogueResult) -> Sequence[Event]:
         """Begin the writes of a run under an optimistic lease, which has written nothing yet.

@@ -76,15 +76,15 @@ class ThreadPointer:
             reading=reading,
             versions=before.with_pinned(end.versions),
         )
-        committed = await self.services.store.commit(self.holder.lease, commit)
+        committed_thread = await self.services.store.commit(self.holder.lease, commit)
         self.holder.note_commit()
         if conversation is not None:
             await self.services.conversations.leave_desk(self.holder.lease.scope, before, conversation)
         # Connections that attach after the commit read the tail from the message. This finds those attached before.
-        if committed.live_changes != before.live_changes or watchers is None:
+        if committed_thread.live_changes != before.live_changes or watchers is None:
             with contextlib.suppress(BatonError):
                 await self.outbox.delivery.refresh(self.outbox.log.logged_seq)
-        return FinishedRun(self._make_thread_after(commit, committed, messages[-1]), messages)
+        return FinishedRun(self._make_thread_after(commit, committed_thread, messages[-1]), messages)
 
     async def _store_conversation(self, end: RunEnd) -> tuple[ConversationState | None, datetime | None]:
         """Store the run's change of the conversation. Return the new state, and the time of its desk's check."""

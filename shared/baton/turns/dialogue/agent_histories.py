@@ -44,7 +44,7 @@ class AgentHistories:
         return find_window(self._facts.thread.windows, self._tracker.current.agent.id, self._session)
 
     async def read(self) -> ReadHistory:
-        """Return the earlier messages that the active agent may see. They are read again after a handoff or return."""
+        """Return the earlier messages that the active agent may see. The result is kept for the same handoff."""
         current = self._tracker.current
         if self._last_read is None or self._last_read[:2] != (current.agent.id, current.handoff):
             self._last_read = current.agent.id, current.handoff, await self._read_granted()

@@ -273,11 +273,11 @@ class AgentRouter:
             to_itself = HandoffDefinition(agent=conversation.agent.id)
             return Transfer(conversation.agent, to_itself, f"trigger: {repeated_trigger}", None, refusal=refusal)
         active_agent_id = conversation.agent.id if conversation.handoff is not None else None
-        triggered = find_triggered(conversation.main, self._facts.agents.all(), text, active_agent_id=active_agent_id)
-        handoff = find_declared_handoff(conversation.main, triggered[0].id) if triggered is not None else None
-        if triggered is None or handoff is None:
+        match = find_triggered(conversation.main, self._facts.agents.all(), text, active_agent_id=active_agent_id)
+        handoff = find_declared_handoff(conversation.main, match[0].id) if match is not None else None
+        if match is None or handoff is None:
             return None
-        target, trigger = triggered
+        target, trigger = match
         return Transfer(target, handoff, f"trigger: {trigger}", None, refusal=self._find_refusal(target, handoff))
 
     def _find_refusal(self, target: AgentDefinition, handoff: HandoffDefinition) -> Refusal | None:

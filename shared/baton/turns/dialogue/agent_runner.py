@@ -74,14 +74,14 @@ class AgentRunner:
         """Let the active agent answer, in this thread or in its fork, and return its result."""
         conversation, context = self._tracker.current, self._attempt
         context.note_version(conversation.agent)
-        transcript, handoff, merged = context.transcript, conversation.handoff, None
+        transcript, handoff, merged_answer = context.transcript, conversation.handoff, None
         if handoff is not None and handoff.context_mode is ContextMode.FORKED:
             services, run = self._services, context.run
             transcript = Transcript(
                 derive_fork_id(handoff), run, first_ordinal=0, clock=services.clock, counter=services.counter
             )
-            merged = MergedAnswer(conversation.agent, context.transcript, context.emit)
-            context = replace(context, emit=merged.take, enter=merged.enter)
+            merged_answer = MergedAnswer(conversation.agent, context.transcript, context.emit)
+            context = replace(context, emit=merged_answer.take, enter=merged_answer.enter)
         is_whole = False
         try:
             before = len(transcript.messages)
@@ -97,8 +97,8 @@ class AgentRunner:
             is_whole = not context.stop.is_set()
             return agent.result
         finally:
-            if merged is not None and handoff is not None:
-                merged.end(is_whole=is_whole)
+            if merged_answer is not None and handoff is not None:
+                merged_answer.end(is_whole=is_whole)
                 self._keep_fork(handoff, conversation.agent, transcript)
 
     def _keep_fork(self, handoff: HandoffRequest, agent: AgentDefinition, fork: Transcript) -> None:
@@ -137,7 +137,7 @@ class AgentRunner:
         message, client_results = self._screened_message, self._facts.client_results
         steered = [message for message in self._attempt.transcript.messages if message.is_steered]
         current: Sequence[StoredMessage] = (message, *steered) if message is not None else tuple(steered)
-        is_judged, earlier = False, self._reserve_numbers()
+        is_judged, earlier_sources = False, self._reserve_numbers()
         if self._facts.answered is not None and len(self._running) == 1:
             await self._go_on(loop, self._facts.answered)
             is_judged = True
@@ -155,28 +155,30 @@ class AgentRunner:
         context_notes = await make_context_notes(conversation.agent, self._facts.client, self._services.counter)
         today = Prompt(Role.SYSTEM, self._attempt.today.sentence)
         notes = Notes(make_handoff_notes(self._tracker.current.handoff), changing, context_notes, today)
-        await loop.begin(await self._make_prompt(tools, current, notes), is_question_judged=is_judged, earlier=earlier)
+        await loop.begin(
+            await self._make_prompt(tools, current, notes), is_question_judged=is_judged, earlier=earlier_sources
+        )
         return loop
 
     def _reserve_numbers(self) -> list[Mapping[str, Any]]:
         """Reserve the numbers that the texts of an exchange that continues cite. Return the numbered sources."""
-        earlier = [source for message in self._facts.unfinished for source in message.sources]
-        self._attempt.numbers.reserve(earlier)
-        return [source for source in earlier if source.get("number") is not None]
+        sources = [source for message in self._facts.unfinished for source in message.sources]
+        self._attempt.numbers.reserve(sources)
+        return [source for source in sources if source.get("number") is not None]
 
     async def _prepare_coroutine(self, tools: ToolSet, transcript: Transcript, context: Attempt) -> AnsweringAgent:
         """Return the active agent as a ``CoroutineAgent``, whose ``run`` answers."""
-        message, answered = self._screened_message, self._facts.answered
-        continued = answered if not self._running else None
+        message, answered_interrupts = self._screened_message, self._facts.answered
+        continued_interrupts = answered_interrupts if not self._running else None
         coroutine = CoroutineAgent(
             self._make_work(tools, transcript, context),
-            self._make_assembler(transcript, context, is_continued=continued is not None),
+            self._make_assembler(transcript, context, is_continued=continued_interrupts is not None),
             content=message.content if message is not None else "",
-            is_question_judged=continued is not None,
+            is_question_judged=continued_interrupts is not None,
         )
         self._running.append(coroutine)
-        if continued is not None:
-            await self._go_on(coroutine, continued)
+        if continued_interrupts is not None:
+            await self._go_on(coroutine, continued_interrupts)
         return coroutine
 
     def _make_assembler(self, transcript: Transcript, context: Attempt, *, is_continued: bool) -> AssemblePrompt:
@@ -216,7 +218,7 @@ class AgentRunner:
         history = select_spoken((await self.histories.read()).messages)
         is_forked = handoff.context_mode is ContextMode.FORKED
         granted_ids = set(handoff.recent_messages)
-        earlier = [
+        earlier_messages = [
             message
             for message in history
             if (message.id in granted_ids if is_forked else message.ordinal < handoff.ordinal)
@@ -237,15 +239,19 @@ class AgentRunner:
             transcript,
             handoff,
             text=text,
-            earlier=earlier,
-            session=[message for message in history if message not in earlier],
+            earlier=earlier_messages,
+            session=[message for message in history if message not in earlier_messages],
             is_first=is_first,
             content=stored_message.content if stored_message is not None else "",
         )
 
     def _make_work(self, tools: ToolSet, transcript: Transcript, context: Attempt) -> AgentWork:
-        own = BuiltinTools(self._tracker, self._attempt.scope, self._services.clock, self._conversations.skills.check)
-        return AgentWork(context, self._tracker.current.agent, tools, transcript, consult=self._consult, own=own)
+        builtin_tools = BuiltinTools(
+            self._tracker, self._attempt.scope, self._services.clock, self._conversations.skills.check
+        )
+        return AgentWork(
+            context, self._tracker.current.agent, tools, transcript, consult=self._consult, own=builtin_tools
+        )
 
     async def _make_prompt(self, tools: ToolSet, current: Sequence[StoredMessage], notes: Notes) -> AssembledContext:
         """Return the prompt of the active agent."""
@@ -287,9 +293,9 @@ class AgentRunner:
         }
         if not waiting_calls:
             raise InterruptUnavailable
-        settled = find_settled_calls(answered)
+        settled_outcomes = find_settled_calls(answered)
         calls = list(dict.fromkeys(waiting_calls.values()))
-        await loop.go_on(calls, waiting_calls.keys() - settled.keys(), settled)
+        await loop.go_on(calls, waiting_calls.keys() - settled_outcomes.keys(), settled_outcomes)
 
     async def _take_client_results(self, loop: AgentLoop, pending: PendingInterrupts) -> None:
         """Take the client's results of calls of the previous run, which came with the message."""
@@ -305,8 +311,8 @@ class AgentRunner:
         for interrupt in interrupts:
             if interrupt.tool_call_id not in self._attempt.journal:
                 await audit_decision(self._services.audit, self._attempt.scope, self._attempt.thread_id, interrupt)
-        settled = find_settled_calls(replace(pending, interrupts=tuple(interrupts)))
-        await loop.go_on([calls[call_id] for call_id in settled], (), settled)
+        settled_outcomes = find_settled_calls(replace(pending, interrupts=tuple(interrupts)))
+        await loop.go_on([calls[call_id] for call_id in settled_outcomes], (), settled_outcomes)
 
     def _note_task(self, remote_task_id: str | None) -> None:
         """Store the id of the task that the remote specialist continues with the user's next message."""

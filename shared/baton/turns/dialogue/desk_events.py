@@ -83,8 +83,8 @@ class DeskEvents:
         """Return the user's permissions that desks require. Transfers use them, as people act without the token."""
         main = self._tracker.current.main
         desks = (agent for agent in self._facts.agents.all() if is_desk(agent))
-        required = {permission for desk in desks for permission in list_needed_permissions(main, desk)}
-        return tuple(sorted(required & self._attempt.scope.permissions))
+        required_permissions = {permission for desk in desks for permission in list_needed_permissions(main, desk)}
+        return tuple(sorted(required_permissions & self._attempt.scope.permissions))
 
     def deliver(self) -> None:
         """Record the user's message as the newest one at the desk, whose people answer it."""
@@ -175,8 +175,8 @@ class DeskEvents:
         notice = sentence(agent, "desk_taken", locale=self._locale, person=person.name, agent=agent.name)
         self._say(agent, notice)
         self._audit("take")
-        waited = self._facts.question.timestamp - self._session.arrived_at
-        count(Metric.TIME_TO_PERSON, max(0, round(waited.total_seconds() * 1000)))
+        waiting_time = self._facts.question.timestamp - self._session.arrived_at
+        count(Metric.TIME_TO_PERSON, max(0, round(waiting_time.total_seconds() * 1000)))
 
     def _reply(self, request: ActionRequest) -> None:
         person, agent, transcript = request.author, self._tracker.current.agent, self._attempt.transcript

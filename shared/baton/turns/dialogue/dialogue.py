@@ -142,15 +142,15 @@ class Dialogue:
 
 def make_start_event(attempt: Attempt) -> BaseEvent:
     """Return RUN_STARTED with the message that the run answers, or the decisions with which it continues."""
-    answered = attempt.facts.answered
+    answered_interrupts = attempt.facts.answered
     return run_started(
         attempt.thread_id,
         attempt.run.run_id,
         attempt.facts.question,
         previous_seq=find_jump(attempt.lease()),
-        parent_run_id=answered.run_id if answered else None,
-        answers=[interrupt.answer for interrupt in answered.interrupts if interrupt.answer is not None]
-        if answered
+        parent_run_id=answered_interrupts.run_id if answered_interrupts else None,
+        answers=[interrupt.answer for interrupt in answered_interrupts.interrupts if interrupt.answer is not None]
+        if answered_interrupts
         else (),
     )
 
@@ -163,9 +163,9 @@ def add_results(
     If an earlier attempt or the user's application has made the call, its own result is added: a model that reads that
     the call was not carried out would make it again.
     """
-    settled = find_settled_calls(answered)
+    settled_outcomes = find_settled_calls(answered)
     for interrupt in answered.interrupts:
-        call_record, outcome = journal.get(interrupt.tool_call_id), settled.get(interrupt.tool_call_id)
+        call_record, outcome = journal.get(interrupt.tool_call_id), settled_outcomes.get(interrupt.tool_call_id)
         output, end = NOT_CARRIED_OUT, CallEnd.REFUSED
         if call_record is not None:
             output, end = (call_record.output or "")[: agent.limits.result_chars], CallEnd.SUCCEEDED

@@ -104,7 +104,7 @@ def make_end_events(
     """
     if result.error is not None:
         return [run_error(result.error, result.usage, result.model)]
-    finished = run_finished(
+    finished_event = run_finished(
         thread_id,
         run_id,
         usage=result.usage,
@@ -114,4 +114,4 @@ def make_end_events(
         is_cut=is_cut,
         result=find_result(result.messages) if result.outcome is OutcomeType.SUCCESS else None,
     )
-    return [thread_closed(session.reason, session.id), finished] if session is not None else [finished]
+    return [thread_closed(session.reason, session.id), finished_event] if session is not None else [finished_event]

@@ -85,14 +85,16 @@ class HandoffEvents:
             self._tracker.current = source.refuse(request, now)
             self.refuse(transfer, transfer.refusal)
             return
-        resumed = self._resume_workflow(transfer.target, workflow, now) if workflow is not None else None
+        resumed_workflow = self._resume_workflow(transfer.target, workflow, now) if workflow is not None else None
         own_workflow = (
-            resumed.workflow if resumed else source.make_workflow(transfer.target, self._facts.question.ordinal, now)
+            resumed_workflow.workflow
+            if resumed_workflow
+            else source.make_workflow(transfer.target, self._facts.question.ordinal, now)
         )
         child_id = derive_fork_id(request) if request.context_mode is ContextMode.FORKED else None
         request = replace(request, workflow_id=own_workflow.id if own_workflow else None, child_thread_id=child_id)
         self._tracker.current = self._tracker.current.hand_over(
-            request, transfer.target, own_workflow, is_new=resumed is None
+            request, transfer.target, own_workflow, is_new=resumed_workflow is None
         )
         label = sentence(transfer.target, "connecting", agent=transfer.target.name)
         activity_id = self._attempt.transcript.new_activity_id()
@@ -101,8 +103,8 @@ class HandoffEvents:
         )
         self._attempt.emit_all(self._tracker.list_changes_since(source.shown))
         self._attempt.emit_all(self._tracker.begin_step())
-        if resumed is not None and resumed.changed is not None:
-            self.say_redefined(resumed.changed)
+        if resumed_workflow is not None and resumed_workflow.changed is not None:
+            self.say_redefined(resumed_workflow.changed)
         if transfer.summary is None:
             text = self._choose_text(transfer.target)
             messages = self._attempt.history.messages
@@ -120,10 +122,10 @@ class HandoffEvents:
         """Return the workflow as it continues in this thread; None if ``target`` has no workflow."""
         if target.workflow is None:
             return None
-        resumed = resume(target.workflow, workflow, thread_id=self._facts.thread.id, now=now)
+        resumed_workflow = resume(target.workflow, workflow, thread_id=self._facts.thread.id, now=now)
         if workflow.thread_id != self._facts.thread.id:
             self._tracker.current = replace(self._tracker.current, moved_from=workflow.without_data())
-        return resumed
+        return resumed_workflow
 
     def _make_request(self, transfer: Transfer) -> HandoffRequest:
         conversation, handoff = self._tracker.current, transfer.handoff
@@ -255,12 +257,12 @@ class HandoffEvents:
         """
         conversation, now = self._tracker.current, self._clock.now()
         self._attempt.emit_all(self._tracker.end_step())
-        saved = None
+        saved_workflow = None
         if is_lost:
             self._tracker.current = conversation.release(outcome, now)
         else:
             keeps = keeps and (conversation.handoff is None or conversation.handoff.preserve_state)
-            self._tracker.current, saved = conversation.return_to_main(outcome, now, keeps=keeps)
+            self._tracker.current, saved_workflow = conversation.return_to_main(outcome, now, keeps=keeps)
         main = conversation.main
         with trace_handoff(conversation.agent, main) as span:
             span.set({Attribute.OUTCOME: outcome.value})
@@ -271,7 +273,7 @@ class HandoffEvents:
                 make_handover_notice(activity_id, RETURN, conversation.agent, main, label, outcome.value)
             )
         self._attempt.emit_all(self._tracker.list_changes_since(conversation.shown))
-        return saved is not None
+        return saved_workflow is not None
 
     def say_redefined(self, changed: DefinitionChanged) -> None:
         """Say that the workflow's steps have changed since it was left."""

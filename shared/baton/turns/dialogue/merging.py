@@ -104,12 +104,12 @@ class MergedAnswer:
     def _take_back(self, message: _Message) -> None:
         """Take the agent's last text back. Clients get the texts before it as another message."""
         self._emit(text_end(message.id, is_taken_back=True))
-        earlier, self._message = message.text[: message.fixed], None
-        if earlier:
-            self._message = replace(message, id=self._into.new_id(), text=earlier, fixed=len(earlier))
+        earlier_text, self._message = message.text[: message.fixed], None
+        if earlier_text:
+            self._message = replace(message, id=self._into.new_id(), text=earlier_text, fixed=len(earlier_text))
             self._emit(text_start(self._message.id, self._agent))
-            for start, end in split_slices(earlier, MAX_DELTA_CHARS):
-                self._emit(text_content(self._message.id, earlier[start:end]))
+            for start, end in split_slices(earlier_text, MAX_DELTA_CHARS):
+                self._emit(text_content(self._message.id, earlier_text[start:end]))
 
     def _start(self, *, is_structured: bool, refused_by: str | None) -> None:
         if is_structured or refused_by is not None:

@@ -204,26 +204,26 @@ class RemoteAgentRunner:
 
     async def _make_task(self, remote_task_id: str | None, *, hands_over: bool) -> agent_client.AgentTask:
         context, run = self._context, self._context.run
-        attachments, missing = await read_attachments(context, self._content)
+        attachments, missing_notes = await read_attachments(context, self._content)
         words = self._text
         if not isinstance(self._content, str):
             words = "\n".join(part.text for part in self._content if isinstance(part, TextPart))
         # The id is the same in every attempt at the run, so that the agent can recognise a repeated message.
         message_id = str(uuid.uuid5(uuid.UUID(context.thread_id), f"relay\0{run.message_id}"))
-        follows = context.remote_tasks.pop(message_id, None)
+        followed_task = context.remote_tasks.pop(message_id, None)
         # Filled-in values are sent back as data if the agent has asked for them.
         data = parse_data(words) if remote_task_id is not None else None
-        earlier = tuple((message.role.value, message.text_elsewhere) for message in self._earlier)
+        granted_messages = tuple((message.role.value, message.text_elsewhere) for message in self._earlier)
         return agent_client.AgentTask(
             scope=context.scope,
             thread_id=context.thread_id,
             task_id=message_id,
             parent_task_id=run.run_id,
-            message="\n".join([*([words] if words and data is None else []), *missing]),
-            remote_task_id=follows.remote_task_id if follows is not None else remote_task_id,
+            message="\n".join([*([words] if words and data is None else []), *missing_notes]),
+            remote_task_id=followed_task.remote_task_id if followed_task is not None else remote_task_id,
             data=data,
-            follows=follows,
-            handoff=agent_client.HandedOver(self._handoff, earlier) if hands_over else None,
+            follows=followed_task,
+            handoff=agent_client.HandedOver(self._handoff, granted_messages) if hands_over else None,
             attachments=tuple(attachments),
             time_zone=context.today.known_zone,
         )

@@ -46,13 +46,13 @@ def parse_data(text: str) -> dict[str, Any] | None:
 
 def _list_fields(schema: Mapping[str, Any]) -> Iterator[str]:
     """Yield a line for each property of a JSON schema, at most ``MAX_FIELDS``, and a line that counts the rest."""
-    required = [item for item in _list_items(schema.get("required")) if isinstance(item, str)]
+    required_names = [item for item in _list_items(schema.get("required")) if isinstance(item, str)]
     properties = list(schema["properties"].items())
     for name, field in properties[:MAX_FIELDS]:
         field_schema = field if isinstance(field, Mapping) else {}
         choices = [str(item)[:MAX_WORDS] for item in _list_items(field_schema.get("enum"))[:MAX_FIELDS]]
         kind = " | ".join(choices) or _to_line(field_schema.get("type"))
-        notes = ", ".join(words for words in (kind, "required" if name in required else "") if words)
+        notes = ", ".join(words for words in (kind, "required" if name in required_names else "") if words)
         description = _to_line(field_schema.get("description"))
         line = f"- {_to_line(field_schema.get('title')) or name[:MAX_WORDS]}"
         yield line + (f" ({notes})" if notes else "") + (f": {description}" if description else "")
