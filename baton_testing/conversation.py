@@ -205,7 +205,7 @@ class DrivenConversation:
 
         async def send(emit: Callable[[Event], None]) -> None:
             incoming = IncomingEvent.parse(event.id or self._next_id(), event.type, event.data)
-            await self._app.event_starts.begin(sender, owner, self._name, incoming, agent_id=self._agent)
+            await self._app.self_started.event_starts.begin(sender, owner, self._name, incoming, agent_id=self._agent)
 
         return await self._observe(f"event: {event.type}", send)
 
@@ -218,7 +218,7 @@ class DrivenConversation:
                 due = min((moment for moment in await self._due(end) if moment > now), default=end)
                 pause = min(max(due - now, SHORTEST_PAUSE), end - now)
                 await asyncio.sleep(pause.total_seconds())
-                await self._app.due_starts.sweep(seconds=TURN_SECONDS)
+                await self._app.self_started.due_starts.sweep(seconds=TURN_SECONDS)
                 await self._app.sweeper.sweep(seconds=TURN_SECONDS)
                 await self._settle()
 

@@ -109,7 +109,7 @@ class Bench:
         """Return the requests and units of each step."""
         await self._create("warm-up", at=self._in_an_hour())
         await self._begin_conversation()
-        await self._count("a sweep that finds nothing due", self._app.due_starts.sweep(seconds=10))
+        await self._count("a sweep that finds nothing due", self._app.self_started.due_starts.sweep(seconds=10))
         for name, rule in (("single", None), ("repeating", "FREQ=DAILY")):
             await self._count(f"{name}: creating it", self._create(name, at=self._in_an_hour(), rule=rule))
             schedule = await self._ports.schedules.get(SCOPE, name)
@@ -131,7 +131,7 @@ class Bench:
         await self._run_queue()
 
     async def _measure_task(self) -> None:
-        work = self._app.background_work
+        work = self._app.self_started.background_work
         begin = work.begin_agent(SCOPE, self._thread.id, "call", "Find out.", agent=HELPER, asked_by=ASSISTANT)
         await self._count("background task: beginning it", begin)
         [task] = await self._ports.background_tasks.of_thread(SCOPE, self._thread.id)
@@ -142,14 +142,14 @@ class Bench:
 
     async def _create(self, schedule_id: str, *, at: str, rule: str | None = None) -> None:
         request = ScheduleRequest(id=schedule_id, text="Water the plants.", at=at, rule=rule, thread=self._thread)
-        await self._app.schedule_making.create(SCOPE, request)
+        await self._app.self_started.schedule_making.create(SCOPE, request)
 
     async def _start(self, entry: DueEntry) -> None:
         """Start an item as at its due time."""
         clock: Any = self._ports.clock
         clock.ahead = entry.at - datetime.now(UTC)
         try:
-            await self._app.due_starts.start(entry)
+            await self._app.self_started.due_starts.start(entry)
         finally:
             clock.ahead = timedelta()
 

@@ -219,7 +219,7 @@ class Deployment:
         """Sweep once. Return whether items were started. Without due items and records, the deployment is over."""
         started_items = 0
         with suppress(BatonError):
-            started_items = await app.due_starts.sweep(seconds=20)
+            started_items = await app.self_started.due_starts.sweep(seconds=20)
         if started_items == 0 and not self.records.waiting and not await _due(self.ports()):
             self.is_over = True
         return started_items > 0

@@ -28,7 +28,7 @@ JOB_SECONDS = 15
 logger = Logger(use_rfc3339=True)
 app = composition.deployed()  # built once per execution environment
 sweeper = app.sweeper
-due_starts = app.due_starts
+due_starts = app.self_started.due_starts
 retention = app.privacy.retention_runs
 ingestions = app.knowledge.ingestion_starts
 admission = app.ports.admission

@@ -54,8 +54,8 @@ class LimitedTenant:
         self.stores = stores
         self.app = build(stores)
         deployment = DeploymentLimits(self_started_runs=self_started_runs, **limits)
-        self.app.current_limits = SameLimits(deployment)  # type: ignore[assignment]
-        self.limits, self.places = self.app.run_limits, self.app.place_limits
+        self.app.limits.current = SameLimits(deployment)  # type: ignore[assignment]
+        self.limits, self.places = self.app.limits.runs, self.app.limits.places
         self.running: list[Lease] = []
 
     def scope(self, user: str) -> Scope:

@@ -29,13 +29,13 @@ class DueHarness(Harness):
     async def remind(self, text: str = "Water the plants.", **fields: Any) -> Schedule:
         """Make a schedule of ada's, by default in her conversation and in one hour."""
         fields = {"at": "2040-03-01T13:00", "thread": ThreadRef(self.thread_id, may_create=True)} | fields
-        schedule, _ = await self.app.schedule_making.create(self.ada, ScheduleRequest(text=text, **fields))
+        schedule, _ = await self.app.self_started.schedule_making.create(self.ada, ScheduleRequest(text=text, **fields))
         return schedule
 
     async def pass_time(self, *, hours: float = 0, minutes: float = 0) -> int:
         """Advance the clock, sweep as each minute does, and run what has begun. Returns the number of runs."""
         self.clock.advance(hours * 3600 + minutes * 60)
-        await self.app.due_starts.sweep(seconds=10)
+        await self.app.self_started.due_starts.sweep(seconds=10)
         return await self.work()
 
     async def work(self) -> int:

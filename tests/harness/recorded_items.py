@@ -39,7 +39,7 @@ async def write(due: DueHarness) -> None:
     rule = {"rule": "FREQ=DAILY;BYHOUR=14;BYMINUTE=45", "time_zone": "user"}
     await due.remind("Report.", id="daily", at=None, ends_at=now + timedelta(days=30), **rule)
     await due.remind("Rest.", id="paused", rule="FREQ=WEEKLY;BYDAY=MO", at=None)
-    await due.app.schedule_making.change(due.ada, "paused", ScheduleChange(paused=True))
+    await due.app.self_started.schedule_making.change(due.ada, "paused", ScheduleChange(paused=True))
     source = RunSource(CauseKind.EVENT, "e1", type="order.shipped")
     request = MessageRequest(
         ThreadRef(THREAD_ID, may_create=False),

@@ -21,7 +21,7 @@ SHORT_ROUTES = ("threads.threads", "agents.agents", "http.caller")
 SHORT = ("agents", "privacy.readers", "ports.store", "ports.audit", "ports.prices", "ports.verifier")
 """Use cases and ports that the first request for a short answer is likely to need."""
 STREAM_ROUTES = ("runs.runs", "threads.messages", "threads.threads")
-STREAMED = ("turns", "follower", "place_limits", "privacy.readers", "ports.verifier", "ports.prices")
+STREAMED = ("turns", "follower", "limits.places", "privacy.readers", "ports.verifier", "ports.prices")
 """The same for the first request that runs or follows a turn.
 
 Both functions load the other routes, such as those of A2A and MCP, with the first request that needs them.

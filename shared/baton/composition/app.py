@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 from baton.composition import parts
 from baton.composition.knowledge import KnowledgeUseCases
+from baton.composition.limits import LimitUseCases
 from baton.composition.memory import MemoryUseCases, ProcedureUseCases
 from baton.composition.privacy import PrivacyUseCases
+from baton.composition.self_started import SelfStartedUseCases
 from baton.composition.sessions import SessionUseCases
 
 if TYPE_CHECKING:
@@ -33,7 +35,11 @@ class App:
     def __init__(self, ports: Ports, poll_seconds: float) -> None:
         self.ports = ports
         self._poll_seconds = poll_seconds
-        self.knowledge = KnowledgeUseCases(ports, lambda: self.current_limits)
+        self.limits = LimitUseCases(ports)
+        self.self_started = SelfStartedUseCases(
+            ports, self.limits, lambda: self.agents, lambda: self.forks, lambda: self.agent_services.tools
+        )
+        self.knowledge = KnowledgeUseCases(ports, lambda: self.limits.current)
         self.privacy = PrivacyUseCases(ports)
         self.memory = MemoryUseCases(ports, self.knowledge, lambda: self.model)
         self.sessions = SessionUseCases(
@@ -44,7 +50,7 @@ class App:
             lambda: self.model,
         )
         self.procedures = ProcedureUseCases(
-            ports, self.memory, self.privacy, lambda: self.agents, lambda: self.current_limits
+            ports, self.memory, self.privacy, lambda: self.agents, lambda: self.limits.current
         )
 
     # Use cases of the functions
@@ -65,7 +71,7 @@ class App:
             audit=ports.audit,
             readers=self.privacy.readers,
             clock=ports.clock,
-            places=self.place_limits,
+            places=self.limits.places,
             waiting=self.waiting,
             removed_tenants=ports.removed_tenants,
         )
@@ -97,8 +103,8 @@ class App:
             change_notifications=self.change_notifications,
             waiting=self.waiting,
             live=ports.live,
-            due_starts=self.due_starts,
-            background=self.background_work,
+            due_starts=self.self_started.due_starts,
+            background=self.self_started.background_work,
             removed_tenants=ports.removed_tenants,
             tracer=ports.tracer,
         )
@@ -135,87 +141,6 @@ class App:
         )
 
     @cached_property
-    def due_starts(self) -> parts.DueStarts:
-        """The use case that begins runs of schedules, tasks and messages that are due."""
-        ports = self.ports
-        return parts.DueStarts(
-            ports.due_items,
-            self.later_runs,
-            ports.schedules,
-            parts.RunConversations(ports.schedules, ports.store, self.agents),
-            lambda: ports.queue,
-            lambda: ports.delay_queue,
-            ports.time_zones,
-            ports.audit,
-            ports.clock,
-            lambda: self.background_work,
-        )
-
-    @cached_property
-    def later_runs(self) -> parts.LaterRuns:
-        """The use case that begins runs that were put off."""
-        return parts.LaterRuns(self.ports.due_items, lambda: self.ports.queue)
-
-    @cached_property
-    def background_work(self) -> parts.BackgroundWork:
-        """The use case that begins and ends background tasks."""
-        ports = self.ports
-        tasks = ports.background_tasks
-        results = parts.TaskResults(
-            tasks, ports.store, lambda: ports.queue, ports.live, ports.connections, ports.audit, ports.clock
-        )
-        return parts.BackgroundWork(
-            tasks,
-            results,
-            parts.RemoteWork(tasks, results, lambda: ports.agent_client),
-            parts.ToolWork(tasks, results, lambda: self.agent_services.tools),
-            parts.TaskCallbacks(tasks, results, ports.public_url),
-            ports.store,
-            ports.live,
-            self.forks,
-            lambda: ports.queue,
-            ports.audit,
-            ports.clock,
-        )
-
-    @cached_property
-    def schedule_making(self) -> parts.ScheduleMaking:
-        """The use case that makes and changes schedules of users."""
-        ports = self.ports
-        return parts.ScheduleMaking(
-            ports.schedules, ports.store, self.agents, ports.time_zones, self.due_starts, ports.audit, ports.clock
-        )
-
-    @cached_property
-    def schedule_lists(self) -> parts.ScheduleLists:
-        """The use case that lists schedules of users."""
-        return parts.ScheduleLists(self.ports.schedules, self.ports.audit)
-
-    @cached_property
-    def event_starts(self) -> parts.EventStarts:
-        """The use case that begins runs by events of other systems."""
-        ports = self.ports
-        return parts.EventStarts(ports.store, self.agents, self.self_starts, lambda: ports.queue, ports.audit)
-
-    @cached_property
-    def self_starts(self) -> parts.SelfStarts:
-        """The rules for runs that no user begins: the tenant's switch, and users' quiet hours."""
-        return parts.SelfStarts(self.current_limits, self.ports.time_zones, self.ports.clock)
-
-    @cached_property
-    def inbound_hooks(self) -> parts.InboundHooks:
-        """The use case that takes the signed requests of other systems."""
-        ports = self.ports
-        return parts.InboundHooks(
-            lambda: ports.hook_settings,
-            ports.hook_verifier,
-            self.event_starts,
-            ports.audit,
-            ports.clock,
-            ports.removed_tenants,
-        )
-
-    @cached_property
     def closing_events(self) -> parts.ClosingEvents:
         """The use case that makes episodes of ended sessions."""
         return parts.ClosingEvents(self.memory.session_closing, self.procedures.session_learning, self.ports.admission)
@@ -245,34 +170,12 @@ class App:
     @cached_property
     def desk_drafts(self) -> parts.DeskDrafts:
         """The use case that writes drafts for people of desks."""
-        return parts.DeskDrafts(self.agent_services, self.ports.store, self.run_limits, self.place_limits)
-
-    @cached_property
-    def current_limits(self) -> parts.CurrentLimits:
-        """The current limits of tenants."""
-        ports = self.ports
-        return parts.CurrentLimits(ports.tenant_limits, lambda: ports.deployment_limits, ports.clock)
-
-    @cached_property
-    def run_limits(self) -> parts.RunLimits:
-        """The use case that limits runs, messages and tokens."""
-        return parts.RunLimits(self.ports.activity, self.current_limits, self.ports.clock)
-
-    @cached_property
-    def place_limits(self) -> parts.PlaceLimits:
-        """The use case that limits connections, streams and requests that wait."""
-        return parts.PlaceLimits(self.ports.activity, self.current_limits, self.ports.clock)
-
-    @cached_property
-    def spending_limits(self) -> parts.SpendingLimits:
-        """The use case that limits the costs of models."""
-        ports = self.ports
-        return parts.SpendingLimits(ports.spending, self.current_limits, lambda: ports.prices, ports.clock, ports.audit)
+        return parts.DeskDrafts(self.agent_services, self.ports.store, self.limits.runs, self.limits.places)
 
     @cached_property
     def model(self) -> parts.ChatModel:
         """The models of all calls for tenants, within their spending limits."""
-        return parts.LimitedModel(self.ports.model, self.spending_limits, self.ports.counter)
+        return parts.LimitedModel(self.ports.model, self.limits.spending, self.ports.counter)
 
     @cached_property
     def turn_services(self) -> parts.TurnServices:
@@ -295,15 +198,17 @@ class App:
             lease_times=ports.lease_times,
             queue=lambda: ports.queue,
             makes_titles=ports.title_source is not parts.TitleSource.NONE,
-            limits=self.current_limits,
-            run_limits=self.run_limits,
-            spending_limits=self.spending_limits,
-            self_starts=self.self_starts,
-            later_runs=self.later_runs,
+            limits=self.limits.current,
+            run_limits=self.limits.runs,
+            spending_limits=self.limits.spending,
+            self_starts=self.self_started.self_starts,
+            later_runs=self.self_started.later_runs,
             owner_permissions=parts.OwnerPermissions(ports.store, ports.schedules, ports.background_tasks),
-            place_limits=self.place_limits,
+            place_limits=self.limits.places,
             waiting=self.waiting,
-            time_zones=parts.FollowedTimeZones(ports.time_zones, ports.schedules, self.due_starts, ports.clock),
+            time_zones=parts.FollowedTimeZones(
+                ports.time_zones, ports.schedules, self.self_started.due_starts, ports.clock
+            ),
             tracer=ports.tracer,
         )
 
@@ -339,8 +244,8 @@ class App:
             light_model=ports.light_model,
             memory=self.memory.agent_memory,
             tools=parts.ToolsWithBackground(
-                parts.ToolsWithSchedules(ports.tools, lambda: self.schedule_making, ports.clock),
-                lambda: self.background_work,
+                parts.ToolsWithSchedules(ports.tools, lambda: self.self_started.schedule_making, ports.clock),
+                lambda: self.self_started.background_work,
             ),
             agent_client=ports.agent_client,
             records=ports.records,
@@ -348,7 +253,7 @@ class App:
             counter=ports.counter,
             audit=ports.audit,
             clock=ports.clock,
-            background=lambda: self.background_work,
+            background=lambda: self.self_started.background_work,
             budgets=parts.ContextBudgets(ports.context_tokens),
             functions=ports.functions,
         )
@@ -401,8 +306,8 @@ class App:
             ports.clock,
             lambda: self.offered_models,
             parts.AgentBelongings(ports.documents, ports.sources, ports.procedures),
-            self.current_limits,
-            parts.EvaluationGate(ports.evaluations, self.current_limits),
+            self.limits.current,
+            parts.EvaluationGate(ports.evaluations, self.limits.current),
         )
 
     @cached_property

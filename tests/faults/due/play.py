@@ -154,9 +154,9 @@ class DuePlay:
             [ScheduleChange(paused=True), ScheduleChange(paused=False), ScheduleChange(text="Water later"), None]
         )
         if change is None:
-            await app.schedule_making.remove(self.harness.ada, schedule_id)
+            await app.self_started.schedule_making.remove(self.harness.ada, schedule_id)
         else:
-            await app.schedule_making.change(self.harness.ada, schedule_id, change)
+            await app.self_started.schedule_making.change(self.harness.ada, schedule_id, change)
 
     async def _send_event(self, app: App, event_id: str | None = None) -> None:
         if event_id is None:
@@ -203,7 +203,7 @@ class DuePlay:
             task = self.choice.choice(tasks)
             self.cancelled.add(task.id)
             with suppress(NotFound):
-                await app.background_work.cancel(self.harness.ada, THREAD_ID, task.id)
+                await app.self_started.background_work.cancel(self.harness.ada, THREAD_ID, task.id)
 
     async def _decide(self, app: App) -> None:
         thread_ids = [THREAD_ID, *(task.id for task in await self.world.tasks())]

@@ -118,7 +118,7 @@ async def notified_remote_agent(world: World, deaths: Deaths) -> None:
 
 
 async def notify_of(app: App, **notification: str) -> None:
-    await app.background_work.callbacks.take_notification(**notification)
+    await app.self_started.background_work.callbacks.take_notification(**notification)
 
 
 async def cancelled_remote_agent(world: World, deaths: Deaths) -> None:
@@ -166,7 +166,7 @@ async def cancelled_tool(world: World, deaths: Deaths) -> None:
 
 async def cancel(world: World, deaths: Deaths) -> None:
     [task] = await world.tasks()
-    await deaths.carry_out(lambda app: app.background_work.cancel(world.harness.ada, THREAD_ID, task.id))
+    await deaths.carry_out(lambda app: app.self_started.background_work.cancel(world.harness.ada, THREAD_ID, task.id))
     await work(world, deaths)
 
 

@@ -255,17 +255,19 @@ class World:
         at = (self.clock.now() + timedelta(minutes=minutes)).isoformat()
         thread, zone = ThreadRef(THREAD_ID, may_create=True), USER_ZONE if follows else None
         request = ScheduleRequest(id=schedule_id, text=text, at=at, rule=rule, time_zone=zone, thread=thread)
-        await app.schedule_making.create(self.harness.ada, request)
+        await app.self_started.schedule_making.create(self.harness.ada, request)
 
     async def send_event(self, app: App, event_id: str) -> None:
         event = IncomingEvent.parse(event_id, "order.shipped", {"event": event_id})
-        await app.event_starts.begin(self.harness.ada, self.harness.ada, THREAD_ID, event)
+        await app.self_started.event_starts.begin(self.harness.ada, self.harness.ada, THREAD_ID, event)
 
     async def report(self, app: App, call: int, report: TaskReport) -> None:
         """Report as the tool of a call does."""
         callback = self.harness.tools.calls[call].context.callback
         assert callback is not None
-        await app.background_work.callbacks.take_report(callback.token, callback.url.rpartition("/")[2], report)
+        await app.self_started.background_work.callbacks.take_report(
+            callback.token, callback.url.rpartition("/")[2], report
+        )
 
     async def decide(self, app: App, thread_id: str, status: DecisionStatus) -> None:
         """Decide on what a conversation or a fork waits for, until its run goes on."""
@@ -280,14 +282,14 @@ class World:
 
     async def tick(self, app: App) -> None:
         """Sweep as each minute does."""
-        await app.due_starts.sweep(seconds=20)
+        await app.self_started.due_starts.sweep(seconds=20)
         await app.sweeper.sweep(seconds=20)
 
     async def deliver_delayed(self, app: App) -> None:
         """Deliver what the delay queue holds for now. What fails is delivered again."""
         for entry in self.delays.ripe():
             try:
-                await app.due_starts.start_queued(entry.model_dump_json())
+                await app.self_started.due_starts.start_queued(entry.model_dump_json())
             except StoreUnavailable:
                 self.delays.waiting.append((asyncio.get_running_loop().time() + AGAIN_SECONDS, entry))
                 raise

@@ -61,7 +61,7 @@ async def test_a_task_begins_at_once_and_its_result_calls_run_once() -> None:
         pass
     result = ["Because of Rayleigh.", f"task researcher {task.id}: Because of Rayleigh."]
     assert (await said(harness))[3:] == result
-    await harness.app.background_work.results.report(
+    await harness.app.self_started.background_work.results.report(
         harness.ada, harness.thread_id, task, BackgroundStatus.COMPLETED, "Because of Rayleigh."
     )
     await work_off(harness)

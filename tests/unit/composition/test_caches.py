@@ -82,7 +82,7 @@ def removals() -> tuple[object, Use]:
 
 
 def limits() -> tuple[object, Use]:
-    reader = Harness().app.current_limits
+    reader = Harness().app.limits.current
     return reader, lambda number: reader.of(tenant(number))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from baton.composition import app, knowledge, memory, parts, privacy, sessions
+from baton.composition import app, knowledge, limits, memory, parts, privacy, self_started, sessions
 from baton.composition.app import build
 from baton.composition.ports import Ports
 from baton_testing.fakes.ports import MemoryPorts
@@ -18,7 +18,7 @@ from tests.fakes.ports import FAKED, FakePorts
 from tests.harness.use_cases import use_cases
 
 ROOT = Path(__file__).parents[3]
-WIRING = [Path(str(module.__file__)) for module in (app, knowledge, memory, privacy, sessions)]
+WIRING = [Path(str(module.__file__)) for module in (app, knowledge, limits, memory, privacy, self_started, sessions)]
 PARTS = parts._modules()
 PROGRAMS = (
     "shared",

@@ -159,7 +159,7 @@ async def test_a_use_case_that_exists_sees_new_limits(deployment: Deployment) ->
         def deployment_limits(self) -> Any:
             return deployment.current.limits
 
-    limits, scope = build(Deployed()).current_limits, Scope("acme", "ada")
+    limits, scope = build(Deployed()).limits.current, Scope("acme", "ada")
     assert (await limits.of(scope)).documents_per_agent is None
     deployment.put(tenantLimits={"documentsPerAgent": 7})
     deployment.pass_five_minutes()

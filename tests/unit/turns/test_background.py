@@ -114,14 +114,16 @@ async def test_a_result_enters_once_however_often_it_is_reported(due: DueHarness
         pass
     before = said(await due.messages())
     for text in ("Because of Rayleigh.", "Another result."):
-        await due.app.background_work.results.report(due.ada, due.thread_id, task, BackgroundStatus.COMPLETED, text)
+        await due.app.self_started.background_work.results.report(
+            due.ada, due.thread_id, task, BackgroundStatus.COMPLETED, text
+        )
         await due.work()
     assert said(await due.messages()) == before
 
 
 async def test_a_repeated_call_begins_no_second_task(due: DueHarness) -> None:
     await due.say("m1", "Research this.")
-    work, task = due.app.background_work, await task_of(due)
+    work, task = due.app.self_started.background_work, await task_of(due)
     for _ in range(2):
         again = await work.begin_agent(due.ada, due.thread_id, "call", task.message, agent=RESEARCHER, asked_by=MAIN)
     assert again is not None
@@ -131,14 +133,14 @@ async def test_a_repeated_call_begins_no_second_task(due: DueHarness) -> None:
 
 async def test_a_cancelled_task_reports_nothing(due: DueHarness) -> None:
     await due.say("m1", "Research this.")
-    task = await due.app.background_work.cancel(due.ada, due.thread_id, (await task_of(due)).id)
+    task = await due.app.self_started.background_work.cancel(due.ada, due.thread_id, (await task_of(due)).id)
     assert task.status is BackgroundStatus.CANCELLED
     await due.work()
     assert await due.pass_time(hours=30) == 0
     assert said(await due.messages()) == ["Research this.", "I am on it."]
-    assert await due.app.background_work.cancel(due.ada, due.thread_id, task.id) == task
+    assert await due.app.self_started.background_work.cancel(due.ada, due.thread_id, task.id) == task
     with pytest.raises(NotFound):
-        await due.app.background_work.cancel(due.ada, due.thread_id, "none")
+        await due.app.self_started.background_work.cancel(due.ada, due.thread_id, "none")
 
 
 async def test_an_agent_cancels_a_task_that_the_user_no_longer_wants(due: DueHarness) -> None:
@@ -248,7 +250,7 @@ async def test_others_cancel_nothing(due: DueHarness) -> None:
     task = await task_of(due)
     for other in (replace(due.ada, user_id="bob"), Scope("other", "ada")):
         with pytest.raises(ThreadUnavailable):
-            await due.app.background_work.cancel(other, due.thread_id, task.id)
+            await due.app.self_started.background_work.cancel(other, due.thread_id, task.id)
 
 
 REPORT = HttpTool.model_validate(
@@ -289,7 +291,7 @@ class Reports:
         """Report as the tool does, and run what that begins."""
         task = await task_of(self.due)
         described = SentTaskReport.model_validate({"status": status} | fields).read()
-        await self.due.app.background_work.callbacks.take_report(token or self.token, task.id, described)
+        await self.due.app.self_started.background_work.callbacks.take_report(token or self.token, task.id, described)
         await self.due.work()
 
 
@@ -321,7 +323,7 @@ async def test_connections_of_the_conversation_learn_of_each_change_of_a_task() 
     task = await task_of(due)
     assert changes(due, "here") == [{"taskId": task.id, "status": "working"}] * 2
     await due.pass_time(minutes=1)  # a look that finds nothing new
-    await due.app.background_work.cancel(due.ada, due.thread_id, task.id)
+    await due.app.self_started.background_work.cancel(due.ada, due.thread_id, task.id)
     assert changes(due, "here")[2:] == [{"taskId": task.id, "status": "cancelled"}]
     assert changes(due, "elsewhere") == []
 
@@ -359,7 +361,7 @@ async def test_work_is_read_as_often_as_its_tool_says_and_then_less_often() -> N
         entry, seconds = reports.due.delay_queue.sent[-1]
         pauses.append(seconds)
         reports.due.clock.advance(seconds)
-        await reports.due.app.due_starts.start(entry)
+        await reports.due.app.self_started.due_starts.start(entry)
         await reports.due.work()
     assert (pauses[0], pauses[-1], sorted(pauses)) == (20, 40, pauses)
 
@@ -415,7 +417,7 @@ async def test_a_call_that_was_put_off_is_tried_five_times() -> None:
 async def test_the_result_of_a_call_that_was_cancelled_while_it_was_carried_out_does_not_enter() -> None:
     reports = Reports(answers=PUT_OFF)
     await reports.due.say("m1", "Make a report.")
-    task, work = await task_of(reports.due), reports.due.app.background_work
+    task, work = await task_of(reports.due), reports.due.app.self_started.background_work
 
     async def finish(*_: Any, **__: Any) -> ToolResult:
         await work.cancel(reports.due.ada, reports.due.thread_id, task.id)
@@ -479,7 +481,7 @@ async def test_a_report_that_comes_too_late_is_refused() -> None:
 async def test_a_cancelled_task_of_a_tool_is_deleted_where_the_tool_said() -> None:
     reports = Reports()
     await reports.due.say("m1", "Make a report.")
-    await reports.due.app.background_work.cancel(
+    await reports.due.app.self_started.background_work.cancel(
         reports.due.ada, reports.due.thread_id, (await task_of(reports.due)).id
     )
     await reports.due.work()
@@ -494,9 +496,9 @@ async def test_a_cancelled_task_is_deleted_also_if_the_first_worker_died_after_t
     task = await task_of(reports.due)
     reports.due.queue.is_down = True
     with pytest.raises(StoreUnavailable):
-        await reports.due.app.background_work.cancel(reports.due.ada, reports.due.thread_id, task.id)
+        await reports.due.app.self_started.background_work.cancel(reports.due.ada, reports.due.thread_id, task.id)
     reports.due.queue.is_down = False
-    await reports.due.app.background_work.cancel(reports.due.ada, reports.due.thread_id, task.id)
+    await reports.due.app.self_started.background_work.cancel(reports.due.ada, reports.due.thread_id, task.id)
     await reports.due.work()
     assert reports.due.tools.reads == [(PLACE, True)]
 
@@ -536,7 +538,7 @@ async def test_a_change_during_a_report_does_not_leave_the_task_open() -> None:
     reports = Reports()
     await reports.due.say("m1", "Make a report.")
     await reports.due.pass_time(minutes=1)
-    work, stale = reports.due.app.background_work, await task_of(reports.due)
+    work, stale = reports.due.app.self_started.background_work, await task_of(reports.due)
     await reports.report("working", progress="3 of 10")
     await work.results.report(reports.due.ada, reports.due.thread_id, stale, BackgroundStatus.COMPLETED, "42 pages.")
     assert (await task_of(reports.due)).status is BackgroundStatus.COMPLETED

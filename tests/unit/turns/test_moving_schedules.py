@@ -29,7 +29,7 @@ async def daily(began: str, zone: str, at: str, **fields: str) -> tuple[DueHarne
 
 async def kept(due: DueHarness) -> Schedule:
     """The schedule as it is kept."""
-    return (await due.app.schedule_making.get(due.ada, "daily")).schedule
+    return (await due.app.self_started.schedule_making.get(due.ada, "daily")).schedule
 
 
 @pytest.mark.parametrize(
@@ -84,14 +84,14 @@ async def test_schedules_of_a_fixed_zone_and_moments_stay() -> None:
     due, fixed = await daily("2040-06-01T05:00", VIENNA, "09:00", time_zone=VIENNA)
     moment = await due.remind(id="moment", at="2040-06-01T09:00:00Z", time_zone="user")
     await arrive(due, TOKYO)
-    assert await due.app.schedule_making.list_schedules(due.ada) == [fixed, moment]
+    assert await due.app.self_started.schedule_making.list_schedules(due.ada) == [fixed, moment]
 
 
 async def test_a_paused_schedule_resumes_where_its_user_is() -> None:
     due, _ = await daily("2040-06-01T20:00", VIENNA, "09:00")
-    await due.app.schedule_making.change(due.ada, "daily", ScheduleChange(paused=True))
+    await due.app.self_started.schedule_making.change(due.ada, "daily", ScheduleChange(paused=True))
     await arrive(due, TOKYO)
-    resumed = await due.app.schedule_making.change(due.ada, "daily", ScheduleChange(paused=False))
+    resumed = await due.app.self_started.schedule_making.change(due.ada, "daily", ScheduleChange(paused=False))
     assert resumed.schedule.next_at == datetime(2040, 6, 2, 0, tzinfo=UTC)
 
 

@@ -134,7 +134,7 @@ async def test_a_conversation_that_begins_between_two_starts_of_a_slot_gets_no_s
         die(owner, schedule) if schedule.runs else keep(owner, schedule)
     )
     with pytest.raises(RuntimeError):
-        await due.app.due_starts.start(entry)
+        await due.app.self_started.due_starts.start(entry)
     due.schedules.replace = keep  # type: ignore[method-assign]
     assert len(queued) == 1
     await talk(due, SECOND)
@@ -158,11 +158,11 @@ async def test_starts_at_once_choose_one_conversation() -> None:
         if lists == 1:
             await asyncio.sleep(0)
             await talk(due, SECOND)  # while the first start chooses
-            await due.app.due_starts.start(entry)
+            await due.app.self_started.due_starts.start(entry)
         return page
 
     due.store.list_threads = listed  # type: ignore[method-assign]
-    await due.app.due_starts.start(entry)
+    await due.app.self_started.due_starts.start(entry)
     await work_off(due)
     await due.pass_time(minutes=1)
     assert await reminded(due, FIRST, SECOND) == [SECOND]
@@ -174,7 +174,7 @@ async def test_the_runs_id_is_that_of_its_conversation() -> None:
     await due.remind(rule="FREQ=DAILY")
     await talk(due, SECOND)
     await due.pass_time(hours=1)
-    [schedule] = await due.app.schedule_making.list_schedules(due.ada)
+    [schedule] = await due.app.self_started.schedule_making.list_schedules(due.ada)
     [cause] = [message for message in await due.messages(SECOND) if message.begun_by is not None]
     assert schedule.last_run_id == derive_run_id(SECOND, cause.id)
 

@@ -93,11 +93,11 @@ async def test_runs_that_have_begun_by_themselves_are_no_messages_of_the_owner(
 async def test_a_run_that_was_put_off_is_checked_when_it_begins(due: DueHarness) -> None:
     await due.remind()
     due.clock.advance(3600)
-    await due.app.due_starts.sweep(seconds=10)
+    await due.app.self_started.due_starts.sweep(seconds=10)
     [(_, record)] = due.queue.sent
     due.queue.sent.clear()
     assert isinstance(record, QueuedMessage)
-    await due.app.due_starts.put_off(record)  # as while people are waited for
+    await due.app.self_started.due_starts.put_off(record)  # as while people are waited for
     await due.say("m1", scope=with_only(due, WRITES))
     await due.pass_time(minutes=1)
     assert await permissions_of_last_run(due) == {WRITES}

@@ -109,7 +109,7 @@ async def test_a_notification_only_has_the_task_read(forecast: Forecast) -> None
     callback, task = forecast.sent.callback, await forecast.task()
     assert callback is not None
     assert callback.url == f"https://baton.example/v1/callbacks/{task.id}/notifications"
-    callbacks = forecast.due.app.background_work.callbacks
+    callbacks = forecast.due.app.self_started.background_work.callbacks
     for token in ("", "acme.x.y", callback.token[:-1]):
         with pytest.raises(Unauthorized):
             await callbacks.take_notification(token, task.id, "digest")
@@ -156,7 +156,7 @@ async def test_the_answer_to_a_task_that_the_agent_has_ended_begins_another(fore
 async def test_a_cancelled_task_is_cancelled_at_the_agent(forecast: Forecast) -> None:
     await forecast.ask(works(STARTED))
     task = await forecast.task()
-    await forecast.due.app.background_work.cancel(forecast.due.ada, forecast.due.thread_id, task.id)
+    await forecast.due.app.self_started.background_work.cancel(forecast.due.ada, forecast.due.thread_id, task.id)
     await forecast.due.work()
     assert forecast.client.cancelled == [("weather", "remote-1")]
     await forecast.look()
@@ -166,7 +166,7 @@ async def test_a_cancelled_task_is_cancelled_at_the_agent(forecast: Forecast) ->
 async def test_a_task_that_is_cancelled_before_the_agent_has_answered_is_cancelled_there(forecast: Forecast) -> None:
     forecast.due.model.script(calling("ask_weather", message="How will May be?"), "I have asked.")
     await forecast.due.say("m1", "How will May be?")
-    task, work = await forecast.task(), forecast.due.app.background_work
+    task, work = await forecast.task(), forecast.due.app.self_started.background_work
 
     class Slow(ScriptedAgentClient):
         async def _pass(self, reply: Reply, index: int) -> None:

@@ -39,7 +39,7 @@ async def test_a_reminder_begins_one_run_at_its_time(due: DueHarness) -> None:
     cause, answer = await due.messages()
     assert (cause.text, answer.text) == (WATER, "Time to water the plants.")
     assert cause.metadata()["source"] == {"kind": "schedule", "id": "water"} or cause.begun_by is not None
-    [schedule] = await due.app.schedule_making.list_schedules(due.ada)
+    [schedule] = await due.app.self_started.schedule_making.list_schedules(due.ada)
     assert (schedule.status, schedule.runs, schedule.last_run_id) == (ScheduleStatus.FINISHED, 1, cause.run_id)
 
 
@@ -50,7 +50,7 @@ async def test_the_queue_brings_what_is_due_before_the_next_sweep(due: DueHarnes
     assert (entry.at, seconds) == (schedule.next_at, 60)
     due.clock.advance(60)
     for _ in range(3):  # a queue may deliver a record again
-        await due.app.due_starts.start_queued(entry.model_dump_json())
+        await due.app.self_started.due_starts.start_queued(entry.model_dump_json())
     assert await due.work() == 1
     assert len(await due.messages()) == 2
 
@@ -62,12 +62,12 @@ async def test_a_record_that_comes_before_its_time_is_given_to_the_queue_again(d
     due.clock.advance(3600)
     due.clock.advance(-30)  # the clock has stepped back
     for _ in range(2):
-        await due.app.due_starts.start_queued(entry.model_dump_json())
+        await due.app.self_started.due_starts.start_queued(entry.model_dump_json())
     assert await due.work() == 0
     assert [seconds for _, seconds in due.delay_queue.sent] == [30, 30]
     due.clock.advance(30)
     for _ in range(2):
-        await due.app.due_starts.start_queued(entry.model_dump_json())
+        await due.app.self_started.due_starts.start_queued(entry.model_dump_json())
     assert await due.work() == 1
 
 
@@ -131,7 +131,7 @@ async def test_a_message_that_waited_while_the_reminder_ran_has_it_in_context(du
     await due.remind()
     due.model.script("Water them now.")
     due.clock.advance(3600)
-    await due.app.due_starts.sweep(seconds=10)
+    await due.app.self_started.due_starts.sweep(seconds=10)
     request = due.request("m2", "Move it to ten.")
     await due.queue.send(due.ada, make_queued_message(due.ada, request, request_id="m2"))
     assert await due.work() == 2
@@ -157,7 +157,7 @@ async def test_a_late_run_says_how_late_it_is_and_missed_slots_are_left_out(due:
     cause, _ = await due.messages()
     assert cause.begun_by is not None
     assert cause.begun_by.late == (24 * 3 + 1) * 3600
-    [schedule] = await due.app.schedule_making.list_schedules(due.ada)
+    [schedule] = await due.app.self_started.schedule_making.list_schedules(due.ada)
     assert schedule.next_slot == "2040-03-05T13:00:00"
     assert "minutes late" in str(due.model.asked[-1].prompts[-1].content)
 
@@ -253,7 +253,7 @@ async def test_of_a_schedule_that_cannot_run_one_run_waits_and_says_how_late_it_
 @pytest.mark.parametrize("is_paused", [True, False])
 async def test_a_run_that_waits_does_not_begin_when_its_schedule_is_paused_or_cancelled(is_paused: bool) -> None:
     due = await waiting_daily()
-    making = due.app.schedule_making
+    making = due.app.self_started.schedule_making
     [schedule] = await making.list_schedules(due.ada)
     if is_paused:
         await making.change(due.ada, schedule.id, ScheduleChange(paused=True))
@@ -300,7 +300,7 @@ async def test_an_approval_that_nobody_can_give_any_more_holds_no_run_back() -> 
 async def test_a_run_whose_record_is_given_up_while_it_has_to_wait_begins_later() -> None:
     due = await waiting_for_approval()
     due.clock.advance(3600)
-    await due.app.due_starts.sweep(seconds=10)
+    await due.app.self_started.due_starts.sweep(seconds=10)
     _, record = due.queue.sent.pop()
     await due.app.dead_turns.give_up(record.model_dump_json(by_alias=True))
     assert len(due.due_items.later) == 1
@@ -311,7 +311,7 @@ async def test_a_schedule_of_a_forgotten_conversation_is_dropped(due: DueHarness
     await due.remind(rule="FREQ=DAILY")
     due.store.bury(due.ada, due.thread_id)
     assert await due.pass_time(hours=1) == 0
-    assert await due.app.schedule_making.list_schedules(due.ada) == []
+    assert await due.app.self_started.schedule_making.list_schedules(due.ada) == []
 
 
 async def test_an_agent_makes_lists_and_cancels_schedules(due: DueHarness) -> None:
@@ -319,13 +319,13 @@ async def test_an_agent_makes_lists_and_cancels_schedules(due: DueHarness) -> No
         calling("schedule", text=WATER, in_minutes=20), "I will remind you at 12:20.", calling("list_schedules"), "One."
     )
     await due.say("m1", "Remind me in 20 minutes.")
-    [schedule] = await due.app.schedule_making.list_schedules(due.ada)
+    [schedule] = await due.app.self_started.schedule_making.list_schedules(due.ada)
     assert (schedule.start, schedule.created_by, schedule.thread_id) == ("2040-03-01T12:20:00", "agent", due.thread_id)
     await due.say("m2", "Which reminders have I?")
     assert schedule.id in str(due.model.asked[-1].prompts[-1].content)
     due.model.script(calling("cancel_schedule", id=schedule.id), "Cancelled.")
     await due.say("m3", "Cancel it.")
-    assert await due.app.schedule_making.list_schedules(due.ada) == []
+    assert await due.app.self_started.schedule_making.list_schedules(due.ada) == []
 
 
 async def test_agents_that_take_no_schedules_have_no_tools_for_them() -> None:
@@ -338,7 +338,7 @@ async def test_agents_that_take_no_schedules_have_no_tools_for_them() -> None:
 
 async def test_schedules_can_be_changed_paused_and_resumed(due: DueHarness) -> None:
     schedule = await due.remind(id="water", rule="FREQ=DAILY")
-    making = due.app.schedule_making
+    making = due.app.self_started.schedule_making
     paused = (await making.change(due.ada, "water", ScheduleChange(paused=True))).schedule
     assert (paused.status, await due.pass_time(hours=30)) == (ScheduleStatus.PAUSED, 0)
     change = ScheduleChange(paused=False, text="Water only the fern.")

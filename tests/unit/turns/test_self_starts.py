@@ -100,9 +100,9 @@ async def test_quiet_hours_put_a_run_off_until_they_end_on_the_users_clocks(shop
     [(_, outcome, detail)] = shop.audited("due.run")
     assert (outcome, detail["id"], detail["code"]) == ("put_off", "e1", "rate_limited")
     harness.clock.advance(17 * 3600)  # five in UTC, six in Vienna
-    assert await harness.app.due_starts.sweep(seconds=10) == 0
+    assert await harness.app.self_started.due_starts.sweep(seconds=10) == 0
     harness.clock.advance(3600 + 60)
-    assert await harness.app.due_starts.sweep(seconds=10) == 1
+    assert await harness.app.self_started.due_starts.sweep(seconds=10) == 1
     await shop.work()
     cause, _ = await shop.messages()
     assert cause.begun_by is not None
@@ -117,7 +117,7 @@ async def test_a_run_over_a_spending_limit_is_put_off_until_it_is_reset(shop: Ev
     [(_, outcome, detail)] = shop.audited("due.run")
     assert (outcome, detail["id"], detail["code"]) == ("put_off", "e2", "spending_limit_reached")
     shop.harness.clock.advance(12 * 3600 + 60)
-    assert await shop.harness.app.due_starts.sweep(seconds=10) == 1
+    assert await shop.harness.app.self_started.due_starts.sweep(seconds=10) == 1
     await shop.work()
     assert len(shop.harness.model.asked) == 2
 
@@ -142,7 +142,7 @@ async def test_a_run_over_a_rate_is_put_off_and_not_lost(shop: EventSender) -> N
     shop.harness.deployment_limits = DeploymentLimits(user_messages_per_minute=1)
     assert await begun(shop, "e1", "e2") == 1
     shop.harness.clock.advance(61)
-    await shop.harness.app.due_starts.sweep(seconds=10)
+    await shop.harness.app.self_started.due_starts.sweep(seconds=10)
     await shop.work()
     assert len(shop.harness.model.asked) == 2
 

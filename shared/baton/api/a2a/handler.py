@@ -128,7 +128,7 @@ async def subscribe_to_task(caller: A2ACaller, params: types.SubscribeToTaskRequ
         raise errors.UnsupportedOperationError(f"The task is {task.state.value}: nothing more happens to it.")
     # In 0.3, a stream ends when the task waits for input. In 1.0, a subscription continues until the task is final.
     follower = TaskFollower(caller, across_turns=caller.line is Line.CURRENT)
-    places, name = caller.app.place_limits, caller.request_id
+    places, name = caller.app.limits.places, caller.request_id
     async with (
         places.place(caller.scope, CounterKind.STREAMS, name, seconds=TURN_SECONDS),
         contextlib.aclosing(follower.follow(task)) as updates,

@@ -217,7 +217,7 @@ class Sender:
         request, caller = sending.request, self.caller
         if await self._is_known(sending):
             return
-        await self._app.run_limits.check(
+        await self._app.limits.runs.check(
             sending.owner, request.thread.id, request.message_id, is_message=isinstance(request, MessageRequest)
         )
         if isinstance(request, DecisionRequest):

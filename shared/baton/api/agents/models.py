@@ -85,9 +85,9 @@ async def check_model(body: ModelCheckRequest, caller: Caller, app: UseCases) ->
     the caller's rates.
     """
     caller.require(Permission.TENANT_MANAGE, "model.check")
-    await app.run_limits.admit(caller)
+    await app.limits.runs.admit(caller)
     report = await app.model_checks.check(body.model)
-    await app.run_limits.spend(caller, report.tokens)
+    await app.limits.runs.spend(caller, report.tokens)
     outcome = "works" if report.works else "failed"
     await app.ports.audit.record(
         caller, "model.check", thread_id=None, outcome=outcome, detail={"model": report.model.name[:200]}

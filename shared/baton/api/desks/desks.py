@@ -200,7 +200,7 @@ async def reply(thread_id: ThreadId, caller: Caller, app: UseCases, body: Person
             raise MessageIdConflict
         return _to_response(written, 200)
     taken = _require_taken(at_desk, caller)
-    await app.run_limits.admit(caller)
+    await app.limits.runs.admit(caller)
     request = make_reply_request(taken.thread, make_person(caller), message_id, content)
     written = (await _carry_out(app, taken, request)).messages[0]
     if written.author != request.author:
@@ -229,7 +229,7 @@ async def add_note(thread_id: ThreadId, caller: Caller, app: UseCases, body: Not
     if written is None:
         if at_desk is None:
             raise NotAtDesk
-        await app.run_limits.admit(caller)
+        await app.limits.runs.admit(caller)
         await _carry_out(app, at_desk, make_note_request(at_desk.thread, make_person(caller), message_id, text))
     return Response(status_code=201)
 

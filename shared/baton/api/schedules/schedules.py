@@ -57,7 +57,7 @@ async def create_schedule(body: ScheduleRequest, caller: Caller, app: UseCases, 
     values = body.model_dump(exclude={"thread_id"})
     thread = resolve_thread_ref(caller, body.thread_id) if body.thread_id is not None else None
     request = schedule_making.ScheduleRequest(**values, thread=thread)
-    schedule, is_new = await app.schedule_making.create(caller, request)
+    schedule, is_new = await app.self_started.schedule_making.create(caller, request)
     if not is_new:
         response.status_code = 200
     return await _serve(app, caller, OwnedSchedule(caller.user_id, schedule))
@@ -80,7 +80,7 @@ async def list_schedules(
     fewer items than `limit` and still have a `nextCursor`. Personal data in other users' texts is replaced, unless the
     caller has `pii:read`.
     """
-    lists = app.schedule_lists
+    lists = app.self_started.schedule_lists
     list_page = lists.of_tenant if scope == "tenant" else lists.of_user
     page, next_cursor = await list_page(caller, status=status, limit=limit, cursor=cursor)
     items = [ServedSchedule.from_record(owned, names_user=scope == "tenant") for owned in page]
@@ -94,7 +94,7 @@ async def get_schedule(
     schedule_id: ScheduleId, caller: Caller, app: UseCases, user_id: OfUser = None
 ) -> ServedSchedule:
     """Return one schedule. Reading another user's schedule is audited."""
-    return await _serve(app, caller, await app.schedule_making.get(caller, schedule_id, owner_id=user_id))
+    return await _serve(app, caller, await app.self_started.schedule_making.get(caller, schedule_id, owner_id=user_id))
 
 
 @router.patch("/{schedule_id}", summary="Change a schedule", responses=responses("forbidden not_found"))
@@ -106,7 +106,7 @@ async def change_schedule(
     Another user's schedule can only be paused and resumed.
     """
     change = schedule_making.ScheduleChange(**body.model_dump())
-    changed = await app.schedule_making.change(caller, schedule_id, change, owner_id=user_id)
+    changed = await app.self_started.schedule_making.change(caller, schedule_id, change, owner_id=user_id)
     return await _serve(app, caller, changed)
 
 
@@ -115,4 +115,4 @@ async def change_schedule(
 )
 async def cancel_schedule(schedule_id: ScheduleId, caller: Caller, app: UseCases, user_id: OfUser = None) -> None:
     """Cancel a schedule. A run that has begun continues. A repeated request gets 404. It is audited."""
-    await app.schedule_making.remove(caller, schedule_id, owner_id=user_id)
+    await app.self_started.schedule_making.remove(caller, schedule_id, owner_id=user_id)

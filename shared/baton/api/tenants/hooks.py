@@ -46,5 +46,5 @@ async def take_hook(
     headers: dict[str, list[str]] = {}
     for name, value in request.headers.items():
         headers.setdefault(name.lower(), []).append(value)
-    await app.inbound_hooks.take(hook_id, headers, bytes(body))
+    await app.self_started.inbound_hooks.take(hook_id, headers, bytes(body))
     return Response(status_code=202)

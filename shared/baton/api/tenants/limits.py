@@ -71,9 +71,9 @@ async def put_limits(
     zero_limit = next((name for name in TALKING_LIMITS if getattr(body, name) == 0), None)
     if zero_limit is not None:
         raise InvalidRequest(f"{to_camel(zero_limit)}: at least 1, because 0 would refuse everything to everybody.")
-    exceeded = limits.find_excess(app.current_limits.deployment)
+    exceeded = limits.find_excess(app.limits.current.deployment)
     if exceeded is not None:
-        limit = getattr(app.current_limits.deployment, exceeded)
+        limit = getattr(app.limits.current.deployment, exceeded)
         raise InvalidRequest(f"{to_camel(exceeded)}: this deployment allows at most {limit}.")
     if limits == stored and stored.changed_by == caller.user_id:
         return _to_response(app, stored, response)
@@ -83,7 +83,7 @@ async def put_limits(
     changed = limits.model_copy(update={"revision": stored.revision + 1, **author})
     if not await app.ports.tenant_limits.put(caller, changed):
         raise LimitsChanged
-    app.current_limits.forget(caller)
+    app.limits.current.forget(caller)
     detail = {to_camel(name): getattr(changed, name) for name in LIMITS}
     for name in RULES:
         rules: BaseModel | None = getattr(changed, name)
@@ -94,7 +94,7 @@ async def put_limits(
 
 
 def _to_response(app: App, limits: TenantLimits, response: Response) -> ServedCurrentLimits:
-    deployment = app.current_limits.deployment
+    deployment = app.limits.current.deployment
     response.headers["ETag"] = f'"{limits.revision}"'
     return ServedCurrentLimits(
         limits=Limits.of(limits),

@@ -87,7 +87,7 @@ async def cancel_background_task(
     thread_id: ThreadId, task_id: TaskId, caller: Caller, app: UseCases
 ) -> ServedBackgroundTask:
     """Cancel a task of the caller's own conversation, which then gets no result. An ended task is not changed."""
-    task = await app.background_work.cancel(caller, resolve_thread_ref(caller, thread_id).id, task_id)
+    task = await app.self_started.background_work.cancel(caller, resolve_thread_ref(caller, thread_id).id, task_id)
     return ServedBackgroundTask.of(task)
 
 
@@ -109,7 +109,7 @@ async def take_callback(
     """
     if credentials is None:
         raise Unauthorized
-    await app.background_work.callbacks.take_report(credentials.credentials, task_id, report.read())
+    await app.self_started.background_work.callbacks.take_report(credentials.credentials, task_id, report.read())
 
 
 @router.post(
@@ -135,7 +135,7 @@ async def take_notification(
         raise Unauthorized
     body = await request.body()
     digest = hashlib.sha256(body).hexdigest()[:32]
-    await app.background_work.callbacks.take_notification(secret, task_id, None if _is_piece(body) else digest)
+    await app.self_started.background_work.callbacks.take_notification(secret, task_id, None if _is_piece(body) else digest)
 
 
 def _is_piece(body: bytes) -> bool:

@@ -59,5 +59,5 @@ async def send_event(thread_id: ThreadId, caller: Caller, app: UseCases, body: S
     caller.require(Permission.EVENT_SEND, "event.send")
     owner = caller if body.user_id in (None, caller.user_id) else Scope(caller.tenant_id, body.user_id)
     event = IncomingEvent.parse(body.event_id, body.type, body.data)
-    request = await app.event_starts.begin(caller, owner, thread_id, event, agent_id=body.agent_id)
+    request = await app.self_started.event_starts.begin(caller, owner, thread_id, event, agent_id=body.agent_id)
     return QueuedEvent(thread_id=request.thread.id, run_id=request.run_id)

@@ -124,7 +124,7 @@ async def test_a_message_that_is_sent_again_begins_nothing_again(peers: Peers) -
 
 async def test_a_cancelled_task_is_stopped_there(peers: Peers) -> None:
     await peers.ask()
-    await peers.due.app.background_work.cancel(peers.due.ada, peers.due.thread_id, (await peers.task()).id)
+    await peers.due.app.self_started.background_work.cancel(peers.due.ada, peers.due.thread_id, (await peers.task()).id)
     await peers.due.work()
     async with asyncio.timeout(10):
         await peers.peer.queue.settled()  # although its model has not answered

@@ -167,7 +167,7 @@ async def test_a_tenants_limit_holds_within_a_minute_without_a_read_a_turn() -> 
 
 async def test_limits_that_are_read_slowly_are_not_waited_for_while_the_copy_is_young() -> None:
     harness, answers = Harness(), asyncio.Event()
-    limits, store, ada = harness.app.current_limits, harness.tenant_limits, harness.ada
+    limits, store, ada = harness.app.limits.current, harness.tenant_limits, harness.ada
     assert (await limits.of(ada)).thread_tokens is None
     await store.put(ada, TenantLimits(thread_tokens=1, revision=1))
     harness.clock.advance(60)

@@ -117,8 +117,10 @@ class TestBackground:
         monkeypatch.setattr(harness.due_items, "load", fail)
         counts: Counter[str] = Counter()
         with counting(counts.update):
-            await harness.app.due_starts.sweep(seconds=10)
-            await harness.app.due_starts.start_queued(harness.schedules.entry(harness.ada, schedule).model_dump_json())
+            await harness.app.self_started.due_starts.sweep(seconds=10)
+            await harness.app.self_started.due_starts.start_queued(
+                harness.schedules.entry(harness.ada, schedule).model_dump_json()
+            )
         assert counts[Metric.SWEEP_FAILURES] == 0
 
     async def test_a_due_source_is_no_failure(self, monkeypatch: pytest.MonkeyPatch) -> None:

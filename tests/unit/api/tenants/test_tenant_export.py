@@ -111,12 +111,12 @@ async def test_cursors_of_another_tenant_of_nobody_and_of_an_old_export_are_refu
 
 async def test_a_tenant_has_one_export_at_once(served: Served) -> None:
     ada, bob = Scope("acme", "ada"), Scope("acme", "bob")
-    async with served.harness.app.place_limits.place(bob, CounterKind.EXPORTS, "other", seconds=20):
+    async with served.harness.app.limits.places.place(bob, CounterKind.EXPORTS, "other", seconds=20):
         refused = await served.get(ADDRESS, EXPORT)
         assert (refused.status_code, refused.json()["code"]) == (429, "rate_limited")
         assert "only one is allowed" in refused.json()["detail"]
     await pages(served)
-    await served.harness.app.place_limits.take(ada, CounterKind.EXPORTS, "interrupted", seconds=20)
+    await served.harness.app.limits.places.take(ada, CounterKind.EXPORTS, "interrupted", seconds=20)
     served.harness.clock.advance(21)
     await pages(served)
     await pages(served)

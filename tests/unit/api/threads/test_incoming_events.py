@@ -173,7 +173,7 @@ async def test_a_call_that_needs_approval_waits_for_the_user_and_so_does_the_nex
     await answer(harness, yes({"id": interrupt.id}))
     assert len(harness.tools.calls) == 1
     harness.clock.advance(3600)
-    await harness.app.due_starts.sweep(seconds=10)
+    await harness.app.self_started.due_starts.sweep(seconds=10)
     assert (await shop.work(), (await shop.messages())[-2].begun_by) == (1, RunSource(CauseKind.EVENT, "e2", SHIPPED))
 
 

@@ -312,7 +312,7 @@ async def test_long_conversations_are_cut(harness: Harness) -> None:
 async def test_a_tenant_that_has_captured_its_number_of_a_day_waits_for_the_next(harness: Harness) -> None:
     limits = TenantLimits(captures_per_day=1, revision=1)
     assert await harness.tenant_limits.put(harness.ada, limits)
-    harness.app.current_limits.forget(harness.ada)
+    harness.app.limits.current.forget(harness.ada)
     await captured(harness, IS_TASK, drafted())
     asked = len(harness.model.asked)
     await complete_task(harness, "m2")
