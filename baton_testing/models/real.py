@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from baton.adapters.aws.secrets import SecretsManager
-from baton.composition.models import provider_models
+from baton.composition.models.provider_models import provider_models
 from baton.domain.errors import ModelError
 from baton.ports.agents.chat_model import ModelChunk, ModelSettings, Prompt, ToolSpec
 from baton.ports.documents.files import ThreadFiles

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from baton.adapters.aws.secrets import SecretsManager
 from baton.adapters.models.embedding_pace import EmbeddingPaces
 from baton.adapters.models.openai.embedder import OpenAIEmbedder
-from baton.composition.models import key_of
+from baton.composition.models.provider_models import key_of
 from baton.domain.agents.model_providers import DEFAULT_PROVIDER, Provider
 from baton.domain.documents.search import Vector
 from baton.ports.documents.search import EmbeddingPurpose

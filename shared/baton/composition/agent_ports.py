@@ -12,7 +12,7 @@ from baton.composition.store_ports import StorePorts
 from baton.ports.tracing import NO_TRACER
 
 if TYPE_CHECKING:
-    from baton.composition.current_models import CurrentModels
+    from baton.composition.models.current_models import CurrentModels
     from baton.composition.outside_clients import Outside
 
 
@@ -38,7 +38,7 @@ class AgentPorts(StorePorts):
     @cached_property
     def provider_models(self) -> CurrentModels:
         """The clients of all providers. Their libraries are loaded by the first call, or by ``load``."""
-        from baton.composition.current_models import CurrentModels
+        from baton.composition.models.current_models import CurrentModels
 
         return CurrentModels(lambda: self.settings.document, self.secrets)
 
@@ -55,7 +55,7 @@ class AgentPorts(StorePorts):
     @property
     def model_key(self) -> str | Callable[[], Awaitable[str]]:
         """The key of the default model provider, or a function that reads the key from its secret."""
-        from baton.composition.models import key_of
+        from baton.composition.models.provider_models import key_of
 
         return key_of(self.model_providers.get(parts.DEFAULT_PROVIDER, parts.Provider()), self.secrets)
 

@@ -116,7 +116,7 @@ class SearchPorts(AgentPorts):
 
         def make() -> parts.Embedder:
             if self.model_settings.is_on_bedrock(model):
-                from baton.composition.bedrock import make_embedder
+                from baton.composition.models.bedrock import make_embedder
 
                 return make_embedder(model, dimensions, self.model_settings, self.counter, _get_paces())
             if settings.base_url is not None and not settings.base_url.startswith("http"):

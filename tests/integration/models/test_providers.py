@@ -11,7 +11,7 @@ import pytest
 
 from baton.adapters.aws.secrets import SecretsManager
 from baton.adapters.models.provider_models import ProviderModels
-from baton.composition.models import provider_models
+from baton.composition.models.provider_models import provider_models
 from baton.domain.errors import ModelError
 from baton.domain.threads.message import Role
 from baton.ports.agents.chat_model import ModelChunk, ModelSettings, Prompt

@@ -48,7 +48,9 @@ async def test_items_of_a_release_begin_their_runs_once(
     of_a_later_one = {"attribute_of_a_later_release": {"S": "anything"}}
     items = [item | of_a_later_one for item in RELEASES[version]]
     recorded_items.restore(on_dynamodb_local.table, due.ada.tenant_id, items)
-    schedules = {schedule.id: schedule for schedule in await due.app.self_started.schedule_making.list_schedules(due.ada)}
+    schedules = {
+        schedule.id: schedule for schedule in await due.app.self_started.schedule_making.list_schedules(due.ada)
+    }
     assert {name: (schedule.status, schedule.runs) for name, schedule in schedules.items()} == {
         "once": (ScheduleStatus.ACTIVE, 0),
         "daily": (ScheduleStatus.ACTIVE, 0),
@@ -71,5 +73,7 @@ async def test_items_of_a_release_begin_their_runs_once(
     ]
     assert (await due.store.get_thread(due.ada, THREAD_ID)).unread == 6
     assert schedules["daily"].follows_user
-    [daily] = [item for item in await due.app.self_started.schedule_making.list_schedules(due.ada) if item.id == "daily"]
+    [daily] = [
+        item for item in await due.app.self_started.schedule_making.list_schedules(due.ada) if item.id == "daily"
+    ]
     assert (daily.runs, daily.next_slot) == (1, "2040-03-02T14:45:00")

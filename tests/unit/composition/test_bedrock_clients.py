@@ -12,7 +12,7 @@ from baton.adapters.aws.session import replace_session
 from baton.adapters.models.bedrock.embedder import BedrockEmbedder
 from baton.adapters.models.bedrock.failures import NoCredentials
 from baton.adapters.models.bedrock.request import BedrockGuardrail
-from baton.composition.bedrock import find_guardrail, make_connection, region_of, select_credential_source
+from baton.composition.models.bedrock import find_guardrail, make_connection, region_of, select_credential_source
 from baton.composition.ports import Ports
 from baton.domain.agents.model_providers import Provider, ProviderKind
 

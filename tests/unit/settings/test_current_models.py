@@ -8,8 +8,8 @@ from typing import Any, cast
 import pytest
 
 from baton.adapters.aws.secrets import SecretsManager
-from baton.composition import models
-from baton.composition.current_models import CurrentModels
+from baton.composition.models import provider_models
+from baton.composition.models.current_models import CurrentModels
 from baton.domain.agents.model_providers import Provider
 from baton.domain.threads.message import Role
 from baton.ports.agents.chat_model import ModelSettings, Prompt
@@ -42,7 +42,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Clients]:
         clients.append(Clients(settings))
         return clients[-1]
 
-    monkeypatch.setattr(models, "deployed_models", make)
+    monkeypatch.setattr(provider_models, "deployed_models", make)
     monkeypatch.setenv("BATON_CHAT_MODEL", "gpt")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     return clients

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from baton.adapters.aws.secrets import SecretsManager
-from baton.composition.models import deployed_models
+from baton.composition.models.provider_models import deployed_models
 from baton.domain.agents.model_providers import OfferedModels, Provider, ProviderKind, Route
 from baton.domain.errors import ModelMisconfigured
 from baton.ports.agents import chat_model

@@ -135,7 +135,9 @@ async def take_notification(
         raise Unauthorized
     body = await request.body()
     digest = hashlib.sha256(body).hexdigest()[:32]
-    await app.self_started.background_work.callbacks.take_notification(secret, task_id, None if _is_piece(body) else digest)
+    await app.self_started.background_work.callbacks.take_notification(
+        secret, task_id, None if _is_piece(body) else digest
+    )
 
 
 def _is_piece(body: bytes) -> bool:

@@ -121,7 +121,7 @@ class _Models:
 
         Raises ``ValueError`` for settings that cannot be used.
         """
-        from baton.composition.models import deployed_models
+        from baton.composition.models.provider_models import deployed_models
 
         settings = parts.ProviderSettings(
             BATON_MODEL_PROVIDERS=document.model_providers, BATON_MODEL_PROFILES=document.model_profiles

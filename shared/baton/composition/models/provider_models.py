@@ -57,7 +57,7 @@ def openai_model(provider: parts.Provider, secrets: parts.SecretsManager, profil
 
 def bedrock_model(provider: parts.Provider, profiles: Profiles) -> parts.ChatModel:
     """Return the client of Amazon Bedrock for a provider. Raises ``ValueError`` without a region or its guardrail."""
-    from baton.composition.bedrock import find_guardrail, make_connection
+    from baton.composition.models.bedrock import find_guardrail, make_connection
 
     return parts.BedrockChatModel(
         make_connection(provider),
@@ -72,7 +72,7 @@ def _make_signing(provider: parts.Provider) -> parts.AwsSigning | None:
     """Return the signer of the provider's requests, which uses this function's role; None if they are not signed."""
     if not provider.signed:
         return None
-    from baton.composition.bedrock import region_of, select_credential_source
+    from baton.composition.models.bedrock import region_of, select_credential_source
 
     return parts.AwsSigning(select_credential_source(), region_of(provider))
 

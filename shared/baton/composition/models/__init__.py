@@ -1,0 +1,1 @@
+"""The clients of model providers, made from the settings."""
