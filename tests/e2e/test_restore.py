@@ -27,7 +27,7 @@ from tests.e2e.cloud import RunningCloud
 from tests.e2e.sockets import PATIENCE_SECONDS, new_id
 from tests.e2e.users import Json, User
 
-SAID = ("My dog is called Rufus and he is afraid of thunderstorms.", "I am moving to Lisbon in March.")
+SAID = ("My cat is called Moses and he is afraid of vacuum cleaners.", "I am moving to Oslo in March.")
 LONG = secrets.token_hex(320_000)
 """Too large for an item even when it is packed."""
 SECONDS = 60
@@ -190,6 +190,6 @@ async def test_a_damaged_tenant_is_restored_verified_and_talks_on(drill: Drill, 
     assert "hunter2" not in json.dumps(drill.cloud.items(drill.tenant), default=repr)
     async with ada.connect() as socket:
         run = await socket.say("Where am I moving to?", thread_id=new_id())
-    assert "Lisbon" in "".join(event["delta"] for event in run if event["type"] == "TEXT_MESSAGE_CONTENT")
+    assert "Oslo" in "".join(event["delta"] for event in run if event["type"] == "TEXT_MESSAGE_CONTENT")
     await ada.ask("And now?", sessionId=running)
     assert len(await ada.messages(running)) == 4
