@@ -15,6 +15,7 @@ from typing import Any
 from baton.composition.app import build
 from baton.domain.desks.desk_session import DeskSession, Person
 from baton.domain.errors import BatonError, NotAtDesk
+from baton.domain.runs.interrupt import DecisionStatus, InterruptDecision
 from baton.domain.tenants.identity import Scope, ThreadRef, resolve_thread_ref
 from baton.domain.threads.desk_requests import (
     make_note_request,
@@ -24,7 +25,6 @@ from baton.domain.threads.desk_requests import (
     make_transfer_request,
 )
 from baton.domain.threads.events import Event
-from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision
 from baton.domain.threads.thread import EndReason, Thread
 from baton.domain.threads.turn_requests import ActionRequest
 from baton.memory.episodes.session_closing import ClosingStep

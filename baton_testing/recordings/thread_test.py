@@ -14,6 +14,7 @@ from typing import Any
 from baton.adapters.agents.agent_files import AgentFiles
 from baton.agents.tools.schedule_tools import SCHEDULE_TOOLS
 from baton.domain.agents.tool import McpServer
+from baton.domain.runs.interrupt import is_client_call
 from baton.domain.runs.tool_call import (
     ADVANCE,
     ASK,
@@ -26,7 +27,6 @@ from baton.domain.runs.tool_call import (
     make_tool_name,
 )
 from baton.domain.schedules.run_source import CauseKind
-from baton.domain.threads.interrupt import is_client_call
 from baton.domain.times import is_time_zone
 from baton_testing.recordings.stored_causes import event_step, find_cause, list_unmade
 from baton_testing.recordings.stored_decisions import decisions, waiting_message

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from baton.domain.runs.interrupt import DecisionStatus, InterruptDecision
 from baton.domain.runs.tool_call import ToolCall
-from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision
 from baton.domain.threads.turn_requests import ClientOffer, ClientTool, ContextItem
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness, Said

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from baton.domain.agents.agent import AgentDefinition
+from baton.domain.runs.interrupt import DecisionStatus, InterruptDecision
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.threads.events import Event
-from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision
 from baton.threads.requests.parsing import make_decision_request
 from baton.turns.finished_runs import FinishedRun
 from tests.fakes.chat_model import Answer

@@ -9,11 +9,11 @@ from datetime import datetime, timedelta
 from baton.domain.errors import LeaseLost, ThreadUnavailable
 from baton.domain.handoffs.workflow import Workflow
 from baton.domain.memory.episode import EpisodeRef
+from baton.domain.runs.interrupt import PendingInterrupts
 from baton.domain.runs.usage import Usage, by_model
 from baton.domain.tenants.activity import ThreadUse
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.history_window import HistoryWindow
-from baton.domain.threads.interrupt import PendingInterrupts
 from baton.domain.threads.queued import RecordDelivery
 from baton.domain.threads.thread import ConversationState, LeaseMark, Run, RunStatus, Thread, ThreadStatus
 from baton.domain.times import from_millis, to_millis

@@ -11,9 +11,7 @@ from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.sentences import sentence
 from baton.domain.errors import InvalidRequest, ThreadUnavailable
 from baton.domain.runs.call_card import CallCard
-from baton.domain.runs.tool_call import ToolCall
-from baton.domain.tenants.identity import Permission, Scope
-from baton.domain.threads.interrupt import (
+from baton.domain.runs.interrupt import (
     DecisionStatus,
     Interrupt,
     InterruptDecision,
@@ -23,6 +21,8 @@ from baton.domain.threads.interrupt import (
     is_client_call,
     shorten_arguments,
 )
+from baton.domain.runs.tool_call import ToolCall
+from baton.domain.tenants.identity import Permission, Scope
 from baton.domain.threads.thread import Run
 from baton.ports.clock import Clock
 from baton.ports.tenants.audit import AuditLog

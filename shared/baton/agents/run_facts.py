@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from baton.domain.agents.agent import AgentDefinition
+from baton.domain.runs.interrupt import PendingInterrupts
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.interrupt import PendingInterrupts
 from baton.domain.threads.message import StoredMessage
 from baton.domain.threads.queued import Subscriber
 from baton.domain.threads.thread import Run, Thread

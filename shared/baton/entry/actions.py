@@ -20,10 +20,10 @@ from baton.domain.errors import (
 )
 from baton.domain.json_values import MAX_MEMBERS, MemberCount, refuse_constant
 from baton.domain.metrics import Metric, count
+from baton.domain.runs.interrupt import to_client_interrupts
 from baton.domain.tenants.activity import CounterKind
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.events import MAX_FRAME_BYTES, Event, custom, run_error, state_snapshot, unsequenced
-from baton.domain.threads.interrupt import to_client_interrupts
 from baton.domain.threads.queued import Subscriber
 from baton.domain.threads.thread_state import describe_thread_state
 from baton.domain.threads.turn_requests import ActionRequest

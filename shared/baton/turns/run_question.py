@@ -10,10 +10,10 @@ from datetime import datetime
 from baton.agents.run_facts import RunFacts
 from baton.concurrency.tasks import gather_all
 from baton.domain.agents.agent import AgentDefinition
+from baton.domain.runs.interrupt import PendingInterrupts, is_client_call
 from baton.domain.runs.run_step import RunStep
 from baton.domain.runs.task import RemoteTask
 from baton.domain.runs.tool_call import CallEnd, ToolCallRecord
-from baton.domain.threads.interrupt import PendingInterrupts, is_client_call
 from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.queued import Subscriber
 from baton.domain.threads.thread import Run, Thread

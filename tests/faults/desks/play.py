@@ -19,6 +19,7 @@ from baton.composition.app import App, build
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.desks.desk_session import DeskStatus, Person
 from baton.domain.errors import BatonError, LeaseLost, StoreUnavailable, ThreadUnavailable
+from baton.domain.runs.interrupt import DecisionStatus, InterruptDecision
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.tenants.identity import Scope, ThreadRef
 from baton.domain.threads.desk_requests import (
@@ -29,7 +30,6 @@ from baton.domain.threads.desk_requests import (
     make_take_request,
     make_transfer_request,
 )
-from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision
 from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.queued import RecordDelivery
 from baton.domain.threads.run_end import OutcomeType

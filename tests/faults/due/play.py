@@ -17,12 +17,12 @@ from typing import Any
 
 from baton.composition.app import App
 from baton.domain.errors import BatonError, NotFound, TaskExpired, ThreadBusy, Unauthorized
+from baton.domain.runs.interrupt import DecisionStatus
 from baton.domain.schedules.background_task import BackgroundStatus, derive_result_message_id
 from baton.domain.schedules.run_source import CauseKind
 from baton.domain.schedules.schedule import ScheduleStatus
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.desk_requests import make_reply_request, make_return_request, make_take_request
-from baton.domain.threads.interrupt import DecisionStatus
 from baton.domain.threads.message import StoredMessage
 from baton.domain.threads.run_end import OutcomeType
 from baton.domain.threads.turn_requests import TurnRequest

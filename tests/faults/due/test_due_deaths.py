@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from baton.composition.app import App
+from baton.domain.runs.interrupt import DecisionStatus
 from baton.domain.schedules.background_task import BackgroundStatus
-from baton.domain.threads.interrupt import DecisionStatus
 from baton.ports.agents.tools import ToolResult
 from baton.threads.background.callbacks import TaskReport
 from baton_testing.virtual_time import VirtualTimeLoop

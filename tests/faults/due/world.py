@@ -19,6 +19,7 @@ from baton.composition.app import App, build
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.tool import BackgroundRules
 from baton.domain.errors import LeaseLost, StoreUnavailable, ThreadBusy, ThreadUnavailable
+from baton.domain.runs.interrupt import DecisionStatus, InterruptDecision
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.runs.usage import Usage
 from baton.domain.schedules.background_task import BackgroundTask
@@ -26,7 +27,6 @@ from baton.domain.schedules.due_entry import DueEntry
 from baton.domain.schedules.schedule import USER_ZONE
 from baton.domain.tenants.identity import Scope, ThreadRef
 from baton.domain.threads.desk_requests import make_return_request, make_take_request
-from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision
 from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.queued import Queued, QueuedTaskCheck, RecordDelivery
 from baton.domain.threads.thread import Thread

@@ -13,8 +13,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from baton.domain.errors import LeaseLost
 from baton.domain.memory.episode import make_episode_ref
+from baton.domain.runs.interrupt import Interrupt, PendingInterrupts
 from baton.domain.runs.usage import Usage
-from baton.domain.threads.interrupt import Interrupt, PendingInterrupts
 from baton.domain.threads.message import StoredMessage
 from baton.domain.threads.queued import RecordDelivery
 from baton.domain.threads.thread import EndReason, RunStatus, ThreadStatus

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from baton.domain.errors import InterruptUnavailable, InvalidRequest
+from baton.domain.runs.interrupt import DecisionStatus, InterruptDecision
 from baton.domain.runs.tool_call import ToolCall
-from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision
 from baton.threads.requests.parsing import make_decision_request, parse_interrupt_decision
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness

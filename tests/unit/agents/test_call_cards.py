@@ -13,8 +13,8 @@ from pydantic import BaseModel, Field
 from baton import tool
 from baton.adapters.tools.python_tools import PythonTools
 from baton.authoring.functions import Functions
+from baton.domain.runs.interrupt import Interrupt
 from baton.domain.runs.tool_call import ToolCall
-from baton.domain.threads.interrupt import Interrupt
 from tests.fakes.chat_model import Answer
 from tests.harness.harness import Harness
 from tests.harness.shop import shop

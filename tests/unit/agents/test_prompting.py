@@ -11,7 +11,7 @@ import pytest
 
 from baton.agents.tools.builtin_tools import MAX_COLLECTED
 from baton.domain.memory.procedure import Procedure, ProcedureDraft, ProcedureStep
-from baton.domain.threads.interrupt import InterruptDecision
+from baton.domain.runs.interrupt import InterruptDecision
 from baton.memory.recall.selecting import MAX_PROCEDURE_TOKENS
 from tests.contracts.procedures import add_approved
 from tests.fakes.chat_model import Answer

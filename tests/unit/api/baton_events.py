@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from baton.domain.desks.desk_session import Person
 from baton.domain.errors import list_error_classes
+from baton.domain.runs.interrupt import DecisionStatus, Interrupt, InterruptDecision
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.runs.usage import Usage
 from baton.domain.threads.events import (
@@ -31,7 +32,6 @@ from baton.domain.threads.events import (
     thread_closed,
     unsequenced,
 )
-from baton.domain.threads.interrupt import DecisionStatus, Interrupt, InterruptDecision
 from baton.domain.threads.message import MessageStatus, Role, StoredMessage
 from baton.domain.threads.run_end import OutcomeType
 from baton.domain.threads.run_events import (

@@ -18,8 +18,8 @@ from baton.authoring.functions import Functions
 from baton.domain.agents.guardrail import Origin
 from baton.domain.agents.tool import PythonTool
 from baton.domain.memory.procedure import Procedure, ProcedureDraft, ProcedureStep
+from baton.domain.runs.interrupt import DecisionStatus, InterruptDecision
 from baton.domain.threads.a2a_task import EXTENSION_URI
-from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision
 from baton.domain.threads.message import Role
 from baton.domain.threads.turn_requests import ClientOffer, ClientTool, ContextItem, IncomingHandoff
 from baton.memory.prompt.context import AgentHistory, Assembly

@@ -13,7 +13,7 @@ import yaml
 
 from baton.adapters.agents.agent_files import read_agent
 from baton.agents.approvals import EXPIRED, REFUSED
-from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision
+from baton.domain.runs.interrupt import DecisionStatus, InterruptDecision
 from baton.ports.agents.tools import ToolFailed
 from baton.threads.requests.parsing import make_decision_request
 from baton_project.project import Project

@@ -11,8 +11,8 @@ import pytest
 
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import InterruptUnavailable, ToolNameTaken
+from baton.domain.runs.interrupt import DecisionStatus, InterruptDecision, to_client_interrupts
 from baton.domain.runs.tool_call import ToolCallRecord
-from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision, to_client_interrupts
 from baton.domain.threads.thread import EndReason
 from baton.domain.threads.turn_requests import ClientOffer, ClientTool
 from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT

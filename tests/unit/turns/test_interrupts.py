@@ -8,8 +8,8 @@ from datetime import timedelta
 import pytest
 
 from baton.domain.errors import InterruptUnavailable, StoreUnavailable
+from baton.domain.runs.interrupt import MAX_ARGUMENTS
 from baton.domain.runs.tool_call import ToolCall
-from baton.domain.threads.interrupt import MAX_ARGUMENTS
 from baton.domain.threads.thread import EndReason, Thread
 from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT
 from baton.ports.threads.leases import LeaseRequest

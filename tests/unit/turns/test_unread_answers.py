@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from baton.domain.runs.interrupt import DecisionStatus, InterruptDecision
 from baton.domain.tenants.identity import ThreadRef
-from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision
 from baton.domain.threads.thread import EndReason, Thread, ThreadStatus
 from baton.domain.threads.turn_requests import DecisionRequest
 from baton.threads.sessions.unread_answers import find_unread_change, is_unasked

@@ -19,12 +19,12 @@ from baton.domain.handoffs.workflow import Workflow
 from baton.domain.memory.capture import Capture
 from baton.domain.memory.episode import Fact
 from baton.domain.memory.procedure import Procedure
+from baton.domain.runs.interrupt import PendingInterrupts
 from baton.domain.runs.run_step import RunStep
 from baton.domain.runs.task import RemoteTask, Task, TaskMessage
 from baton.domain.runs.tool_call import ToolCallRecord
 from baton.domain.schedules.background_task import BackgroundTask
 from baton.domain.schedules.schedule import Schedule
-from baton.domain.threads.interrupt import PendingInterrupts
 from baton.domain.threads.message import StoredMessage
 from baton.domain.threads.thread import ConversationState
 from baton.domain.threads.turn_requests import ClientOffer

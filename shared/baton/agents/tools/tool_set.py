@@ -13,11 +13,11 @@ from baton.agents.tools.builtin_tools import list_builtin_tools
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.handoffs.handoff import ContextMode
 from baton.domain.json_values import count_values, make_closed_object
+from baton.domain.runs.interrupt import derive_client_call_id
 from baton.domain.runs.tool_call import ASK, MAX_VALUES, ToolCall, derive_tool_call_id, make_tool_name
 from baton.domain.schemas.json_schema import find_argument_problem
 from baton.domain.schemas.schema_form import has_local_format
 from baton.domain.tenants.identity import Scope
-from baton.domain.threads.interrupt import derive_client_call_id
 from baton.domain.threads.running_conversation import RunningConversation
 from baton.domain.threads.turn_requests import ClientOffer, ClientTool
 from baton.memory.prompt.quoting import quote

@@ -13,8 +13,8 @@ from a2a.utils.errors import ContentTypeNotSupportedError, InvalidParamsError
 
 from baton.api.a2a.delegation import plain_json, read_extension
 from baton.api.a2a.json_text import with_whole_numbers
+from baton.domain.runs.interrupt import APPROVED, DecisionStatus, PendingInterrupts
 from baton.domain.tenants.identity import MAX_EXTERNAL_ID, MAX_MESSAGE_ID, is_printable
-from baton.domain.threads.interrupt import APPROVED, DecisionStatus, PendingInterrupts
 from baton_documents.media_types import OCTETS, MediaType, standard, type_of
 
 DATA = "a2aData"

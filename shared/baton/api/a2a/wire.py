@@ -19,11 +19,11 @@ from google.protobuf.timestamp_pb2 import Timestamp  # type: ignore[import-untyp
 from baton.api.a2a.incoming import DATA
 from baton.api.a2a.tasks import A2ATask, is_interrupted
 from baton.concurrency.tasks import off_loop
+from baton.domain.runs.interrupt import to_client_interrupts
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.a2a_task import EXTENSION_URI, MarkStatus, TaskId
 from baton.domain.threads.a2a_task import TaskState as State
 from baton.domain.threads.content import find_part_name
-from baton.domain.threads.interrupt import to_client_interrupts
 from baton.domain.threads.message import MessageAuthor, StoredMessage
 from baton.domain.threads.message import Role as StoredRole
 from baton.domain.threads.run_end import OutcomeType

@@ -14,9 +14,9 @@ from baton.api.mcp.access import McpCaller
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.agents.tool import IDEMPOTENCY_KEY, TIME_ZONE_KEY
 from baton.domain.errors import AgentMismatch, InterruptUnavailable, InvalidRequest, ThreadUnavailable
+from baton.domain.runs.interrupt import DecisionStatus, InterruptDecision
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.content import write_field_path
-from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision
 from baton.domain.threads.thread import Thread
 from baton.domain.threads.turn_requests import TurnRequest
 from baton.threads.requests import parsing

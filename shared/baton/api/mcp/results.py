@@ -11,7 +11,7 @@ import mcp_types as types
 
 from baton.domain.documents.numbered_passages import shift_places
 from baton.domain.errors import AgentMismatch, BatonError
-from baton.domain.threads.interrupt import Interrupt, shorten_arguments
+from baton.domain.runs.interrupt import Interrupt, shorten_arguments
 from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.message import find_result as result_of_run
 from baton.domain.threads.run_end import OutcomeType

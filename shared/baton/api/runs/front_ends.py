@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
+from baton.domain.runs.interrupt import APPROVAL, CLIENT_TOOL
 from baton.domain.threads.content import FILE_ID, FILE_PROVIDER
 from baton.domain.threads.events import Event
-from baton.domain.threads.interrupt import APPROVAL, CLIENT_TOOL
 from baton_documents.media_types import MediaType
 
 TOOL_RESULT = "tool_call_result"

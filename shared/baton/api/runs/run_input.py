@@ -12,9 +12,9 @@ from ag_ui.core import RunAgentInput, TextPart, ToolMessage, UserMessage
 
 from baton.composition.app import App
 from baton.domain.errors import BatonError, InterruptUnavailable, UnsupportedPart
+from baton.domain.runs.interrupt import DecisionStatus, InterruptDecision, derive_decision_message_id, is_client_call
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.events import Event, run_finished, run_started, unsequenced
-from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision, derive_decision_message_id, is_client_call
 from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.thread import Thread
 from baton.domain.threads.turn_requests import ClientOffer, DecisionRequest, MessageRequest

@@ -7,8 +7,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from baton.api.http.schemas import COST, Asked, ServedUsage, describe
+from baton.domain.runs.interrupt import to_client_interrupts
 from baton.domain.runs.usage import Prices
-from baton.domain.threads.interrupt import to_client_interrupts
 from baton.domain.threads.thread import RunStatus, Thread, ThreadStatus
 from baton.domain.threads.thread_state import Describe, State, describe_thread_state
 from baton.domain.wire_model import RUN_ID, THREAD_ID, TIMESTAMP, WORKFLOW_ID, Timestamp, WireModel

@@ -15,11 +15,11 @@ from baton.domain.agents.agent import AgentDefinition
 from baton.domain.desks.desk_session import Person
 from baton.domain.documents.numbered_passages import split_consulted
 from baton.domain.errors import BatonError
+from baton.domain.runs.interrupt import Interrupt, InterruptDecision
 from baton.domain.runs.usage import Usage
 from baton.domain.schedules.background_task import BackgroundTask
 from baton.domain.tenants.spending import SpendingWarning
 from baton.domain.text import replace_surrogates, split_slices
-from baton.domain.threads.interrupt import Interrupt, InterruptDecision
 from baton.domain.threads.message import LENGTH, MessageAuthor, Role, StoredMessage
 from baton.domain.threads.run_end import OutcomeType
 from baton.domain.threads.thread import EndReason, Thread

@@ -19,10 +19,10 @@ from pydantic.alias_generators import to_camel
 
 from baton.domain.agents.agent_settings import WhileBusy
 from baton.domain.desks.desk_session import Person
+from baton.domain.runs.interrupt import DecisionStatus, InterruptDecision
 from baton.domain.schedules.background_task import BackgroundKind
 from baton.domain.tenants.identity import Scope, ThreadRef, derive_run_id
 from baton.domain.threads.history_window import SummaryDue
-from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision
 from baton.domain.threads.thread import LeaseMark
 from baton.domain.threads.turn_requests import ActionRequest, ConversationAction, DecisionRequest, MessageRequest
 from baton.domain.times import from_millis

@@ -9,8 +9,8 @@ from enum import StrEnum
 from typing import Any
 
 from baton.domain.errors import BatonError, make_error_from_code
+from baton.domain.runs.interrupt import Interrupt
 from baton.domain.runs.usage import ModelUsage, Usage
-from baton.domain.threads.interrupt import Interrupt
 from baton.domain.threads.thread import ConversationChange
 
 

@@ -11,10 +11,10 @@ from typing import Any, Self
 from baton.domain.desks.desk_session import DeskSession
 from baton.domain.handoffs.handoff import HandoffPlace, HandoffRequest
 from baton.domain.handoffs.workflow import Workflow
+from baton.domain.runs.interrupt import Interrupt, PendingInterrupts
 from baton.domain.runs.usage import ModelUsage, Usage
 from baton.domain.threads.branches import MessagePath, Segments, continue_from, find_path
 from baton.domain.threads.history_window import HistoryWindow
-from baton.domain.threads.interrupt import Interrupt, PendingInterrupts
 
 
 class EndReason(StrEnum):

@@ -12,11 +12,11 @@ from pydantic.alias_generators import to_camel
 
 from baton.domain.agents.agent_settings import WhileBusy
 from baton.domain.desks.desk_session import Person, ReturnReason
+from baton.domain.runs.interrupt import InterruptDecision, derive_decision_message_id
 from baton.domain.schedules.run_source import RunSource
 from baton.domain.tenants.identity import ThreadRef, derive_run_id
 from baton.domain.threads.branches import BranchRequest
 from baton.domain.threads.content import derive_content_digest
-from baton.domain.threads.interrupt import InterruptDecision, derive_decision_message_id
 from baton.domain.threads.message import Content, StoredMessage
 
 

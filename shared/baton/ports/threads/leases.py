@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from baton.domain.handoffs.workflow import Workflow
 from baton.domain.memory.episode import EpisodeRef
+from baton.domain.runs.interrupt import PendingInterrupts
 from baton.domain.runs.usage import ModelUsage, Usage
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.history_window import HistoryWindow
-from baton.domain.threads.interrupt import PendingInterrupts
 from baton.domain.threads.thread import ConversationState, LeaseMark, Run, SessionVersions, Thread, Watchers
 
 if TYPE_CHECKING:  # the records of the queue are models, which functions that take none need not build

@@ -11,6 +11,14 @@ from typing import Any
 from baton.domain.agents.agent_settings import WhileBusy
 from baton.domain.agents.tool import BUILTIN_TOOLS, TOOL_NAME
 from baton.domain.errors import InvalidRequest, MessageTooLarge
+from baton.domain.runs.interrupt import (
+    APPROVED,
+    REMARKS,
+    DecisionStatus,
+    InterruptDecision,
+    derive_decision_message_id,
+    is_client_call,
+)
 from baton.domain.schemas.json_schema import check_client_schema
 from baton.domain.tenants.identity import (
     LANGUAGE_TAG,
@@ -25,14 +33,6 @@ from baton.domain.tenants.identity import (
 )
 from baton.domain.threads.branches import BranchRequest
 from baton.domain.threads.content import is_within, parse_content
-from baton.domain.threads.interrupt import (
-    APPROVED,
-    REMARKS,
-    DecisionStatus,
-    InterruptDecision,
-    derive_decision_message_id,
-    is_client_call,
-)
 from baton.domain.threads.turn_requests import (
     ActionRequest,
     ClientOffer,

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from baton.domain.desks.desk_session import Person
+from baton.domain.runs.interrupt import InterruptDecision
 from baton.domain.tenants.identity import Scope, derive_record_id
 from baton.domain.threads import queued
 from baton.domain.threads.history_window import SummaryDue
-from baton.domain.threads.interrupt import InterruptDecision
 from baton.domain.threads.queued import Subscriber
 from baton.domain.threads.thread import LeaseMark
 from baton.domain.threads.turn_requests import ActionRequest, MessageRequest

@@ -14,9 +14,9 @@ from baton.domain.errors import LeaseLost, make_error_from_code
 from baton.domain.handoffs.handoff import HandoffOutcome
 from baton.domain.memory.episode import EpisodeRef, make_episode_ref
 from baton.domain.metrics import Metric, count
+from baton.domain.runs.interrupt import PendingInterrupts
 from baton.domain.runs.usage import OTHER_MODELS, ModelUsage
 from baton.domain.threads.events import Event, RunStamp
-from baton.domain.threads.interrupt import PendingInterrupts
 from baton.domain.threads.message import StoredMessage
 from baton.domain.threads.run_end import OutcomeType, RunEnd
 from baton.domain.threads.run_events import state_changes

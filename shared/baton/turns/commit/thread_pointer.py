@@ -9,9 +9,9 @@ from datetime import datetime
 from baton.agents.run_facts import RunFacts
 from baton.domain.errors import BatonError
 from baton.domain.memory.episode import EpisodeRef
+from baton.domain.runs.interrupt import PendingInterrupts
 from baton.domain.runs.usage import by_model
 from baton.domain.threads.history_window import HistoryWindow
-from baton.domain.threads.interrupt import PendingInterrupts
 from baton.domain.threads.message import StoredMessage
 from baton.domain.threads.run_end import RunEnd
 from baton.domain.threads.thread import ConversationState, Thread, ThreadStatus, Watchers

@@ -24,9 +24,9 @@ from baton.agents.transcript import Transcript
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.errors import InterruptUnavailable
 from baton.domain.handoffs.handoff import ContextMode, HandoffRequest
+from baton.domain.runs.interrupt import PendingInterrupts
 from baton.domain.runs.tool_call import RETURN, ToolCall
 from baton.domain.runs.usage import Usage
-from baton.domain.threads.interrupt import PendingInterrupts
 from baton.domain.threads.message import Role, StoredMessage, join_answer_texts, text_of
 from baton.memory.prompt.context import AgentHistory, AssembledContext, Notes
 from baton.memory.prompt.history_reading import make_handoff_notes, select_spoken

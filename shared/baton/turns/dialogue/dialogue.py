@@ -16,10 +16,10 @@ from baton.agents.transcript import Transcript
 from baton.domain import errors
 from baton.domain.agents.agent import AgentDefinition
 from baton.domain.metrics import Metric, count
+from baton.domain.runs.interrupt import PendingInterrupts
 from baton.domain.runs.tool_call import CallEnd, ToolCallRecord
 from baton.domain.runs.usage import by_model
 from baton.domain.threads.events import message_steered, run_started, state_snapshot
-from baton.domain.threads.interrupt import PendingInterrupts
 from baton.domain.threads.message import Role
 from baton.domain.threads.run_end import OutcomeType
 from baton.memory.prompt.message_prompts import NOT_CARRIED_OUT

@@ -13,11 +13,11 @@ from baton.domain.errors import BatonError, Interrupted, ModelError, SpendingRef
 from baton.domain.memory.episode import EpisodeRef
 from baton.domain.metrics import Metric, count
 from baton.domain.runs.call_card import CallCard
+from baton.domain.runs.interrupt import PendingInterrupts
 from baton.domain.runs.tool_call import ToolCall
 from baton.domain.runs.usage import ModelUsage, Usage
 from baton.domain.threads.events import run_error, run_finished, thread_closed
 from baton.domain.threads.history_window import HistoryWindow, SummaryDue
-from baton.domain.threads.interrupt import PendingInterrupts
 from baton.domain.threads.message import StoredMessage, find_result
 from baton.domain.threads.run_end import FollowedProcedure, OutcomeType
 from baton.domain.threads.running_conversation import RunningConversation

@@ -17,10 +17,10 @@ from baton.domain.memory.procedure import (
     ProcedureStatus,
     ProcedureStep,
 )
+from baton.domain.runs.interrupt import DecisionStatus, Interrupt, InterruptDecision, PendingInterrupts
 from baton.domain.runs.task import Task, TaskMessage, TaskStatus
 from baton.domain.runs.tool_call import CallEnd, ToolCall, ToolCallRecord
 from baton.domain.runs.usage import Usage
-from baton.domain.threads.interrupt import DecisionStatus, Interrupt, InterruptDecision, PendingInterrupts
 from baton.domain.threads.message import MessageStatus, Role, StoredMessage
 from baton.domain.threads.run_end import OutcomeType, RunEnd
 from baton.domain.threads.thread import ConversationChange, ConversationState

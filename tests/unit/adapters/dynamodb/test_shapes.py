@@ -28,10 +28,10 @@ from baton.domain.errors import StoreUnavailable
 from baton.domain.handoffs.handoff import HandoffRequest
 from baton.domain.handoffs.workflow import Workflow
 from baton.domain.memory.procedure import Procedure
+from baton.domain.runs.interrupt import PendingInterrupts
 from baton.domain.runs.task import Task
 from baton.domain.runs.tool_call import ToolCallRecord
 from baton.domain.runs.usage import Usage
-from baton.domain.threads.interrupt import PendingInterrupts
 from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.run_end import OutcomeType, RunEnd
 from baton.domain.threads.thread import ConversationChange, ConversationState

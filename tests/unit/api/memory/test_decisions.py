@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from baton.domain.threads.interrupt import APPROVAL_SCHEMA, DecisionStatus, InterruptDecision, PendingInterrupts
+from baton.domain.runs.interrupt import APPROVAL_SCHEMA, DecisionStatus, InterruptDecision, PendingInterrupts
 from tests.harness.harness import Harness
 from tests.harness.sockets import TAB, Socketed
 from tests.harness.wiki import interrupted, wiki

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from baton.domain.runs.interrupt import DecisionStatus, InterruptDecision
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.history_window import SummaryDue
-from baton.domain.threads.interrupt import DecisionStatus, InterruptDecision
 from baton.domain.threads.queued import Queued, Subscriber, parse_queued
 from baton.domain.threads.thread import LeaseMark
 from baton.threads.requests.parsing import make_continue_request, parse_message_request

@@ -21,9 +21,9 @@ from baton.concurrency.tasks import gather_all
 from baton.domain.errors import LeaseLost, StoreUnavailable, ThreadUnavailable
 from baton.domain.handoffs.workflow import Workflow
 from baton.domain.memory.episode import EpisodeRef
+from baton.domain.runs.interrupt import PendingInterrupts
 from baton.domain.tenants.identity import Scope
 from baton.domain.threads.history_window import HistoryWindow
-from baton.domain.threads.interrupt import PendingInterrupts
 from baton.domain.threads.thread import DEFAULT_LEASE_SECONDS, ConversationState, Run, Thread, ThreadStatus
 from baton.domain.times import from_millis, to_millis
 from baton.ports.clock import Clock
