@@ -2,29 +2,30 @@
 
 import asyncio
 import logging
-import os
 import queue
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from baton.settings.document import SettingsDocument, with_variables
 from baton.settings.models import ProviderSettings
-from baton_local import environment, former_index, resources, web
+from baton_local import environment, resources, web
 from baton_local.advanced_clock import AdvancedClock
-from baton_local.cloud_engines import CloudEngines
+from baton_local.cloud_engines import CloudEngines, EngineUrls
 from baton_local.cloud_functions import CloudFunctions
+from baton_local.cloud_project import CloudProject
+from baton_local.cloud_resources import CloudResources
+from baton_local.cloud_workers import CloudWorkers
 from baton_local.demo_model import weights
 from baton_local.demo_model.sentence_encoder import shared_encoder
 from baton_local.engines import state_machines
 from baton_local.engines.clients import client
 from baton_local.engines.moto import MotoServer
 from baton_local.errors import LocalCloudError
-from baton_local.execution import AGENTS_LAYER, as_deployed
-from baton_local.functions import Invocable
+from baton_local.execution import as_deployed
 from baton_local.garbage import without_collection
 from baton_local.gateway.application import MANAGEMENT_PATH, SOCKET_PATH, Application
 from baton_local.gateway.connections import Connections, ManagementApi
@@ -34,8 +35,6 @@ from baton_local.gateway.websocket import SocketGateway
 from baton_local.log_lines import kept_tool_failures, readable_lines
 from baton_local.project.documentation import Documentation
 from baton_local.project.project_tools import importable, packages_in
-from baton_local.project.secrets_file import put_parameters, read_secrets
-from baton_local.project.settings_document import put_document
 from baton_local.root import ROOT
 from baton_local.serving.asgi import AsgiApp
 from baton_local.serving.hosts import LocalHosts
@@ -50,11 +49,6 @@ from baton_local.traces import LocalTraces, TraceRoutes
 from baton_local.workers.object_events import ObjectEvents
 from baton_local.workers.pressure import Pressure
 from baton_local.workers.schedules import Scheduler
-from baton_local.workers.worker import BEGINNING, Worker, start_workers
-from baton_local.workers.worker_processes import WorkerProcesses
-
-if TYPE_CHECKING:
-    from baton_local.project.watching import Snapshot
 
 logger = logging.getLogger("baton_local")
 
@@ -79,12 +73,11 @@ class LocalCloud:
         self._progress = progress
         self._running = ExitStack()
         self._failures: queue.SimpleQueue[LocalCloudError] = queue.SimpleQueue()
-        self._server: Server | None = None
         self._pressure = Pressure()
         self._gate = FairGate(lambda: self._pressure.is_high)
-        self._workers: list[Worker] = []
-        self._worker_processes: WorkerProcesses | None = None
+        self._workers = CloudWorkers(self.settings, self._gate, self._pressure)
         self.functions = CloudFunctions(self.settings, progress)
+        self._project = CloudProject(self.settings, progress)
         self._schedulers: dict[str, Scheduler] = {}
         self._key = EmbedKey.kept_in(self.settings.data_dir)
         embed_keys = self.settings.embed_keys
@@ -98,8 +91,6 @@ class LocalCloud:
         """``http://127.0.0.1:PORT``"""
         self.environment: dict[str, str] = {}
         """The functions' variables. ``python -m baton_local.workers.worker`` needs them in its environment."""
-        self._code: Snapshot = {}
-        """The files of agents and tools as they were before they were read."""
         self.about: dict[str, Any] = {}
         """The state that pages show, such as the default model and the reasons why changed files are not in use."""
         self.aliases: dict[str, str] = {}
@@ -126,39 +117,15 @@ class LocalCloud:
         return self._key.sign(TokenRequest(tenant=tenant, user=user, permissions=list(permissions)))
 
     def start_workers(self, processes: int | None = None) -> None:
-        """Start to poll the queues, for functions in as many other processes.
+        """Start to poll the queues for functions in ``processes`` other processes, or in this process if it is 0.
 
-        The functions run in this process if ``processes`` is 0. None takes the number of the settings. Raises
-        ``EngineFailed`` when a process does not start.
+        None takes the number of the settings. Raises ``EngineFailed`` when a process does not start.
         """
-        count = self.settings.worker_processes if processes is None else processes
-        functions: dict[str, Invocable] = dict(self.functions.by_name)
-        if count:  # their event loops are in other processes, and the developer sets their number
-            pool = self._worker_processes = WorkerProcesses(count, {**os.environ, **self.environment})
-            functions = {consumer.function: pool.function(consumer.function) for consumer in self.stack.consumers}
-            pool.start()
-        queues = self.environment["AWS_ENDPOINT_URL_SQS"]
-        pressure = self._pressure
-        self._workers = start_workers(
-            self.stack.consumers,
-            functions,
-            queues,
-            self.settings.workers,
-            lambda: not count and pressure.is_high,
-            beginning=BEGINNING * max(1, count),
-            charge=self._gate.charge_record,
-        )
+        self._workers.start(self.stack.consumers, self.functions.by_name, self.environment, processes)
 
     def stop_workers(self) -> None:
         """Stop polling the queues. No error if it has stopped already."""
-        for worker in self._workers:
-            worker.stop(grace=0)
-        for worker in self._workers:
-            worker.stop()
-        if self._worker_processes:
-            self._worker_processes.stop()
-        self._workers = []
-        self._worker_processes = None
+        self._workers.stop()
 
     def start(self) -> Self:
         """Start everything and return when requests are served. Stops everything if it raises ``LocalCloudError``."""
@@ -201,6 +168,45 @@ class LocalCloud:
         )
         self._running.callback(engines.stop)
         urls = engines.start()
+        self._read_template(urls)
+        variables = self.environment
+        self._describe(variables)
+        load_executions = self._running.enter_context(state_machines.executed(self.functions.invoke))
+        cloud_resources = self._create_resources()
+        self._running.enter_context(environment.applied(self.environment))
+        check_function_settings()
+        self.about["isDemoModel"] = self.model_endpoint().startswith(f"{self.url}/local/")
+        self._project.read_agents(self.stack.functions.values())
+        cloud_resources.make_indices()
+        self._running.enter_context(as_deployed(self.stack, settings, self.aliases))
+        self._running.enter_context(readable_lines(are_wanted=settings.logs == "text"))
+        self._progress("Loading the functions ...")
+        self._running.callback(self.functions.end)
+        self.functions.load(self.stack.functions, self.environment)
+        cloud_resources.prepare_state_machines(engines.moto, urls.moto, load_executions)
+        from baton_local.project import shared_agents
+
+        server = Server(self._application(), listener)
+        self._running.callback(server.stop)
+        server.start()
+        self._running.callback(shared_agents.close_resources)  # while the server's event loop runs
+        self._running.callback(self.stop_workers)
+        self._project.report_unusable(with_embedder=not self._embeds)
+        if settings.workers:
+            self.start_workers()
+        self._start_schedules()
+        self._start_object_events(engines.moto)
+        self._running.callback(self._project.stop)
+        invoke = partial(self.functions.invoke, "IngestionFunction")
+        self.about["reload"] = self._project.follow_files(self.url, self._key, invoke, tenants_of(self._embed_keys))
+        if settings.documentation:
+            documentation = Documentation(settings.cache_dir, self._progress)
+            self._running.callback(documentation.stop)
+            documentation.start()
+
+    def _read_template(self, urls: EngineUrls) -> None:
+        """Set the stack and the functions' variables, and make tools importable. Raises ``TemplateProblem``."""
+        settings = self.settings
         endpoints = Endpoints(
             gateway=self.url, sockets=self.socket_url, connections=self.url + MANAGEMENT_PATH, queues=urls.queues
         )
@@ -217,105 +223,26 @@ class LocalCloud:
             collects_traces=settings.traces,
         )
         self._running.enter_context(importable(settings.tools_dir))
-        variables = self.environment
-        variables["BATON_TOOL_PACKAGES"] = variables.get("BATON_TOOL_PACKAGES") or ",".join(
-            packages_in(settings.tools_dir)
-        )
-        self.environment["BATON_LOCAL_TEMPLATE"] = str(settings.template_file)
-        self.about["model"] = variables["BATON_CHAT_MODEL"]
-        self.about["hasOwnAgents"] = variables["BATON_AGENTS_DIR"] != str(ROOT / "agents")
-        self.about["project"] = Path(variables["BATON_AGENTS_DIR"]).parent.name if self.about["hasOwnAgents"] else None
-        self.about["agent"] = variables.get("BATON_DEFAULT_AGENT")
-        self.about["toolFailures"] = self._running.enter_context(kept_tool_failures())
-        load_executions = self._running.enter_context(state_machines.executed(self.functions.invoke))
-        self._create_resources()
-        self._running.enter_context(environment.applied(self.environment))
-        check_function_settings()
-        self.about["isDemoModel"] = self.model_endpoint().startswith(f"{self.url}/local/")
-        self._read_agents()
-        self._make_indices()
-        self._running.enter_context(as_deployed(self.stack, settings, self.aliases))
-        self._running.enter_context(readable_lines(are_wanted=settings.logs == "text"))
-        self._progress("Loading the functions ...")
-        self._running.callback(self.functions.end)
-        self.functions.load(self.stack.functions, self.environment)
-        self._prepare_state_machines(engines.moto, urls.moto, load_executions)
-        from baton_local.project import shared_agents
-
-        server = self._server = Server(self._application(), listener)
-        self._running.callback(server.stop)
-        server.start()
-        self._running.callback(shared_agents.close_resources)  # while the server's event loop runs
-        self._running.callback(self.stop_workers)
-        self._report_unusable()
-        if settings.workers:
-            self.start_workers()
-        self._start_schedules()
-        self._start_object_events(engines.moto)
-        self._follow_files()
-        if settings.documentation:
-            documentation = Documentation(settings.cache_dir, self._progress)
-            self._running.callback(documentation.stop)
-            documentation.start()
+        packages = self.environment.get("BATON_TOOL_PACKAGES") or ",".join(packages_in(settings.tools_dir))
+        self.environment |= {"BATON_TOOL_PACKAGES": packages, "BATON_LOCAL_TEMPLATE": str(settings.template_file)}
 
     def _read_stack(self, endpoints: Endpoints) -> Stack:
         """Return what the template declares. Raises ``TemplateProblem``."""
         return read_stack(self.settings.template_file, {"Stage": "local"}, endpoints, self.settings.cache_dir)
 
-    def _read_agents(self) -> None:
-        """Read the agents' files before anything that needs them. Raises ``LocalCloudError``."""
-        from baton.adapters.agents.agent_files import AgentFileError
-        from baton_local.project import shared_agents
-        from baton_local.project.followed_files import code_folders
-        from baton_local.project.watching import snapshot
+    def _create_resources(self) -> CloudResources:
+        """Create the template's resources, and set the settings document. Raises ``LocalCloudError``."""
+        cloud_resources = CloudResources(self.settings, self.stack, self.environment)
+        self._document = cloud_resources.create(self._embed_keys)
+        return cloud_resources
 
-        functions = self.stack.functions.values()
-        self._code = snapshot(code_folders(self.settings))  # the next turn uses later edits
-        try:
-            shared_agents.share(function.name for function in functions if AGENTS_LAYER in function.layers)
-        except AgentFileError as problem:
-            raise LocalCloudError(str(problem)) from problem
-
-    def _follow_files(self) -> None:
-        """Import the project's documents, and follow edits of agents, tools and documents, for the next turn."""
-        from baton_local.project.folder_documents import FolderDocuments, note_of_others
-        from baton_local.project.followed_files import FollowedFiles
-        from baton_local.project.library_documents import LibraryDocuments
-
-        documents = FolderDocuments(self.url, self._key)
-        self._running.callback(documents.close)
-        invoke = partial(self.functions.invoke, "IngestionFunction")
-        libraries = LibraryDocuments(invoke, self.settings.library_permissions)
-        followed = FollowedFiles.of(self.settings, documents, libraries, self._progress, self._code)
-        self._running.callback(followed.stop)
-        self.about["reload"] = followed.reloader.state
-        followed.start()
-        if note := note_of_others(self.settings.documents_dir, tenants_of(self._embed_keys)):
-            self._progress(note)
-
-    def _report_unusable(self) -> None:
-        """Log the tools, remote agents and token issuers that cannot be used. Turns run without them."""
-        from baton.composition.startup import event_loop
-        from baton_local.project import checks
-
-        for problem in event_loop.run(checks.problems(with_embedder=not self._embeds)):
-            logger.warning("%s", problem)
-
-    def _make_indices(self) -> None:
-        """Make the search indices as a deployment does. Raises ``LocalCloudError``."""
-        from baton.composition.startup import event_loop
-        from baton.domain.errors import SearchUnavailable
-        from baton_local.project import checks
-
-        try:
-            for line in event_loop.run(checks.make_indices()):
-                logger.warning("%s", line)
-        except SearchUnavailable as problem:
-            raise LocalCloudError(f"The search indices cannot be made: {problem}") from problem
-        if self.settings.data_dir is not None and (self.settings.data_dir / former_index.FORMER).is_dir():
-            from baton.composition import deployed_ports
-
-            former_index.carry_over(self.settings.data_dir, deployed_ports().owner_files)
+    def _describe(self, variables: Mapping[str, str]) -> None:
+        """Set the part of ``about`` that follows from the functions' ``variables``, and collect failures of tools."""
+        self.about["model"] = variables["BATON_CHAT_MODEL"]
+        self.about["hasOwnAgents"] = variables["BATON_AGENTS_DIR"] != str(ROOT / "agents")
+        self.about["project"] = Path(variables["BATON_AGENTS_DIR"]).parent.name if self.about["hasOwnAgents"] else None
+        self.about["agent"] = variables.get("BATON_DEFAULT_AGENT")
+        self.about["toolFailures"] = self._running.enter_context(kept_tool_failures())
 
     def _restore_table(self) -> None:
         """Create the table again after its engine was restarted."""
@@ -325,33 +252,6 @@ class LocalCloud:
             )
         if "AWS_ENDPOINT_URL_DYNAMODB" in self.environment:  # otherwise the engine ended before the table was created
             resources.create_table(client("dynamodb", self.environment["AWS_ENDPOINT_URL_DYNAMODB"]), self.stack.table)
-
-    def _create_resources(self) -> None:
-        variables, settings = self.environment, self.settings
-        embed_name, model_name = (
-            variables.get("BATON_EMBED_KEYS_SECRET", ""),
-            variables.get("BATON_MODEL_KEY_SECRET", ""),
-        )
-        own = {embed_name: self._embed_keys, model_name: variables["OPENAI_API_KEY"]}
-        secret_values = read_secrets(settings.secrets_file, {*own, *self.stack.secrets})
-        put_parameters(client("ssm", variables["AWS_ENDPOINT_URL"]), secret_values)
-        secrets = own | {name: value for name, value in secret_values.items() if not name.startswith("/")}
-        resources.create_all(self.stack, variables, secrets, visibility_seconds=settings.visibility_seconds)
-        s3 = client("s3", variables["AWS_ENDPOINT_URL_S3"])
-        self._document = put_document(s3, self.stack.bucket, settings.settings_file)
-
-    def _prepare_state_machines(self, moto: MotoServer, endpoint: str, load: Callable[[], None]) -> None:
-        """Read the definitions now, so that an unreadable one stops the start, and create the machines at first use."""
-        definitions = [(machine, machine.definition()) for machine in self.stack.state_machines]
-
-        def create() -> None:
-            load()
-            state_machines.keep_parsed_definitions()
-            machines = client("stepfunctions", endpoint)
-            for machine, definition in definitions:
-                resources.create_state_machine(machines, machine, definition)
-
-        moto.create_state_machines = create
 
     def _application(self) -> Application:
         from baton_local.demo_model.app import create_readable_app

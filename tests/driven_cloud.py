@@ -36,12 +36,12 @@ class DrivenCloud(LocalCloud):
 
     def worker_pids(self, *, busy: bool = False) -> list[int]:
         """Return the process ids of the worker processes that are ready, or only of those that are ``busy``."""
-        return self._worker_processes.pids(busy=busy) if self._worker_processes else []
+        return self._workers.processes.pids(busy=busy) if self._workers.processes else []
 
     def wait_for_workers(self) -> None:
         """Wait until all worker processes are ready. Raises ``EngineFailed`` after a minute."""
-        if self._worker_processes:
-            self._worker_processes.wait()
+        if self._workers.processes:
+            self._workers.processes.wait()
 
     def kill_worker(self, pid: int) -> None:
         """Kill a worker process with SIGKILL, and wait until it has ended. Another one replaces it."""
@@ -61,7 +61,7 @@ class DrivenCloud(LocalCloud):
 
     def invoke(self, function: str, event: Any) -> Future[Any]:
         """Pass an event to a function of a queue directly, in a worker process if the cloud has any."""
-        workers = self._worker_processes
+        workers = self._workers.processes
         return workers.invoke(function, event) if workers else self.functions.by_name[function].invoke(event)
 
     def _management(self) -> AsgiApp:

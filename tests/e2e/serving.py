@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from baton.ports.clock import SystemClock
+from baton_local.cloud_resources import CloudResources
 from baton_local.lambda_runtime.invocations import FunctionFailed
 from baton_local.root import ROOT
 from baton_local.stack.declarations import Stack
@@ -31,11 +32,11 @@ class _CloudWithAgents(DrivenCloud):
         self.aliases[name] = table["TableName"]
         return replace(stack, table={**table, "TableName": name})
 
-    def _create_resources(self) -> None:
+    def _create_resources(self) -> CloudResources:
         self.environment["BATON_TABLE"] = self.stack.table["TableName"]
         self.environment["BATON_AGENTS_DIR"] = str(self.agents)
         self.environment["BATON_DEFAULT_AGENT"] = "assistant"
-        super()._create_resources()
+        return super()._create_resources()
 
 
 def serve(connection: Connection, more_agents: Path) -> None:
