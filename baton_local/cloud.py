@@ -20,7 +20,7 @@ from baton_local.cloud_project import CloudProject
 from baton_local.cloud_resources import CloudResources
 from baton_local.cloud_workers import CloudWorkers
 from baton_local.demo_model import weights
-from baton_local.demo_model.sentence_encoder import shared_encoder
+from baton_local.demo_model.sentence_encoder import get_shared_encoder
 from baton_local.engines import state_machines
 from baton_local.engines.clients import client
 from baton_local.engines.moto import MotoServer
@@ -82,8 +82,8 @@ class LocalCloud:
         self._key = EmbedKey.kept_in(self.settings.data_dir)
         embed_keys = self.settings.embed_keys
         self._embed_keys = self._key.as_secret(embed_keys.get_secret_value() if embed_keys else None)
-        self._weights = partial(weights.folder, self.settings.cache_dir, progress)
-        self._encoder = shared_encoder(self.settings.cache_dir.absolute())
+        self._weights = partial(weights.provide_folder, self.settings.cache_dir, progress)
+        self._encoder = get_shared_encoder(self.settings.cache_dir.absolute())
         self._embeds = environment.embeds_by_itself()
         """Whether the local cloud makes the embeddings itself. The encoder loads its model for the first text."""
         self.connections = Connections()
@@ -254,7 +254,7 @@ class LocalCloud:
             resources.create_table(client("dynamodb", self.environment["AWS_ENDPOINT_URL_DYNAMODB"]), self.stack.table)
 
     def _application(self) -> Application:
-        from baton_local.demo_model.app import create_readable_app
+        from baton_local.demo_model.app import create_local_app
 
         functions, web_apps = self.functions.by_name, self.functions.web_apps
         streamed = {
@@ -269,7 +269,7 @@ class LocalCloud:
             widget=web.BUILT,
             console=web.CONSOLE_BUILT,
             web_apps={name: app for name, (_, app) in web_apps.items()},
-            model=create_readable_app(self._encoder),
+            model=create_local_app(self._encoder),
             about=self.about,
             hosts=LocalHosts(self.settings.host_names),
             traces=self._traces(),

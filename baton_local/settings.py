@@ -16,7 +16,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from baton import settings as families
 from baton.settings.base import Settings
 from baton.settings.models import ProviderSettings
-from baton_local.demo_model.sentence_encoder import encoder_url
+from baton_local.demo_model.sentence_encoder import make_encoder_url
 from baton_local.errors import LocalCloudError
 from baton_local.gateway.websocket import SocketLimits
 from baton_local.root import ROOT
@@ -102,7 +102,7 @@ class LocalSettings(BaseSettings):
     @property
     def embedding_url(self) -> str | None:
         """The URL of this process's encoder; None if functions in other processes call it over HTTP."""
-        return encoder_url(self.cache_dir) if self.is_one_process else None
+        return make_encoder_url(self.cache_dir) if self.is_one_process else None
 
     @property
     def host_names(self) -> list[str]:

@@ -43,26 +43,29 @@ class Completion:
 
     @classmethod
     def of(cls, request: ChatRequest, reply: Reply, counter: TokenCounter) -> Completion:
-        """Return ``reply`` as the answer to ``request``, cut at its output limit. A cut answer calls no tools."""
+        """Return ``reply`` as the answer to ``request``, cut at the request's output limit.
+
+        A cut answer calls no tools. ``counter`` counts the tokens of prompt and answer.
+        """
         completion = cls(
             id=f"chatcmpl-demo-{uuid.uuid4().hex}",
             created=int(time.time()),
             model=request.model,
             text=reply.text,
-            calls=_calls(reply),
+            calls=_make_calls(reply),
             finish_reason="tool_calls" if reply.calls else "stop",
-            prompt_tokens=_prompt_tokens(request, counter),
+            prompt_tokens=_count_prompt(request, counter),
             completion_tokens=0,
         )
         tokens = counter.count(completion.text) + sum(
-            _call_tokens(c.name, c.arguments, counter) for c in completion.calls
+            _count_call(call.name, call.arguments, counter) for call in completion.calls
         )
         if request.output_limit is None or tokens <= request.output_limit:
             return replace(completion, completion_tokens=tokens)
         text = _cut(completion.text, request.output_limit, counter)
         return replace(completion, text=text, calls=(), finish_reason="length", completion_tokens=counter.count(text))
 
-    def whole(self) -> dict[str, Any]:
+    def to_response(self) -> dict[str, Any]:
         """Return the answer to a request that does not stream."""
         message: dict[str, Any] = {"role": "assistant", "content": self.text, "refusal": None}
         if self.calls:
@@ -72,60 +75,61 @@ class Completion:
                 for call in self.calls
             ]
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": self.finish_reason}
-        return self._envelope("chat.completion") | {"choices": [choice], "usage": self._usage()}
+        return self._make_envelope("chat.completion") | {"choices": [choice], "usage": self._make_usage()}
 
-    def first_chunk(self) -> dict[str, Any]:
+    def make_first_chunk(self) -> dict[str, Any]:
         """Return the head of a stream."""
-        return self._chunk({"role": "assistant", "content": ""})
+        return self._make_chunk({"role": "assistant", "content": ""})
 
-    def pieces(self) -> Iterator[dict[str, Any]]:
+    def make_content_chunks(self) -> Iterator[dict[str, Any]]:
         """Yield the chunks between the head and the end: one for each word, then those of each tool call."""
-        for word in _words(self.text):
-            yield self._chunk({"content": word})
+        for word in _split_words(self.text):
+            yield self._make_chunk({"content": word})
         for index, call in enumerate(self.calls):
             head = {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": ""}}
-            yield self._chunk({"tool_calls": [{"index": index} | head]})
-            for piece in _words(call.arguments):
-                yield self._chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
+            yield self._make_chunk({"tool_calls": [{"index": index} | head]})
+            for piece in _split_words(call.arguments):
+                yield self._make_chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
 
-    def end_chunk(self) -> dict[str, Any]:
+    def make_end_chunk(self) -> dict[str, Any]:
         """Return the chunk with the reason why the stream ends."""
-        return self._chunk({}, self.finish_reason)
+        return self._make_chunk({}, self.finish_reason)
 
-    def usage_chunk(self) -> dict[str, Any]:
+    def make_usage_chunk(self) -> dict[str, Any]:
         """Return the chunk that ``include_usage`` asks for."""
-        return self._envelope("chat.completion.chunk") | {"choices": [], "usage": self._usage()}
+        return self._make_envelope("chat.completion.chunk") | {"choices": [], "usage": self._make_usage()}
 
-    def _chunk(self, delta: dict[str, Any], finish_reason: str | None = None) -> dict[str, Any]:
+    def _make_chunk(self, delta: dict[str, Any], finish_reason: str | None = None) -> dict[str, Any]:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
-        return self._envelope("chat.completion.chunk") | {"choices": [choice]}
+        return self._make_envelope("chat.completion.chunk") | {"choices": [choice]}
 
-    def _usage(self) -> dict[str, int]:
+    def _make_usage(self) -> dict[str, int]:
         return {
             "prompt_tokens": self.prompt_tokens,
             "completion_tokens": self.completion_tokens,
             "total_tokens": self.prompt_tokens + self.completion_tokens,
         }
 
-    def _envelope(self, kind: str) -> dict[str, Any]:
+    def _make_envelope(self, kind: str) -> dict[str, Any]:
         head = {"id": self.id, "object": kind, "created": self.created, "model": self.model}
         return head | {"system_fingerprint": None}
 
 
-def _calls(reply: Reply) -> tuple[FunctionCall, ...]:
+def _make_calls(reply: Reply) -> tuple[FunctionCall, ...]:
     return tuple(
         FunctionCall(f"call_{uuid.uuid4().hex[:24]}", call.name, json.dumps(call.arguments, ensure_ascii=False))
         for call in reply.calls
     )
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
+    """Return the words with the spaces before them; spaces at the end are an item of their own."""
     return re.findall(r"\s*\S+|\s+$", text)
 
 
 def _cut(text: str, limit: int, counter: TokenCounter) -> str:
     """Return the longest prefix of whole words within ``limit`` tokens, or the first character if no word fits."""
-    words = _words(text)
+    words = _split_words(text)
     low, high = 0, len(words)
     while low < high:
         middle = (low + high + 1) // 2
@@ -136,28 +140,31 @@ def _cut(text: str, limit: int, counter: TokenCounter) -> str:
     return "".join(words[:low]) or text[:1]
 
 
-def _prompt_tokens(request: ChatRequest, counter: TokenCounter) -> int:
-    """Count a prompt as OpenAI does: 3 tokens a message, 1 for a name, 3 to open the answer; tools by their JSON."""
+def _count_prompt(request: ChatRequest, counter: TokenCounter) -> int:
+    """Count a prompt's tokens as OpenAI does: 3 for a message, 1 for a name, 3 to open the answer, and all texts.
+
+    Tools count by their JSON.
+    """
     tools = sum(counter.count(tool.function.model_dump_json()) for tool in request.tools or ())
-    return 3 + tools + sum(_message_tokens(message, counter) for message in request.messages)
+    return 3 + tools + sum(_count_message(message, counter) for message in request.messages)
 
 
-def _message_tokens(message: ChatMessage, counter: TokenCounter) -> int:
+def _count_message(message: ChatMessage, counter: TokenCounter) -> int:
     total = 3 + counter.count(message.role)
     if message.name:
         total += 1 + counter.count(message.name)
     for call in message.tool_calls or ():
-        total += _call_tokens(call.function.name, call.function.arguments, counter)
+        total += _count_call(call.function.name, call.function.arguments, counter)
     if isinstance(message.content, list):
-        return total + sum(_part_tokens(part, counter) for part in message.content)
+        return total + sum(_count_part(part, counter) for part in message.content)
     return total + counter.count(message.content or "")
 
 
-def _call_tokens(name: str, arguments: str, counter: TokenCounter) -> int:
+def _count_call(name: str, arguments: str, counter: TokenCounter) -> int:
     return counter.count(name) + counter.count(arguments)
 
 
-def _part_tokens(part: dict[str, Any], counter: TokenCounter) -> int:
+def _count_part(part: dict[str, Any], counter: TokenCounter) -> int:
     if part.get("type") == "text":
         return counter.count(str(part.get("text", "")))
     if part.get("type") == "image_url":

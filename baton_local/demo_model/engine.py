@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from baton_local.demo_model.script import MESSAGE, RESULT, CompiledRule, Script, ScriptError, compiled
+from baton_local.demo_model.script import MESSAGE, RESULT, CompiledRule, Script, ScriptError, compile_pattern
 from baton_local.demo_model.situation import Situation
 from baton_local.demo_model.telling import Likeness
 from baton_local.demo_model.templates import LIKENESS, TemplateProblem
@@ -71,7 +71,7 @@ class Engine:
         if groups is None:
             return None
         variables = {**variables, **groups}
-        calls = tuple(_calls(rule, situation, variables))
+        calls = tuple(_make_calls(rule, situation, variables))
         if rule.calls and not calls:
             return None
         rest = Reply("")
@@ -80,7 +80,7 @@ class Engine:
             if following is None:
                 return None
             rest = following
-        text = _paragraphs(rule.say(variables) if rule.say else "")
+        text = _tidy_paragraphs(rule.say(variables) if rule.say else "")
         return Reply("\n\n".join(filter(None, (text, rest.text))), calls + rest.calls)
 
 
@@ -102,7 +102,7 @@ def _match_rule(rule: CompiledRule, situation: Situation, variables: Variables) 
     if not _search_texts(rule.result, [result["text"] for result in situation.last_results], groups):
         return None
     if rule.earlier is not None:
-        pattern = compiled(rule.earlier({**variables, **groups}))
+        pattern = compile_pattern(rule.earlier({**variables, **groups}))
         if not _search_texts(pattern, situation.earlier, groups):
             return None
     if rule.condition is not None and not rule.condition({**variables, **groups}):
@@ -111,7 +111,10 @@ def _match_rule(rule: CompiledRule, situation: Situation, variables: Variables) 
 
 
 def _search_texts(pattern: re.Pattern[str] | None, texts: Any, groups: dict[str, str]) -> bool:
-    """Return whether a text matches, and add the match's named groups to ``groups``. No pattern matches always."""
+    """Return whether a text matches, and add the named groups of the first match to ``groups``.
+
+    Without a pattern, return true.
+    """
     if pattern is None:
         return True
     for text in texts:
@@ -121,8 +124,11 @@ def _search_texts(pattern: re.Pattern[str] | None, texts: Any, groups: dict[str,
     return False
 
 
-def _calls(rule: CompiledRule, situation: Situation, variables: Variables) -> Iterator[Call]:
-    """Yield the rule's calls of offered tools. Calls made since the user spoke are left out: they would repeat."""
+def _make_calls(rule: CompiledRule, situation: Situation, variables: Variables) -> Iterator[Call]:
+    """Yield the rule's calls of offered tools, except calls that were made since the user spoke.
+
+    Raises ``TemplateProblem`` for arguments that JSON does not support, or that are not a mapping.
+    """
     for name, arguments in rule.calls:
         call = Call(name(variables).strip(), arguments(variables))
         if call.name not in situation.tools:
@@ -137,5 +143,6 @@ def _calls(rule: CompiledRule, situation: Situation, variables: Variables) -> It
             yield Call(call.name, copied)
 
 
-def _paragraphs(text: str) -> str:
+def _tidy_paragraphs(text: str) -> str:
+    """Return a text without spaces at its ends, and with at most one empty line between paragraphs."""
     return re.sub(r"\n{3,}", "\n\n", text.strip())

@@ -22,7 +22,11 @@ class EncoderLikeness:
         self._failure: Exception | None = None
 
     def compare(self, question: str, texts: Sequence[str], loop: asyncio.AbstractEventLoop) -> list[float] | None:
-        """Return the cosine similarity of a question to each text; None if the encoder fails or is late."""
+        """Return the cosine similarity of a question to each text. ``loop`` is the encoder's event loop.
+
+        Returns None if the encoder is late, or if this call or an earlier one has failed. The caller must be in another
+        thread than ``loop``.
+        """
         if self._failure is not None:
             return None
         encoding = asyncio.run_coroutine_threadsafe(self._encoder.encode([question, *texts]), loop)

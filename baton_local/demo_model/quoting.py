@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from baton_local.demo_model.words import CLEAR, content_words, share
+from baton_local.demo_model.words import CLEAR, compute_share, find_content_words
 
 MAX_QUOTES = 3
 MAX_CHARS = 400
-"""Characters of a quote."""
+"""The most characters of a quote."""
 DEFINITION = 0.5
 """The number added to the match of a sentence that defines the thing asked for."""
 CLOSE = 0.75
@@ -46,19 +46,22 @@ class _Piece:
     is_row: bool = False
 
 
-def quotes(recalled: Sequence[Any], question: str) -> list[dict[str, Any]]:
-    """Return the recalled passages about the question, each with its ``quote``, best first."""
-    words = content_words(question)
+def find_quotes(recalled: Sequence[Any], question: str) -> list[dict[str, Any]]:
+    """Return the recalled passages about the question, each with its ``quote``, best first; at most ``MAX_QUOTES``.
+
+    The list is empty for a question without a word about a subject.
+    """
+    words = find_content_words(question)
     matches = []
     for passage in recalled:
         if not words or not isinstance(passage, dict) or passage.get("kind") != "chunk":
             continue
         text, source, section = (str(passage.get(name) or "") for name in ("text", "source", "section"))
         best, quote = _quote(_without_headings(text, [source, *section.split(" > ")]), words)
-        match = share(words, f"{text} {source} {section}")
+        match = compute_share(words, f"{text} {source} {section}")
         if best is not None and match >= CLEAR:
             gain = DEFINITION if _ASKS_WHAT.match(question) and _defines(best.text, words) else 0.0
-            matches.append((match + share(words, best.text) + gain, best, {**passage, "quote": quote}))
+            matches.append((match + compute_share(words, best.text) + gain, best, {**passage, "quote": quote}))
     matches.sort(key=lambda entry: -entry[0])  # equal matches keep the order of recall
     prose = max((match for match, best, _ in matches if not best.is_row), default=0.0)
     if any(best.is_whole for _, best, _ in matches):
@@ -74,7 +77,7 @@ def quotes(recalled: Sequence[Any], question: str) -> list[dict[str, Any]]:
 def _defines(sentence: str, words: Sequence[str]) -> bool:
     """Return whether a sentence has the form "X is ...", where X has all of the words."""
     match = _DEFINITION.match(sentence)
-    return match is not None and share(words, match["term"]) == 1
+    return match is not None and compute_share(words, match["term"]) == 1
 
 
 def _without_headings(text: str, headings: Sequence[str]) -> str:
@@ -91,20 +94,25 @@ def _without_headings(text: str, headings: Sequence[str]) -> str:
 
 
 def _quote(text: str, words: Sequence[str]) -> tuple[_Piece | None, str]:
-    """Return the sentence with most of the words, and its quote, which includes the next sentence if it fits."""
-    pieces = list(_pieces(text))
+    """Return the sentence with most of the words, and its quote, which includes the next sentence if it fits.
+
+    Returns None and an empty quote if no sentence has any of the words.
+    """
+    pieces = list(_split_pieces(text))
     usable = [
         piece
         for piece in pieces
         if len(piece.text.split()) > 2
-        and share(words, piece.text)
+        and compute_share(words, piece.text)
         and not (_CODE.search(piece.text) or _ASKED.search(piece.text))
     ]
     usable = [piece for piece in usable if piece.is_whole] or usable
     if not usable:
         return None, ""
     # The first of equal sentences; a row only if no sentence has as many words.
-    best = max(usable, key=lambda piece: (share(words, piece.text), _defines(piece.text, words), not piece.is_row))
+    best = max(
+        usable, key=lambda piece: (compute_share(words, piece.text), _defines(piece.text, words), not piece.is_row)
+    )
     quote = best.text if len(best.text) <= MAX_CHARS else f"{best.text[:MAX_CHARS].rsplit(' ', 1)[0]} …"
     for piece in pieces[pieces.index(best) + 1 :][:1]:
         if piece.is_whole and not piece.is_row and not best.is_row and len(quote) + len(piece.text) < MAX_CHARS:
@@ -112,8 +120,9 @@ def _quote(text: str, words: Sequence[str]) -> tuple[_Piece | None, str]:
     return best, quote
 
 
-def _pieces(text: str) -> Iterator[_Piece]:
-    paragraphs = list(_paragraphs(_prose(text)))
+def _split_pieces(text: str) -> Iterator[_Piece]:
+    """Yield the sentences and the rows of tables of a passage, whose ends may be cut off."""
+    paragraphs = list(_split_paragraphs(_extract_prose(text)))
     for number, (paragraph, is_row) in enumerate(paragraphs):
         if is_row:
             yield _Piece(paragraph, is_whole=True, is_row=True)
@@ -126,7 +135,7 @@ def _pieces(text: str) -> Iterator[_Piece]:
             yield _Piece(sentence, not begins_inside and not is_cut)
 
 
-def _prose(text: str) -> str:
+def _extract_prose(text: str) -> str:
     """Return a text without code blocks, comments, and the addresses of links."""
     text = _COMMENT.sub(" ", text)
     parts: list[str] = []
@@ -144,7 +153,7 @@ def _prose(text: str) -> str:
     return _LINK.sub(r"\1", "\n\n".join(parts))
 
 
-def _paragraphs(text: str) -> Iterator[tuple[str, bool]]:
+def _split_paragraphs(text: str) -> Iterator[tuple[str, bool]]:
     """Yield paragraphs, items of lists and rows of tables, and whether each is a row. Headings are left out."""
     joined: list[str] = []
     header: list[str] = []

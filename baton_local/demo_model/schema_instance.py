@@ -28,8 +28,12 @@ FORMATS = {
 WORD = "demo"
 
 
-def instance_of(schema: Any, root: Schema | None = None, depth: int = 0) -> Any:
-    """Return a value with the fields that the schema requires, and no others. Strings may not fit a ``pattern``."""
+def make_instance(schema: Any, root: Schema | None = None, depth: int = 0) -> Any:
+    """Return a value with the fields that the schema requires, and no others. Strings may not fit a ``pattern``.
+
+    ``root`` is the schema that references are resolved in; None means ``schema``. ``depth`` is the level of the value.
+    Returns None for a value below ``MAX_DEPTH``, and for a schema that is a boolean.
+    """
     if not isinstance(schema, Mapping) or depth > MAX_DEPTH:
         return None
     root = schema if root is None else root
@@ -43,21 +47,23 @@ def instance_of(schema: Any, root: Schema | None = None, depth: int = 0) -> Any:
     for keyword in ("anyOf", "oneOf"):
         if schema.get(keyword):
             rest = {name: value for name, value in schema.items() if name != keyword}
-            return instance_of(_merge(rest, schema[keyword][0]), root, depth + 1)
+            return make_instance(_merge(rest, schema[keyword][0]), root, depth + 1)
     kind = schema.get("type", "object" if "properties" in schema else "string")
     match kind if isinstance(kind, str) else kind[0]:
         case "object":
             properties = schema.get("properties", {})
-            return {name: instance_of(properties.get(name, {}), root, depth + 1) for name in schema.get("required", ())}
+            return {
+                name: make_instance(properties.get(name, {}), root, depth + 1) for name in schema.get("required", ())
+            }
         case "array":
             count = min(schema.get("minItems", 0), MAX_ITEMS)
             items = [*schema.get("prefixItems", ())[:count]]
             items += [schema.get("items", {})] * (count - len(items))
-            return [instance_of(item, root, depth + 1) for item in items]
+            return [make_instance(item, root, depth + 1) for item in items]
         case "string":
-            return _text(schema)
+            return _make_text(schema)
         case "integer" | "number" as number:
-            return _number(schema, is_whole=number == "integer")
+            return _make_number(schema, is_whole=number == "integer")
         case "boolean":
             return False
     return None
@@ -77,6 +83,10 @@ def _resolve(schema: Schema, root: Schema, depth: int) -> Schema:
 
 
 def _merge(one: Schema, other: Any) -> Schema:
+    """Return the keywords of two schemas. The keywords of ``other`` count, except that fields are joined.
+
+    Returns ``one`` if ``other`` is a boolean.
+    """
     if not isinstance(other, Mapping):
         return one
     merged = {**one, **other}
@@ -87,7 +97,7 @@ def _merge(one: Schema, other: Any) -> Schema:
     return merged
 
 
-def _text(schema: Schema) -> str:
+def _make_text(schema: Schema) -> str:
     if schema.get("format") in FORMATS:
         return FORMATS[schema["format"]]
     least: int = schema.get("minLength", 0)
@@ -96,7 +106,7 @@ def _text(schema: Schema) -> str:
     return text[:most]
 
 
-def _number(schema: Schema, *, is_whole: bool) -> float | int:
+def _make_number(schema: Schema, *, is_whole: bool) -> float | int:
     step = schema.get("multipleOf", 1)
     least = schema.get("minimum", -math.inf)
     above = schema.get("exclusiveMinimum", -math.inf)
@@ -114,8 +124,8 @@ def _number(schema: Schema, *, is_whole: bool) -> float | int:
     return int(number) if is_whole or number == int(number) else number
 
 
-def structured(reply: Reply, request: ChatRequest) -> Reply:
-    """Return the reply in the format that the request asks for.
+def fit_to_format(reply: Reply, request: ChatRequest) -> Reply:
+    """Return the reply in the format that the request asks for: unchanged if the request has no JSON Schema.
 
     A reply that is a JSON object stays unchanged, even if it is not valid against the schema. Any other text becomes
     the smallest valid value. Replies with calls and replies to Baton's own tasks stay unchanged.
@@ -128,4 +138,4 @@ def structured(reply: Reply, request: ChatRequest) -> Reply:
         or find_json_object(reply.text) is not None
     ):
         return reply
-    return replace(reply, text=json.dumps(instance_of(schema), ensure_ascii=False))
+    return replace(reply, text=json.dumps(make_instance(schema), ensure_ascii=False))

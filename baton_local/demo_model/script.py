@@ -13,7 +13,14 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from baton.adapters.agents.yaml_document import YamlDocument, YamlFileError
 from baton.domain.definition import in_plain_words
 from baton.domain.yaml_text import Place
-from baton_local.demo_model.templates import Render, TemplateProblem, condition, text, value, variables_in
+from baton_local.demo_model.templates import (
+    Render,
+    TemplateProblem,
+    compile_condition,
+    compile_text,
+    compile_value,
+    find_variables,
+)
 
 MESSAGE, RESULT = "message", "result"
 """The scenes in which a rule is looked up first: when the user has spoken, and when tools have answered."""
@@ -38,9 +45,7 @@ class Rule(BaseModel):
     agent: Names = ()
     """Ids of agents."""
     task: str | None = None
-    """Baton's own task for the model, such as ``handoff_summary`` or ``history_summary``.
-
-    A rule without it is for agents."""
+    """Baton's own task for the model, such as ``handoff_summary``. A rule without a task is for agents."""
     state: Names = ()
     """States of the agent's workflow."""
     says: str | None = None
@@ -106,8 +111,8 @@ class Script:
             problems = [document.problem(detail["loc"], in_plain_words(detail)) for detail in error.errors()]
             raise ScriptError("\n".join(problems)) from None
         compiler = _Compiler(document, parsed)
-        scenes = {name: compiler.scene(name, rules) for name, rules in parsed.scenes.items()}
-        problems = [*compiler.problems, *compiler.problems_of_scenes()]
+        scenes = {name: compiler.compile_scene(name, rules) for name, rules in parsed.scenes.items()}
+        problems = [*compiler.problems, *compiler.find_scene_problems()]
         if problems:
             raise ScriptError("\n".join(problems))
         return cls(scenes, parsed.values)
@@ -116,25 +121,26 @@ class Script:
 class _Compiler:
     """A compiler of rules that collects their problems."""
 
-    def __init__(self, document: YamlDocument, read: _Document) -> None:
+    def __init__(self, document: YamlDocument, content: _Document) -> None:
         self.problems: list[str] = []
         self._document = document
-        self._read = read
-        self._names = VARIABLES | read.values.keys()
-        # The groups of one scene's patterns are variables of the scenes that follow.
-        patterns = [value for value in read.values.values() if isinstance(value, str)]
-        for rules in read.scenes.values():
+        self._content = content
+        self._names = VARIABLES | content.values.keys()
+        # A scene may be continued by any other, where the groups of its patterns are variables too.
+        patterns = [value for value in content.values.values() if isinstance(value, str)]
+        for rules in content.scenes.values():
             patterns += [
                 pattern for rule in rules for pattern in (rule.says, rule.earlier, rule.result) if pattern is not None
             ]
         self._names |= {name for pattern in patterns for name in re.findall(r"\(\?P<(\w+)>", pattern)}
 
-    def scene(self, name: str, rules: Sequence[Rule]) -> list[CompiledRule]:
-        return [self._rule(["scenes", name, number], rule) for number, rule in enumerate(rules)]
+    def compile_scene(self, name: str, rules: Sequence[Rule]) -> list[CompiledRule]:
+        """Return the rules, ready to be played, and add their mistakes to ``problems``."""
+        return [self._compile_rule(["scenes", name, number], rule) for number, rule in enumerate(rules)]
 
-    def problems_of_scenes(self) -> Iterator[str]:
+    def find_scene_problems(self) -> Iterator[str]:
         """Yield the problems of scenes: missing scenes, and endless loops."""
-        scenes = self._read.scenes
+        scenes = self._content.scenes
         if MESSAGE not in scenes:
             yield self._document.problem(["scenes"], f"there is no scene {MESSAGE!r}, where every turn begins")
         for name, rules in scenes.items():
@@ -145,50 +151,54 @@ class _Compiler:
                 yield self._document.problem(["scenes", name], "the scene leads back to itself")
 
     def _find_reachable(self, name: str) -> set[str]:
+        """Return the scenes that the rules of a scene lead to, directly or through other scenes."""
         reached: set[str] = set()
         waiting = [name]
         while waiting:
-            for rule in self._read.scenes.get(waiting.pop(), ()):
+            for rule in self._content.scenes.get(waiting.pop(), ()):
                 if rule.next is not None and rule.next not in reached:
                     reached.add(rule.next)
                     waiting.append(rule.next)
         return reached
 
-    def _rule(self, path: Sequence[str | int], rule: Rule) -> CompiledRule:
+    def _compile_rule(self, path: Sequence[str | int], rule: Rule) -> CompiledRule:
         if rule.say is None and not rule.call and rule.next is None:
             self.problems.append(self._document.problem(path, "the rule does nothing: give it say, call or next"))
         calls = [
-            (self._template([*path, "call", name], name), self._arguments([*path, "call", name], arguments))
+            (
+                self._compile_template([*path, "call", name], name),
+                self._compile_arguments([*path, "call", name], arguments),
+            )
             for name, arguments in rule.call.items()
         ]
         return CompiledRule(
             rule,
             self._document.where(path),
-            says=self._pattern([*path, "says"], rule.says),
-            earlier=self._template([*path, "earlier"], rule.earlier) if rule.earlier is not None else None,
-            result=self._pattern([*path, "result"], rule.result),
-            condition=self._condition([*path, "if"], rule.if_) if rule.if_ is not None else None,
-            say=self._template([*path, "say"], rule.say) if rule.say is not None else None,
+            says=self._compile_pattern([*path, "says"], rule.says),
+            earlier=self._compile_template([*path, "earlier"], rule.earlier) if rule.earlier is not None else None,
+            result=self._compile_pattern([*path, "result"], rule.result),
+            condition=self._compile_condition([*path, "if"], rule.if_) if rule.if_ is not None else None,
+            say=self._compile_template([*path, "say"], rule.say) if rule.say is not None else None,
             calls=tuple(calls),
         )
 
-    def _pattern(self, path: Place, source: str | None) -> re.Pattern[str] | None:
-        """Return a regular expression that may use the script's values."""
+    def _compile_pattern(self, path: Place, source: str | None) -> re.Pattern[str] | None:
+        """Return a regular expression that may use the script's values; None if there is none, or a wrong one."""
         if source is None:
             return None
         try:
-            return compiled(text(source)(self._read.values))
+            return compile_pattern(compile_text(source)(self._content.values))
         except (TemplateProblem, re.error) as problem:
             self.problems.append(self._document.problem(path, f"{problem}"))
             return None
 
-    def _template(self, path: Place, source: str) -> Render:
+    def _compile_template(self, path: Place, source: str) -> Render:
         self._check_variables(path, source)
-        return self._compile(path, text, source)
+        return self._compile(path, compile_text, source)
 
-    def _condition(self, path: Place, source: str) -> Render:
+    def _compile_condition(self, path: Place, source: str) -> Render:
         self._check_variables(path, f"{{{{ {source} }}}}")
-        return self._compile(path, condition, source)
+        return self._compile(path, compile_condition, source)
 
     def _compile(self, path: Place, make: Any, source: str) -> Render:
         try:
@@ -200,27 +210,27 @@ class _Compiler:
 
     def _check_variables(self, path: Place, source: str) -> None:
         try:
-            unknown = variables_in(source) - self._names
+            unknown = find_variables(source) - self._names
         except TemplateProblem:
             return  # compiling it reports the mistake
         if unknown:
             self.problems.append(self._document.problem(path, f"there is no variable {', '.join(sorted(unknown))}"))
 
-    def _arguments(self, path: Place, source: Any) -> Render:
-        """Return the templates in nested lists and mappings."""
+    def _compile_arguments(self, path: Place, source: Any) -> Render:
+        """Return the template of a value, whose texts may be in nested lists and mappings."""
         match source:
             case str():
                 self._check_variables(path, source)
-                return self._compile(path, value, source)
+                return self._compile(path, compile_value, source)
             case dict():
-                fields = {name: self._arguments([*path, name], field) for name, field in source.items()}
+                fields = {name: self._compile_arguments([*path, name], field) for name, field in source.items()}
                 return lambda variables: {name: field(variables) for name, field in fields.items()}
             case list():
-                items = [self._arguments([*path, number], item) for number, item in enumerate(source)]
+                items = [self._compile_arguments([*path, number], item) for number, item in enumerate(source)]
                 return lambda variables: [item(variables) for item in items]
         return lambda variables: source
 
 
-def compiled(pattern: str) -> re.Pattern[str]:
+def compile_pattern(pattern: str) -> re.Pattern[str]:
     """Return the compiled pattern of a rule, which ignores case. Raises ``re.error``."""
     return re.compile(pattern, re.IGNORECASE)

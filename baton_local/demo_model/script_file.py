@@ -17,12 +17,12 @@ class ScriptFile:
     def __init__(self, path: Path) -> None:
         """Raises ``ScriptError`` if the script cannot be used."""
         self._path = path
-        self._seen = self._state()
+        self._seen = self._read_state()
         self._engine = Engine(Script.read(path))
 
-    def engine(self) -> Engine:
+    def load_engine(self) -> Engine:
         """Return the engine of the newest script without mistakes. The mistakes of a newer edit are logged once."""
-        state = self._state()
+        state = self._read_state()
         if state != self._seen:
             self._seen = state
             try:
@@ -32,7 +32,8 @@ class ScriptFile:
                 logger.warning("The demo model keeps the previous script: %s", problem)
         return self._engine
 
-    def _state(self) -> tuple[int, int] | None:
+    def _read_state(self) -> tuple[int, int] | None:
+        """Return the time of the last change, in nanoseconds, and the size in bytes; None if there is no file."""
         try:
             status = self._path.stat()
         except OSError:

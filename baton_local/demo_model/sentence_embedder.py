@@ -13,7 +13,7 @@ from baton.concurrency.tasks import off_loop
 from baton.domain.documents.search import Vector
 from baton.domain.errors import EmbedderUnavailable
 from baton.ports.documents.search import EmbeddingPurpose
-from baton_local.demo_model.sentence_encoder import DIMENSIONS, NAME, SCHEME, SentenceEncoder, shared_encoder
+from baton_local.demo_model.sentence_encoder import DIMENSIONS, NAME, SCHEME, SentenceEncoder, get_shared_encoder
 
 logger = Logger(child=True)
 
@@ -62,4 +62,4 @@ def make_embedder(url: str, model: str, dimensions: int) -> SentenceEmbedder:
     """
     if (model, dimensions) != (NAME, DIMENSIONS):
         raise ValueError(f"BATON_EMBEDDING_MODEL: {SCHEME} has the model {NAME} with {DIMENSIONS} dimensions only")
-    return SentenceEmbedder(shared_encoder(Path(url.removeprefix(SCHEME))))
+    return SentenceEmbedder(get_shared_encoder(Path(url.removeprefix(SCHEME))))

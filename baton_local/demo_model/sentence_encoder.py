@@ -35,7 +35,8 @@ DIMENSIONS = 384
 SCHEME = "encoder:///"
 """The beginning of the URLs by which functions in the local cloud's process refer to the encoder."""
 MAX_TOKENS = 256
-"""The longest text that the model was trained with. Longer ones are cut."""
+"""The tokens at which longer texts are cut, as the model's card says
+(https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2)."""
 BATCH_TOKENS = 256
 """The tokens of a batch, with the padding of shorter texts. Encoding a batch takes a tenth of a second."""
 PARALLEL_BATCHES = os.cpu_count() or 1
@@ -52,7 +53,7 @@ a client that has given up sends the same texts again."""
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """The vectors of texts, one a row, and the number of the texts' tokens."""
+    """The vectors of texts, a row for each text, and the number of the texts' tokens."""
 
     vectors: Array
     tokens: int
@@ -63,10 +64,10 @@ class SentenceEncoder:
 
     Texts are encoded in threads, a batch on each core. Large requests take turns, batch by batch, in threads of low
     priority. Small ones have separate threads, so that a question does not wait for an import. Texts of the same tokens
-    are encoded once. Several event loops may use it.
+    are encoded once. Several event loops may use the same encoder.
     """
 
-    def __init__(self, folder: Callable[[], Path] = weights.installed) -> None:
+    def __init__(self, folder: Callable[[], Path] = weights.find_installed) -> None:
         """``folder`` returns the folder of the model's files."""
         self._folder = folder
         self._loading = Lock()
@@ -76,7 +77,7 @@ class SentenceEncoder:
         self._kept: LRUCache[bytes, Array] = LRUCache(KEPT)
 
     async def encode(self, texts: Sequence[str]) -> Encoded:
-        """Return the vectors of the texts, in their order."""
+        """Return the vectors of the texts, in their order. Raises ``EngineFailed`` if the model cannot be loaded."""
         import numpy as np
 
         is_short = "_tokenizer" in vars(self) and sum(map(len, texts)) <= FEW_CHARACTERS
@@ -94,6 +95,7 @@ class SentenceEncoder:
         return Encoded(vectors, sum(map(len, rows)))
 
     async def _encode_all(self, rows: Sequence[Sequence[int]]) -> list[Array]:
+        """Return a vector for each row of token ids, computed in threads."""
         vectors: dict[int, Array] = {}
         threads = self._small if sum(map(len, rows)) <= FEW_TOKENS else self._large
         loop = asyncio.get_running_loop()
@@ -106,7 +108,7 @@ class SentenceEncoder:
         # A later request would wait for all batches if they were submitted at once.
         async with asyncio.TaskGroup() as group:
             slots = asyncio.Semaphore(PARALLEL_BATCHES)
-            for batch in _batches(rows):
+            for batch in _make_batches(rows):
                 await slots.acquire()
                 group.create_task(fill(batch)).add_done_callback(lambda _: slots.release())
         return [vectors[index] for index in range(len(rows))]
@@ -123,10 +125,10 @@ class SentenceEncoder:
 
     @cached_property
     def _network(self) -> SentenceNetwork:
-        from baton_local.demo_model.sentence_network import SentenceNetwork, mapped_weights
+        from baton_local.demo_model.sentence_network import SentenceNetwork, map_weights
 
         config = json.loads((self._folder() / "config.json").read_text())
-        mapped = mapped_weights(self._folder() / "model.safetensors")
+        mapped = map_weights(self._folder() / "model.safetensors")
         return SentenceNetwork(mapped, layers=config["num_hidden_layers"])
 
     @cached_property
@@ -140,15 +142,15 @@ class SentenceEncoder:
         return tokenizer
 
 
-def encoder_url(cache_dir: Path) -> str:
+def make_encoder_url(cache_dir: Path) -> str:
     """Return the value of ``BATON_EMBEDDING_BASE_URL`` for the encoder whose files are in ``cache_dir``."""
     return f"{SCHEME}{cache_dir.absolute()}"
 
 
 @cache
-def shared_encoder(cache_dir: Path) -> SentenceEncoder:
+def get_shared_encoder(cache_dir: Path) -> SentenceEncoder:
     """Return the process's encoder with the files in ``cache_dir``, so that the model is in memory once."""
-    return SentenceEncoder(lambda: weights.folder(cache_dir, logger.info))
+    return SentenceEncoder(lambda: weights.provide_folder(cache_dir, logger.info))
 
 
 def _lower_priority() -> None:
@@ -157,7 +159,7 @@ def _lower_priority() -> None:
         os.setpriority(os.PRIO_PROCESS, get_native_id(), NICENESS)
 
 
-def _batches(rows: Sequence[Sequence[int]]) -> list[list[int]]:
+def _make_batches(rows: Sequence[Sequence[int]]) -> list[list[int]]:
     """Return the indices of rows in batches of up to ``BATCH_TOKENS`` tokens. Rows of similar length share a batch."""
     batches: list[list[int]] = []
     longest = 0

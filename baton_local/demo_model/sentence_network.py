@@ -34,7 +34,7 @@ class SentenceNetwork:
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         # Every call has another shape, whose buffers would be kept.
         options.enable_mem_pattern = options.enable_cpu_mem_arena = False
-        values = _graph_weights(weights, layers)
+        values = _make_graph_weights(weights, layers)
         options.add_external_initializers(
             list(values), [onnxruntime.OrtValue.ortvalue_from_numpy(value) for value in values.values()]
         )
@@ -47,7 +47,7 @@ class SentenceNetwork:
     def encode(self, texts: Sequence[Sequence[int]]) -> Array:
         """Return a vector of length 1 for each text, given by its token ids. No text may be empty.
 
-        All are padded to the longest one.
+        Shorter texts are padded to the length of the longest.
         """
         lengths = np.array([len(text) for text in texts], dtype=np.int32)
         longest = int(lengths.max())
@@ -66,8 +66,8 @@ def _return_memory() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def mapped_weights(path: Path) -> dict[str, Array]:
-    """Return the weights of a safetensors file by their names. They are read from the file when they are used.
+def map_weights(path: Path) -> dict[str, Array]:
+    """Return the 32-bit weights of a safetensors file by their names. They are read from the file when they are used.
 
     The word vectors are half of the model, and texts use few of them. See the format's description:
     https://huggingface.co/docs/safetensors/index#format
@@ -85,10 +85,10 @@ def mapped_weights(path: Path) -> dict[str, Array]:
     }
 
 
-def _graph_weights(weights: Mapping[str, Array], layers: int) -> dict[str, Array]:
+def _make_graph_weights(weights: Mapping[str, Array], layers: int) -> dict[str, Array]:
     """Return the weights by their names in the graph. Matrices are inputs by outputs; attention's three are joined."""
 
-    def linear(*names: str) -> tuple[Array, Array]:
+    def join_linear(*names: str) -> tuple[Array, Array]:
         weight = np.concatenate([weights[f"{name}.weight"] for name in names])
         return np.ascontiguousarray(weight.T), np.concatenate([weights[f"{name}.bias"] for name in names])
 
@@ -103,10 +103,10 @@ def _graph_weights(weights: Mapping[str, Array], layers: int) -> dict[str, Array
     put_norm("norm", "embeddings")
     for number in range(layers):
         of = f"encoder.layer.{number}"
-        put(f"{number}.attention", *linear(*(f"{of}.attention.self.{part}" for part in ("query", "key", "value"))))
-        put(f"{number}.attended", *linear(f"{of}.attention.output.dense"))
+        put(f"{number}.attention", *join_linear(*(f"{of}.attention.self.{part}" for part in ("query", "key", "value"))))
+        put(f"{number}.attended", *join_linear(f"{of}.attention.output.dense"))
         put_norm(f"{number}.attended_norm", f"{of}.attention.output")
-        put(f"{number}.widened", *linear(f"{of}.intermediate.dense"))
-        put(f"{number}.narrowed", *linear(f"{of}.output.dense"))
+        put(f"{number}.widened", *join_linear(f"{of}.intermediate.dense"))
+        put(f"{number}.narrowed", *join_linear(f"{of}.output.dense"))
         put_norm(f"{number}.narrowed_norm", f"{of}.output")
     return values

@@ -29,13 +29,15 @@ class Situation:
     earlier: Sequence[str]
     """The user's earlier messages, newest first."""
     results: Sequence[Json]
-    """The results of tools since the user's last message, oldest first: ``tool``, ``arguments``, ``text``, ``json``."""
+    """The results of tools since the user's last message, oldest first: ``tool``, ``arguments``, ``text``, ``json``.
+
+    ``arguments`` and ``json``, the parsed ``text``, are None if they are not JSON."""
     batch: int
     """The number of ``results`` that answer the last calls."""
     tools: Mapping[str, Json]
     """The JSON Schemas of the tools that may be called, by name."""
     variables: Mapping[str, Any]
-    """The whole request, under the names that a script's templates use."""
+    """The data of the request, under the names that a script's templates use."""
 
     @classmethod
     def of(cls, request: ChatRequest) -> Situation:
@@ -50,20 +52,20 @@ class Situation:
         before, since = messages[: max(last, 0)], messages[last + 1 :]
         earlier = [text_of(message) for message in reversed(before) if message.role == "user"]
         answers = [text_of(message) for message in before if message.role == "assistant" and message.content]
-        results = _results(since)
-        metadata = _nested(request.metadata or {})
+        results = _read_results(since)
+        metadata = _nest_metadata(request.metadata or {})
         variables: Json = {
             **{name: str(metadata.get(name, "")) for name in ("agent", "task")},
-            **{name: _fields(metadata.get(name)) for name in ("skill", "unfinished", "workflow")},
-            "recalled": _in_order(_fields(metadata.get("recalled"))),
+            **{name: _as_object(metadata.get(name)) for name in ("skill", "unfinished", "workflow")},
+            "recalled": _list_numbered(_as_object(metadata.get("recalled"))),
             "said": text_of(question) if question else "",
-            "data": _fields(_parse_json(text_of(question))) if question and metadata.get("task") else {},
+            "data": _as_object(_parse_json(text_of(question))) if question and metadata.get("task") else {},
             "earlier": earlier,
             "answers": answers,
-            "before": _since_the_user(before),
-            "attachments": _attachments(question) if question else [],
-            "people": _of_people(request.messages, WRITTEN_BY_PERSON),
-            "notes": _of_people(request.messages, NOTED),
+            "before": _join_answers_since_user(before),
+            "attachments": _find_attachments(question) if question else [],
+            "people": _find_quotations(request.messages, WRITTEN_BY_PERSON),
+            "notes": _find_quotations(request.messages, NOTED),
             "results": results,
             "tools": {name: function.parameters or {} for name, function in request.offered.items()},
         }
@@ -87,7 +89,7 @@ class Situation:
 
 
 def text_of(message: ChatMessage) -> str:
-    """Return a message's text, with one kind of apostrophe, so that patterns need only one."""
+    """Return a message's text, with straight apostrophes only, so that patterns need no others."""
     content = message.content or ""
     if not isinstance(content, str):
         content = "\n\n".join(str(part.get("text", "")) for part in content if part.get("type") == "text")
@@ -100,7 +102,7 @@ _CONTEXT = re.compile(r"<quoted-context>\n.*?\n</quoted-context>\s*", re.DOTALL)
 _QUOTED = re.compile(r"<quoted-context>\n(.*?)\n</quoted-context>", re.DOTALL)
 
 
-def _of_people(messages: Sequence[ChatMessage], template: str) -> list[Json]:
+def _find_quotations(messages: Sequence[ChatMessage], template: str) -> list[Json]:
     """Return what people at desks said, quoted in the form of ``template``: ``name`` and ``text``, oldest first."""
     parts = {"person": r'(?P<name>[^"\n]+)', "text": r'(?P<text>"[^\n]*")', "note": r'(?P<text>"[^\n]*")'}
     pattern = re.escape(template)
@@ -130,7 +132,7 @@ def _as_said(message: ChatMessage) -> ChatMessage:
     return message.model_copy(update={"content": parts})
 
 
-def _since_the_user(messages: Sequence[ChatMessage]) -> str:
+def _join_answers_since_user(messages: Sequence[ChatMessage]) -> str:
     """Return the assistant's texts after the last message of the user."""
     last = max((i for i, message in enumerate(messages) if message.role == "user"), default=-1)
     return "\n\n".join(
@@ -142,7 +144,8 @@ _NOTE = re.compile(rf"\n\n{re.escape(CITED).replace(re.escape('{}'), '.*')}\Z")
 """Baton's note, for models, of what a consulted agent cites. An answer must not repeat it."""
 
 
-def _results(messages: Sequence[ChatMessage]) -> list[Json]:
+def _read_results(messages: Sequence[ChatMessage]) -> list[Json]:
+    """Return the results of the calls in ``messages``, in the form of ``Situation.results``."""
     calls = {call.id: call.function for message in messages for call in message.tool_calls or ()}
     results = []
     for message in messages:
@@ -154,8 +157,11 @@ def _results(messages: Sequence[ChatMessage]) -> list[Json]:
     return results
 
 
-def _nested(metadata: Mapping[str, str]) -> Json:
-    """Return metadata such as ``workflow.state`` as nested dictionaries, with texts of JSON parsed."""
+def _nest_metadata(metadata: Mapping[str, str]) -> Json:
+    """Return metadata such as ``workflow.state`` as nested dictionaries, with texts of JSON parsed.
+
+    Values of JSON that was cut off are left out.
+    """
     nested: Json = {}
     for name, text in metadata.items():
         *parents, leaf = name.split(".")
@@ -165,25 +171,25 @@ def _nested(metadata: Mapping[str, str]) -> Json:
                 branch[parent] = {}
             branch = branch[parent]
         value = _parse_json(text)
-        if value is not None or not text.startswith(
-            ("{", "[")
-        ):  # otherwise it is JSON that was cut off, so its value is unknown
+        is_cut_off = value is None and text.startswith(("{", "["))
+        if not is_cut_off:
             branch[leaf] = text if value is None else value
     return nested
 
 
-def _fields(metadata: Any) -> Json:
+def _as_object(metadata: Any) -> Json:
+    """Return a value if it is a dictionary, otherwise an empty one."""
     return metadata if isinstance(metadata, dict) else {}
 
 
-def _in_order(numbered: Json) -> list[Json]:
-    """Return the list in metadata such as ``recalled.1`` and ``recalled.2``."""
-    numbers = sorted(int(name) for name in numbered if name.isdecimal())
-    return [item for item in (numbered[str(number)] for number in numbers if str(number) in numbered) if _fields(item)]
+def _list_numbered(numbered: Json) -> list[Json]:
+    """Return the dictionaries in metadata such as ``recalled.1`` and ``recalled.2``, by number."""
+    numbers = sorted(int(name) for name in numbered if name.isdecimal() and str(int(name)) == name)
+    return [item for item in (numbered[str(number)] for number in numbers) if _as_object(item)]
 
 
 def _parse_json(text: str) -> Any:
-    """Return the JSON that a text holds, or None."""
+    """Return the value of a text of JSON; None if the text is not JSON, or is ``null``."""
     try:
         return json.loads(text)
     except ValueError:
@@ -194,11 +200,15 @@ _INLINED = re.compile(r'<document name="([^"\n]*)" type="([^"\n]*)" bytes="(\d+)
 """A document that is given as text, and its first line."""
 
 
-def _attachments(message: ChatMessage) -> list[Json]:
+def _find_attachments(message: ChatMessage) -> list[Json]:
+    """Return images and documents: ``kind``, ``name``, ``type`` and ``size`` in bytes, both None if unknown.
+
+    Documents that are given as text have their first ``line`` too.
+    """
     parts = message.content if isinstance(message.content, list) else [{"type": "text", "text": message.content or ""}]
     attachments: list[Json] = []
     for part in parts:
-        attachment = _attachment(part)
+        attachment = _read_attachment(part)
         if attachment is not None:
             attachments.append(attachment)
         attachments += [
@@ -208,22 +218,23 @@ def _attachments(message: ChatMessage) -> list[Json]:
     return attachments
 
 
-def _attachment(part: Mapping[str, Any]) -> Json | None:
+def _read_attachment(part: Mapping[str, Any]) -> Json | None:
+    """Return the image or file of a part of a message; None for another part."""
     match part:
         case {"type": "image_url", "image_url": {"url": str(url)}} if url.startswith("data:"):
-            mime_type, size = _data_url(url)
+            mime_type, size = _read_data_url(url)
             name = f"{(mime_type or 'image').rpartition('/')[2].upper()} image"
             return {"kind": "image", "name": name, "type": mime_type, "size": size}
         case {"type": "image_url", "image_url": {"url": str(url)}}:
             return {"kind": "image", "name": url, "type": None, "size": None}
         case {"type": "file", "file": dict(file)}:
-            mime_type, size = _data_url(str(file.get("file_data", "")))
+            mime_type, size = _read_data_url(str(file.get("file_data", "")))
             name = str(file.get("filename") or "a document")
             return {"kind": "document", "name": name, "type": mime_type, "size": size}
     return None
 
 
-def _data_url(url: str) -> tuple[str | None, int | None]:
+def _read_data_url(url: str) -> tuple[str | None, int | None]:
     """Return the media type of a data URL's content, and its size in bytes; None for what is unknown."""
     head, comma, data = url.partition(",")
     if not comma or not head.startswith("data:"):

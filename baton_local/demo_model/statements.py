@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 MAX_CHARS = 600
-"""The characters of a message that are read for statements."""
+"""The most characters of a message that callers pass on, because patterns are slow on long texts."""
 _SENTENCE_END = re.compile(r"(?<=[!?…])\s+|(?<=\.)\s+(?=[A-ZÄÖÜ\"“]|(?:i|we|my|our|he|she|it|they)\b)|\n+|\s*;\s*")
 _CLAUSE_END = re.compile(r"(?:,? (?:and|but)(?: also| now)*|,) (?=(?:I|we|my|our)\b)", re.IGNORECASE)
 _LEAD = re.compile(
@@ -66,17 +66,17 @@ _SECOND_PERSON = [
 ]
 
 
-def statements(text: str) -> list[str]:
+def find_statements(text: str) -> list[str]:
     """Return the statements of a message about its author, and those that the author asks to remember."""
-    return [clause for clause, is_statement in _clauses(text) if is_statement]
+    return [clause for clause, is_statement in _join_clauses(text) if is_statement]
 
 
-def clauses(text: str) -> list[str]:
+def split_clauses(text: str) -> list[str]:
     """Return all clauses of a message, joined so that each can stand alone, which "He is four" cannot."""
-    return [clause for clause, _ in _clauses(text)]
+    return [clause for clause, _ in _join_clauses(text)]
 
 
-def sentences(text: str) -> list[str]:
+def split_sentences(text: str) -> list[str]:
     """Return the sentences of a message without introductory words, such as a greeting."""
     parts = _SENTENCE_END.split(text.strip())
     return [sentence for part in parts if (sentence := _without_lead(part))]
@@ -96,19 +96,19 @@ def is_question(sentence: str) -> bool:
     return sentence.endswith("?") or _QUESTION.match(sentence) is not None
 
 
-def second_person(text: str) -> str:
+def to_second_person(text: str) -> str:
     """Return a text in the second person: "My name is Ada" becomes "Your name is Ada"."""
     for pattern, words in _SECOND_PERSON:
         text = pattern.sub(words, text)
     return text[:1].upper() + text[1:]
 
 
-def whole(clause: str) -> str:
+def to_sentence(clause: str) -> str:
     """Return a clause as a sentence, with a capital and a full stop, unless another mark ends it."""
     return f"{clause[:1].upper()}{clause[1:]}{'' if clause.endswith(('.', '!', '?', '…')) else '.'}"
 
 
-def _clauses(text: str) -> Iterator[tuple[str, bool]]:
+def _join_clauses(text: str) -> Iterator[tuple[str, bool]]:
     """Yield the clauses of a message as sentences, and whether each is a statement of its author."""
     clause, is_stated = "", False
     for part in _SENTENCE_END.split(text.strip()):
@@ -116,13 +116,13 @@ def _clauses(text: str) -> Iterator[tuple[str, bool]]:
         is_to_remember = _REQUEST_TO_REMEMBER.search(part[: len(part) - len(sentence)]) is not None
         for words in _divide(sentence):
             if clause and _PRONOUN.match(words):
-                clause = f"{clause} {whole(words)}"
+                clause = f"{clause} {to_sentence(words)}"
                 continue
             if clause:
                 yield clause, is_stated
             context = clause if is_stated else ""
             is_stated = is_statement(words, context) or (is_to_remember and not is_question(words))
-            clause = whole(words)
+            clause = to_sentence(words)
     if clause:
         yield clause, is_stated
 

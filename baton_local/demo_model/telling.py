@@ -8,15 +8,15 @@ from typing import Any
 
 from baton_local.demo_model.statements import (
     MAX_CHARS,
-    clauses,
+    find_statements,
     is_question,
     is_statement,
-    second_person,
-    sentences,
-    statements,
-    whole,
+    split_clauses,
+    split_sentences,
+    to_second_person,
+    to_sentence,
 )
-from baton_local.demo_model.words import CLEAR, content_words, share
+from baton_local.demo_model.words import CLEAR, compute_share, find_content_words
 
 Likeness = Callable[[str, Sequence[str]], Sequence[float] | None]
 """The similarity in meaning, at most 1, of a question to each of some sentences; None where it cannot be computed."""
@@ -59,25 +59,26 @@ _SUBJECT = re.compile(r"(?:my|our) .+? (?:is|are|was|were)(?: called| named)?\b|
 _FACT = re.compile(r"^The user (?:said|told|wrote): [“\"](?P<words>.+)[”\"]\.?$", re.DOTALL)
 
 
-def acknowledgement(message: str, earlier: Sequence[str] = ()) -> str:
+def acknowledge(message: str, earlier: Sequence[str] = ()) -> str:
     """Return a user's statements about themselves, in the second person; empty if the message says anything else.
 
-    ``earlier`` has the user's earlier messages, newest first, which may say who "he" is.
+    The text is also empty for a message of more than ``MAX_CHARS``. ``earlier`` has the user's earlier messages, newest
+    first; only the newest may say who "he" is.
     """
     if len(message) > MAX_CHARS:
         return ""
-    parts = sentences(message)
-    context = " ".join(statements(str(earlier[0]))) if earlier else ""
+    parts = split_sentences(message)
+    context = " ".join(find_statements(str(earlier[0]))) if earlier else ""
     for sentence in parts:
         if not is_statement(sentence, context):
             return ""
         context += f" {sentence}"
-    return " ".join(second_person(whole(sentence)) for sentence in parts)
+    return " ".join(to_second_person(to_sentence(sentence)) for sentence in parts)
 
 
-def facts_in(text: str) -> list[str]:
+def divide_facts(text: str) -> list[str]:
     """Return the clauses of a message, each of which can stand alone; the unchanged message if there is only one."""
-    parts = clauses(text)
+    parts = split_clauses(text)
     return parts if len(parts) > 1 else [text]
 
 
@@ -92,14 +93,14 @@ def answer_from(earlier: Sequence[str], message: str, likeness: Likeness | None 
     The statements are in ``earlier`` messages, newest first, and in the message itself. A newer statement replaces an
     older one about the same.
     """
-    stated = statements("\n".join(str(text)[:MAX_CHARS] for text in (*reversed(earlier), message)))
+    stated = find_statements("\n".join(str(text)[:MAX_CHARS] for text in (*reversed(earlier), message)))
     if not asks_everything(message):
-        return " ".join(second_person(stated[index]) for index in _nearest(stated, message, likeness))
-    lines = [f"- {second_person(stated[index])}" for index in _newest(stated)]
+        return " ".join(to_second_person(stated[index]) for index in _find_nearest(stated, message, likeness))
+    lines = [f"- {to_second_person(stated[index])}" for index in _find_newest(stated)]
     return "\n".join(["This is what you have told me:", "", *lines]) if lines else ""
 
 
-def recollections(recalled: Sequence[Any], message: str, likeness: Likeness | None = None) -> list[dict[str, Any]]:
+def find_recollections(recalled: Sequence[Any], message: str, likeness: Likeness | None = None) -> list[dict[str, Any]]:
     """Return the recalled messages and facts of the user that answer a question, each with its ``quote``.
 
     A newer statement replaces an older one about the same. A fact is as old as the message that states it. A fact
@@ -109,48 +110,50 @@ def recollections(recalled: Sequence[Any], message: str, likeness: Likeness | No
     # Of equally old items of one kind, the one ranked higher counts as later. A message replaces the fact that repeats
     # it.
     items = [item for item in reversed(recalled) if isinstance(item, dict)]
-    for item in sorted(items, key=lambda item: (item.get("kind") == "message", _time(item))):
-        quotes |= {statement.casefold(): (statement, item | {"quote": quote}) for statement, quote in _quotes(item)}
-    ordered = sorted(quotes.values(), key=lambda entry: _time(entry[1]))
+    for item in sorted(items, key=lambda item: (item.get("kind") == "message", _order_by_time(item))):
+        quotes |= {statement.casefold(): (statement, item | {"quote": quote}) for statement, quote in _quote_item(item)}
+    ordered = sorted(quotes.values(), key=lambda entry: _order_by_time(entry[1]))
     stated = [statement for statement, _ in ordered]
-    indices = _newest(stated) if asks_everything(message) else _nearest(stated, message, likeness)
+    indices = _find_newest(stated) if asks_everything(message) else _find_nearest(stated, message, likeness)
     return [ordered[index][1] for index in indices]
 
 
-def _time(item: dict[str, Any]) -> tuple[str, str]:
+def _order_by_time(item: dict[str, Any]) -> tuple[str, str]:
+    """Return the key that sorts recalled items by their day and time. A fact without a time is the last of its day."""
     return str(item.get("date", "")), str(item.get("at") or ("~" if item.get("kind") == "fact" else ""))
 
 
-def _quotes(item: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _quote_item(item: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield each statement of a recalled item, with its quote."""
     text = str(item.get("text", ""))
     if item.get("kind") == "message" and item.get("role") == "user":
-        is_single = len(clauses(text[:MAX_CHARS])) < 2
-        yield from ((statement, text if is_single else statement) for statement in statements(text[:MAX_CHARS]))
+        is_single = len(split_clauses(text[:MAX_CHARS])) < 2
+        yield from ((statement, text if is_single else statement) for statement in find_statements(text[:MAX_CHARS]))
     elif item.get("kind") == "fact":
         fact = _FACT.match(text.strip())
-        parts = facts_in(fact["words"]) if fact else [text]
-        yield from ((whole(part), f"The user said: “{part}”" if len(parts) > 1 else text) for part in parts)
+        parts = divide_facts(fact["words"]) if fact else [text]
+        yield from ((to_sentence(part), f"The user said: “{part}”" if len(parts) > 1 else text) for part in parts)
 
 
-def _nearest(stated: Sequence[str], message: str, likeness: Likeness | None) -> list[int]:
-    """Return the indices of the statements that are nearest to each of a message's questions."""
+def _find_nearest(stated: Sequence[str], message: str, likeness: Likeness | None) -> list[int]:
+    """Return the indices of the statements that are nearest to each of a message's questions, without repetitions."""
     indices: list[int] = []
-    for question in _questions(message):
+    for question in _find_questions(message):
         candidates = [index for index, statement in enumerate(stated) if _may_answer(statement, question)]
         texts = [_normalize(stated[index]) for index in candidates]
         scores, least = (likeness(_normalize(question), texts) if likeness and texts else None), NEAR
         if scores is None:
-            words = content_words(_normalize(question))
-            scores, least = [share(words, text) if words else 0.0 for text in texts], CLEAR
+            words = find_content_words(_normalize(question))
+            scores, least = [compute_share(words, text) if words else 0.0 for text in texts], CLEAR
         least = max(least, CLOSE * max(scores, default=0.0))
         near = [index for index, score in zip(candidates, scores, strict=True) if score >= least]
-        indices += [near[number] for number in _newest([stated[index] for index in near])][-MAX_QUOTES:]
+        indices += [near[number] for number in _find_newest([stated[index] for index in near])][-MAX_QUOTES:]
     return list(dict.fromkeys(indices))
 
 
-def _questions(message: str) -> Iterator[str]:
-    for sentence in sentences(message):
+def _find_questions(message: str) -> Iterator[str]:
+    """Yield the questions of a message, without phrases such as "can you tell me"."""
+    for sentence in split_sentences(message):
         if is_question(sentence):
             yield from (_REQUEST.sub("", question).strip(" ,") for question in _NEXT_QUESTION.split(sentence))
 
@@ -159,22 +162,24 @@ def _may_answer(statement: str, question: str) -> bool:
     """Return whether a statement is about the subject of a question: the user, or somebody they mentioned."""
     if _OWN.search(question):
         return _HOW_TO.match(question) is None
-    words = content_words(question)
-    return _WHAT_IS.match(question) is None and bool(words) and share(words, statement) > 0
+    words = find_content_words(question)
+    return _WHAT_IS.match(question) is None and bool(words) and compute_share(words, statement) > 0
 
 
-def _newest(stated: Sequence[str]) -> list[int]:
+def _find_newest(stated: Sequence[str]) -> list[int]:
     """Return the indices of the statements that no later one replaces."""
-    newest = {_subject(_normalize(statement)): index for index, statement in enumerate(stated)}
+    newest = {_find_subject(_normalize(statement)): index for index, statement in enumerate(stated)}
     return sorted(newest.values())
 
 
-def _subject(statement: str) -> str:
+def _find_subject(statement: str) -> str:
+    """Return what a statement is about, such as "my name is"; the whole statement if no pattern finds its subject."""
     subject = _SUBJECT.match(statement)
     return (subject[0] if subject else statement).casefold()
 
 
 def _normalize(text: str) -> str:
+    """Return a text with one phrase in place of each of its synonyms."""
     for pattern, words in _SYNONYMS:
         text = pattern.sub(words, text)
     return text

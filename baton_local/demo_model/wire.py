@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 MAX_TEXTS = 2_048
-"""Texts of one request for embeddings, as OpenAI allows."""
+"""The most texts of one request for embeddings, as OpenAI allows."""
 
 
 class EmbeddingRequest(BaseModel):
@@ -73,7 +73,7 @@ class OfferedTool(BaseModel):
 
 
 class ChatMessage(BaseModel):
-    """One message; parts of its content are read by ``situation``."""
+    """One message. ``situation`` reads the parts of its content."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -103,7 +103,7 @@ class ChatRequest(BaseModel):
 
     @model_validator(mode="after")
     def _each_call_has_its_result(self) -> Self:
-        """OpenAI refuses results without their calls, and calls whose results do not follow at once."""
+        """Refuse results without their calls, and calls whose results do not follow at once, as OpenAI does."""
         open_calls: set[str] = set()
         for message in self.messages:
             if message.role == "tool":

@@ -34,13 +34,13 @@ _IRREGULAR = [
 """Common words with irregular forms."""
 
 
-def content_words(text: str) -> list[str]:
-    """Return the words of a text without the small ones, each once."""
+def find_content_words(text: str) -> list[str]:
+    """Return the different words of a text, in lower case, without ``SMALL_WORDS`` and words of one letter."""
     words = re.findall(r"\w+(?:[-.]\w+)*", text.casefold())
     return list(dict.fromkeys(word for word in words if word not in SMALL_WORDS and len(word) > 1))
 
 
-def share(words: Sequence[str], text: str) -> float:
+def compute_share(words: Sequence[str], text: str) -> float:
     """Return the share of ``words`` that a text has in some form, from 0 to 1. ``words`` must not be empty."""
     others = set(re.findall(r"\w+(?:[-.]\w+)*", text.casefold())) | set(re.findall(r"\w+", text.casefold()))
     return sum(any(_are_alike(word, other) for other in others) for word in words) / len(words)
@@ -48,8 +48,8 @@ def share(words: Sequence[str], text: str) -> float:
 
 def mentions(text: object, question: str) -> bool:
     """Return whether a text is about the subject of a question."""
-    words = content_words(question)
-    return bool(words) and share(words, str(text)) >= CLEAR
+    words = find_content_words(question)
+    return bool(words) and compute_share(words, str(text)) >= CLEAR
 
 
 def _are_alike(word: str, other: str) -> bool:

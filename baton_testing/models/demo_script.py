@@ -14,7 +14,7 @@ from baton.ports.agents.chat_model import FinishReason, ModelChunk, ModelSetting
 from baton.ports.documents.files import ThreadFiles
 from baton_local.demo_model.completion import Completion
 from baton_local.demo_model.engine import Engine
-from baton_local.demo_model.schema_instance import structured
+from baton_local.demo_model.schema_instance import fit_to_format
 from baton_local.demo_model.script import Script, ScriptError
 from baton_local.demo_model.situation import Situation
 from baton_local.demo_model.wire import ChatRequest
@@ -69,7 +69,7 @@ class DemoScriptModel:
     def _answer(self, request: ChatRequest) -> ModelAnswer:
         situation = Situation.of(request)
         try:
-            reply = structured(self._engine.reply(situation), request)
+            reply = fit_to_format(self._engine.reply(situation), request)
         except ScriptError as problem:
             raise self._unavailable(f"The script failed: {problem}") from None
         completion = Completion.of(request, reply, self._counter)

@@ -16,7 +16,13 @@ from baton.domain.errors import EmbedderUnavailable
 from baton.ports.documents.search import Embedder
 from baton_local.demo_model.app import create_app
 from baton_local.demo_model.sentence_embedder import SentenceEmbedder, make_embedder
-from baton_local.demo_model.sentence_encoder import DIMENSIONS, NAME, PARALLEL_BATCHES, SentenceEncoder, encoder_url
+from baton_local.demo_model.sentence_encoder import (
+    DIMENSIONS,
+    NAME,
+    PARALLEL_BATCHES,
+    SentenceEncoder,
+    make_encoder_url,
+)
 from baton_local.settings import default_cache_dir
 from tests.fakes.token_counter import WordCounter
 from tests.fault_model import ThreadedServer
@@ -32,7 +38,7 @@ def demo_url() -> Iterator[str]:
 @pytest.fixture(params=["over HTTP", "in its process"])
 async def embedder(demo_url: str, request: pytest.FixtureRequest) -> AsyncIterator[Embedder]:
     if request.param == "in its process":
-        yield make_embedder(encoder_url(default_cache_dir()), NAME, DIMENSIONS)
+        yield make_embedder(make_encoder_url(default_cache_dir()), NAME, DIMENSIONS)
         return
     embedder = OpenAIEmbedder(NAME, DIMENSIONS, counter=WordCounter(), api_key="none", base_url=demo_url)
     yield embedder
@@ -72,21 +78,21 @@ async def test_an_empty_text_and_half_of_a_character_are_embedded_too(embedder: 
 
 
 async def test_the_encoder_of_the_process_has_time_limits_and_says_why_it_fails(tmp_path: Path) -> None:
-    embedder = make_embedder(encoder_url(default_cache_dir()), NAME, DIMENSIONS)
+    embedder = make_embedder(make_encoder_url(default_cache_dir()), NAME, DIMENSIONS)
     with pytest.raises(EmbedderUnavailable):
         await embedder.embed(["word " * 200] * 50, seconds=0.0)
     broken = SentenceEmbedder(SentenceEncoder(lambda: tmp_path))
     with pytest.raises(EmbedderUnavailable):
         await broken.embed(["green"])
     with pytest.raises(ValueError, match="BATON_EMBEDDING_MODEL"):
-        make_embedder(encoder_url(default_cache_dir()), "text-embedding-3-small", 1_536)
+        make_embedder(make_encoder_url(default_cache_dir()), "text-embedding-3-small", 1_536)
 
 
 def test_event_loops_share_the_encoder() -> None:
     texts = [f"{number} sentences of some words " * 20 for number in range(8 * PARALLEL_BATCHES)]
 
     def embed(_: int) -> Sequence[Vector]:
-        embedder = make_embedder(encoder_url(default_cache_dir()), NAME, DIMENSIONS)
+        embedder = make_embedder(make_encoder_url(default_cache_dir()), NAME, DIMENSIONS)
         return asyncio.run(embedder.embed(texts))
 
     with ThreadPoolExecutor(4) as threads:

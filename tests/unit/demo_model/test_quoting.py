@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from baton_local.demo_model.quoting import quotes
+from baton_local.demo_model.quoting import find_quotes
 from tests.unit.demo_model.playing import answered, ask, called, shipped
 
 CRYOSTAT = "The cryostat of the telescope is refilled every 31 hours."
@@ -20,7 +20,7 @@ def chunk(text: str, **fields: Any) -> dict[str, Any]:
 
 
 def quoted(question: str, *texts: str) -> list[str]:
-    return [passage["quote"] for passage in quotes([chunk(text) for text in texts], question)]
+    return [passage["quote"] for passage in find_quotes([chunk(text) for text in texts], question)]
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_whole_sentences_are_quoted(text: str) -> None:
 
 def test_the_end_of_a_sentence_below_a_heading_is_not_quoted_beside_whole_ones() -> None:
     cut = "Manual\nCooling\n\n[how to refill the cryostat](cooling.md). The dome is closed."
-    passages = quotes([chunk(cut, section="Cooling"), chunk(CRYOSTAT)], QUESTION)
+    passages = find_quotes([chunk(cut, section="Cooling"), chunk(CRYOSTAT)], QUESTION)
     assert [passage["quote"] for passage in passages] == [CRYOSTAT]
 
 

@@ -163,14 +163,14 @@ def test_an_edited_script_is_played_by_the_next_answer_and_a_broken_one_changes_
     path = tmp_path / "script.yaml"
     path.write_text(f"{MESSAGE}    - say: One\n")
     script = ScriptFile(path)
-    assert ask(script.engine(), "Hello").text == "One"
+    assert ask(script.load_engine(), "Hello").text == "One"
     path.write_text(f"{MESSAGE}    - say: The second\n")
-    assert ask(script.engine(), "Hello").text == "The second"
+    assert ask(script.load_engine(), "Hello").text == "The second"
     path.write_text(f"{MESSAGE}    - sya: A third one\n")
-    assert [ask(script.engine(), "Hello").text for _ in range(2)] == ["The second"] * 2
+    assert [ask(script.load_engine(), "Hello").text for _ in range(2)] == ["The second"] * 2
     assert len([record for record in caplog.records if "scenes.message.0" in record.getMessage()]) == 1
     path.write_text(f"{MESSAGE}    - say: The third\n")
-    assert ask(script.engine(), "Hello").text == "The third"
+    assert ask(script.load_engine(), "Hello").text == "The third"
     assert capsys.readouterr().out == "Reloaded: script.yaml\n" * 2
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from baton_local.demo_model.sentence_network import GRAPH, SentenceNetwork
-from baton_local.demo_model.weights import installed
+from baton_local.demo_model.weights import find_installed
 from tests import sentence_graph
 
 LAYERS, HEADS, WIDTH, INNER, WORDS, PLACES, EPSILON = 2, 4, 16, 48, 60, 300, 1e-12
@@ -95,7 +95,7 @@ def test_the_graph_in_use_is_the_one_that_the_program_makes() -> None:
 
 
 def test_the_graph_has_the_size_of_the_installed_model() -> None:
-    config = json.loads((installed() / "config.json").read_text())
+    config = json.loads((find_installed() / "config.json").read_text())
     assert (
         config["num_hidden_layers"],
         config["num_attention_heads"],

@@ -10,7 +10,7 @@ import pytest
 
 from baton.domain.agents.answer_schema import check_answer_schema, find_violations
 from baton_local.demo_model.engine import Call, Reply
-from baton_local.demo_model.schema_instance import instance_of, structured
+from baton_local.demo_model.schema_instance import fit_to_format, make_instance
 from baton_local.demo_model.wire import ChatRequest
 from tests.unit.demo_model.playing import ask, engine
 
@@ -38,11 +38,11 @@ def request(schema: Any = SCHEMA, **fields: Any) -> ChatRequest:
     ids=["JSON of the script", "JSON that does not fit", "no JSON"],
 )
 def test_the_script_says_json_or_the_smallest_valid_value_is_made(tmp_path: Path, message: str, answer: str) -> None:
-    assert structured(ask(engine(tmp_path, SCRIPT), message), request()).text == answer
+    assert fit_to_format(ask(engine(tmp_path, SCRIPT), message), request()).text == answer
 
 
 def test_without_a_rule_a_value_is_made_too() -> None:
-    assert structured(Reply(""), request()).text == '{"city": "demo"}'
+    assert fit_to_format(Reply(""), request()).text == '{"city": "demo"}'
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_without_a_rule_a_value_is_made_too() -> None:
     ids=["text is asked for", "any JSON", "calls", "a task of Baton's own"],
 )
 def test_other_replies_stay_as_they_are(reply: Reply, chat_request: ChatRequest) -> None:
-    assert structured(reply, chat_request) == reply
+    assert fit_to_format(reply, chat_request) == reply
 
 
 @pytest.mark.parametrize(
@@ -96,10 +96,10 @@ def test_the_value_fits_its_schema_and_has_what_is_required(fields: dict[str, An
             "$defs": {"Place": SCHEMA, "Tree": {**tree, "required": ["children"]}},
         }
     )
-    assert instance_of(schema) == {"a": value}
-    assert not find_violations(schema, instance_of(schema))
+    assert make_instance(schema) == {"a": value}
+    assert not find_violations(schema, make_instance(schema))
 
 
 def test_a_schema_that_requires_itself_has_an_end() -> None:
     endless = {"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]}
-    assert find_violations(endless, instance_of(endless))
+    assert find_violations(endless, make_instance(endless))

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from baton_local.demo_model.sentence_encoder import SentenceEncoder
-from baton_local.demo_model.statements import second_person, statements
-from baton_local.demo_model.telling import Likeness, acknowledgement, answer_from, facts_in, recollections
+from baton_local.demo_model.statements import find_statements, to_second_person
+from baton_local.demo_model.telling import Likeness, acknowledge, answer_from, divide_facts, find_recollections
 from tests.unit.demo_model.playing import ask, shipped
 
 ADA = "My name is Ada and I live in Vienna."
@@ -53,7 +53,7 @@ def meaning() -> Likeness:
     ],
 )
 def test_a_message_is_divided_into_its_statements(text: str, expected: list[str]) -> None:
-    assert statements(text) == expected
+    assert find_statements(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_a_message_is_divided_into_its_statements(text: str, expected: list[str]
     ],
 )
 def test_statements_in_the_first_person_are_repeated_in_the_second(text: str, expected: str) -> None:
-    assert second_person(text) == expected
+    assert to_second_person(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -86,13 +86,13 @@ def test_statements_in_the_first_person_are_repeated_in_the_second(text: str, ex
     ],
 )
 def test_a_message_that_is_more_or_less_than_statements_is_not_acknowledged(text: str) -> None:
-    assert acknowledgement(text) == ""
+    assert acknowledge(text) == ""
 
 
 def test_a_pronoun_stands_for_somebody_in_an_earlier_message() -> None:
-    assert acknowledgement("Hi! I have a dog. He is called Rex. Thanks!") == "You have a dog. He is called Rex."
-    assert acknowledgement("He is called Rex.", ["I have a dog."]) == "He is called Rex."
-    assert acknowledgement("He is called Rex.") == ""
+    assert acknowledge("Hi! I have a dog. He is called Rex. Thanks!") == "You have a dog. He is called Rex."
+    assert acknowledge("He is called Rex.", ["I have a dog."]) == "He is called Rex."
+    assert acknowledge("He is called Rex.") == ""
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_pronoun_stands_for_somebody_in_an_earlier_message() -> None:
     ],
 )
 def test_a_fact_can_be_understood_alone(text: str, facts: list[str]) -> None:
-    assert facts_in(text) == facts
+    assert divide_facts(text) == facts
 
 
 @pytest.mark.parametrize(
@@ -198,8 +198,8 @@ def fact(text: str, date: str = "2026-03-14") -> dict[str, str | None]:
     return message(text, date, kind="fact", role=None)
 
 
-def quotes(recalled: Sequence[Any], question: str, likeness: Likeness | None = None) -> list[str]:
-    return [item["quote"] for item in recollections(recalled, question, likeness)]
+def find_quotes(recalled: Sequence[Any], question: str, likeness: Likeness | None = None) -> list[str]:
+    return [item["quote"] for item in find_recollections(recalled, question, likeness)]
 
 
 @pytest.mark.parametrize(
@@ -207,35 +207,35 @@ def quotes(recalled: Sequence[Any], question: str, likeness: Likeness | None = N
 )
 def test_a_past_conversation_is_quoted_where_it_answers(question: str, quote: str, meaning: Likeness) -> None:
     recalled = [message("Tell me a story"), message(ADA), message("Where do I live?", role="assistant")]
-    assert quotes(recalled, question) == quotes(recalled, question, meaning) == [quote]
+    assert find_quotes(recalled, question) == find_quotes(recalled, question, meaning) == [quote]
     reply = ask(shipped(), question, recalled__1=json.dumps(recalled[0]), recalled__2=json.dumps(recalled[1]))
     assert reply.text == f"On 2026-03-14 you told me: “{quote}”"
 
 
 def test_of_past_conversations_the_latest_counts_and_facts_before_messages() -> None:
     later = message("I moved to Graz.", "2026-03-20")
-    assert quotes([message(ADA), later], "Where do I live?") == ["I moved to Graz."]
-    assert quotes([later, message(ADA)], "Where do I live?") == ["I moved to Graz."]
+    assert find_quotes([message(ADA), later], "Where do I live?") == ["I moved to Graz."]
+    assert find_quotes([later, message(ADA)], "Where do I live?") == ["I moved to Graz."]
     again = message("I live in Vienna.", "2026-03-27")
-    assert quotes([message(ADA), later, again], "Where do I live?") == ["I live in Vienna."]
+    assert find_quotes([message(ADA), later, again], "Where do I live?") == ["I live in Vienna."]
     recalled = [message("My pin is 1"), fact("The user said: “My pin is 2”")]
-    assert quotes(recalled, "What is my pin?") == ["The user said: “My pin is 2”"]
+    assert find_quotes(recalled, "What is my pin?") == ["The user said: “My pin is 2”"]
 
 
 def test_within_a_day_the_later_message_counts_and_a_fact_is_as_old_as_its_message() -> None:
     first = message(ADA, at="2026-03-14T09:00:00+00:00")
     later = message("I moved to Graz.", at="2026-03-14T10:00:00+00:00")
     recalled = [fact("The user said: “I live in Vienna.”"), first, message("Noted.", role="assistant"), later]
-    assert quotes(recalled, "Where do I live?") == ["I moved to Graz."]
+    assert find_quotes(recalled, "Where do I live?") == ["I moved to Graz."]
     both = message("I'm a nurse and my pin is 7.", at="2026-03-14T09:00:00+00:00")
-    assert quotes([both, fact("The user said: “My pin is 7.”")], "What is my pin?") == ["My pin is 7."]
+    assert find_quotes([both, fact("The user said: “My pin is 7.”")], "What is my pin?") == ["My pin is 7."]
 
 
 @pytest.mark.parametrize(
     "text", ["The user lives in Oslo.", "The user said: “I live in Oslo.”", "The user's home is in Oslo."]
 )
 def test_facts_are_read_as_any_model_notes_them(text: str, meaning: Likeness) -> None:
-    assert quotes([fact(text)], "Where do I live?", meaning) == [text]
+    assert find_quotes([fact(text)], "Where do I live?", meaning) == [text]
 
 
 def test_both_memories_show_all_that_is_known() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from baton.settings.models import ProviderSettings
-from baton_local.demo_model.sentence_encoder import encoder_url
+from baton_local.demo_model.sentence_encoder import make_encoder_url
 from baton_local.environment import DEVELOPERS_CHOICE, OPENAI, applied, variables
 from baton_local.settings import LocalSettings, model_endpoint
 
@@ -91,7 +91,7 @@ def test_only_bedrock_is_asked_with_the_developers_own_credentials(monkeypatch: 
 def test_functions_of_other_processes_ask_the_encoder_over_http(monkeypatch: pytest.MonkeyPatch) -> None:
     cache = Path("/var/cache/baton")
     here = LocalSettings(cache_dir=cache, worker_processes=0).embedding_url
-    assert here == encoder_url(cache)
+    assert here == make_encoder_url(cache)
     assert chosen(monkeypatch, embedding_url=here)["BATON_EMBEDDING_BASE_URL"] == here
     others = LocalSettings(cache_dir=cache, built=cache), LocalSettings(cache_dir=cache, worker_processes=2)
     assert [each.embedding_url for each in others] == [None, None]
