@@ -9,7 +9,7 @@ from pathlib import Path
 from string import Template
 
 from baton import __version__
-from baton_local.generation.agent_schema import agent_schema, written
+from baton_local.generation.agent_schema import format_schema, make_agent_schema
 from baton_project.errors import ProjectProblem
 from baton_project.schemas import case_schema, conversation_schema
 
@@ -80,9 +80,9 @@ def _add_wheels(file: Path, wheels: Path) -> None:
 
 def write_schema(folder: Path) -> None:
     """Write this version's JSON Schemas for agents, tests and cases of evaluations, unless they are current."""
-    schemas = ((SCHEMA, agent_schema()), (TEST_SCHEMA, conversation_schema()), (CASE_SCHEMA, case_schema()))
+    schemas = ((SCHEMA, make_agent_schema()), (TEST_SCHEMA, conversation_schema()), (CASE_SCHEMA, case_schema()))
     for name, schema in schemas:
-        file, text = folder / name, written(schema)
+        file, text = folder / name, format_schema(schema)
         if not file.is_file() or file.read_text(encoding="utf-8") != text:
             file.write_text(text, encoding="utf-8")
 

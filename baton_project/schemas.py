@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton_local.generation.agent_schema import described_schema
+from baton_local.generation.agent_schema import describe_model
 from baton_testing.conversation_test import ConversationFile
 from baton_testing.evals.dataset import EvalCase
 
 
 def conversation_schema() -> dict[str, Any]:
     """Return the schema of a file of conversation tests, with the fields' docstrings as descriptions."""
-    return described_schema(ConversationFile, "Conversation tests of Baton", by_alias=True)
+    return describe_model(ConversationFile, "Conversation tests of Baton", by_alias=True)
 
 
 def case_schema() -> dict[str, Any]:
     """Return the schema of a case, with the fields' docstrings as descriptions."""
-    return described_schema(EvalCase, "A case of an evaluation of Baton", by_alias=True)
+    return describe_model(EvalCase, "A case of an evaluation of Baton", by_alias=True)

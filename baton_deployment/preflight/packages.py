@@ -10,7 +10,7 @@ from pathlib import Path
 
 from baton_deployment.checks import Check, fails, fine, note, unknown
 from baton_deployment.template import DeployedTemplate
-from baton_local.lambda_runtime.host import uv
+from baton_local.lambda_runtime.host import find_uv
 from baton_local.root import ROOT
 
 MEGABYTE = 1024 * 1024
@@ -91,7 +91,7 @@ def check_requirements(requirements: Sequence[str], version: str = "3.13") -> It
     """
     if not requirements:
         return
-    resolve = [uv(), "pip", "compile", "-", "--quiet", "--no-header", "--no-annotate", "--only-binary", ":all:"]
+    resolve = [find_uv(), "pip", "compile", "-", "--quiet", "--no-header", "--no-annotate", "--only-binary", ":all:"]
     try:
         completed = subprocess.run(
             [*resolve, "--python-version", version, "--python-platform", PLATFORM],

@@ -123,7 +123,7 @@ def _make_calls(reply: Reply) -> tuple[FunctionCall, ...]:
 
 
 def _split_words(text: str) -> list[str]:
-    """Return the words with the spaces before them; spaces at the end are an item of their own."""
+    """Return the words with the spaces before them; spaces at the end are a separate item."""
     return re.findall(r"\s*\S+|\s+$", text)
 
 

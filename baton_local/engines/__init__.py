@@ -7,7 +7,7 @@ class Engine(Protocol):
     """A local service that stands for one of AWS's."""
 
     def start(self) -> str:
-        """Start it and return its endpoint URL. Raises ``EngineFailed``."""
+        """Start the service and return its endpoint URL. Raises ``EngineFailed``."""
 
     def stop(self) -> None:
-        """End it. No error if it does not run."""
+        """End the service. No error if it does not run."""

@@ -7,10 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
-def assembled(name: str, cache_dir: Path, assemble: Callable[[Path], None]) -> Path:
-    """Return the folder in ``cache_dir`` that ``assemble`` fills once for ``name``.
+def assemble_once(name: str, cache_dir: Path, assemble: Callable[[Path], None]) -> Path:
+    """Return the folder ``name`` in ``cache_dir``, which ``assemble`` fills if it does not exist.
 
-    Several processes may ask at the same time: a lock lets one of them fill it. An incomplete folder is never returned.
+    Several processes may ask at the same time: a lock lets one of them fill the folder. An incomplete folder is never
+    returned. Raises the errors of ``assemble``.
     """
     cache_dir = cache_dir.resolve()
     cache_dir.mkdir(parents=True, exist_ok=True)

@@ -20,8 +20,8 @@ class DynamoDBLocal(SupervisedEngine):
     """One DynamoDB Local; in memory unless ``data_dir`` is given. A restart loses what was in memory."""
 
     def start(self) -> str:
-        """Start it and return its endpoint URL. Raises ``EngineFailed``."""
-        runtime = java.runtime(self._cache_dir, self._progress)
+        """Start the engine and return its endpoint URL. Raises ``EngineFailed``."""
+        runtime = java.find_java(self._cache_dir, self._progress)
         files = java.resolve(ARTIFACT, self._cache_dir, self._progress)
         starter = java.resolve(JETTY_XML, self._cache_dir, self._progress)
         natives = next(file.parent for file in files if file.name.startswith("libsqlite4java"))
@@ -30,7 +30,7 @@ class DynamoDBLocal(SupervisedEngine):
             self._data_dir.mkdir(parents=True, exist_ok=True)
             storage = ["baton.inMemory=false", f"baton.dbPath={self._data_dir.resolve()}"]
 
-        def command(port: int) -> list[str]:
+        def make_command(port: int) -> list[str]:
             return [
                 runtime,
                 "-Xmx512m",
@@ -38,11 +38,11 @@ class DynamoDBLocal(SupervisedEngine):
                 "-XX:+UseSerialGC",
                 "-XX:TieredStopAtLevel=1",
                 f"-Dsqlite4java.library.path={natives}",
-                *("-cp", java.class_path([*files, *starter]), MAIN_CLASS),
+                *("-cp", java.make_class_path([*files, *starter]), MAIN_CLASS),
                 *(f"baton.port={port}", *storage, str(CONFIGURATION)),
             ]
 
-        return self._run(NAME, command, _answers)
+        return self._run(NAME, make_command, _answers)
 
 
 def _answers(port: int) -> bool:

@@ -17,7 +17,7 @@ from typing import Any
 
 from packaging.markers import Marker
 
-from baton_local.engines.downloads import assembled
+from baton_local.engines.downloads import assemble_once
 from baton_local.errors import EngineFailed
 from baton_local.root import ROOT
 
@@ -26,34 +26,34 @@ ANY_PYTHON = "py3-none-"
 
 
 def fetch(names: Sequence[str], cache_dir: Path, *, purpose: str, progress: Callable[[str], None]) -> Path:
-    """Download the packages once and make them importable. Return their folder.
+    """Download the packages once and make them importable in this process. Return their folder.
 
-    ``purpose`` describes the packages to the developer. Raises ``EngineFailed`` when they cannot be downloaded.
+    The folder is named by the first package and its version. ``purpose`` describes the packages to the developer.
+    Raises ``EngineFailed`` when they cannot be downloaded.
     """
-    locked = _locked()
-    first = locked[names[0]]
+    first = _read_lock_file()[names[0]]
     python_tag = (
         "" if all(ANY_PYTHON in wheel["url"] for wheel in first["wheels"]) else f"-{sys.implementation.cache_tag}"
     )
 
     def download(folder: Path) -> None:
         progress(f"Downloading {purpose} from the package index (once for all projects) ...")
-        _install([requirement(name) for name in names], folder, purpose)
+        _install([format_requirement(name) for name in names], folder, purpose)
 
-    folder = assembled(f"{names[0]}-{first['version']}{python_tag}", cache_dir, download)
+    folder = assemble_once(f"{names[0]}-{first['version']}{python_tag}", cache_dir, download)
     if str(folder) not in sys.path:
         sys.path.append(str(folder))  # last, so that packages of the environment take precedence
     return folder
 
 
-def requirement(name: str) -> str:
-    """Return the wheels that the lock file names for a package, with their checksums, as a line of requirements."""
-    package = _locked()[name]
+def format_requirement(name: str) -> str:
+    """Return the line of a requirements file for a package: the locked version and the checksums of its wheels."""
+    package = _read_lock_file()[name]
     hashes = " ".join(f"--hash={wheel['hash']}" for wheel in package["wheels"])
     return f"{name}=={package['version']} {hashes}"
 
 
-def _locked() -> dict[str, Any]:
+def _read_lock_file() -> dict[str, Any]:
     """Return the packages of the lock file by name, in the versions for this Python."""
     entries = tomllib.loads((ROOT / "uv.lock").read_text())["package"]
     return {
@@ -63,7 +63,7 @@ def _locked() -> dict[str, Any]:
     }
 
 
-def _installer() -> list[str]:
+def _find_installer() -> list[str]:
     """Return the command ``uv pip install`` or ``pip install`` of this environment."""
     if uv := os.environ.get("UV") or shutil.which("uv"):
         return [uv, "pip", "install", "--quiet", "--python", sys.executable]
@@ -75,7 +75,7 @@ def _install(lines: Sequence[str], folder: Path, purpose: str) -> None:
     requirements.write_text("\n".join([*lines, ""]))
     completed = subprocess.run(
         [
-            *_installer(),
+            *_find_installer(),
             *("--no-deps", "--require-hashes", "--only-binary", ":all:"),
             *("--target", str(folder), "--requirement", str(requirements)),
         ],

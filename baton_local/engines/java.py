@@ -16,7 +16,7 @@ FETCH_SECONDS = 60
 """The longest silence of Maven Central during a download."""
 
 
-def runtime(cache_dir: Path, progress: Progress) -> str:
+def find_java(cache_dir: Path, progress: Progress) -> str:
     """Return the path of the ``java`` program, downloaded once if the environment has none.
 
     Raises ``EngineFailed`` when it cannot be downloaded.
@@ -64,7 +64,7 @@ def unpack(coordinate: str, folder: Path, progress: Progress) -> None:
         raise _make_fetch_error(coordinate, problem) from problem
 
 
-def class_path(files: list[Path]) -> str:
+def make_class_path(files: list[Path]) -> str:
     """Return a class path with the folders of ``files``."""
     return ":".join(f"{folder}/*" for folder in sorted({file.parent for file in files}))
 

@@ -24,7 +24,7 @@ class KeptObjects:
         folder.mkdir(parents=True, exist_ok=True)
 
     def restore(self, endpoint: str) -> None:
-        """Put every kept object into the S3 at ``endpoint``, and create its buckets."""
+        """Put every kept object into the S3 at ``endpoint``, and create the objects' buckets."""
         s3 = client("s3", endpoint)
         self._is_restoring = True
         for file in sorted(self._folder.glob("*.object")):
@@ -42,7 +42,10 @@ class KeptObjects:
         s3.close()
 
     def follow(self, path: str, *, whole_bucket: bool) -> None:
-        """Update the folder from moto's object at ``/bucket/key``, or from all objects of the bucket."""
+        """Update the folder from moto's object at ``/bucket/key``.
+
+        ``whole_bucket`` updates the kept objects of the bucket instead, some of which may have been deleted.
+        """
         bucket, _, key = path.lstrip("/").partition("/")
         if self._is_restoring or not bucket:
             return
@@ -57,6 +60,7 @@ class KeptObjects:
                         self._follow_object(bucket, description["key"])
 
     def _follow_object(self, bucket: str, key: str) -> None:
+        """Write the object's file, or remove it if moto has no such object."""
         file = self._folder / f"{sha256(f'{bucket}/{key}'.encode()).hexdigest()}.object"
         moto_object = _find_in_moto(bucket, key)
         if moto_object is None:
@@ -78,7 +82,10 @@ class KeptObjects:
 
 
 def _find_in_moto(bucket: str, key: str) -> Any | None:
-    """Return moto's own object, or None. A request to moto would deadlock, because this is called within a request."""
+    """Return moto's own object; None if there is none.
+
+    A request to moto would deadlock, because this function is called within a request.
+    """
     from moto.s3.models import s3_backends
 
     for backends in s3_backends.values():

@@ -1,6 +1,6 @@
-"""moto's server in this process: S3, Secrets Manager and Step Functions.
+"""moto's server in this process: S3, Secrets Manager, Step Functions and the other services that have no engine.
 
-It keeps a bucket's objects in a folder when given one.
+It keeps the objects of S3 in a folder when given one.
 """
 
 import io
@@ -35,6 +35,10 @@ class MotoServer:
     def __init__(
         self, data_dir: Path | None = None, *, given_up: Callable[[LocalCloudError], None] = lambda _: None
     ) -> None:
+        """``data_dir`` is the folder that keeps the objects of S3; None keeps them in memory only.
+
+        ``given_up`` is called with the ``LocalCloudError`` that ``create_state_machines`` raises.
+        """
         self._data_dir = data_dir
         self._given_up = given_up
         self._server: BaseWSGIServer | None = None
@@ -44,13 +48,10 @@ class MotoServer:
         self.announced: Callable[[str], None] | None = None
         """Called with every event that is put on a bus of EventBridge."""
         self.create_state_machines: Callable[[], None] = lambda: None
-        """Called before Step Functions is first used, because moto takes more than a second to import it.
-
-        ``given_up`` is called with the ``LocalCloudError`` that it raises.
-        """
+        """Called before Step Functions is first used, because moto takes more than a second to import it."""
 
     def start(self) -> str:
-        """Start it and return its endpoint URL."""
+        """Start the server, restore the kept objects, and return the endpoint URL."""
         from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
         from werkzeug.serving import make_server
 
@@ -58,11 +59,11 @@ class MotoServer:
         dispatcher = DomainDispatcherApplication(create_backend_app)
         # Without this cache, moto lists its own folder at every request.
         dispatcher.get_backend_for_host = lru_cache(256)(dispatcher.get_backend_for_host)  # type: ignore[method-assign]
-        app: Wsgi = s3_serialized(_in_our_account(dispatcher))
+        app: Wsgi = serialize_s3(_set_account(dispatcher))
         objects = KeptObjects(self._data_dir) if self._data_dir else None
         if objects:
             app = _keep_changes(app, objects)
-        app = _for_this_machine(self._report_created(self._announcing(self._with_state_machines(app))))
+        app = _refuse_other_hosts(self._report_created(self._announce_events(self._with_state_machines(app))))
 
         class Handler(MotoRequestHandler):
             disable_nagle_algorithm = True  # it sends an answer's head and body separately
@@ -79,9 +80,9 @@ class MotoServer:
         return endpoint
 
     def _report_created(self, app: Wsgi) -> Wsgi:
-        """Wrap ``app`` so that ``created`` is called for an object when S3 has answered that it is stored."""
+        """Wrap ``app`` so that ``created`` is called for an object that a PUT has stored."""
 
-        def wrapped(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        def handle(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
             statuses: list[str] = []
 
             def start(status: str, *arguments: Any, **options: Any) -> Any:
@@ -95,25 +96,25 @@ class MotoServer:
                 self.created(bucket, key, int(environ.get("CONTENT_LENGTH") or 0))
             return answer
 
-        return wrapped
+        return handle
 
-    def _announcing(self, app: Wsgi) -> Wsgi:
+    def _announce_events(self, app: Wsgi) -> Wsgi:
         """Wrap ``app`` so that ``announced`` is called for events on EventBridge's buses, which have no receivers."""
 
-        def wrapped(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        def handle(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
             if environ.get("HTTP_X_AMZ_TARGET") == "AWSEvents.PutEvents" and self.announced is not None:
                 for entry in json.loads(_read_body(environ))["Entries"]:
                     self.announced(f"Event of {entry['Source']}: {entry['DetailType']} {entry['Detail']}")
             return app(environ, start_response)
 
-        return wrapped
+        return handle
 
     def _with_state_machines(self, app: Wsgi) -> Wsgi:
         """Wrap ``app`` so that the state machines are created when Step Functions is first used."""
         creating = threading.Lock()
         created = False
 
-        def wrapped(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        def handle(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
             nonlocal created
             service, _, operation = environ.get("HTTP_X_AMZ_TARGET", "").partition(".")
             if service == "AWSStepFunctions" and operation != "CreateStateMachine":
@@ -127,7 +128,7 @@ class MotoServer:
                             self._given_up(problem)
             return app(environ, start_response)
 
-        return wrapped
+        return handle
 
     def stop(self) -> None:
         """End the server and, unless another one runs, delete its state. No error if it does not run."""
@@ -154,19 +155,19 @@ class MotoServer:
 
 
 def _is_object(query: str) -> bool:
-    """Return whether a PUT with this query stores an object, and not its tags or a part of it."""
+    """Return whether a PUT with this query stores an object, and not its properties or a part of an upload."""
     names = {part.partition("=")[0] for part in query.split("&")}
     return not names & {"tagging", "acl", "retention", "legal-hold", "uploadId"}
 
 
-def _in_our_account(app: Wsgi) -> Wsgi:
+def _set_account(app: Wsgi) -> Wsgi:
     """Wrap ``app`` so that its resources have the ARNs that the template's references resolve to."""
 
-    def wrapped(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def handle(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         environ["HTTP_X_MOTO_ACCOUNT_ID"] = ACCOUNT
         return app(environ, start_response)
 
-    return wrapped
+    return handle
 
 
 def _read_body(environ: dict[str, Any]) -> bytes:
@@ -176,14 +177,14 @@ def _read_body(environ: dict[str, Any]) -> bytes:
     return body
 
 
-def s3_serialized(app: Wsgi) -> Wsgi:
+def serialize_s3(app: Wsgi) -> Wsgi:
     """Wrap ``app`` so that it handles one call of S3 at a time.
 
     moto iterates over the keys of a bucket while other threads change them, and answers 500 when that fails.
     """
     lock = threading.Lock()
 
-    def wrapped(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def handle(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         if "HTTP_X_AMZ_TARGET" in environ:  # another service, whose calls may take long
             return app(environ, start_response)
         if environ.get("CONTENT_LENGTH"):
@@ -191,30 +192,30 @@ def s3_serialized(app: Wsgi) -> Wsgi:
         with lock:
             return app(environ, start_response)
 
-    return wrapped
+    return handle
 
 
-def _for_this_machine(app: Wsgi) -> Wsgi:
+def _refuse_other_hosts(app: Wsgi) -> Wsgi:
     """Wrap ``app`` so that no web page can call it by another host name, because it accepts any credentials."""
     hosts = LocalHosts()
 
-    def wrapped(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def handle(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         if hosts.include(environ.get("HTTP_HOST", "")):
             return app(environ, start_response)
         start_response("403 Forbidden", [("Content-Type", "text/plain")])
         return [b"Not for this host."]
 
-    return wrapped
+    return handle
 
 
 def _keep_changes(app: Wsgi, kept: KeptObjects) -> Wsgi:
     """Wrap ``app`` so that a changed object is on disk before the caller gets the response."""
 
-    def wrapped(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def handle(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         answer = app(environ, start_response)
         if environ["REQUEST_METHOD"] in {"PUT", "POST", "DELETE"}:
             path = environ["PATH_INFO"].encode("latin-1").decode()  # WSGI passes UTF-8 as latin-1
             kept.follow(path, whole_bucket="delete" in environ.get("QUERY_STRING", ""))
         return answer
 
-    return wrapped
+    return handle

@@ -14,7 +14,7 @@ import json
 from pathlib import Path
 
 from baton_local.engines import java
-from baton_local.engines.downloads import assembled
+from baton_local.engines.downloads import assemble_once
 from baton_local.engines.supervision import SupervisedEngine
 from baton_local.run_folders import RunFolder
 
@@ -47,14 +47,14 @@ OPTIONS = (
 
 
 class OpenSearch(SupervisedEngine):
-    """One node of OpenSearch. Its data survive a restart; without ``data_dir`` they are deleted when it stops."""
+    """One node of OpenSearch. Its data survive a restart; without ``data_dir`` they are deleted by ``stop``."""
 
     _run_folder: RunFolder | None = None
 
     def start(self) -> str:
-        """Start it and return its endpoint URL. Raises ``EngineFailed``."""
-        runtime = java.runtime(self._cache_dir, self._progress)
-        home = self._home()
+        """Start the engine and return its endpoint URL. Raises ``EngineFailed``."""
+        runtime = java.find_java(self._cache_dir, self._progress)
+        home = self._find_home()
         locales = java.resolve(ICU, self._cache_dir, self._progress)
         self._run_folder = RunFolder("opensearch")
         own = self._run_folder.path
@@ -65,7 +65,7 @@ class OpenSearch(SupervisedEngine):
         data = (self._data_dir or own / "data").resolve()
         data.mkdir(parents=True, exist_ok=True)
 
-        def command(port: int) -> list[str]:
+        def make_command(port: int) -> list[str]:
             options = [*OPTIONS, f"http.port={port}", f"path.data={data}", f"path.logs={own / 'logs'}"]
             return [
                 runtime,
@@ -84,12 +84,12 @@ class OpenSearch(SupervisedEngine):
                 f"-Dopensearch.path.conf={config}",
                 "-Dopensearch.distribution.type=zip",
                 "-Dopensearch.bundled_jdk=false",
-                *("-cp", f"{home / 'lib'}/*:{java.class_path(locales)}", MAIN_CLASS),
+                *("-cp", f"{home / 'lib'}/*:{java.make_class_path(locales)}", MAIN_CLASS),
                 *(part for option in options for part in ("-E", option)),
             ]
 
         try:
-            return self._run(NAME, command, _answers, START_SECONDS)
+            return self._run(NAME, make_command, _answers, START_SECONDS)
         except BaseException:
             self._remove_run_folder()
             raise
@@ -99,7 +99,7 @@ class OpenSearch(SupervisedEngine):
         super().stop()
         self._remove_run_folder()
 
-    def _home(self) -> Path:
+    def _find_home(self) -> Path:
         """Return the folder of the distribution with the plugin, downloaded once."""
 
         def assemble(folder: Path) -> None:
@@ -107,7 +107,7 @@ class OpenSearch(SupervisedEngine):
             [distribution] = folder.iterdir()
             java.unpack(KNN, distribution / "plugins" / "opensearch-knn", self._progress)
 
-        folder = assembled("opensearch-3.6.0-knn", self._cache_dir, assemble)
+        folder = assemble_once("opensearch-3.6.0-knn", self._cache_dir, assemble)
         [home] = folder.iterdir()
         return home
 

@@ -14,8 +14,11 @@ from baton_local.errors import EngineFailed
 GUARD = Path(__file__).with_name("guard.py")
 ROOT = Path(__file__).parents[2]
 LOG_LINES = 200
+"""The number of last lines of the log that are kept."""
 STOP_SECONDS = 6.0
+"""The longest time for a stop. The guard kills the command after half of it (``guard.GRACE_SECONDS``)."""
 ATTEMPTS = 3
+"""The number of ports that are tried."""
 
 
 class PortLost(EngineFailed):
@@ -40,6 +43,7 @@ class ChildProcess:
     """A command run under ``guard.py`` in its own session, so that Ctrl-C reaches only this process."""
 
     def __init__(self, name: str, command: Sequence[str]) -> None:
+        """Start the command. ``name`` is its name in messages."""
         self.name = name
         self._log: deque[str] = deque(maxlen=LOG_LINES)
         self._guard = subprocess.Popen(
@@ -56,7 +60,7 @@ class ChildProcess:
         self._reader.start()
 
     @property
-    def running(self) -> bool:
+    def is_running(self) -> bool:
         """Whether the command still runs."""
         return self._guard.poll() is None
 
@@ -68,7 +72,7 @@ class ChildProcess:
         """Return once ``ready()`` holds; raise ``EngineFailed`` when the command ends or ``timeout`` seconds pass."""
         deadline = time.monotonic() + timeout
         while not ready():
-            if not self.running:
+            if not self.is_running:
                 self._reader.join(1)
                 raise EngineFailed(
                     f"{self.name} ended with exit code {self._guard.returncode} while starting:\n{self.log_tail()}"
@@ -107,7 +111,7 @@ def start_on_free_port(
 ) -> tuple[ChildProcess, int]:
     """Start ``command(port)`` and wait for ``ready(port)``; if another program takes the port first, try another one.
 
-    Raises ``EngineFailed`` with the end of the log.
+    The limit of each start is ``timeout`` seconds. Raises ``EngineFailed`` with the end of the log.
     """
     for attempt in range(1, ATTEMPTS + 1):
         port = find_free_port()
@@ -122,12 +126,15 @@ def start_on_free_port(
 def start_on_port(
     name: str, command: Callable[[int], Sequence[str]], ready: Callable[[int], bool], port: int, timeout: float = 60.0
 ) -> ChildProcess:
-    """Start ``command(port)`` and wait for ``ready(port)``. Raises ``EngineFailed`` with the end of the log."""
+    """Start ``command(port)`` and wait for ``ready(port)``, for ``timeout`` seconds at most.
+
+    Raises ``EngineFailed`` with the end of the log: ``PortLost`` if another program has the port.
+    """
     child = ChildProcess(name, command(port))
     try:
         child.wait_until(lambda: _listens(port) and ready(port), timeout)
     except EngineFailed as problem:
-        lost_the_port = not child.running and "already in use" in child.log_tail(LOG_LINES)
+        lost_the_port = not child.is_running and "already in use" in child.log_tail(LOG_LINES)
         child.stop()
         raise PortLost(str(problem)) if lost_the_port else problem from None
     except BaseException:

@@ -38,7 +38,7 @@ def executed(invoke: Invoke) -> Iterator[Callable[[], None]]:
             from moto.stepfunctions.parser.asl.component.state.exec.state_task import lambda_eval_utils
 
             def call_with(tasks: Invoke) -> None:
-                lambda_eval_utils._invoke_lambda_function = _invocation(tasks)
+                lambda_eval_utils._invoke_lambda_function = _make_invocation(tasks)
 
             call_with(invoke)
             # moto's own function is not restored, because an execution that waits for a retry must not call it.
@@ -59,12 +59,13 @@ def keep_parsed_definitions() -> None:
         AmazonStateLanguageParser.parse = staticmethod(lru_cache(KEPT_DEFINITIONS)(read))  # type: ignore[method-assign]
 
 
-def _invocation(invoke: Invoke) -> Callable[..., dict[str, Any]]:
+def _make_invocation(invoke: Invoke) -> Callable[..., dict[str, Any]]:
+    """Return a function in place of moto's, which calls ``invoke`` for at most ``AT_ONCE`` tasks at the same time."""
     slots = threading.BoundedSemaphore(AT_ONCE)
 
-    def invoked(parameters: dict[str, Any], region: str, state_credentials: object) -> dict[str, Any]:
+    def answer_invoke(parameters: dict[str, Any], region: str, state_credentials: object) -> dict[str, Any]:
         """Answer like Lambda's Invoke. An exception becomes the error object of Lambda's runtime."""
-        name = _name(parameters["FunctionName"])
+        name = _read_function_name(parameters["FunctionName"])
         try:
             with slots:
                 answer = json.loads(json.dumps(invoke(name, json.loads(parameters["Payload"]))))
@@ -78,10 +79,10 @@ def _invocation(invoke: Invoke) -> Callable[..., dict[str, Any]]:
             return {"StatusCode": 200, "FunctionError": "Unhandled", "Payload": error}
         return {"StatusCode": 200, "Payload": answer}
 
-    return invoked
+    return answer_invoke
 
 
-def _name(function: str) -> str:
+def _read_function_name(function: str) -> str:
     """Return the name of a function, given by its ARN, with or without a version or alias, or by its name."""
     match = re.search(r"function:([^:]+)", function)
     return match[1] if match else function

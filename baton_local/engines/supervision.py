@@ -21,7 +21,7 @@ STEADY_SECONDS = 60.0
 
 
 class Supervisor:
-    """A thread that watches one child. It logs once when the child ends and once when it runs again."""
+    """A thread that watches a child and replaces it. It logs when the child ends, and when the next one runs."""
 
     def __init__(
         self,
@@ -98,7 +98,11 @@ class SupervisedEngine:
         restarted: Callable[[], None] = lambda: None,
         given_up: Callable[[EngineFailed], None] = lambda _: None,
     ) -> None:
-        """Its data are in memory or in a temporary folder unless ``data_dir`` is given. See ``Supervisor``."""
+        """``data_dir`` keeps the engine's data; without it they are in memory or in a temporary folder.
+
+        ``cache_dir`` has the downloaded programs, and ``progress`` gets a line before each download. See ``Supervisor``
+        for ``restarted`` and ``given_up``.
+        """
         self._cache_dir = cache_dir
         self._data_dir = data_dir
         self._progress = progress
@@ -109,7 +113,10 @@ class SupervisedEngine:
     def _run(
         self, name: str, command: Callable[[int], Sequence[str]], answers: Callable[[int], bool], seconds: float = 60.0
     ) -> str:
-        """Start ``command(port)``, wait until it ``answers`` and return its endpoint URL. Raises ``EngineFailed``."""
+        """Start ``command(port)``, wait until ``answers(port)`` holds, and return the endpoint URL.
+
+        The limit of the start is ``seconds``. Raises ``EngineFailed``.
+        """
         child, port = start_on_free_port(name, command, answers, seconds)
         self._supervisor = Supervisor(
             child, lambda: start_on_port(name, command, answers, port, seconds), self._restarted, self._given_up

@@ -96,7 +96,7 @@ class Application:
         if model:
             routes.append(Mount("/local/openai/v1", model))
         if self._has_page:
-            routes.append(Route("/", self._index))
+            routes.append(Route("/", self._serve_page))
             routes.append(Mount("/local/page", StaticFiles(directory=page)))
         # Modules that pages of any origin load. They may be built after the start.
         self._modules = StaticFiles(directory=widget, check_dir=False)
@@ -105,7 +105,7 @@ class Application:
         config = {"local": True} | ({"traces": TRACES_PATH} if traces else {})
         routes.append(Route(f"{CONSOLE_PATH}/config.json", lambda _: JSONResponse(config)))
         routes.append(Mount(CONSOLE_PATH, self._serve_console))
-        self._own = ResponseHeaders(Starlette(routes=routes, lifespan=_lifespan_of(apps)))
+        self._own = ResponseHeaders(Starlette(routes=routes, lifespan=_make_lifespan(apps)))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, connection, or the server's own life cycle."""
@@ -132,15 +132,23 @@ class Application:
         else:
             await self._rest(scope, receive, send)
 
-    def _index(self, _: Request) -> Response:
+    def _serve_page(self, _: Request) -> Response:
         """Answer with the demo page, or with how to build it."""
-        return FileResponse(self._page / "index.html", headers=PAGE_HEADERS) if self._is_built else _not_built()
+        return (
+            FileResponse(self._page / "index.html", headers=PAGE_HEADERS)
+            if self._is_built
+            else _make_not_built_answer()
+        )
 
     async def _serve_widget(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await (self._modules if self._is_built else _not_built())(scope, receive, send)
+        """Answer with a module of the widget, or with how to build them."""
+        await (self._modules if self._is_built else _make_not_built_answer())(scope, receive, send)
 
     async def _serve_console(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve the console's page and modules, with headers that keep browsers from running other scripts there."""
+        """Serve the console's page and modules, with headers that keep browsers from running other scripts there.
+
+        If the console is not built, answer with how to build it.
+        """
         is_built = (self._console / CONSOLE_PAGE).is_file()
 
         async def send_guarded(message: Any) -> None:
@@ -149,7 +157,7 @@ class Application:
                 message = {**message, "headers": [*message["headers"], *headers]}
             await send(message)
 
-        await (self._console_files if is_built else _not_built())(scope, receive, send_guarded)
+        await (self._console_files if is_built else _make_not_built_answer())(scope, receive, send_guarded)
 
     @property
     def _is_built(self) -> bool:
@@ -160,13 +168,15 @@ class Application:
         return (self._page / "index.html").is_file()
 
 
-def _not_built() -> Response:
+def _make_not_built_answer() -> Response:
     return PlainTextResponse(NOT_BUILT, status_code=503)
 
 
-def _lifespan_of(apps: list[AsgiApp]) -> Any:
+def _make_lifespan(apps: list[AsgiApp]) -> Any:
+    """Return a life cycle that begins and ends those of the Starlette apps among ``apps``."""
+
     @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+    async def run_lifespan(_: Starlette) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
             for app in apps:
                 router = getattr(app, "router", None)
@@ -174,4 +184,4 @@ def _lifespan_of(apps: list[AsgiApp]) -> Any:
                     await stack.enter_async_context(router.lifespan_context(app))
             yield
 
-    return lifespan
+    return run_lifespan

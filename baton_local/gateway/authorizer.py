@@ -12,7 +12,7 @@ logger = logging.getLogger("baton_local.gateway")
 
 
 class Refused(Exception):
-    """The connection is refused before the upgrade."""
+    """An error because a connection is refused before the upgrade: the status and the message of the answer."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -27,9 +27,9 @@ async def authorize(function: Invocable, handshake: Handshake) -> dict[str, Any]
     raises an exception with the message "Unauthorized". It is 500 for other exceptions and for malformed answers, and
     403 if the policy does not allow the request.
     """
-    if any(_identity(source, handshake) is None for source in handshake.api.identity_sources):
+    if any(_read_identity(source, handshake) is None for source in handshake.api.identity_sources):
         raise Refused(401, "Unauthorized")
-    event = handshake.authorizer_event()
+    event = handshake.make_authorizer_event()
     try:
         answer = await asyncio.wrap_future(function.invoke(event))
     except Exception as problem:
@@ -43,7 +43,7 @@ async def authorize(function: Invocable, handshake: Handshake) -> dict[str, Any]
             for statement in answer["policyDocument"]["Statement"]
             if _covers(statement, event["methodArn"])
         ]
-        context = {name: _flat(value) for name, value in (answer.get("context") or {}).items()}
+        context = {name: _format_value(value) for name, value in (answer.get("context") or {}).items()}
         principal = answer["principalId"]
     except (KeyError, TypeError, AttributeError) as problem:
         logger.exception("The authorizer's answer is malformed")
@@ -55,7 +55,7 @@ async def authorize(function: Invocable, handshake: Handshake) -> dict[str, Any]
     return {**context, "principalId": principal, "integrationLatency": 0}
 
 
-def _identity(source: str, handshake: Handshake) -> str | None:
+def _read_identity(source: str, handshake: Handshake) -> str | None:
     """Return the value of an identity source such as ``route.request.header.Sec-WebSocket-Protocol``, or None."""
     _, _, kind, name = source.split(".", 3)
     if kind == "header":
@@ -65,6 +65,7 @@ def _identity(source: str, handshake: Handshake) -> str | None:
 
 
 def _covers(statement: dict[str, Any], arn: str) -> bool:
+    """Return whether a statement of a policy is about invoking the method ``arn``."""
     resources, actions = statement["Resource"], statement["Action"]
     return any(
         fnmatch.fnmatchcase(arn, pattern) for pattern in ([resources] if isinstance(resources, str) else resources)
@@ -74,7 +75,7 @@ def _covers(statement: dict[str, Any], arn: str) -> bool:
     )
 
 
-def _flat(value: Any) -> str:
+def _format_value(value: Any) -> str:
     """Return a context value as a string, as later events have it. Raises ``TypeError`` for objects and lists."""
     if isinstance(value, dict | list):
         raise TypeError("context values must be strings, numbers or booleans")

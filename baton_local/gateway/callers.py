@@ -19,8 +19,8 @@ class Caller:
     user: str = ""
 
 
-def caller_of(scope: Scope) -> Caller:
-    """Return the user that a request's token names, unverified, or the client's address.
+def read_caller(scope: Scope) -> Caller:
+    """Return the user that a request's token names, unverified, or the client's address if there is no such token.
 
     A forged token gets only the share of the tenant that it names, and the product refuses it soon after.
     """
@@ -32,19 +32,19 @@ def caller_of(scope: Scope) -> Caller:
         with contextlib.suppress(ValueError):
             claims: Any = json.loads(base64.urlsafe_b64decode(parts[1] + b"=" * (-len(parts[1]) % 4)))
             if isinstance(claims, dict) and isinstance(claims.get("tenant"), str):
-                return _user(claims["tenant"], claims.get("sub"))
+                return _make_caller(claims["tenant"], claims.get("sub"))
     client = scope.get("client")
     return Caller(f"client {client[0] if client else ''}")
 
 
-def sender_of(body: str) -> Caller | None:
+def read_sender(body: str) -> Caller | None:
     """Return the user who has sent a queue's message with this body; None if it names none."""
     with contextlib.suppress(ValueError):
         record: Any = json.loads(body)
         if isinstance(record, dict) and isinstance(record.get("tenantId"), str):
-            return _user(record["tenantId"], record.get("userId"))
+            return _make_caller(record["tenantId"], record.get("userId"))
     return None
 
 
-def _user(tenant: str, user: object) -> Caller:
+def _make_caller(tenant: str, user: object) -> Caller:
     return Caller(f"tenant {tenant}", user if isinstance(user, str) else "")

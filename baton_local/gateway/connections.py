@@ -34,10 +34,10 @@ class Connection:
 
     handshake: Handshake
     caller: Caller
-    """The user in its token."""
+    """The user whom the token names, or the client's address."""
     outgoing: asyncio.Queue[Frame | Close] = field(default_factory=asyncio.Queue)
-    last_active_at: int = field(default_factory=identifiers.now_millis)
-    """Milliseconds."""
+    last_active_at: int = field(default_factory=identifiers.read_millis)
+    """The time of the last post, in milliseconds since the epoch."""
 
 
 class Connections:
@@ -73,52 +73,52 @@ class ManagementApi:
         connection_id = unquote(scope["raw_path"].decode("latin-1").rpartition("/")[2])
         connection = self._connections.find(connection_id)
         if not (header(scope, b"authorization") or "").startswith("AWS4-HMAC-SHA256 "):
-            await _error(send, 403, "ForbiddenException", "Missing Authentication Token")
+            await _send_error(send, 403, "ForbiddenException", "Missing Authentication Token")
         elif not identifiers.CONNECTION_ID.fullmatch(connection_id):
-            await _error(send, 400, "BadRequestException", f"Invalid connectionId: {connection_id}")
+            await _send_error(send, 400, "BadRequestException", f"Invalid connectionId: {connection_id}")
         elif connection is None:
-            await _error(send, 410, "GoneException", "410")
+            await _send_error(send, 410, "GoneException", "410")
         elif scope["method"] == "POST":
             await self._post(connection, receive, send)
         elif scope["method"] == "GET":
-            await _json(send, 200, _description(connection))
+            await _send_json(send, 200, _describe(connection))
         elif scope["method"] == "DELETE":
             connection.outgoing.put_nowait(Close(1000, "Connection Closed Normally"))
             self._connections.remove(connection)
             await answer(send, 204, [], b"")
         else:
-            await _error(send, 403, "ForbiddenException", "Forbidden")
+            await _send_error(send, 403, "ForbiddenException", "Forbidden")
 
     async def _post(self, connection: Connection, receive: Receive, send: Send) -> None:
         """Queue a frame. As with API Gateway, the response is sent before the client has the frame."""
         try:
             body = await read_body(receive, MAX_PAYLOAD)
         except BodyTooLarge:
-            await _error(send, 413, "PayloadTooLargeException", "Payload Too Large")
+            await _send_error(send, 413, "PayloadTooLargeException", "Payload Too Large")
             return
         if body is None:
             return
         if self._connections.find(connection.handshake.connection_id) is None:
-            await _error(send, 410, "GoneException", "410")
+            await _send_error(send, 410, "GoneException", "410")
             return
-        connection.last_active_at = identifiers.now_millis()
+        connection.last_active_at = identifiers.read_millis()
         connection.outgoing.put_nowait(Frame(body.decode("utf-8", "replace")))
         await answer(send, 200, [("Content-Type", "application/json")], b"")
 
 
-def _description(connection: Connection) -> dict[str, object]:
+def _describe(connection: Connection) -> dict[str, object]:
     handshake = connection.handshake
     return {
-        "connectedAt": identifiers.iso_time(handshake.connected_at),
+        "connectedAt": identifiers.format_iso_time(handshake.connected_at),
         "identity": {"sourceIp": handshake.source_ip, "userAgent": handshake.user_agent or ""},
-        "lastActiveAt": identifiers.iso_time(connection.last_active_at),
+        "lastActiveAt": identifiers.format_iso_time(connection.last_active_at),
     }
 
 
-async def _json(send: Send, status: int, content: object) -> None:
+async def _send_json(send: Send, status: int, content: object) -> None:
     await answer(send, status, [("Content-Type", "application/json")], json.dumps(content).encode())
 
 
-async def _error(send: Send, status: int, kind: str, message: str) -> None:
+async def _send_error(send: Send, status: int, kind: str, message: str) -> None:
     headers = [("Content-Type", "application/json"), ("x-amzn-ErrorType", kind)]
     await answer(send, status, headers, json.dumps({"message": message}).encode())

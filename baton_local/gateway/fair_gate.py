@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Generic, TypeVar
 
-from baton_local.gateway.callers import Caller, sender_of
+from baton_local.gateway.callers import Caller, read_sender
 
 ALONE = 8
 """The most requests of a user, or of a tenant, that run at the same time if nobody else was active recently."""
@@ -30,6 +30,7 @@ BUSY_SECONDS = 0.25
 PATIENT_SECONDS = 20.0
 """The longest time for which a request counts. API Gateway itself ends requests after 29 seconds."""
 RECENT_SECONDS = 10.0
+"""The time after its last request for which a tenant or user counts as active."""
 REST = 3.0
 """The rest after a request of a user who has others waiting, as a multiple of the time that it took."""
 MAX_REST_SECONDS = 0.5
@@ -46,9 +47,12 @@ class _Share:
     """The requests of a tenant or of a user."""
 
     begun: int = 0
+    """The number of requests that have begun and still count."""
     last_at: float = 0.0
+    """The monotonic time of the last request, in seconds."""
     rests_until: float = 0.0
-    """The end of its rest. It rests after each request while others of it wait, and so uses a quarter of the time."""
+    """The monotonic time at which the rest ends. A share rests after each request while others of the share wait, and
+    so uses a quarter of the time, or more if requests are long."""
 
     def rest(self, now: float, seconds: float) -> None:
         """Rest after work that took ``seconds``."""
@@ -115,7 +119,7 @@ class FairGate:
     """A gate through which the requests of all users begin in a fair order. It belongs to one event loop."""
 
     def __init__(self, is_pressed: Callable[[], bool], clock: Callable[[], float] = time.monotonic) -> None:
-        """``is_pressed()`` holds while the process is overloaded."""
+        """``is_pressed()`` holds while the process is overloaded. ``clock`` returns seconds."""
         self._is_pressed = is_pressed
         self._clock = clock
         self._tenants: _Shares[_Tenant] = _Shares()
@@ -188,7 +192,7 @@ class FairGate:
 
     def charge_record(self, body: str, seconds: float) -> None:
         """Charge the work of a queue's message to the user whom its body names, from any thread."""
-        caller = sender_of(body)
+        caller = read_sender(body)
         if caller is not None and self._loop is not None:
             with contextlib.suppress(RuntimeError):  # the loop has ended
                 self._loop.call_soon_threadsafe(self.charge, caller, seconds)
@@ -239,7 +243,10 @@ class FairGate:
                 has_begun |= self._admit_one(name, tenant)
 
     def _admit_one(self, tenant_name: str, tenant: _Tenant) -> bool:
-        """Begin a request of the tenant, if possible of the user with the fewest. Return whether one could begin."""
+        """Begin a waiting request of the tenant, if possible of the user with the fewest in progress.
+
+        Return whether a request has left the queue. One that was cancelled meanwhile does not begin.
+        """
         for name, user in sorted(tenant.users.busy.items(), key=lambda item: item[1].begun):
             caller = Caller(tenant_name, name)
             if user.waiting and self._has_room(caller):

@@ -9,7 +9,7 @@ from typing import Any
 from baton_local import log_lines
 from baton_local.functions import Invocable, LambdaContext, running
 from baton_local.gateway import identifiers, rest_events, streams
-from baton_local.gateway.callers import caller_of
+from baton_local.gateway.callers import read_caller
 from baton_local.gateway.fair_gate import FairGate
 from baton_local.gateway.rest_routes import Match, RestRoutes
 from baton_local.gateway.streams import Streamed
@@ -49,7 +49,8 @@ class RestGateway:
     ) -> None:
         """``web_apps`` are the functions that run a web app behind the Lambda Web Adapter.
 
-        Functions of a build run their web apps with the adapter, and are in ``streamed`` instead.
+        Functions of a build run their web apps with the adapter, and are in ``streamed`` instead. None as ``gate``
+        means a separate gate.
         """
         self._gate = gate or FairGate(lambda: False)
         self._streamed = streamed or {}
@@ -61,14 +62,14 @@ class RestGateway:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        request_id = identifiers.request_id()
-        match = self._routes.find(scope["method"], rest_events.raw_path(scope))
+        request_id = identifiers.make_request_id()
+        match = self._routes.find(scope["method"], rest_events.read_raw_path(scope))
         if match is None:
             await self._refuse(send, "MISSING_AUTHENTICATION_TOKEN", request_id)
         elif match.route.function is None:
             await answer(send, 200, [("Content-Type", "application/json"), *match.route.headers.items()], b"")
         else:
-            async with self._gate.turn(caller_of(scope)):
+            async with self._gate.turn(read_caller(scope)):
                 await self._serve(match, request_id, scope, receive, send)
 
     async def _serve(self, match: Match, request_id: str, scope: Scope, receive: Receive, send: Send) -> None:
@@ -82,7 +83,7 @@ class RestGateway:
     async def _read_event(
         self, match: Match, request_id: str, scope: Scope, receive: Receive, send: Send
     ) -> dict[str, Any] | None:
-        """Return the request as an event. ``None`` if the client has left, or got the answer that it is too large."""
+        """Return the request as an event; None if the client has left, or has got the answer to a too large body."""
         try:
             body = await read_body(receive, MAX_BODY)
         except BodyTooLarge:
@@ -90,8 +91,8 @@ class RestGateway:
             return None
         if body is None:
             return None
-        context = rest_events.request_context(self._api, scope, match, request_id)
-        return rest_events.proxy_event(self._api, scope, match, context, body)
+        context = rest_events.make_request_context(self._api, scope, match, request_id)
+        return rest_events.make_proxy_event(self._api, scope, match, context, body)
 
     async def _invoke(self, match: Match, request_id: str, scope: Scope, receive: Receive, send: Send) -> None:
         event = await self._read_event(match, request_id, scope, receive, send)
@@ -124,7 +125,7 @@ class RestGateway:
             await send(message)
 
         try:
-            await streams.pass_on(self._streamed[name].stream(event).pieces(), request_id, send_noted)
+            await streams.pass_on(self._streamed[name].stream(event).read_pieces(), request_id, send_noted)
         except Exception:
             logger.exception("%s failed for %s %s", name, scope["method"], event["path"])
             if has_begun:
@@ -134,7 +135,7 @@ class RestGateway:
     async def _forward(self, match: Match, request_id: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Give the request to a web app with the headers that the Lambda Web Adapter adds."""
         definition, app = self._web_apps[str(match.route.function)]
-        context = rest_events.request_context(self._api, scope, match, request_id)
+        context = rest_events.make_request_context(self._api, scope, match, request_id)
         run = LambdaContext(definition.name, definition.timeout, definition.memory)
         lambda_context = {
             "request_id": run.aws_request_id,

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 CONNECTION_ID = re.compile(r"[A-Za-z0-9_-]{15}=")
 
 
-def request_id() -> str:
+def make_request_id() -> str:
     """Return a request id: a UUID."""
     return str(uuid.uuid4())
 
@@ -20,21 +20,21 @@ def make_short_id() -> str:
     return base64.urlsafe_b64encode(secrets.token_bytes(11)).decode()
 
 
-def connection_id() -> str:
+def make_connection_id() -> str:
     """Return a connection id such as ``L0SM9cOFvHcCIhw=``."""
     return make_short_id()
 
 
-def now_millis() -> int:
+def read_millis() -> int:
     """Return the time as milliseconds since the epoch."""
     return int(time.time() * 1000)
 
 
-def request_time(millis: int) -> str:
-    """Return a time as ``requestTime`` has it, such as ``09/Apr/2026:12:34:56 +0000``."""
+def format_request_time(millis: int) -> str:
+    """Return a time, in milliseconds since the epoch, as ``requestTime`` has it: ``09/Apr/2026:12:34:56 +0000``."""
     return datetime.fromtimestamp(millis / 1000, UTC).strftime("%d/%b/%Y:%H:%M:%S +0000")
 
 
-def iso_time(millis: int) -> str:
+def format_iso_time(millis: int) -> str:
     """Return a time, in milliseconds since the epoch, in ISO 8601."""
     return datetime.fromtimestamp(millis / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -17,10 +17,10 @@ class MalformedAnswer(Exception):
     """An error because a function's result is not valid for a proxy integration."""
 
 
-def request_context(api: RestApi, scope: Scope, match: Match, request_id: str) -> dict[str, Any]:
+def make_request_context(api: RestApi, scope: Scope, match: Match, request_id: str) -> dict[str, Any]:
     """Return ``requestContext`` of a REST proxy event."""
     headers = multi_headers(scope)
-    millis = identifiers.now_millis()
+    millis = identifiers.read_millis()
     host = headers.get("Host", ["localhost"])[-1]
     return {
         "accountId": ACCOUNT,
@@ -39,10 +39,10 @@ def request_context(api: RestApi, scope: Scope, match: Match, request_id: str) -
             "userAgent": headers.get("User-Agent", [None])[-1],
             "userArn": None,
         },
-        "path": f"/{api.stage}{raw_path(scope)}",
+        "path": f"/{api.stage}{read_raw_path(scope)}",
         "protocol": f"HTTP/{scope.get('http_version', '1.1')}",
         "requestId": request_id,
-        "requestTime": identifiers.request_time(millis),
+        "requestTime": identifiers.format_request_time(millis),
         "requestTimeEpoch": millis,
         "resourceId": "local",
         "resourcePath": match.route.path,
@@ -50,9 +50,11 @@ def request_context(api: RestApi, scope: Scope, match: Match, request_id: str) -
     }
 
 
-def proxy_event(api: RestApi, scope: Scope, match: Match, context: Mapping[str, Any], body: bytes) -> dict[str, Any]:
+def make_proxy_event(
+    api: RestApi, scope: Scope, match: Match, context: Mapping[str, Any], body: bytes
+) -> dict[str, Any]:
     """Return the event that a REST proxy integration gives its function."""
-    headers = {**multi_headers(scope), "X-Forwarded-Port": [_port(scope)], "X-Forwarded-Proto": [scope["scheme"]]}
+    headers = {**multi_headers(scope), "X-Forwarded-Port": [_read_port(scope)], "X-Forwarded-Proto": [scope["scheme"]]}
     headers.setdefault("X-Forwarded-For", [context["identity"]["sourceIp"]])
     query: dict[str, list[str]] = {}
     for key, value in parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True):
@@ -61,7 +63,7 @@ def proxy_event(api: RestApi, scope: Scope, match: Match, context: Mapping[str, 
     text = base64.b64encode(body).decode() if is_binary else body.decode("utf-8", "replace")
     return {
         "resource": match.route.path,
-        "path": raw_path(scope),
+        "path": read_raw_path(scope),
         "httpMethod": scope["method"],
         "headers": {name: values[-1] for name, values in headers.items()},
         "multiValueHeaders": headers,
@@ -76,7 +78,10 @@ def proxy_event(api: RestApi, scope: Scope, match: Match, context: Mapping[str, 
 
 
 def read_answer(api: RestApi, scope: Scope, result: Any) -> tuple[int, list[tuple[str, str]], bytes]:
-    """Return the status, headers and body for a function's result. Raises ``MalformedAnswer``."""
+    """Return the status, headers and body for a function's result. Raises ``MalformedAnswer``.
+
+    As in API Gateway, a body in base64 is decoded only if the first media type that the request accepts is binary.
+    """
     if not isinstance(result, dict) or "statusCode" not in result:
         raise MalformedAnswer(f"expected a dict with statusCode, got {type(result).__name__}")
     try:
@@ -91,11 +96,14 @@ def read_answer(api: RestApi, scope: Scope, result: Any) -> tuple[int, list[tupl
     headers = [(name, value) for name, values in multiple.items() for value in values]
     headers += [(name, value) for name, value in single.items() if name.lower() not in lower_names]
     if result.get("isBase64Encoded") and _is_binary(api, multi_headers(scope).get("Accept", [""])[-1].split(",")[0]):
-        raw = base64.b64decode(raw)
+        try:
+            raw = base64.b64decode(raw)
+        except ValueError as problem:
+            raise MalformedAnswer(f"the body is not base64: {problem}") from problem
     return status, [(name, value) for name, value in headers if name.lower() != "content-length"], raw
 
 
-def raw_path(scope: Scope) -> str:
+def read_raw_path(scope: Scope) -> str:
     """Return the request's path as it was sent, percent-encoded, because REST APIs do not decode it."""
     path: str = scope["raw_path"].decode("latin-1")
     return path
@@ -106,5 +114,5 @@ def _is_binary(api: RestApi, content_type: str) -> bool:
     return "*/*" in api.binary_media_types or essence in api.binary_media_types
 
 
-def _port(scope: Scope) -> str:
+def _read_port(scope: Scope) -> str:
     return str(scope["server"][1]) if scope.get("server") else "443"

@@ -16,10 +16,11 @@ class Handshake:
 
     api: SocketApi
     scope: Scope
-    connection_id: str = field(default_factory=identifiers.connection_id)
-    connected_at: int = field(default_factory=identifiers.now_millis)
-    """Milliseconds."""
+    connection_id: str = field(default_factory=identifiers.make_connection_id)
+    connected_at: int = field(default_factory=identifiers.read_millis)
+    """Milliseconds since the epoch."""
     authorizer: dict[str, Any] | None = None
+    """The authorizer's context; None before its answer, and without an authorizer."""
 
     @property
     def source_ip(self) -> str:
@@ -28,7 +29,7 @@ class Handshake:
 
     @property
     def user_agent(self) -> str | None:
-        """The client's User-Agent."""
+        """The client's User-Agent; None if the request has none."""
         return self.headers.get("User-Agent")
 
     @property
@@ -49,9 +50,9 @@ class Handshake:
             query.setdefault(key, []).append(value)
         return query
 
-    def request_context(self, route_key: str, event_type: str) -> dict[str, Any]:
+    def make_request_context(self, route_key: str, event_type: str) -> dict[str, Any]:
         """Return ``requestContext`` of one event."""
-        millis = identifiers.now_millis()
+        millis = identifiers.read_millis()
         identity = {"sourceIp": self.source_ip}
         if self.user_agent:
             identity["userAgent"] = self.user_agent
@@ -59,13 +60,13 @@ class Handshake:
             "routeKey": route_key,
             "eventType": event_type,
             "extendedRequestId": identifiers.make_short_id(),
-            "requestTime": identifiers.request_time(millis),
+            "requestTime": identifiers.format_request_time(millis),
             "messageDirection": "IN",
             "stage": self.api.stage,
             "connectedAt": self.connected_at,
             "requestTimeEpoch": millis,
             "identity": identity,
-            "requestId": identifiers.request_id(),
+            "requestId": identifiers.make_request_id(),
             "domainName": self.headers.get("Host", "localhost"),
             "connectionId": self.connection_id,
             "apiId": self.api.api_id,
@@ -74,30 +75,30 @@ class Handshake:
             context["authorizer"] = self.authorizer
         return context
 
-    def authorizer_event(self) -> dict[str, Any]:
+    def make_authorizer_event(self) -> dict[str, Any]:
         """Return the event of a REQUEST authorizer."""
         return {
             "type": "REQUEST",
             "methodArn": f"arn:aws:execute-api:{REGION}:{ACCOUNT}:{self.api.api_id}/{self.api.stage}/$connect",
-            **self._request_parts(),
+            **self._make_request_parts(),
             "stageVariables": {},
-            "requestContext": self.request_context("$connect", "CONNECT"),
+            "requestContext": self.make_request_context("$connect", "CONNECT"),
         }
 
-    def connect_event(self) -> dict[str, Any]:
+    def make_connect_event(self) -> dict[str, Any]:
         """Return the ``$connect`` event."""
-        event = {key: value for key, value in self._request_parts().items() if value}
-        return {**event, "requestContext": self.request_context("$connect", "CONNECT"), "isBase64Encoded": False}
+        event = {key: value for key, value in self._make_request_parts().items() if value}
+        return {**event, "requestContext": self.make_request_context("$connect", "CONNECT"), "isBase64Encoded": False}
 
-    def message_event(self, route_key: str, body: str) -> dict[str, Any]:
+    def make_message_event(self, route_key: str, body: str) -> dict[str, Any]:
         """Return the event of a frame."""
-        context = {**self.request_context(route_key, "MESSAGE"), "messageId": identifiers.make_short_id()}
+        context = {**self.make_request_context(route_key, "MESSAGE"), "messageId": identifiers.make_short_id()}
         return {"requestContext": context, "body": body, "isBase64Encoded": False}
 
-    def disconnect_event(self, status: int, reason: str) -> dict[str, Any]:
+    def make_disconnect_event(self, status: int, reason: str) -> dict[str, Any]:
         """Return the ``$disconnect`` event; ``status`` is the close code."""
         context = {
-            **self.request_context("$disconnect", "DISCONNECT"),
+            **self.make_request_context("$disconnect", "DISCONNECT"),
             "disconnectStatusCode": status,
             "disconnectReason": reason,
         }
@@ -109,7 +110,7 @@ class Handshake:
             "isBase64Encoded": False,
         }
 
-    def _request_parts(self) -> dict[str, Any]:
+    def _make_request_parts(self) -> dict[str, Any]:
         headers = {**self.multi_headers, "X-Forwarded-For": [self.source_ip]}
         return {
             "headers": {name: values[-1] for name, values in headers.items()},

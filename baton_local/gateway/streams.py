@@ -28,7 +28,7 @@ class Streamed(Protocol):
 class Pieces(Protocol):
     """An answer that arrives in pieces."""
 
-    def pieces(self) -> AsyncIterator[bytes]:
+    def read_pieces(self) -> AsyncIterator[bytes]:
         """Yield the bytes as they arrive. Raises the function's error."""
 
 
@@ -51,7 +51,10 @@ async def pass_on(pieces: AsyncIterator[bytes], request_id: str, send: Send) -> 
 
 
 async def _read_head(pieces: AsyncIterator[bytes]) -> tuple[int, list[tuple[str, str]], bytes]:
-    """Return status, headers and the beginning of the body. Raises ``MalformedAnswer``."""
+    """Return status, headers and the beginning of the body. Raises ``MalformedAnswer``.
+
+    ``Transfer-Encoding`` is left out of the headers, because the server sets it.
+    """
     data = b""
     async for piece in pieces:
         data += piece

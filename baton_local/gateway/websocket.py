@@ -11,7 +11,7 @@ from typing import Any
 from baton.concurrency.tasks import stop_all
 from baton_local.functions import Invocable
 from baton_local.gateway.authorizer import Refused, authorize
-from baton_local.gateway.callers import caller_of
+from baton_local.gateway.callers import read_caller
 from baton_local.gateway.connections import Close, Connection, Connections, Frame
 from baton_local.gateway.fair_gate import FairGate
 from baton_local.gateway.socket_events import Handshake
@@ -51,7 +51,7 @@ class SocketGateway:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection."""
         await receive()  # websocket.connect
-        handshake, caller = Handshake(self._api, scope), caller_of(scope)
+        handshake, caller = Handshake(self._api, scope), read_caller(scope)
         try:
             async with self._gate.turn(caller):
                 if self._api.authorizer:
@@ -68,14 +68,14 @@ class SocketGateway:
         else:
             self._connections.add(connection)
             closing = await self._serve(connection, receive, send)
-        await self._run("$disconnect", handshake.disconnect_event(closing.code, closing.reason))
+        await self._run("$disconnect", handshake.make_disconnect_event(closing.code, closing.reason))
 
     async def _connect(self, handshake: Handshake) -> str | None:
-        """Run ``$connect`` and return the subprotocol that it chose, or None. Raises ``Refused``."""
+        """Run ``$connect`` and return the subprotocol that the route chose, or None. Raises ``Refused``."""
         if "$connect" not in self._api.routes:
             return None
         try:
-            answer = await self._invoke("$connect", handshake.connect_event())
+            answer = await self._invoke("$connect", handshake.make_connect_event())
             status = int(answer["statusCode"])
         except Exception as problem:
             logger.exception("$connect failed")
@@ -86,14 +86,17 @@ class SocketGateway:
         return headers.get("sec-websocket-protocol")
 
     async def _serve(self, connection: Connection, receive: Receive, send: Send) -> Close:
-        """Move frames both ways until a side closes the connection or a limit ends it. Return how it ended."""
+        """Move frames both ways until a side closes the connection or a limit ends it.
+
+        Return the close code and the reason.
+        """
         incoming: asyncio.Queue[str | None] = asyncio.Queue()
         activity = asyncio.Event()
         handling = asyncio.create_task(self._handle(connection, incoming))
         tasks = [
             asyncio.create_task(_receive(receive, incoming, activity)),
             asyncio.create_task(_send(connection, send, activity)),
-            asyncio.create_task(self._expire(activity)),
+            asyncio.create_task(self._wait_for_limit(activity)),
         ]
         try:
             await asyncio.wait([handling, *tasks], return_when=asyncio.FIRST_COMPLETED)
@@ -114,8 +117,8 @@ class SocketGateway:
     async def _handle(self, connection: Connection, incoming: asyncio.Queue[str | None]) -> None:
         """Give frames to their routes, one after the other, until None marks the end."""
         while (body := await incoming.get()) is not None:
-            route_key = _route_key(self._api, body)
-            event = connection.handshake.message_event(route_key, body)
+            route_key = _select_route(self._api, body)
+            event = connection.handshake.make_message_event(route_key, body)
             if route_key in self._api.routes:
                 async with self._gate.turn(connection.caller):
                     has_failed = not await self._run(route_key, event)
@@ -127,7 +130,7 @@ class SocketGateway:
                 frame = {"message": message, "connectionId": context["connectionId"], "requestId": context["requestId"]}
                 connection.outgoing.put_nowait(Frame(json.dumps(frame)))
 
-    async def _expire(self, activity: asyncio.Event) -> Close:
+    async def _wait_for_limit(self, activity: asyncio.Event) -> Close:
         """Wait for the idle timeout or the maximum lifetime."""
         try:
             async with asyncio.timeout(self._limits.lifetime):
@@ -141,7 +144,7 @@ class SocketGateway:
             return Close(1001, "Going away")
 
     async def _run(self, route_key: str, event: dict[str, Any]) -> bool:
-        """Invoke a route and return whether it succeeded. Errors are logged."""
+        """Invoke a route and return whether it succeeded: without an exception, which is logged, or a status of 5xx."""
         try:
             answer = await self._invoke(route_key, event)
         except Exception:
@@ -150,6 +153,7 @@ class SocketGateway:
         return not isinstance(answer, dict) or int(answer.get("statusCode", 200)) < 500
 
     async def _invoke(self, route_key: str, event: dict[str, Any]) -> Any:
+        """Return the answer of a route's function; a status of 200 if there is no such route. Raises its exceptions."""
         if route_key not in self._api.routes:
             return {"statusCode": 200}
         function = self._functions[self._api.routes[route_key]]
@@ -158,6 +162,7 @@ class SocketGateway:
 
 
 async def _receive(receive: Receive, incoming: asyncio.Queue[str | None], activity: asyncio.Event) -> Close:
+    """Put the client's frames into ``incoming`` until the client leaves or sends a binary frame. Return that end."""
     while True:
         message = await receive()
         if message["type"] == "websocket.disconnect":
@@ -170,6 +175,7 @@ async def _receive(receive: Receive, incoming: asyncio.Queue[str | None], activi
 
 
 async def _send(connection: Connection, send: Send, activity: asyncio.Event) -> Close:
+    """Send the outgoing frames. Return how the connection ends: by a request to close it, or because it is lost."""
     while True:
         item = await connection.outgoing.get()
         if isinstance(item, Close):
@@ -188,7 +194,7 @@ async def _refuse(send: Send, refused: Refused) -> None:
     await send({"type": "websocket.http.response.body", "body": body})
 
 
-def _route_key(api: SocketApi, body: str) -> str:
+def _select_route(api: SocketApi, body: str) -> str:
     """Return the route that the selection expression (``$request.body.<path>``) selects, or ``$default``."""
     try:
         value: Any = json.loads(body)

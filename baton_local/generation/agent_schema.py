@@ -20,16 +20,16 @@ from baton_local.web import SOURCES
 SCHEMA = SOURCES / "console" / "src" / "views" / "agents" / "agent-schema.json"
 
 
-def agent_schema() -> dict[str, Any]:
+def make_agent_schema() -> dict[str, Any]:
     """Return the JSON Schema of an agent."""
-    schema = described_schema(AgentDefinition, "An agent of Baton", by_alias=False)
+    schema = describe_model(AgentDefinition, "An agent of Baton", by_alias=False)
     fields = schema["properties"]
     for name, most in (("tools", MAX_TOOLS), ("sub_agents", MAX_REFERENCES), ("handoffs", MAX_REFERENCES)):
         fields[name].setdefault("maxItems", most)
     return schema
 
 
-def described_schema(model: type[BaseModel], title: str, *, by_alias: bool) -> dict[str, Any]:
+def describe_model(model: type[BaseModel], title: str, *, by_alias: bool) -> dict[str, Any]:
     """Return the JSON Schema of a model, with the fields' docstrings as descriptions."""
     schema = model.model_json_schema(by_alias=by_alias)
     described = _describe_fields(model)
@@ -44,13 +44,13 @@ def described_schema(model: type[BaseModel], title: str, *, by_alias: bool) -> d
 
 def _describe_fields(root: type[BaseModel]) -> dict[str, dict[str, str]]:
     """Return the docstrings of fields, by class and field, in the modules that declare a part of ``root``."""
-    parts = _parts(root, set())
+    parts = _find_parts(root, set())
     modules = {root.__module__, *(part.__module__ for part in parts)}
     descriptions: dict[str, dict[str, str]] = {}
     for module in sorted(modules):
         for node in ast.parse(inspect.getsource(sys.modules[module])).body:
             if isinstance(node, ast.ClassDef):
-                descriptions[node.name] = dict(_docstrings(node))
+                descriptions[node.name] = dict(_read_docstrings(node))
     inherited = {part.__name__: [base.__name__ for base in reversed(part.__mro__)] for part in parts}
     return descriptions | {
         name: {field: text for base in bases for field, text in descriptions.get(base, {}).items()}
@@ -58,8 +58,8 @@ def _describe_fields(root: type[BaseModel]) -> dict[str, dict[str, str]]:
     }
 
 
-def _parts(model: type[BaseModel], seen: set[type[BaseModel]]) -> set[type[BaseModel]]:
-    """Return the models that a model consists of, itself included, and their base models."""
+def _find_parts(model: type[BaseModel], seen: set[type[BaseModel]]) -> set[type[BaseModel]]:
+    """Return the models that a model consists of, itself included, and their base models. Adds them to ``seen``."""
     for part in (model, *(base for base in model.__mro__ if issubclass(base, BaseModel) and base is not BaseModel)):
         seen.add(part)
     waiting: list[Any] = [field.annotation for field in model.model_fields.values()]
@@ -67,11 +67,12 @@ def _parts(model: type[BaseModel], seen: set[type[BaseModel]]) -> set[type[BaseM
         kind = waiting.pop()
         waiting += getattr(kind, "__args__", ())
         if isinstance(kind, type) and issubclass(kind, BaseModel) and kind not in seen:
-            _parts(kind, seen)
+            _find_parts(kind, seen)
     return seen
 
 
-def _docstrings(node: ast.ClassDef) -> list[tuple[str, str]]:
+def _read_docstrings(node: ast.ClassDef) -> list[tuple[str, str]]:
+    """Return the fields of a class that have docstrings below them, with these as one line."""
     docstrings = []
     for statement, following in zip(node.body, node.body[1:], strict=False):
         if (
@@ -86,11 +87,11 @@ def _docstrings(node: ast.ClassDef) -> list[tuple[str, str]]:
     return docstrings
 
 
-def written(schema: dict[str, Any]) -> str:
-    """Return the text of the file with ``schema``."""
+def format_schema(schema: dict[str, Any]) -> str:
+    """Return a schema as the text of its file."""
     return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
 
 
 def write() -> None:
     """Write the schema of agents to ``SCHEMA``."""
-    SCHEMA.write_text(written(agent_schema()), encoding="utf-8")
+    SCHEMA.write_text(format_schema(make_agent_schema()), encoding="utf-8")

@@ -24,34 +24,34 @@ class BuiltFunctions:
         self._local_names = local_names
         self._cache_dir = cache_dir
         self._progress = progress
-        self._namespace = host.namespace()
-        self._python = host.python()
+        self._namespace = host.find_namespace()
+        self._python = host.find_python()
         self._client = host.find_runtime_client(cache_dir)
 
     def make(self, definition: FunctionDefinition, local: Mapping[str, str]) -> BuiltFunction:
         """Return the built function. ``local`` has this machine's values of variables. Raises ``HostProblem``."""
-        layers = [layer for reference in definition.layers for layer in self._folders_of(reference)]
+        layers = [layer for reference in definition.layers for layer in self._find_layer_folders(reference)]
         code = Code(
             name=definition.name,
             layers=tuple(layers),
-            variables=self._variables(definition, local),
+            variables=self._make_variables(definition, local),
             timeout=definition.timeout,
             log_level=definition.log_level,
             namespace=self._namespace,
         )
         return BuiltFunction(code)
 
-    def _folders_of(self, layer: str) -> list[Path]:
+    def _find_layer_folders(self, layer: str) -> list[Path]:
         """Return a layer's folder, and, if needed, a folder with this machine's versions of its compiled files."""
         if "LambdaAdapterLayer" in layer:
-            return [host.adapter_layer(self._cache_dir, self._progress)]
+            return [host.make_adapter_layer(self._cache_dir, self._progress)]
         folder = self._folder / layer
         if not folder.is_dir():
             raise host.HostProblem(f"The build at {self._folder} has no layer {layer}: `make build` makes it.")
-        native = host.native_layer(folder, self._cache_dir)
+        native = host.make_native_layer(folder, self._cache_dir)
         return [folder, native] if native else [folder]
 
-    def _variables(self, definition: FunctionDefinition, local: Mapping[str, str]) -> dict[str, str]:
+    def _make_variables(self, definition: FunctionDefinition, local: Mapping[str, str]) -> dict[str, str]:
         """Return the function's variables: its own, the SDKs', the local cloud's, and Lambda's reserved ones."""
         own = {
             name: value if value.startswith("/opt/") or name.startswith(OWN_PREFIXES) else local.get(name, value)

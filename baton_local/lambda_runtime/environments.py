@@ -34,7 +34,7 @@ exec $AWS_LAMBDA_EXEC_WRAPPER python "$2" "$_HANDLER"
 A wrapper of the function's own is named by its path in Lambda, where /var/task is LAMBDA_TASK_ROOT."""
 STOP_SECONDS = 5.0
 TAIL = 20
-"""The last lines of an environment that ended by itself, which are logged in this process."""
+"""The number of last lines that are logged in this process when an environment ends by itself."""
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from baton_local.lambda_runtime.invocations import Answer, FunctionFailed, Invoc
 logger = logging.getLogger("baton_local.functions")
 
 LOG_LINES = 2000
+"""The number of newest log lines of a function that are kept."""
 MAX_ENVIRONMENTS = 100
 """Environments of a function at the same time. Each is a process tree with some hundred megabytes."""
 
@@ -37,7 +38,7 @@ class BuiltFunction:
         return answer.future
 
     def stream(self, event: Any) -> StreamedAnswer:
-        """Start to handle ``event``. The answer arrives in pieces on the running event loop."""
+        """Start to handle ``event``. The answer, or ``FunctionFailed``, arrives in pieces on the running event loop."""
         answer = StreamedAnswer()
         self._send(event, answer)
         return answer
@@ -51,6 +52,7 @@ class BuiltFunction:
             environment.end()
 
     def _send(self, event: Any, answer: Answer) -> None:
+        """Give ``event`` to an idle environment, or to a new one. ``answer`` fails if there are too many."""
         arn = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{self.code.name}"
         invocation = Invocation(json.dumps(event).encode(), answer, arn, self.code.timeout)
         with self._lock:

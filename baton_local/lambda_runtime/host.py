@@ -40,7 +40,7 @@ class HostProblem(LocalCloudError):
 
 
 @cache
-def namespace() -> tuple[str, ...]:
+def find_namespace() -> tuple[str, ...]:
     """Return the command that runs another in a mount namespace with layers in /opt. Raises ``HostProblem``."""
     command = ("unshare", "--mount") if os.geteuid() == 0 else ("unshare", "--map-root-user", "--mount")
     mounted = 'mount -t overlay overlay -o "lowerdir=$0:/opt" /opt'
@@ -60,13 +60,13 @@ def namespace() -> tuple[str, ...]:
 
 
 @cache
-def python() -> Path:
-    """Return the folder of a Python of Lambda's version. Raises ``HostProblem``."""
+def find_python() -> Path:
+    """Return the folder of the program ``python`` of Lambda's version. Raises ``HostProblem``."""
     home = Path.home() / ".pyenv" / "versions"
     programs = [shutil.which(f"python{PYTHON}"), *sorted(map(str, home.glob(f"{PYTHON}.*/bin/python{PYTHON}")))]
     if sys.version_info[:2] == tuple(map(int, PYTHON.split("."))):
         programs.insert(0, sys.executable)
-    if tool := shutil.which(uv()):
+    if tool := shutil.which(find_uv()):
         managed = subprocess.run([tool, "python", "find", PYTHON], capture_output=True, text=True, check=False)
         programs.append(managed.stdout.strip())
     for candidate in filter(None, programs):
@@ -84,12 +84,12 @@ def find_runtime_client(cache_dir: Path) -> Path:
     return _make_once(cache_dir, "runtime", CLIENT, lambda folder: _install(CLIENT, folder))
 
 
-def native_layer(layer: Path, cache_dir: Path) -> Path | None:
+def make_native_layer(layer: Path, cache_dir: Path) -> Path | None:
     """Return a layer with this machine's versions of the compiled files of ``layer``; None if it needs none.
 
     Raises ``HostProblem``.
     """
-    packages = sorted(_compiled_packages(layer / "python"))
+    packages = sorted(_find_compiled_packages(layer / "python"))
     if not packages or platform.machine() in {"aarch64", "arm64"}:
         return None
 
@@ -104,7 +104,7 @@ def native_layer(layer: Path, cache_dir: Path) -> Path | None:
     return _make_once(cache_dir, "natives", packages, make)
 
 
-def adapter_layer(cache_dir: Path, progress: Callable[[str], None]) -> Path:
+def make_adapter_layer(cache_dir: Path, progress: Callable[[str], None]) -> Path:
     """Return a layer with the Lambda Web Adapter, compiled at its first use. Raises ``HostProblem``."""
 
     def make(folder: Path) -> None:
@@ -123,13 +123,13 @@ def adapter_layer(cache_dir: Path, progress: Callable[[str], None]) -> Path:
     return _make_once(cache_dir, "web-adapter", [ADAPTER, *QUICKLY.values()], make)
 
 
-def uv() -> str:
-    """Return uv's command."""
+def find_uv() -> str:
+    """Return uv's command: the one that ``UV`` names, that of the clone, or ``uv``."""
     private = ROOT / ".baton" / "tools" / "bin" / "uv"
     return os.environ.get("UV") or (str(private) if private.exists() else "uv")
 
 
-def _compiled_packages(folder: Path) -> Iterable[str]:
+def _find_compiled_packages(folder: Path) -> Iterable[str]:
     """Yield the installed packages that have compiled files, as requirements of their exact versions."""
     for record in folder.glob("*.dist-info/RECORD"):
         if re.search(r"\.so\b", record.read_text()):
@@ -143,11 +143,27 @@ def _install(packages: Iterable[str], folder: Path) -> None:
     """Install packages for Lambda's Python on this machine."""
     wheels = ("--no-deps", "--only-binary", ":all:", "--python-version", PYTHON)
     target = f"{platform.machine()}-manylinux_2_28"
-    _run([uv(), "pip", "install", "--quiet", *wheels, "--python-platform", target, "--target", str(folder), *packages])
+    _run(
+        [
+            find_uv(),
+            "pip",
+            "install",
+            "--quiet",
+            *wheels,
+            "--python-platform",
+            target,
+            "--target",
+            str(folder),
+            *packages,
+        ]
+    )
 
 
 def _make_once(cache_dir: Path, kind: str, contents: Iterable[str], make: Callable[[Path], None]) -> Path:
-    """Return a folder of the cache, which ``make`` fills when it is first needed. It is never seen incomplete."""
+    """Return a folder of the cache, which ``make`` fills when it is first needed. No process sees it incomplete.
+
+    The folder's name has a hash of ``contents``, so that other contents get another folder.
+    """
     state = "\n".join([PYTHON, platform.machine(), *contents])
     folder = cache_dir / "lambda" / f"{kind}-{sha256(state.encode()).hexdigest()[:16]}"
     if not folder.exists():
@@ -162,6 +178,7 @@ def _make_once(cache_dir: Path, kind: str, contents: Iterable[str], make: Callab
 
 
 def _run(command: list[str], variables: dict[str, str] | None = None) -> None:
+    """Run a command with additional environment ``variables``. Raises ``HostProblem`` if it is missing or fails."""
     if shutil.which(command[0]) is None:
         raise HostProblem(f"Built functions need {command[0]}, which is not on PATH.")
     completed = subprocess.run(

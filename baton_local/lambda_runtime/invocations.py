@@ -22,7 +22,7 @@ class FunctionFailed(Exception):
 
 
 class Answer(Protocol):
-    """A receiver of a function's answer in pieces. Its methods are called by the thread that reads them.
+    """A receiver of a function's answer in pieces. The thread that reads the pieces calls the methods.
 
     No call follows ``end`` or ``fail``.
     """
@@ -84,7 +84,7 @@ class StreamedAnswer:
         """Deliver the error."""
         self._put(problem)
 
-    async def pieces(self) -> AsyncIterator[bytes]:
+    async def read_pieces(self) -> AsyncIterator[bytes]:
         """Yield the bytes as they arrive. Raises ``FunctionFailed``."""
         while (piece := await self._pieces.get()) is not None:
             if isinstance(piece, FunctionFailed):
@@ -108,7 +108,7 @@ class Invocation:
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
     _is_over: bool = False
 
-    def headers(self) -> list[tuple[str, str]]:
+    def make_headers(self) -> list[tuple[str, str]]:
         """Return the headers of the event for the runtime. The deadline counts from now."""
         return [
             ("Content-Type", "application/json"),

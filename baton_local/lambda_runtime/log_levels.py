@@ -18,20 +18,23 @@ _OTHER_NAMES = {"WARNING": "WARN", "CRITICAL": "FATAL"}
 
 
 def is_kept(line: str, lowest: str) -> bool:
-    """Return whether Lambda sends the line to CloudWatch Logs when ``lowest`` is the ApplicationLogLevel."""
-    return LEVELS.index(level_of(line)) >= LEVELS.index(lowest)
+    """Return whether Lambda sends the line to CloudWatch Logs.
+
+    ``lowest`` is the function's ApplicationLogLevel, one of ``LEVELS``.
+    """
+    return LEVELS.index(read_level(line)) >= LEVELS.index(lowest)
 
 
-def level_of(line: str) -> str:
+def read_level(line: str) -> str:
     """Return the level that Lambda gives a line of standard output or error."""
-    record = fields_of(line) or {}
+    record = read_fields(line) or {}
     named = record.get("level")
     level = named.upper() if isinstance(named, str) else ""
     level = _OTHER_NAMES.get(level, level)
     return level if level in LEVELS and TIMESTAMP.fullmatch(str(record.get("timestamp"))) else "INFO"
 
 
-def fields_of(line: str) -> dict[str, Any] | None:
+def read_fields(line: str) -> dict[str, Any] | None:
     """Return the line as a JSON object; None if it is not one."""
     try:
         record = json.loads(line)
@@ -40,9 +43,12 @@ def fields_of(line: str) -> dict[str, Any] | None:
     return record if isinstance(record, dict) else None
 
 
-def metrics_of(line: str) -> dict[str, float]:
-    """Return the metrics that CloudWatch extracts from a line in the Embedded Metric Format, by name."""
-    record = fields_of(line) or {}
+def read_metrics(line: str) -> dict[str, float]:
+    """Return the metrics that CloudWatch extracts from a line in the Embedded Metric Format, by name.
+
+    The values of a list are added up. Other lines have no metrics. Raises ``KeyError`` if a declared value is missing.
+    """
+    record = read_fields(line) or {}
     declared = (record.get("_aws") or {}).get("CloudWatchMetrics") or []
     names = [metric["Name"] for directive in declared for metric in directive["Metrics"]]
     values = {name: record[name] for name in names}

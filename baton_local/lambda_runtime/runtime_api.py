@@ -25,6 +25,7 @@ from baton_local.lambda_runtime.invocations import FunctionFailed, Invocation
 RUNTIME = "/2018-06-01/runtime"
 EXTENSION = "/2020-01-01/extension"
 PIECE = 64 * 1024
+"""The most bytes that are read at once."""
 Headers = list[tuple[str, str]]
 
 
@@ -94,7 +95,7 @@ class RuntimeApi:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             wire = _Wire(connection)
             while request := wire.read_request():
-                self._dispatch(wire, request.method.decode(), request.target.decode(), _texts(request.headers))
+                self._dispatch(wire, request.method.decode(), request.target.decode(), _decode_headers(request.headers))
                 wire.start_next()
 
     def _dispatch(self, wire: "_Wire", method: str, path: str, headers: dict[str, str]) -> None:
@@ -105,9 +106,9 @@ class RuntimeApi:
             case "POST", ["", "invocation", request_id, "response"]:
                 self._take_response(wire, request_id, headers)
             case "POST", ["", "invocation", request_id, "error"]:
-                self._take_error(wire, request_id, _problem(headers, wire.read_body()))
+                self._take_error(wire, request_id, _read_problem(headers, wire.read_body()))
             case "POST", ["", "init", "error"]:
-                problem = _problem(headers, wire.read_body())
+                problem = _read_problem(headers, wire.read_body())
                 wire.respond(HTTPStatus.ACCEPTED, {"status": "OK"})
                 self._init_failed(problem)
             case "POST", _ if path == f"{EXTENSION}/register":
@@ -126,7 +127,7 @@ class RuntimeApi:
         self._runtime_waits = False
         self._current = invocation
         self._taken(invocation)
-        wire.respond_raw(HTTPStatus.OK, invocation.headers(), invocation.event)
+        wire.respond_raw(HTTPStatus.OK, invocation.make_headers(), invocation.event)
 
     def _take_response(self, wire: "_Wire", request_id: str, headers: dict[str, str]) -> None:
         invocation = self._current
@@ -137,7 +138,7 @@ class RuntimeApi:
         trailers = wire.read_pieces(invocation.answer.add)
         if error_type := trailers.get("lambda-runtime-function-error-type"):
             body = base64.b64decode(trailers.get("lambda-runtime-function-error-body", ""))
-            self._outcome = partial(invocation.fail, FunctionFailed(error_type, _message(body)))
+            self._outcome = partial(invocation.fail, FunctionFailed(error_type, _read_message(body)))
         else:
             self._outcome = invocation.end
         wire.respond(HTTPStatus.ACCEPTED, {"status": "OK"})
@@ -151,6 +152,7 @@ class RuntimeApi:
             wire.respond(HTTPStatus.ACCEPTED, {"status": "OK"})
 
     def _settle(self) -> None:
+        """End the answer in progress, if the runtime has sent one."""
         outcome, self._outcome = self._outcome, None
         if outcome:
             outcome()
@@ -172,6 +174,7 @@ class RuntimeApi:
         wire.wait_for_end()
 
     def _note_waiting(self, extension: str | None) -> None:
+        """Note that an extension waits, or the runtime if it is None. Call ``idle`` if all wait and no event does."""
         with self._lock:
             if extension is None:
                 self._runtime_waits = True
@@ -191,7 +194,7 @@ class _Wire:
 
     def read_request(self) -> h11.Request | None:
         """Return the next request's head, or ``None`` if the client has closed the connection."""
-        event = self._next()
+        event = self._read_event()
         return event if isinstance(event, h11.Request) else None
 
     def read_body(self) -> bytes:
@@ -203,11 +206,11 @@ class _Wire:
     def read_pieces(self, add: Callable[[bytes], object]) -> dict[str, str]:
         """Pass the body's pieces to ``add`` and return the trailers. Raises ``ConnectionError`` if it is incomplete."""
         while True:
-            event = self._next()
+            event = self._read_event()
             if isinstance(event, h11.Data):
                 add(bytes(event.data))
             elif isinstance(event, h11.EndOfMessage):
-                return _texts(event.headers)
+                return _decode_headers(event.headers)
             else:
                 raise ConnectionError("The request is incomplete.")
 
@@ -233,7 +236,7 @@ class _Wire:
             pass
         raise ConnectionError("The client has gone.")
 
-    def _next(self) -> object:
+    def _read_event(self) -> object:
         while (event := self._state.next_event()) is h11.NEED_DATA:
             if self._state.they_are_waiting_for_100_continue:
                 continuation = h11.InformationalResponse(status_code=HTTPStatus.CONTINUE, headers=[])
@@ -242,21 +245,21 @@ class _Wire:
         return event
 
 
-def _texts(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+def _decode_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
 
 
-def _problem(headers: dict[str, str], body: bytes) -> FunctionFailed:
+def _read_problem(headers: dict[str, str], body: bytes) -> FunctionFailed:
     """Return the error that a runtime reports (ErrorRequest: errorMessage, errorType, stackTrace)."""
     try:
         reported = json.loads(body)
         named = reported.get("errorType")
     except (ValueError, AttributeError):
         named = None
-    return FunctionFailed(str(named or headers.get("lambda-runtime-function-error-type", "Error")), _message(body))
+    return FunctionFailed(str(named or headers.get("lambda-runtime-function-error-type", "Error")), _read_message(body))
 
 
-def _message(body: bytes) -> str:
+def _read_message(body: bytes) -> str:
     try:
         return str(json.loads(body)["errorMessage"])
     except (ValueError, KeyError, TypeError):

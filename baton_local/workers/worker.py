@@ -24,7 +24,7 @@ from baton_local.engines.clients import client
 from baton_local.errors import LocalCloudError
 from baton_local.execution import as_deployed
 from baton_local.functions import Function, Invocable
-from baton_local.gateway.callers import Caller, sender_of
+from baton_local.gateway.callers import Caller, read_sender
 from baton_local.settings import CONCURRENCY, read_settings
 from baton_local.signals import receive
 from baton_local.stack.declarations import QueueConsumer, Stack, read_stack
@@ -187,7 +187,7 @@ class Worker:
     def _receive_waiting(self) -> None:
         """Receive the messages that were sent while all places were taken, so that senders can take turns."""
         while len(self._backlog) < MAX_BACKLOG and (messages := self._receive(0)):
-            self._backlog.add(sender_of(messages[0]["Body"]) or Caller(""), messages)
+            self._backlog.add(read_sender(messages[0]["Body"]) or Caller(""), messages)
 
     def _has_place(self) -> bool:
         """Wait until a message may begin. Return false if the worker is stopping instead."""

@@ -1,4 +1,4 @@
-"""The FIFO queues of the local cloud: SQS's rules, kept in SQLite, served by SQS's JSON protocol."""
+"""The queues of the local cloud: SQS's rules, kept in SQLite, served by SQS's JSON protocol."""
 
 from baton_local.engines.queues.engine import Queues
 

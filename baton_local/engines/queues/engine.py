@@ -26,9 +26,10 @@ logger = logging.getLogger("baton_local.queues")
 
 
 class Queues:
-    """FIFO queues on a separate thread; in memory unless ``data_dir`` is given."""
+    """The queues of the local cloud, FIFO and standard, on a separate thread."""
 
     def __init__(self, data_dir: Path | None = None) -> None:
+        """``data_dir`` is the folder that keeps the queues; None keeps them in memory only."""
         self._data_dir = data_dir
         self._running = ExitStack()
 
@@ -42,7 +43,7 @@ class Queues:
             if journal:
                 starting.callback(journal.close)
             service = SqsService(endpoint, journal)
-            server = Server(sqs_app(service), listener, name="queues")
+            server = Server(make_sqs_app(service), listener, name="queues")
             starting.callback(server.stop)
             server.start()
             starting.callback(server.call, service.release)
@@ -54,34 +55,41 @@ class Queues:
         self._running.close()
 
 
-def sqs_app(service: SqsService) -> Starlette:
+def make_sqs_app(service: SqsService) -> Starlette:
     """Return the service as a web app, for programs of this machine."""
     hosts = LocalHosts()
 
     async def answer(request: Request) -> Response:
         if reason := hosts.refusal(request.scope):
-            return _json(403, {"__type": "com.amazonaws.sqs#AccessDenied", "message": reason})
+            return _make_response(403, {"__type": "com.amazonaws.sqs#AccessDenied", "message": reason})
         action = request.headers.get("x-amz-target", "").removeprefix(TARGET)
         try:
-            return _json(200, await _unless_gone(request, service.handle(action, json.loads(await request.body()))))
+            return _make_response(
+                200, await _handle_unless_gone(request, service.handle(action, json.loads(await request.body())))
+            )
         except ClientDisconnect:
             return Response()
         except SqsError as problem:
-            return _json(400, {"__type": f"com.amazonaws.sqs#{problem.code}", "message": str(problem)})
+            return _make_response(400, {"__type": f"com.amazonaws.sqs#{problem.code}", "message": str(problem)})
         except sqlite3.Error as problem:
             logger.exception("%s was not kept on disk", action)
-            return _json(500, {"__type": "com.amazonaws.sqs#InternalFailure", "message": str(problem)})
+            return _make_response(500, {"__type": "com.amazonaws.sqs#InternalFailure", "message": str(problem)})
         except (KeyError, TypeError, AttributeError, ValueError) as problem:
             kind = type(problem).__name__
-            return _json(400, {"__type": "com.amazonaws.sqs#InvalidParameterValue", "message": f"{kind}: {problem}"})
+            return _make_response(
+                400, {"__type": "com.amazonaws.sqs#InvalidParameterValue", "message": f"{kind}: {problem}"}
+            )
 
     return Starlette(routes=[Route("/{path:path}", answer, methods=["POST"])])
 
 
-async def _unless_gone(request: Request, handling: Coroutine[Any, Any, Json]) -> Json:
-    """Return the answer, or stop and raise ``ClientDisconnect`` if the client leaves, which then gets no message."""
+async def _handle_unless_gone(request: Request, handling: Coroutine[Any, Any, Json]) -> Json:
+    """Return the answer of ``handling``. Cancel it and raise ``ClientDisconnect`` if the client leaves before.
+
+    A client that has left gets no message, so messages stay visible for others.
+    """
     work = asyncio.ensure_future(handling)
-    gone = asyncio.ensure_future(_gone(request))
+    gone = asyncio.ensure_future(_wait_for_disconnect(request))
     try:
         await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
         if not work.done():
@@ -91,10 +99,10 @@ async def _unless_gone(request: Request, handling: Coroutine[Any, Any, Json]) ->
         await stop_all(work, gone)
 
 
-async def _gone(request: Request) -> None:
+async def _wait_for_disconnect(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
 
-def _json(status: int, content: Json) -> Response:
+def _make_response(status: int, content: Json) -> Response:
     return Response(json.dumps(content), status, media_type="application/x-amz-json-1.0")

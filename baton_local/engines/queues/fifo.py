@@ -124,7 +124,7 @@ class FifoQueue:
 
     def find_sent(self, group: str, deduplication_id: str, now: float) -> Sent | None:
         """Return the message that was sent under this id within the last five minutes, or None."""
-        record = self._sent.get(self._scope(group, deduplication_id))
+        record = self._sent.get(self._make_scope(group, deduplication_id))
         return record if record and record.until > now else None
 
     def send(self, message: Message, now: float) -> None:
@@ -134,7 +134,7 @@ class FifoQueue:
         self.changed[message.number] = message
         for old in list(takewhile(lambda record: record.until <= now, self._sent.values())):
             del self._sent[old.scope]
-        scope = self._scope(message.group, message.deduplication_id)
+        scope = self._make_scope(message.group, message.deduplication_id)
         record = Sent(scope, message.number, message.message_id, now + DEDUPLICATION_SECONDS)
         self._sent.pop(scope, None)
         self._sent[scope] = record  # at the end, because records are ordered by ``until``
@@ -150,9 +150,9 @@ class FifoQueue:
         received: list[Message] = []
         dead: list[Message] = []
         served: set[str] = set()
-        while len(received) < count and (group := self._next_group(now, served)) is not None:
+        while len(received) < count and (group := self._choose_group(now, served)) is not None:
             served.add(group)
-            self._served[_tenant(group)] = next(self._services)
+            self._served[_read_tenant(group)] = next(self._services)
             for message in list(self._groups[group]):
                 if len(received) == count:
                     break
@@ -171,28 +171,30 @@ class FifoQueue:
 
         Raises ``ReceiptExpired``, and ``ValueError`` for a malformed receipt.
         """
-        message = self._in_flight(receipt, now)
+        message = self._find_in_flight(receipt, now)
         if message:
             self._drop(message)
 
     def change_visibility(self, receipt: str, seconds: float, now: float) -> None:
         """Hide the message for ``seconds`` from now; 0 makes it visible at once.
 
-        Raises ``ReceiptExpired``, and ``ValueError`` for a malformed receipt.
+        Raises ``ReceiptExpired``, also for a deleted message, and ``ValueError`` for a malformed receipt.
         """
-        message = self._in_flight(receipt, now)
+        message = self._find_in_flight(receipt, now)
         if message is None:
             raise ReceiptExpired
         message.visible_at = now + seconds
         self.changed[message.number] = message
 
-    def next_visible_at(self, now: float) -> float | None:
-        """Return when the next visibility timeout or delay ends; None if no message is hidden."""
-        return min((message.visible_at for group in self._groups for message in self._hidden(group, now)), default=None)
+    def find_next_visible_at(self, now: float) -> float | None:
+        """Return when the next visibility timeout or delay ends, in seconds since the epoch; None if none is hidden."""
+        return min(
+            (message.visible_at for group in self._groups for message in self._find_hidden(group, now)), default=None
+        )
 
     def count(self, now: float) -> tuple[int, int]:
-        """Return how many messages wait, and how many are in flight."""
-        hidden = sum(1 for group in self._groups for _ in self._hidden(group, now))
+        """Return how many messages wait, and how many are hidden: in flight or delayed."""
+        hidden = sum(1 for group in self._groups for _ in self._find_hidden(group, now))
         return len(self._by_number) - hidden, hidden
 
     def _append(self, message: Message) -> None:
@@ -216,30 +218,32 @@ class FifoQueue:
         message.receipt = f"{message.number}.{secrets.token_urlsafe(12)}"
         self.changed[message.number] = message
 
-    def _hidden(self, group: str, now: float) -> Iterator[Message]:
+    def _find_hidden(self, group: str, now: float) -> Iterator[Message]:
         """Yield a group's messages in flight or delayed. They are among its first: the others were never hidden."""
         touched = takewhile(lambda message: message.receives or message.visible_at, self._groups[group])
         return (message for message in touched if message.visible_at > now)
 
-    def _next_group(self, now: float, served: set[str]) -> str | None:
+    def _choose_group(self, now: float, served: set[str]) -> str | None:
         """Return the group that is served next: of the tenant served longest ago, the group served longest ago."""
         free = (group for group in self._groups if group not in served and not self._is_busy(group, now))
-        return min(free, key=lambda group: self._served.get(_tenant(group), 0), default=None)
+        return min(free, key=lambda group: self._served.get(_read_tenant(group), 0), default=None)
 
     def _is_busy(self, group: str, now: float) -> bool:
-        return any(True for _ in self._hidden(group, now))
+        return any(True for _ in self._find_hidden(group, now))
 
     def _is_worn_out(self, message: Message) -> bool:
         limit = self.rules.receives_before_that
         return bool(self.rules.dead_letters_to and limit and message.receives >= limit)
 
-    def _in_flight(self, receipt: str, now: float) -> Message | None:
+    def _find_in_flight(self, receipt: str, now: float) -> Message | None:
+        """Return the message with this receipt; None if it was deleted. Raises as ``change_visibility`` does."""
         message = self._by_number.get(int(receipt.partition(".")[0]))
         if message and (message.receipt != receipt or message.visible_at <= now):
             raise ReceiptExpired
         return message
 
-    def _scope(self, group: str, deduplication_id: str) -> str:
+    def _make_scope(self, group: str, deduplication_id: str) -> str:
+        """Return the key of a deduplication id. See ``Sent.scope``."""
         return json.dumps([group, deduplication_id] if self.rules.by_group else [deduplication_id])
 
 
@@ -253,5 +257,6 @@ def from_text(text: str) -> Message:
     return Message(**json.loads(text))
 
 
-def _tenant(group: str) -> str:
+def _read_tenant(group: str) -> str:
+    """Return the tenant of a group of the product, whose name is ``tenant#...``; otherwise the whole name."""
     return group.partition("#")[0]

@@ -32,6 +32,10 @@ class SqsService:
     """Queues behind the actions that Baton and its local cloud use. In a standard queue each message is a group."""
 
     def __init__(self, endpoint: str, journal: Journal | None, clock: Callable[[], float] = time.time) -> None:
+        """``endpoint`` begins the queues' URLs. ``journal`` keeps the queues; None keeps them in memory only.
+
+        ``clock`` returns seconds since the epoch.
+        """
         self._endpoint = endpoint
         self._journal = journal
         self._clock = clock
@@ -49,14 +53,17 @@ class SqsService:
             event.set()
 
     async def handle(self, action: str, request: Json) -> Json:
-        """Carry out an action and return its answer. Its changes are on disk then. Raises ``SqsError``."""
+        """Carry out an action and return its answer. If there is a journal, the changes are on disk then.
+
+        Raises ``SqsError``; ``KeyError``, ``TypeError`` or ``ValueError`` for a malformed request; ``sqlite3.Error``.
+        """
         match action:
             case "CreateQueue":
                 return self._create(request["QueueName"], request.get("Attributes", {}))
             case "ListQueues":
-                return {"QueueUrls": [self._url(name) for name in sorted(self._queues)]}
+                return {"QueueUrls": [self._make_url(name) for name in sorted(self._queues)]}
             case "GetQueueUrl":
-                return {"QueueUrl": self._url(self._check_name(request["QueueName"]))}
+                return {"QueueUrl": self._make_url(self._check_name(request["QueueName"]))}
             case "GetQueueAttributes":
                 return {"Attributes": self._describe(self._find_by_url(request))}
             case "SetQueueAttributes":
@@ -82,7 +89,7 @@ class SqsService:
             self._define(name, attributes)
         elif attributes.items() - self._attributes[name].items():
             raise SqsError("QueueNameExists", f"{name} exists with other attributes.")
-        return {"QueueUrl": self._url(name)}
+        return {"QueueUrl": self._make_url(name)}
 
     def _define(self, name: str, attributes: dict[str, str]) -> None:
         known = self._attributes.get(name, {})
@@ -124,7 +131,11 @@ class SqsService:
             queue.send(message, now)
             number = message.number
         self._save()  # a repeated message, too, because the first request's save may have failed
-        return {"MessageId": message_id, "MD5OfMessageBody": _md5(body), "SequenceNumber": _sequence(number)}
+        return {
+            "MessageId": message_id,
+            "MD5OfMessageBody": _hash_md5(body),
+            "SequenceNumber": _format_sequence(number),
+        }
 
     async def _receive(self, name: str, request: Json) -> list[Json]:
         count = int(request.get("MaxNumberOfMessages", 1))
@@ -138,7 +149,7 @@ class SqsService:
             now = self._clock()
             if now >= until or self._is_released:
                 break
-            await self._wait(name, min(until, self._queues[name].next_visible_at(now) or until) - now)
+            await self._wait(name, min(until, self._queues[name].find_next_visible_at(now) or until) - now)
         return [_as_received(message, attribute_names) for message in received]
 
     def _take(self, name: str, count: int, visibility: float | None) -> list[Message]:
@@ -161,7 +172,7 @@ class SqsService:
                 message.group,
                 message.deduplication_id,
                 sent_at=message.sent_at,
-                dead_letter_of=_arn(name),
+                dead_letter_of=_make_arn(name),
             )
             self._queues[dead_letter_queue].send(letter, now)
 
@@ -196,7 +207,7 @@ class SqsService:
         waiting, in_flight = self._queues[name].count(self._clock())
         return {
             **self._attributes[name],
-            "QueueArn": _arn(name),
+            "QueueArn": _make_arn(name),
             "ApproximateNumberOfMessages": str(waiting),
             "ApproximateNumberOfMessagesNotVisible": str(in_flight),
             "ApproximateNumberOfMessagesDelayed": "0",
@@ -210,7 +221,7 @@ class SqsService:
             raise SqsError("QueueDoesNotExist", "The specified queue does not exist.")
         return name
 
-    def _url(self, name: str) -> str:
+    def _make_url(self, name: str) -> str:
         return f"{self._endpoint}/{ACCOUNT}/{name}"
 
 
@@ -222,7 +233,7 @@ def _as_received(message: Message, attribute_names: set[str]) -> Json:
         "MessageGroupId": message.group,
         "SenderId": "local",
         "SentTimestamp": str(int(message.sent_at * 1000)),
-        "SequenceNumber": _sequence(message.number),
+        "SequenceNumber": _format_sequence(message.number),
     }
     if message.dead_letter_of:
         attributes["DeadLetterQueueSourceArn"] = message.dead_letter_of
@@ -230,19 +241,19 @@ def _as_received(message: Message, attribute_names: set[str]) -> Json:
         "MessageId": message.message_id,
         "ReceiptHandle": message.receipt,
         "Body": message.body,
-        "MD5OfBody": _md5(message.body),
+        "MD5OfBody": _hash_md5(message.body),
         "Attributes": {name: value for name, value in attributes.items() if attribute_names & {name, "All"}},
         "MessageAttributes": message.attributes,
     }
 
 
-def _sequence(number: int) -> str:
+def _format_sequence(number: int) -> str:
     return f"{number:020d}"
 
 
-def _arn(name: str) -> str:
+def _make_arn(name: str) -> str:
     return f"arn:aws:sqs:{REGION}:{ACCOUNT}:{name}"
 
 
-def _md5(text: str) -> str:
+def _hash_md5(text: str) -> str:
     return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()

@@ -19,7 +19,7 @@ import httpx
 import pytest
 
 from baton_local.lambda_runtime import host
-from baton_local.lambda_runtime.log_levels import is_kept, metrics_of
+from baton_local.lambda_runtime.log_levels import is_kept, read_metrics
 from baton_local.settings import default_cache_dir
 from baton_local.stack.declarations import Stack
 from tests.e2e.cloud import RunningCloud
@@ -53,9 +53,9 @@ OF_THE_CHAT = ("AuthorizerFunction", "SocketsFunction", "TurnsFunction", "Stream
 def web_adapter() -> Path:
     """The layer of the web adapter, which is compiled at its first use; skips where built functions cannot run."""
     try:
-        host.namespace()
-        host.python()
-        return host.adapter_layer(default_cache_dir(), print)
+        host.find_namespace()
+        host.find_python()
+        return host.make_adapter_layer(default_cache_dir(), print)
     except host.HostProblem as problem:
         pytest.skip(str(problem))
 
@@ -125,5 +125,5 @@ def test_every_function_is_tried(product_stack: Stack) -> None:
 def test_metrics_and_warnings_of_a_refused_connection_are_kept(built_cloud: RunningCloud) -> None:
     built_cloud.invoke("AuthorizerFunction", json.loads((ROOT / "events/authorizer_request.json").read_text()))
     log = built_cloud.log("AuthorizerFunction")
-    assert [line for line in log if "ConnectionsRefused" in metrics_of(line) and is_kept(line, "ERROR")]
+    assert [line for line in log if "ConnectionsRefused" in read_metrics(line) and is_kept(line, "ERROR")]
     assert [line for line in log if "Token refused" in line and is_kept(line, "WARN")]

@@ -12,7 +12,7 @@ from websockets.exceptions import ConnectionClosed
 from baton.adapters.aws.api_gateway import ApiGatewayConnections
 from baton.ports.threads.connections import ConnectionBusy, ConnectionGone, FrameRefused
 from baton_local.cloud import LocalCloud
-from baton_local.gateway.identifiers import connection_id
+from baton_local.gateway.identifiers import make_connection_id
 from tests.driven_cloud import DrivenCloud
 from tests.integration.local.sockets import eventually, exchange, management, open_socket
 
@@ -57,7 +57,7 @@ async def test_a_connection_that_left_is_gone(cloud: LocalCloud) -> None:
 def test_an_id_never_given_is_gone_and_nonsense_is_refused(cloud: LocalCloud) -> None:
     api = management(cloud)
     with pytest.raises(api.exceptions.GoneException):
-        api.post_to_connection(ConnectionId=connection_id(), Data=b"x")
+        api.post_to_connection(ConnectionId=make_connection_id(), Data=b"x")
     with pytest.raises(ClientError, match="BadRequestException"):
         api.post_to_connection(ConnectionId="nonsense/../x", Data=b"x")
 
@@ -138,5 +138,5 @@ async def test_a_connection_can_be_described_and_deleted(cloud: LocalCloud) -> N
 
 
 def test_an_unsigned_request_is_forbidden(cloud: LocalCloud) -> None:
-    response = httpx.post(f"{cloud.url}/local/gateway/@connections/{connection_id()}", content=b"x")
+    response = httpx.post(f"{cloud.url}/local/gateway/@connections/{make_connection_id()}", content=b"x")
     assert response.status_code == 403

@@ -24,7 +24,7 @@ from baton_local.account import ACCOUNT, REGION
 from baton_local.engines.clients import client
 from baton_local.engines.dynamodb import DynamoDBLocal
 from baton_local.engines.kept_objects import KeptObjects
-from baton_local.engines.moto import MotoServer, s3_serialized
+from baton_local.engines.moto import MotoServer, serialize_s3
 from baton_local.engines.opensearch import OpenSearch
 from baton_local.engines.process import ChildProcess, start_on_free_port
 from baton_local.errors import EngineFailed, LocalCloudError
@@ -155,7 +155,7 @@ def test_calls_of_s3_wait_for_each_other_and_for_no_slow_client() -> None:
             assert goes_on.wait(10)
             return super().read(size)
 
-    app = s3_serialized(moto)
+    app = serialize_s3(moto)
     with ThreadPoolExecutor(4) as pool:
         arriving = pool.submit(app, {"PATH_INFO": "/up", "CONTENT_LENGTH": "1", "wsgi.input": SlowBody(b"1")}, None)
         assert calls.get(timeout=10) == "reading"
@@ -193,7 +193,7 @@ def test_a_stopped_child_is_gone() -> None:
     child.wait_until(lambda: "up" in child.log_tail(), 10)
     child.stop()
     child.stop()
-    assert not child.running
+    assert not child.is_running
 
 
 STARTS_A_CHILD = """

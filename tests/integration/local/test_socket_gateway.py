@@ -192,4 +192,4 @@ async def test_idle_connections_and_old_ones_are_closed(cloud: LocalCloud) -> No
     for limits in (SocketLimits(idle=0.05), SocketLimits(lifetime=0.05)):
         gateway = SocketGateway(cloud.stack.sockets, {}, cloud.connections, limits)
         async with asyncio.timeout(5):
-            assert await gateway._expire(asyncio.Event()) == Close(1001, "Going away")
+            assert await gateway._wait_for_limit(asyncio.Event()) == Close(1001, "Going away")

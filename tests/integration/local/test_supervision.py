@@ -52,7 +52,7 @@ def test_an_engine_that_ends_is_started_again_and_each_is_reported_once(caplog: 
     supervisor.stop()
     supervisor.stop()
     assert len(children) == 3
-    assert not any(child.running for child in children)
+    assert not any(child.is_running for child in children)
     assert log_lines(caplog)[:3] == [
         "An engine ended:\nup\nAn engine is started again.",
         "An engine runs again.",

@@ -18,7 +18,7 @@ from baton.authoring.functions import AGENTS_PACKAGE, Functions
 from baton.domain.agents.agent_checks import check_agent
 from baton.domain.agents.agent_code import HOOK_ARGUMENTS, Hook
 from baton.domain.tenants.identity import Scope
-from baton_local.generation.python_reference import PAGE, reference
+from baton_local.generation.python_reference import PAGE, make_page
 from baton_local.root import ROOT
 from tests.harness.coded import with_functions
 from tests.harness.wiki import answer, yes
@@ -126,14 +126,14 @@ def test_the_error_of_the_guide_is_the_one_that_is_reported(tmp_path: Path) -> N
 
 
 def test_the_reference_is_made_of_the_docstrings() -> None:
-    assert PAGE.read_text(encoding="utf-8") == reference(), "run `python -m baton_local.generation`"
+    assert PAGE.read_text(encoding="utf-8") == make_page(), "run `python -m baton_local.generation`"
 
 
 def test_the_reference_describes_every_argument() -> None:
-    described = set(re.findall(r"^\| `(\w+)` \|", reference().partition("## `Desk`")[0], re.MULTILINE))
+    described = set(re.findall(r"^\| `(\w+)` \|", make_page().partition("## `Desk`")[0], re.MULTILINE))
     arguments = Agent.__init__.__annotations__.keys() - {"return"}
     assert described == arguments
 
 
 def test_the_reference_describes_every_name_of_the_package() -> None:
-    assert [name for name in baton.__all__ if f"`{name}`" not in reference()] == []
+    assert [name for name in baton.__all__ if f"`{name}`" not in make_page()] == []

@@ -184,12 +184,12 @@ def test_the_document_of_each_function_has_what_the_variables_say(seen: Seen) ->
 def test_built_functions_have_the_variables_that_the_template_gives_to_none(
     stack: Stack, seen: Seen, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    for needed in ("namespace", "python", "find_runtime_client"):
+    for needed in ("find_namespace", "find_python", "find_runtime_client"):
         monkeypatch.setattr(f"baton_local.lambda_runtime.host.{needed}", lambda *_: tmp_path)
     local = local_names(stack.functions)
     functions = BuiltFunctions(tmp_path, tmp_path, print, local)
     for definition in stack.functions.values():
-        variables_of_it = functions._variables(definition, seen.environment)
+        variables_of_it = functions._make_variables(definition, seen.environment)
         assert {name: variables_of_it.get(name) for name in local} == {
             name: seen.environment.get(name) for name in local
         }

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from baton_local.gateway import fair_gate
-from baton_local.gateway.callers import Caller, caller_of, sender_of
+from baton_local.gateway.callers import Caller, read_caller, read_sender
 from baton_local.gateway.fair_gate import ALONE, CONTENDED, MAX_REST_SECONDS, OVERLOADED, REST, FairGate
 
 
@@ -92,17 +92,17 @@ def test_the_caller_is_the_user_of_the_token_or_the_address() -> None:
     token = b".".join((b"e30", claims, b"signature"))
     client = ("192.0.2.1", 4711)
     ada = Caller("tenant acme", "ada")
-    assert caller_of({"headers": [(b"Authorization", b"Bearer " + token)], "client": client}) == ada
+    assert read_caller({"headers": [(b"Authorization", b"Bearer " + token)], "client": client}) == ada
     sockets = {"headers": [(b"sec-websocket-protocol", b"baton.v1, " + token)], "client": client}
-    assert caller_of(sockets) == ada
+    assert read_caller(sockets) == ada
     for header in (b"", b"Bearer", b"Bearer a.b.c", b"Bearer e30.W10.e30", b"Bearer \xff.\xff.\xff"):
-        assert caller_of({"headers": [(b"authorization", header)], "client": client}) == Caller("client 192.0.2.1")
-    assert caller_of({"headers": [], "client": None}) == Caller("client ")
+        assert read_caller({"headers": [(b"authorization", header)], "client": client}) == Caller("client 192.0.2.1")
+    assert read_caller({"headers": [], "client": None}) == Caller("client ")
 
 
 @pytest.mark.parametrize("body", ["a message", "[]", "{}", '{"tenantId": 1}'])
 def test_a_queues_message_without_a_sender_is_charged_to_nobody(body: str) -> None:
-    assert sender_of(body) is None
+    assert read_sender(body) is None
 
 
 async def test_a_tenant_rests_after_the_work_that_its_messages_cause_in_a_queue() -> None:

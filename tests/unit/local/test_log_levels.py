@@ -10,7 +10,7 @@ from aws_lambda_powertools import Logger
 
 from baton.composition.metrics import write_metrics
 from baton.domain.metrics import Metric
-from baton_local.lambda_runtime.log_levels import LEVELS, is_kept, level_of, metrics_of
+from baton_local.lambda_runtime.log_levels import LEVELS, is_kept, read_level, read_metrics
 from baton_local.log_lines import warnings_for_people
 from baton_local.root import ROOT
 
@@ -35,7 +35,7 @@ AT = '"timestamp": "2024-11-02T16:51:31.587199Z"'
     ],
 )
 def test_a_line_has_the_level_that_it_names_or_info(line: str, level: str) -> None:
-    assert level_of(line) == level
+    assert read_level(line) == level
 
 
 @pytest.mark.parametrize("lowest", LEVELS)
@@ -49,12 +49,12 @@ def test_metrics_are_read_from_the_line_that_the_functions_write(
 ) -> None:
     monkeypatch.delenv("POWERTOOLS_METRICS_DISABLED", raising=False)
     write_metrics({Metric.CONNECTIONS_REFUSED: 2})
-    assert metrics_of(capsys.readouterr().out.strip()) == {"ConnectionsRefused": 2.0}
+    assert read_metrics(capsys.readouterr().out.strip()) == {"ConnectionsRefused": 2.0}
 
 
 @pytest.mark.parametrize("line", ["", "no JSON", "[]", '{"level": "INFO"}'])
 def test_other_lines_have_no_metrics(line: str) -> None:
-    assert metrics_of(line) == {}
+    assert read_metrics(line) == {}
 
 
 def test_warnings_of_functions_are_kept_by_a_function_that_logs_warnings(capfd: pytest.CaptureFixture[str]) -> None:

@@ -157,7 +157,7 @@ def test_an_extension_that_has_not_registered_gets_nothing(environment: Environm
 
 async def test_a_streamed_answer_is_delivered_while_it_comes(environment: Environment) -> None:
     answer = StreamedAnswer()
-    pieces = answer.pieces()
+    pieces = answer.read_pieces()
     stream = await asyncio.to_thread(_Stream, environment, answer)
     await asyncio.to_thread(stream.send, b"first")
     assert await anext(pieces) == b"first"
@@ -170,7 +170,7 @@ async def test_a_streamed_answer_is_delivered_while_it_comes(environment: Enviro
 
 async def test_an_error_in_the_middle_of_a_stream_comes_in_its_trailers(environment: Environment) -> None:
     answer = StreamedAnswer()
-    pieces = answer.pieces()
+    pieces = answer.read_pieces()
     stream = await asyncio.to_thread(_Stream, environment, answer)
     await asyncio.to_thread(stream.send, b"first")
     assert await anext(pieces) == b"first"

