@@ -15,7 +15,7 @@ from baton_client.agent_folders import owned_files
 from baton_deployment.account import Account, problems_explained
 from baton_deployment.errors import DeploymentError
 from baton_local.project.document_folder import Round
-from baton_local.project.followed_files import library_folder
+from baton_local.project.followed_files import make_library_folder
 from baton_local.project.library_documents import LibraryDocuments, Upload, put_file
 
 POLL_SECONDS = 2.0
@@ -89,14 +89,14 @@ def bring(
     """Do the same as ``bring_libraries``, with the function ``ingestion`` behind ``invoke``."""
     project.check_sizes()
     documents = _Deployed(invoke, project.permissions, write, upload=upload, sleep=sleep)
-    engine = documents.engine()
+    engine = documents.find_engine()
     counts = _count_by_owner(project.libraries)
     for line in project.describe():
         write(line)
     total = sum(counts.values()) + sum(_count_by_owner(project.documents).values() if project.documents else ())
     write(f"Search: {engine}" if engine else f"Search is off: {_files(total, 'document')} will not be found.")
     try:
-        done = library_folder(project.libraries, documents, lambda _: None).take_over()
+        done = make_library_folder(project.libraries, documents, lambda _: None).take_over()
     except (BatonError, OSError) as problem:
         raise DeploymentError(f"The libraries were not uploaded completely: {problem} Deploy again.") from problem
     write(_summary(done, documents.unchanged))
@@ -122,11 +122,11 @@ class _Deployed(LibraryDocuments):
         self._seen: dict[str, tuple[object, float]] = {}
         """The progress of each library, and the monotonic time of its last change."""
 
-    def state(self, library: str, document_id: str) -> tuple[bool, str | None]:
-        is_done, problem = super().state(library, document_id)
+    def read_state(self, library: str, document_id: str) -> tuple[bool, str | None]:
+        is_done, problem = super().read_state(library, document_id)
         if is_done:
             return is_done, problem
-        current, now = self.progress(library), time.monotonic()
+        current, now = self.list_progress(library), time.monotonic()
         last, since = self._seen.get(library, (None, now))
         if current != last:
             self._seen[library] = current, now

@@ -18,16 +18,21 @@ ONE_CTRL_C_SECONDS = 1.0
 
 
 def main(**settings: Any) -> int:
-    """Run until Ctrl-C or SIGTERM; return the exit code. ``settings`` are fields of ``LocalSettings``."""
+    """Run until Ctrl-C or SIGTERM, and return 0; return 1 after an error, which is printed.
+
+    A second Ctrl-C, after ``ONE_CTRL_C_SECONDS``, ends the process at once. ``settings`` are fields of
+    ``LocalSettings``.
+    """
     _log_to_terminal()
-    asked_at: list[float] = []
+    requests: list[float] = []
+    """The monotonic times at which an end was requested."""
     running = False
 
     def stop(*_: object) -> None:
-        asked_at.append(time.monotonic())
-        if len(asked_at) == 1:
+        requests.append(time.monotonic())
+        if len(requests) == 1:
             raise KeyboardInterrupt
-        if asked_at[-1] - asked_at[0] > ONE_CTRL_C_SECONDS:
+        if requests[-1] - requests[0] > ONE_CTRL_C_SECONDS:
             os._exit(130)  # a second request; the engines end with this process
 
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -41,7 +46,7 @@ def main(**settings: Any) -> int:
         cloud = LocalCloud(progress=_say, **settings)
         try:
             cloud.start()
-            _say(_welcome(cloud))
+            _say(_format_welcome(cloud))
             running = True
             with print_model_checks(cloud, _say):
                 cloud.wait()
@@ -69,40 +74,42 @@ def _log_to_terminal() -> None:
     local_logger.propagate = False
 
 
-def _welcome(cloud: "LocalCloud") -> str:
+def _format_welcome(cloud: "LocalCloud") -> str:
+    """Return the addresses, the model and the storage of a running cloud, a line for each."""
     settings = cloud.settings
     storage = f"kept in {settings.data_dir}" if settings.data_dir else "in memory; BATON_DATA_DIR=folder keeps it"
     return "\n".join(
         [
             "",
             f"Baton is running at {cloud.url}  (Ctrl-C stops it)",
-            f"  Page       {_page(cloud, '/')}",
-            f"  Console    {_page(cloud, '/monitor/')}",
+            f"  Page       {_describe_page(cloud, '/')}",
+            f"  Console    {_describe_page(cloud, '/monitor/')}",
             f"  WebSocket  {cloud.socket_url}",
             f"  Terminal   baton --url {cloud.url} login --local --user ada --token-file, then: baton chat",
             f'  Token      curl -X POST {cloud.url}/local/token -d \'{{"tenant": "demo", "user": "ada"}}\'',
-            f"  Model      {_model(cloud)}",
-            f"  Search     {_search(cloud.environment)}",
+            f"  Model      {_describe_model(cloud)}",
+            f"  Search     {_describe_search(cloud.environment)}",
             f"  Data       {storage}",
         ]
     )
 
 
-def _search(environment: Mapping[str, str]) -> str:
+def _describe_search(environment: Mapping[str, str]) -> str:
     embedded = "embedded, in a bucket" if environment.get("BATON_SEARCH_BUCKET") else "off"
     return environment["BATON_SEARCH_URL"] or embedded
 
 
-def _model(cloud: "LocalCloud") -> str:
+def _describe_model(cloud: "LocalCloud") -> str:
+    """Return the chat model and its address, or what is missing if the demo model answers in another one's place."""
     from baton_local.environment import DEMO_MODEL
 
-    name, endpoint = cloud.environment["BATON_CHAT_MODEL"], cloud.model_endpoint()
+    name, endpoint = cloud.environment["BATON_CHAT_MODEL"], cloud.find_model_endpoint()
     if endpoint.startswith(f"{cloud.url}/local/") and name != DEMO_MODEL:
         return f"the demo model: for {name}, set OPENAI_API_KEY, or OPENAI_BASE_URL if it needs no key"
     return f"{name} at {endpoint}"
 
 
-def _page(cloud: "LocalCloud", path: str) -> str:
+def _describe_page(cloud: "LocalCloud", path: str) -> str:
     from baton_local import web
 
     return f"{cloud.url}{path}" if web.is_built() else "not built: run `make web`"

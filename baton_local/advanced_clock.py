@@ -16,6 +16,7 @@ from baton.domain.times import iso
 from baton_local.engines.clients import client
 
 MAX_SECONDS = 10 * 366 * 86_400
+"""The most seconds of one advance: ten years."""
 MAX_STOPS = 500
 """The most due times at which one advance stops. Work that is due after them begins late, at the end."""
 DRAIN_SECONDS = 30.0
@@ -67,27 +68,31 @@ class AdvancedClock:
         return JSONResponse({"now": iso(now)})
 
     def advance(self, duration: timedelta) -> datetime:
-        """Advance the clock and stop at each time at which work is due, to run it. Return the new time."""
+        """Advance the clock, stop at up to ``MAX_STOPS`` times at which work is due to run it, and return the new time.
+
+        Raises the errors of the sweeper.
+        """
         with self._lock:
             drain_deadline = time.monotonic() + MAX_DRAIN_SECONDS
-            self._drain(drain_deadline)  # a run in progress could lose its lease
-            end = _now() + duration
+            self._wait_for_runs(drain_deadline)  # a run in progress could lose its lease
+            end = _read_now() + duration
             for _ in range(MAX_STOPS):
-                due = _next_due(_now(), end)
+                due = _find_next_due(_read_now(), end)
                 if due is None:
                     break
                 self._stop_at(due, drain_deadline)
             self._stop_at(end, drain_deadline)
-            return _now()
+            return _read_now()
 
     def _stop_at(self, moment: datetime, drain_deadline: float) -> None:
+        """Advance the clock to ``moment``, run the sweeper, and wait for the runs that it has begun."""
         from baton.ports.clock import SystemClock
 
         SystemClock.advanced_by = max(SystemClock.advanced_by, moment - datetime.now(UTC))
         self.schedulers["SweeperFunction"].fire()
-        self._drain(drain_deadline)
+        self._wait_for_runs(drain_deadline)
 
-    def _drain(self, drain_deadline: float) -> None:
+    def _wait_for_runs(self, drain_deadline: float) -> None:
         """Wait until no run of the queue waits or is in progress, for ``DRAIN_SECONDS`` at most.
 
         Runs over HTTP are not in the queue.
@@ -108,13 +113,13 @@ class AdvancedClock:
         return int(waiting) + int(in_flight) > 0
 
 
-def _now() -> datetime:
+def _read_now() -> datetime:
     from baton.ports.clock import SystemClock
 
     return SystemClock().now()
 
 
-def _next_due(after: datetime, until: datetime) -> datetime | None:
+def _find_next_due(after: datetime, until: datetime) -> datetime | None:
     """Return the first time after ``after``, and before ``until``, at which a run is due; None if none is."""
     from baton.composition import deployed_ports
     from baton.composition.startup import event_loop

@@ -34,16 +34,16 @@ from baton_local.gateway.http import RestGateway
 from baton_local.gateway.websocket import SocketGateway
 from baton_local.log_lines import kept_tool_failures, readable_lines
 from baton_local.project.documentation import Documentation
-from baton_local.project.project_tools import importable, packages_in
+from baton_local.project.project_tools import find_packages, importable
 from baton_local.root import ROOT
 from baton_local.serving.asgi import AsgiApp
 from baton_local.serving.hosts import LocalHosts
 from baton_local.serving.server import Server, claim
-from baton_local.settings import check_function_settings, model_endpoint, read_settings
+from baton_local.settings import check_function_settings, find_model_endpoint, read_settings
 from baton_local.signals import receive
 from baton_local.stack.declarations import Stack, read_stack
 from baton_local.stack.template import Endpoints
-from baton_local.tokens import EmbedKey, TokenRequest, tenants_of
+from baton_local.tokens import EmbedKey, TokenRequest, list_tenants
 from baton_local.traces import PATH as TRACES_PATH
 from baton_local.traces import LocalTraces, TraceRoutes
 from baton_local.workers.object_events import ObjectEvents
@@ -79,7 +79,7 @@ class LocalCloud:
         self.functions = CloudFunctions(self.settings, progress)
         self._project = CloudProject(self.settings, progress)
         self._schedulers: dict[str, Scheduler] = {}
-        self._key = EmbedKey.kept_in(self.settings.data_dir)
+        self._key = EmbedKey.load_or_make(self.settings.data_dir)
         embed_keys = self.settings.embed_keys
         self._embed_keys = self._key.as_secret(embed_keys.get_secret_value() if embed_keys else None)
         self._weights = partial(weights.provide_folder, self.settings.cache_dir, progress)
@@ -103,10 +103,10 @@ class LocalCloud:
         """The WebSocket URL."""
         return self.url.replace("http", "ws", 1) + SOCKET_PATH
 
-    def model_endpoint(self) -> str:
+    def find_model_endpoint(self) -> str:
         """Return the URL at which turns call the chat model, for display."""
         document = with_variables(self._document)
-        return model_endpoint(
+        return find_model_endpoint(
             ProviderSettings(
                 BATON_MODEL_PROVIDERS=document.model_providers, BATON_MODEL_PROFILES=document.model_profiles
             )
@@ -175,7 +175,7 @@ class LocalCloud:
         cloud_resources = self._create_resources()
         self._running.enter_context(environment.applied(self.environment))
         check_function_settings()
-        self.about["isDemoModel"] = self.model_endpoint().startswith(f"{self.url}/local/")
+        self.about["isDemoModel"] = self.find_model_endpoint().startswith(f"{self.url}/local/")
         self._project.read_agents(self.stack.functions.values())
         cloud_resources.make_indices()
         self._running.enter_context(as_deployed(self.stack, settings, self.aliases))
@@ -186,7 +186,7 @@ class LocalCloud:
         cloud_resources.prepare_state_machines(engines.moto, urls.moto, load_executions)
         from baton_local.project import shared_agents
 
-        server = Server(self._application(), listener)
+        server = Server(self._make_application(), listener)
         self._running.callback(server.stop)
         server.start()
         self._running.callback(shared_agents.close_resources)  # while the server's event loop runs
@@ -198,7 +198,7 @@ class LocalCloud:
         self._start_object_events(engines.moto)
         self._running.callback(self._project.stop)
         invoke = partial(self.functions.invoke, "IngestionFunction")
-        self.about["reload"] = self._project.follow_files(self.url, self._key, invoke, tenants_of(self._embed_keys))
+        self.about["reload"] = self._project.follow_files(self.url, self._key, invoke, list_tenants(self._embed_keys))
         if settings.documentation:
             documentation = Documentation(settings.cache_dir, self._progress)
             self._running.callback(documentation.stop)
@@ -211,7 +211,7 @@ class LocalCloud:
             gateway=self.url, sockets=self.socket_url, connections=self.url + MANAGEMENT_PATH, queues=urls.queues
         )
         self.stack = self._read_stack(endpoints)
-        self.environment = environment.variables(
+        self.environment = environment.make_variables(
             self.stack.functions,
             gateway=self.url,
             table_endpoint=urls.table,
@@ -223,7 +223,7 @@ class LocalCloud:
             collects_traces=settings.traces,
         )
         self._running.enter_context(importable(settings.tools_dir))
-        packages = self.environment.get("BATON_TOOL_PACKAGES") or ",".join(packages_in(settings.tools_dir))
+        packages = self.environment.get("BATON_TOOL_PACKAGES") or ",".join(find_packages(settings.tools_dir))
         self.environment |= {"BATON_TOOL_PACKAGES": packages, "BATON_LOCAL_TEMPLATE": str(settings.template_file)}
 
     def _read_stack(self, endpoints: Endpoints) -> Stack:
@@ -253,7 +253,8 @@ class LocalCloud:
         if "AWS_ENDPOINT_URL_DYNAMODB" in self.environment:  # otherwise the engine ended before the table was created
             resources.create_table(client("dynamodb", self.environment["AWS_ENDPOINT_URL_DYNAMODB"]), self.stack.table)
 
-    def _application(self) -> Application:
+    def _make_application(self) -> Application:
+        """Return the app that serves the gateway, the pages and the local cloud's own routes."""
         from baton_local.demo_model.app import create_local_app
 
         functions, web_apps = self.functions.by_name, self.functions.web_apps
@@ -263,7 +264,7 @@ class LocalCloud:
         return Application(
             rest=RestGateway(self.stack.rest, functions, web_apps, streamed=streamed, gate=self._gate),
             sockets=SocketGateway(self.stack.sockets, functions, self.connections, self.settings.limits, self._gate),
-            management=self._management(),
+            management=self._make_management_api(),
             key=self._key,
             page=PAGE,
             widget=web.BUILT,
@@ -272,11 +273,11 @@ class LocalCloud:
             model=create_local_app(self._encoder),
             about=self.about,
             hosts=LocalHosts(self.settings.host_names),
-            traces=self._traces(),
+            traces=self._make_trace_routes(),
             clock=AdvancedClock(self.environment, self._schedulers, is_reached=self.settings.is_one_process),
         )
 
-    def _traces(self) -> TraceRoutes | None:
+    def _make_trace_routes(self) -> TraceRoutes | None:
         """Return the collector of traces; None if the developer uses another one."""
         from baton import composition
 
@@ -284,10 +285,11 @@ class LocalCloud:
             return None
         return TraceRoutes(LocalTraces(), lambda: composition.deployed_ports().verifier)
 
-    def _management(self) -> AsgiApp:
+    def _make_management_api(self) -> AsgiApp:
         return ManagementApi(self.connections)
 
     def _start_schedules(self) -> None:
+        """Start the template's schedules that are enabled, unless the settings turn schedules off."""
         sweep_seconds = self.settings.sweep_seconds
         for schedule in self.stack.schedules:
             invoke = partial(self.functions.invoke, schedule.function)
@@ -300,6 +302,7 @@ class LocalCloud:
                 scheduler.start()
 
     def _start_object_events(self, moto: MotoServer) -> None:
+        """Invoke functions for stored objects from now on."""
         events = ObjectEvents(self.stack.object_rules, self.functions.invoke)
         self._running.callback(events.stop)
-        moto.created = events.created
+        moto.created = events.report_created

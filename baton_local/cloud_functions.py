@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from baton_local.environment import local_names
+from baton_local.environment import list_local_names
 from baton_local.functions import Function, Invocable, load_web_app
 from baton_local.serving.asgi import AsgiApp
 from baton_local.settings import LocalSettings
@@ -54,7 +54,7 @@ class CloudFunctions:
     ) -> None:
         from baton_local.lambda_runtime.build import BuiltFunctions
 
-        maker = BuiltFunctions(build, self._settings.cache_dir, self._progress, local_names(definitions))
+        maker = BuiltFunctions(build, self._settings.cache_dir, self._progress, list_local_names(definitions))
         for name, definition in definitions.items():
             function = self.built[name] = self.by_name[name] = maker.make(definition, environment)
             self._running.callback(function.end)

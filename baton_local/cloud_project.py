@@ -34,12 +34,12 @@ class CloudProject:
         """
         from baton.adapters.agents.agent_files import AgentFileError
         from baton_local.project import shared_agents
-        from baton_local.project.followed_files import code_folders
-        from baton_local.project.watching import snapshot
+        from baton_local.project.followed_files import find_code_folders
+        from baton_local.project.watching import take_snapshot
 
-        self._code = snapshot(code_folders(self._settings))  # the next turn uses later edits
+        self._code = take_snapshot(find_code_folders(self._settings))  # the next turn uses later edits
         try:
-            shared_agents.share(function.name for function in functions if AGENTS_LAYER in function.layers)
+            shared_agents.share_agents(function.name for function in functions if AGENTS_LAYER in function.layers)
         except AgentFileError as problem:
             raise LocalCloudError(str(problem)) from problem
 
@@ -51,7 +51,7 @@ class CloudProject:
         from baton.composition.startup import event_loop
         from baton_local.project import checks
 
-        for problem in event_loop.run(checks.problems(with_embedder=with_embedder)):
+        for problem in event_loop.run(checks.find_problems(with_embedder=with_embedder)):
             logger.warning("%s", problem)
 
     def follow_files(

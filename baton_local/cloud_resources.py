@@ -68,7 +68,7 @@ class CloudResources:
         ``endpoint`` is the address of ``moto``, and ``load`` loads its interpreter of state machines. Raises
         ``TemplateProblem``.
         """
-        definitions = [(machine, machine.definition()) for machine in self._stack.state_machines]
+        definitions = [(machine, machine.read_definition()) for machine in self._stack.state_machines]
 
         def create() -> None:
             load()

@@ -41,7 +41,7 @@ class CloudWorkers:
         consumers = tuple(consumers)
         if count:  # their event loops are in other processes, and the developer sets their number
             pool = self.processes = WorkerProcesses(count, {**os.environ, **environment})
-            functions = {consumer.function: pool.function(consumer.function) for consumer in consumers}
+            functions = {consumer.function: pool.make_function(consumer.function) for consumer in consumers}
             pool.start()
         self._pollers = start_workers(
             consumers,

@@ -21,7 +21,8 @@ NO_EMBEDDINGS = "off"
 """The value of ``BATON_EMBEDDING_MODEL`` that turns embeddings off."""
 
 RUNS_AT_ONCE, RUNS_OF_TENANT = 3, 2
-"""Runs of a pipeline at the same time, of all and of a tenant. More would slow each other down on one machine."""
+"""The most runs of a pipeline at the same time: of all tenants, and of one. More would slow each other down on one
+machine."""
 
 SETTINGS_SECONDS = "2"
 """Seconds for which functions use a copy of the settings document, so that an edit is soon in use."""
@@ -100,7 +101,7 @@ NEVER_THE_REAL_CLOUD = (
 """Variables that are removed, so that no call reaches an AWS account of the developer."""
 
 
-def variables(
+def make_variables(
     functions: Mapping[str, FunctionDefinition],
     *,
     gateway: str,
@@ -114,9 +115,11 @@ def variables(
 ) -> dict[str, str]:
     """Return the variables that the template gives its functions, with this machine's endpoints and folders.
 
-    ``embedding_url`` is the URL of the local cloud's own embeddings; None means the demo model's.
-    All functions share one process and so one environment. Raises ``TemplateProblem`` if two functions have different
-    values of a variable.
+    The developer's variables in ``DEVELOPERS_CHOICE`` override them. ``gateway`` is the base of the REST API;
+    ``search_url`` is empty if the index is embedded; ``other_endpoint`` serves all services without another endpoint.
+    ``embedding_url`` is the URL of the local cloud's own embeddings; None means the demo model's. ``collects_traces``
+    sends traces to the local cloud. All functions share one process and so one environment. Raises ``TemplateProblem``
+    if two functions have different values of a variable.
     """
     merged = _merge(functions)
     demo = f"{gateway}/local/openai/v1"
@@ -135,7 +138,7 @@ def variables(
         merged["OPENAI_BASE_URL"] = OPENAI
     elif _names_a_provider(chosen):
         merged["OPENAI_BASE_URL"] = ""  # otherwise the demo model would answer in place of the developer's model
-    merged |= _own_configuration(os.environ) | chosen
+    merged |= _find_own_configuration(os.environ) | chosen
     merged["BATON_AGENTS_DIR"] = str(Path(merged["BATON_AGENTS_DIR"]).absolute())
     if merged["OPENAI_BASE_URL"] == demo:
         for name, model in (("BATON_CHAT_MODEL", DEMO_MODEL), ("BATON_LIGHT_MODEL", f"{DEMO_MODEL}-light")):
@@ -172,14 +175,17 @@ def variables(
     }
 
 
-def local_names(functions: Mapping[str, FunctionDefinition]) -> frozenset[str]:
+def list_local_names(functions: Mapping[str, FunctionDefinition]) -> frozenset[str]:
     """Return the names of variables that every function has here, but none that is deployed from this template."""
     names = {*DEVELOPERS_CHOICE, *LOCAL_CLOUDS} - {"OPENAI_API_KEY"}  # functions read it as a secret, as when deployed
     return frozenset(names.difference(*(function.variables for function in functions.values())))
 
 
-def _own_configuration(developers: Mapping[str, str]) -> dict[str, str]:
-    """Return the files of the developer's AWS configuration, which only calls of Amazon Bedrock use."""
+def _find_own_configuration(developers: Mapping[str, str]) -> dict[str, str]:
+    """Return the files of the developer's AWS configuration, which only calls of Amazon Bedrock use.
+
+    The result is empty unless ``BATON_BEDROCK_PROFILE`` is set.
+    """
     if not developers.get("BATON_BEDROCK_PROFILE"):
         return {}
     files = {
@@ -190,7 +196,7 @@ def _own_configuration(developers: Mapping[str, str]) -> dict[str, str]:
 
 
 def _names_a_provider(chosen: Mapping[str, str]) -> bool:
-    """Return whether the developer's chat model belongs to a named provider, so that no default one is needed."""
+    """Return whether the developer's chat model belongs to a named provider, so that no default provider is needed."""
     try:
         named = json.loads(chosen.get("BATON_MODEL_PROVIDERS", "{}"))
     except ValueError:
@@ -206,7 +212,7 @@ def embeds_by_itself() -> bool:
 
 @contextmanager
 def applied(values: Mapping[str, str]) -> Iterator[None]:
-    """Set ``values`` in ``os.environ`` during the block."""
+    """Set ``values`` in ``os.environ`` during the block, and remove the variables in ``NEVER_THE_REAL_CLOUD``."""
     before = {name: os.environ.get(name) for name in (*values, *NEVER_THE_REAL_CLOUD)}
     for name in NEVER_THE_REAL_CLOUD:
         os.environ.pop(name, None)
@@ -226,6 +232,7 @@ FUNCTIONS_OWN = ("POWERTOOLS_", "AWS_LWA_", "AWS_LAMBDA_EXEC_WRAPPER")
 
 
 def _merge(functions: Mapping[str, FunctionDefinition]) -> dict[str, str]:
+    """Return the variables of all functions. Of those in ``FUNCTIONS_OWN``, the first function's value counts."""
     merged: dict[str, str] = {}
     for function in functions.values():
         for name, value in function.variables.items():

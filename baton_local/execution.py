@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from baton.composition.startup.environment import current
-from baton_local.environment import local_names
-from baton_local.roles.guard import guard_of, guarded
+from baton_local.environment import list_local_names
+from baton_local.roles.guard import guarded, make_guard
 from baton_local.settings import LocalSettings
 from baton_local.stack.declarations import FunctionDefinition, Stack
 
 AGENTS_LAYER = "SharedLayer"
 """The layer with the library and the agents' files."""
-OURS = ("BATON_", "OPENAI_", "TIKTOKEN_")
+GIVEN_PREFIXES = ("BATON_", "OPENAI_", "TIKTOKEN_")
 """Prefixes of variables that functions get from the template or the local cloud only."""
 
 
@@ -25,19 +25,20 @@ class View:
 
     own: frozenset[str]
     """Names that the template gives to the function, and those that every function has in the local cloud."""
-    others: frozenset[str]
-    """Names that the template gives to any function."""
+    all_given: frozenset[str]
+    """Names that the template gives to at least one function."""
 
     def hides(self, name: str) -> bool:
-        """Return whether the deployed function does not have the variable."""
-        return name not in self.own and (name in self.others or name.startswith(OURS))
+        """Return whether the function, when deployed, lacks the variable."""
+        return name not in self.own and (name in self.all_given or name.startswith(GIVEN_PREFIXES))
 
 
 class Variables(MutableMapping[str, str]):
     """``os.environ`` as the running function sees it. Other code sees all variables."""
 
-    def __init__(self, all_of_them: MutableMapping[str, str], views: Mapping[str, View]) -> None:
-        self._all = all_of_them
+    def __init__(self, variables: MutableMapping[str, str], views: Mapping[str, View]) -> None:
+        """``views`` are those of functions, by name."""
+        self._all = variables
         self._views = views
 
     def __getitem__(self, name: str) -> str:
@@ -70,9 +71,9 @@ class Variables(MutableMapping[str, str]):
         return {**other, **self}
 
 
-def views(functions: Mapping[str, FunctionDefinition]) -> dict[str, View]:
-    """Return each function's view, from the variables that the template and the local cloud give it."""
-    local = local_names(functions)
+def make_views(functions: Mapping[str, FunctionDefinition]) -> dict[str, View]:
+    """Return the view of each function by the function's name."""
+    local = list_local_names(functions)
     names = frozenset(name for function in functions.values() for name in function.variables)
     return {function.name: View(local.union(function.variables), names) for function in functions.values()}
 
@@ -84,9 +85,9 @@ def as_deployed(stack: Stack, settings: LocalSettings, aliases: Mapping[str, str
     ``aliases`` are the template's names of resources, by their local names. Roles refer to the template's names.
     """
     before = os.environ
-    os.environ = Variables(before, views(stack.functions))  # type: ignore[assignment]  # noqa: B003  a view, not a copy
+    os.environ = Variables(before, make_views(stack.functions))  # type: ignore[assignment]  # noqa: B003  a view, not a copy
     try:
-        with guarded(guard_of(stack, settings.recordings, settings.template_file, aliases)):
+        with guarded(make_guard(stack, settings.recordings, settings.template_file, aliases)):
             yield
     finally:
         os.environ = before  # noqa: B003

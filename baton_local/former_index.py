@@ -33,13 +33,16 @@ _COLUMNS = "number, id, source_id, kind, agent_id, thread_id, required_permissio
 
 
 def carry_over(data_dir: Path, files: OwnerFiles) -> None:
-    """Write the folder's documents into the bucket, and remove the folder. A repetition continues a killed call."""
+    """Write the folder's documents into the bucket, and remove the folder. A repetition continues a killed call.
+
+    A file that cannot be read or written stays in the folder, and is logged.
+    """
     from baton.adapters.sqlite_index.objects import NoFile
 
     folder = data_dir / FORMER
     for path in sorted(folder.glob("*/*.sqlite")):
         try:
-            for key, documents in _documents(path):
+            for key, documents in _read_documents(path):
                 for start in range(0, len(documents), BATCH):
                     batch = documents[start : start + BATCH]
                     files.change(key, lambda file, batch=batch: file.put(batch))  # type: ignore[misc]
@@ -57,7 +60,7 @@ def carry_over(data_dir: Path, files: OwnerFiles) -> None:
         shutil.rmtree(folder)
 
 
-def _documents(path: Path) -> Iterator[tuple[str, Sequence[IndexDocument]]]:
+def _read_documents(path: Path) -> Iterator[tuple[str, Sequence[IndexDocument]]]:
     """Yield the key of each new file, and the documents of an old file that it gets."""
     from baton.adapters.sqlite_index.owners import SUFFIX, index_prefix, owner_key
 
@@ -70,17 +73,17 @@ def _documents(path: Path) -> Iterator[tuple[str, Sequence[IndexDocument]]]:
             for view, number in former.execute("SELECT name, number FROM views").fetchall()
         }
         for number, *row in former.execute(f"SELECT {_COLUMNS} FROM documents"):  # noqa: S608
-            document = _document(row, {view: blobs.get(number) for view, blobs in vectors.items()})
+            document = _read_document(row, {view: blobs.get(number) for view, blobs in vectors.items()})
             # File names have only hashes of users. The new names have the same hashes.
             own = f"{index_prefix(tenant, index)}{user}{SUFFIX}"
             owned[own if user else owner_key(Scope(tenant, "operator"), index, document.agent_id)].append(document)
     yield from owned.items()
 
 
-def _document(row: Sequence[Any], vectors: dict[str, bytes | None]) -> IndexDocument:
+def _read_document(row: Sequence[Any], vectors: dict[str, bytes | None]) -> IndexDocument:
     id_, source_id, kind, agent_id, thread_id, required_permission, at, embedder, texts, fields = row
 
-    def indexed(view: str, text: str) -> IndexedText:
+    def make_indexed_text(view: str, text: str) -> IndexedText:
         blob = vectors.get(view)
         return IndexedText(text, array("f", blob) if blob is not None else None)
 
@@ -88,7 +91,7 @@ def _document(row: Sequence[Any], vectors: dict[str, bytes | None]) -> IndexDocu
         id=id_,
         source_id=source_id,
         kind=kind,
-        views={view: indexed(view, text) for view, text in json.loads(texts).items()},
+        views={view: make_indexed_text(view, text) for view, text in json.loads(texts).items()},
         at=from_millis(at),
         agent_id=agent_id,
         thread_id=thread_id,

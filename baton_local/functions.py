@@ -91,7 +91,10 @@ def load_module(path: Path) -> ModuleType:
 
 
 def load_web_app(definition: FunctionDefinition) -> AsgiApp:
-    """Return the ASGI app that a function's start script serves behind the Lambda Web Adapter: ``app:app``."""
+    """Return the ASGI app that a function's start script serves behind the Lambda Web Adapter: ``app:app``.
+
+    Raises ``FunctionProblem`` if the module is missing, does not import, or has no ``app``.
+    """
     with running(definition.name):
         module = load_module(definition.folder / "app.py")
     app: AsgiApp | None = getattr(module, "app", None)
@@ -101,7 +104,7 @@ def load_web_app(definition: FunctionDefinition) -> AsgiApp:
 
 
 class Environment:
-    """One module instance on one thread: module state and thread-bound clients are its own, as in Lambda."""
+    """One instance of a function's module on one thread, with separate module state and clients, as in Lambda."""
 
     def __init__(self, definition: FunctionDefinition) -> None:
         self._definition = definition
@@ -111,25 +114,25 @@ class Environment:
 
     def load(self) -> "Future[Any]":
         """Load the function before its first event; the future fails with ``FunctionProblem``."""
-        return self._submit(self._loaded_handler)
+        return self._submit(self._get_handler)
 
     def invoke(self, event: Any) -> "Future[Any]":
-        """Hand ``event`` to the handler; the future has its answer or its exception."""
+        """Hand ``event`` to the handler; the future has the handler's answer or exception."""
         definition = self._definition
         context = LambdaContext(definition.name, definition.timeout, definition.memory)
 
-        def handled() -> Any:
-            handler = self._loaded_handler()
+        def handle() -> Any:
+            handler = self._get_handler()
             with log_lines.of(context):
                 return handler(event, context)
 
-        return self._submit(handled)
+        return self._submit(handle)
 
     def end(self) -> None:
         """End the thread when it has handled the events before."""
         self._work.put(None)
 
-    def _loaded_handler(self) -> Handler:
+    def _get_handler(self) -> Handler:
         if self._handler is None:
             self._handler = self._load()
         return self._handler
@@ -183,6 +186,6 @@ class Function:
         return future
 
     def end(self) -> None:
-        """End every environment."""
+        """End every environment, once it has handled its events."""
         for environment in self._environments:
             environment.end()

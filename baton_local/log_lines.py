@@ -66,7 +66,7 @@ class InvocationFormatter(LambdaPowertoolsFormatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return the line for a record, for people or as in Lambda."""
         line = super().format(record)
-        return readable(json.loads(line)) if self.is_readable else line
+        return format_readable(json.loads(line)) if self.is_readable else line
 
     @property
     def log_format(self) -> Keys:
@@ -97,14 +97,14 @@ def readable_lines(*, are_wanted: bool) -> Iterator[None]:
 def warnings_for_people() -> Iterator[None]:
     """Write warnings and errors on stderr, for people, during the block. Commands use stdout for their results."""
     Logger(use_rfc3339=True)  # the parent of all loggers, whose handler writes
-    handlers = [handler for handler in _handlers() if isinstance(handler, logging.StreamHandler)]
+    handlers = [handler for handler in _find_handlers() if isinstance(handler, logging.StreamHandler)]
     before = [(handler, handler.formatter, handler.level, handler.stream) for handler in handlers]
     with readable_lines(are_wanted=True):
         for handler in handlers:
             if type(handler.formatter) is LambdaPowertoolsFormatter:
                 handler.setFormatter(InvocationFormatter(handler.formatter))
             handler.setLevel(logging.WARNING)
-            handler.stream = sys.stderr  # without a flush of one that may be closed
+            handler.stream = sys.stderr  # not by ``setStream``, which flushes the old stream, which may be closed
         try:
             yield
         finally:
@@ -114,7 +114,7 @@ def warnings_for_people() -> Iterator[None]:
                 handler.stream = stream
 
 
-def readable(line: Keys) -> str:
+def format_readable(line: Keys) -> str:
     """Return the keys of a log line as text for people.
 
     The order is: time, level, function, message, other keys, traceback.
@@ -123,15 +123,16 @@ def readable(line: Keys) -> str:
     named = str(line.get("function_name") or line.get("service") or "")
     function = "" if named == NO_SERVICE else named.removesuffix("Function").lower()
     head = " ".join(filter(None, [time, str(line.get("level", "")), f"{function}:" if function else ""]))
-    keys = [f"{name}={_value(value)}" for name, value in line.items() if name not in NOT_SHOWN and value is not None]
-    text = f"{head} {_value(line.get('message'))}"
+    shown = {name: value for name, value in line.items() if name not in NOT_SHOWN and value is not None}
+    keys = [f"{name}={_format_value(value)}" for name, value in shown.items()]
+    text = f"{head} {_format_value(line.get('message'))}"
     if keys:
         text += f"  [{', '.join(keys)}]"
     trace = str(line.get("exception") or "").rstrip()
     return f"{text}\n{trace}" if trace else text
 
 
-def _value(value: object) -> str:
+def _format_value(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
@@ -139,7 +140,7 @@ def _value(value: object) -> str:
 def of(invocation: Invocation) -> Iterator[None]:
     """Give lines logged in the block the invocation's keys, including those of its tasks and threads."""
     common: Keys = {}
-    for handler in _handlers():
+    for handler in _find_handlers():
         if type(handler.formatter) is LambdaPowertoolsFormatter:
             handler.setFormatter(InvocationFormatter(handler.formatter))
         if isinstance(handler.formatter, InvocationFormatter):
@@ -186,7 +187,8 @@ def kept_tool_failures() -> Iterator[list[dict[str, str]]]:
         log.removeHandler(handler)
 
 
-def _handlers() -> list[logging.Handler]:
+def _find_handlers() -> list[logging.Handler]:
+    """Return the handlers that Powertools has made for loggers."""
     # ``vars`` is fast, which counts because every invocation calls this, and there are hundreds of loggers.
     handlers = [vars(logger).get("powertools_handler") for logger in list(logging.Logger.manager.loggerDict.values())]
     return [handler for handler in handlers if isinstance(handler, logging.Handler)]

@@ -46,10 +46,10 @@ class ProductTree(BuildHookInterface[Any]):
         for name in BUILT:
             if not (root / name).is_file():
                 raise FileNotFoundError(f"{name} is not there, so the wheel would lack it: run `make web` first.")
-        build_data["force_include"] |= {str(root / name): f"{PRODUCT}/{name}" for name in product_files(root)}
+        build_data["force_include"] |= {str(root / name): f"{PRODUCT}/{name}" for name in list_product_files(root)}
 
 
-def product_files(root: Path) -> Iterator[str]:
+def list_product_files(root: Path) -> Iterator[str]:
     """Yield the paths of the product tree below ``root``.
 
     Source maps are left out: they would be an eighth of the wheel, and developers of the web clients have a clone.

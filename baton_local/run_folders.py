@@ -51,7 +51,10 @@ def remove_left(kind: str) -> None:
 
 
 def _remove_unless_locked(folder: Path) -> None:
-    """Raises ``OSError`` if the folder's run is alive, or if it has files but no lock, so that the run is unknown."""
+    """Remove the folder of an ended run.
+
+    Raises ``OSError`` if the run is alive, or if the folder has files but no lock, so that the run is unknown.
+    """
     try:
         lock = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW)
     except FileNotFoundError:

@@ -128,7 +128,7 @@ def check_function_settings() -> None:
 
     Missing variables are not reported, because each function needs only some of them.
     """
-    for family in all_families():
+    for family in import_families():
         try:
             family()
         except ValidationError as problem:
@@ -140,8 +140,8 @@ def check_function_settings() -> None:
     _check_profiles()
 
 
-def all_families() -> list[type[Settings]]:
-    """Return the classes of functions' settings, also those of modules that were not imported before."""
+def import_families() -> list[type[Settings]]:
+    """Import all modules of functions' settings, and return the classes of settings in them."""
     for module in iter_modules(families.__path__):
         import_module(f"{families.__name__}.{module.name}")
     found = Settings.__subclasses__()
@@ -150,13 +150,14 @@ def all_families() -> list[type[Settings]]:
     return found
 
 
-def model_endpoint(settings: ProviderSettings) -> str:
-    """Return the URL of the chat model's provider, or "Amazon Bedrock", for display."""
+def find_model_endpoint(settings: ProviderSettings) -> str:
+    """Return the URL of the chat model's provider, or "Amazon Bedrock" for a provider without a URL, for display."""
     provider = settings.providers[settings.route(settings.chat_model).provider]
     return provider.base_url or "Amazon Bedrock"
 
 
 def _check_profiles() -> None:
+    """Raise ``LocalCloudError`` if ``BATON_MODEL_PROFILES`` cannot be used."""
     from baton.adapters.models.profiles.profile import read_profile_overrides
 
     try:

@@ -19,16 +19,16 @@ ends: https://docs.python.org/3/library/signal.html#execution-of-python-signal-h
 
 def wait_for_all(futures: Iterable[Future[object]]) -> None:
     """Return when all futures have ended, with or without an error. Raises the errors of signal handlers."""
-    waited = list(futures)
-    while wait(waited, timeout=LONGEST_WAIT_SECONDS).not_done:
+    pending = list(futures)
+    while wait(pending, timeout=LONGEST_WAIT_SECONDS).not_done:
         pass
 
 
-def receive(waiting: SimpleQueue[T]) -> T:
-    """Return the next item, once there is one. Raises the errors of signal handlers.
+def receive(items: SimpleQueue[T]) -> T:
+    """Return the next of ``items``, once there is one. Raises the errors of signal handlers.
 
     A signal handler may put the item: unlike ``threading.Event``, this queue can be changed by the thread that waits.
     """
     while True:
         with suppress(Empty):
-            return waiting.get(timeout=LONGEST_WAIT_SECONDS)
+            return items.get(timeout=LONGEST_WAIT_SECONDS)

@@ -58,11 +58,12 @@ class StartupModelChecks:
             self._running.cancel()
 
     async def _print(self) -> None:
+        """Try the models, one after the other, and print the table of each."""
         try:
             checks, models = await asyncio.to_thread(self._find_models)
             lines = ["", HEAD]
             for model in models:
-                self._print_text("\n".join([*lines, *await _table(checks, model)]))
+                self._print_text("\n".join([*lines, *await _check_model(checks, model)]))
                 lines = []
         except Exception:
             if not self._is_stopped:  # the functions may have been stopped before the checks
@@ -78,7 +79,8 @@ class StartupModelChecks:
                 self._say(text)
 
 
-async def _table(checks: ModelChecks, model: ConfiguredModel) -> list[str]:
+async def _check_model(checks: ModelChecks, model: ConfiguredModel) -> list[str]:
+    """Return the lines of the model's table, or a line with the reason why the model was not tried."""
     from baton.api.agents.models import ServedModelReport
 
     try:

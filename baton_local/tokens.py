@@ -77,7 +77,7 @@ class EmbedKey:
     key: str
 
     @classmethod
-    def kept_in(cls, folder: Path | None) -> "EmbedKey":
+    def load_or_make(cls, folder: Path | None) -> "EmbedKey":
         """Return the key in ``folder``, which is made on first use; without a folder, return a new key."""
         file = folder / "embed-key" if folder else None
         if file and file.exists():
@@ -111,7 +111,7 @@ class EmbedKey:
         }
         return jwt.encode(claims, self.key, algorithm="HS256", headers={"kid": KEY_ID})
 
-    def route(self) -> AsgiApp:
+    def make_route(self) -> AsgiApp:
         """Return the app of POST /local/token, which pages of this machine's origins may call too."""
         return CORSMiddleware(
             Route("/local/token", self.answer, methods=["POST"]),
@@ -125,16 +125,17 @@ class EmbedKey:
         try:
             token_request = TokenRequest.model_validate_json(await request.body())
         except ValidationError as problem:
-            return _problem(problem)
+            return _make_problem(problem)
         return JSONResponse({"token": self.sign(token_request)})
 
 
-def tenants_of(embed_keys: str) -> set[str]:
-    """Return the tenants that have a key in the embed keys secret; the local cloud's own key is left out."""
+def list_tenants(embed_keys: str) -> set[str]:
+    """Return the tenants that have a key in the embed keys secret. The local cloud's own key is left out."""
     return {key["tenant"] for key_id, key in json.loads(embed_keys).items() if key_id != KEY_ID}
 
 
 def _read_developer_keys(text: str) -> dict[str, object]:
+    """Return the keys in a JSON object by their ids. Raises ``LocalCloudError``, which names wrong keys."""
     try:
         _, problems = read_embed_keys(text)
     except ValueError as problem:
@@ -150,7 +151,7 @@ def _read_developer_keys(text: str) -> dict[str, object]:
     return keys
 
 
-def _problem(problem: ValidationError) -> Response:
+def _make_problem(problem: ValidationError) -> Response:
     errors = [
         f"{'.'.join(map(str, error['loc'])) or 'body'}: {error['msg']}" for error in problem.errors(include_url=False)
     ]

@@ -37,7 +37,7 @@ class LocalTraces:
         self._traces: OrderedDict[str, list[Json]] = OrderedDict()
 
     def add(self, body: bytes) -> None:
-        """Keep the spans of a request's body. Raises ``ValueError`` if it cannot be read."""
+        """Keep the spans of a request's body, within the limits. Raises ``ValueError`` if the body cannot be read."""
         from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
         from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
@@ -67,7 +67,7 @@ class TraceRoutes:
         self._traces = traces
         self._verifier = verifier
 
-    def routes(self) -> list[Route]:
+    def make_routes(self) -> list[Route]:
         """Return the routes, for a Starlette app."""
         return [Route(PATH, self.take, methods=["POST"]), Route(f"{PATH}/{{trace_id}}", self.show, methods=["GET"])]
 
@@ -98,6 +98,7 @@ class TraceRoutes:
 
 
 def _unpack(body: bytes, encoding: str | None) -> bytes:
+    """Return a body without its gzip encoding. Raises ``ValueError`` if it is no gzip, or larger than ``MAX_BODY``."""
     if encoding != "gzip":
         return body
     unpacking = zlib.decompressobj(wbits=31)
@@ -124,18 +125,19 @@ def _read(request: Any) -> Iterator[tuple[str, Json]]:
                         "start": span.start_time_unix_nano / 1e6,
                         "end": span.end_time_unix_nano / 1e6,
                         "isFailed": span.status.code == span.status.STATUS_CODE_ERROR,
-                        "attributes": _attributes(span.attributes),
+                        "attributes": _read_attributes(span.attributes),
                         "links": [link.trace_id.hex() for link in span.links],
                     },
                 )
 
 
-def _attributes(pairs: Any) -> Mapping[str, Any]:
-    return {pair.key: _value(pair.value) for pair in pairs}
+def _read_attributes(pairs: Any) -> Mapping[str, Any]:
+    return {pair.key: _read_value(pair.value) for pair in pairs}
 
 
-def _value(value: Any) -> Any:
+def _read_value(value: Any) -> Any:
+    """Return an attribute's text, number, boolean or list; None for OTLP's other kinds of values."""
     kind = value.WhichOneof("value")
     if kind == "array_value":
-        return [_value(member) for member in value.array_value.values]
+        return [_read_value(member) for member in value.array_value.values]
     return getattr(value, kind) if kind in ("string_value", "bool_value", "int_value", "double_value") else None

@@ -4,16 +4,15 @@ Unchanged sources are not built again. ``python -m baton_local.web lint|types|te
 the script of that name in ``package.json`` instead.
 """
 
-import fcntl
 import hashlib
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
+from baton_local.engines.downloads import locked
 from baton_local.errors import LocalCloudError
 from baton_local.root import ROOT
 
@@ -25,6 +24,7 @@ CONSOLE_BUILT = SOURCES / "console" / "dist"
 WIDGET = "baton-chat.js"
 CONSOLE_PAGE = "index.html"
 BUILT_OF = ".built-of"
+"""The file beside a result with the checksum of its sources."""
 INSTALL = ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
 
 
@@ -37,7 +37,7 @@ def build() -> Path:
     if not (SOURCES / LOCK).is_file():
         return BUILT
     with locked(SOURCES / ".build.lock"):
-        checksum = _hash_files(_sources())
+        checksum = _hash_files(_find_sources())
         if not _has_text(BUILT / BUILT_OF, checksum):
             _install()
             _run("npm", "run", "--silent", "build")
@@ -50,8 +50,11 @@ def is_built() -> bool:
     return (BUILT / WIDGET).is_file()
 
 
-def script(name: str) -> str:
-    """Run a script of ``package.json`` and return its output. Raises ``LocalCloudError`` with it on failure."""
+def run_script(name: str) -> str:
+    """Run a script of ``package.json`` and return its output.
+
+    Raises ``LocalCloudError``, with the output if the script fails.
+    """
     with locked(SOURCES / ".build.lock"):
         _install()
     return _run("npm", "run", "--silent", name)
@@ -59,13 +62,13 @@ def script(name: str) -> str:
 
 def _install() -> None:
     modules = SOURCES / "node_modules"
-    locked = _hash_files([SOURCES / LOCK])
-    if not _has_text(modules / BUILT_OF, locked):
+    checksum = _hash_files([SOURCES / LOCK])
+    if not _has_text(modules / BUILT_OF, checksum):
         _run(*INSTALL)
-        (modules / BUILT_OF).write_text(locked)
+        (modules / BUILT_OF).write_text(checksum)
 
 
-def _sources() -> Iterator[Path]:
+def _find_sources() -> Iterator[Path]:
     for folder, folders, files in os.walk(SOURCES):
         folders[:] = sorted(set(folders) - NOT_SOURCES)
         yield from (Path(folder) / name for name in sorted(files) if not name.startswith("."))
@@ -84,6 +87,7 @@ def _has_text(file: Path, text: str) -> bool:
 
 
 def _run(program: str, *arguments: str) -> str:
+    """Return the standard output of a program. Raises ``LocalCloudError`` if it is missing or fails."""
     environment_folder = str(Path(sys.executable).parent)
     path = os.pathsep.join([environment_folder, os.environ.get("PATH", "")])
     executable = shutil.which(program, path=path)
@@ -103,20 +107,12 @@ def _run(program: str, *arguments: str) -> str:
     return completed.stdout
 
 
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold the lock of the file ``path`` within the block. Wait while another process holds it."""
-    with path.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
 def main(names: list[str]) -> None:
     """Run the scripts of ``package.json`` with these names; without names, build the web clients."""
     if not names:
         build()
     for name in names:
-        print(script(name).strip())
+        print(run_script(name).strip())
 
 
 if __name__ == "__main__":

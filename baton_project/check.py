@@ -15,7 +15,7 @@ from baton_client.agent_folders import no_such_agent, owned_files
 from baton_deployment.checks import Check, Outcome
 from baton_deployment.contents import Contents
 from baton_local.environment import applied
-from baton_local.project.library_documents import find_libraries, is_library_name, wrong_library_name
+from baton_local.project.library_documents import describe_wrong_library_name, find_libraries, is_library_name
 from baton_local.project.project_tools import importable
 from baton_local.root import ROOT
 from baton_project.errors import CheckFailed
@@ -91,7 +91,7 @@ def examined(project: Project) -> tuple[list[str], list[Problem]]:
         return [], problems
     with _settings_of(project):
         agents = [agent.id for agent in read_agents().all()]
-        own_problems = _within(project, [*event_loop.run(checks.problems()), *_problems_of_script(project)])
+        own_problems = _within(project, [*event_loop.run(checks.find_problems()), *_problems_of_script(project)])
         return agents, sorted([*own_problems, *_unowned(project, agents), *_misplaced(project)], key=_by_place)
 
 
@@ -177,7 +177,7 @@ def _misplaced(project: Project) -> Iterator[Problem]:
     folder = project.libraries
     for name in find_libraries(folder):
         if not is_library_name(name):
-            yield Problem(wrong_library_name(name), f"{folder.name}/{name}")
+            yield Problem(describe_wrong_library_name(name), f"{folder.name}/{name}")
     for file in sorted(folder.glob("[!.]*[!~]")):
         if file.is_file():
             what = "it belongs to no library; move it into a folder with the name of one"

@@ -13,7 +13,7 @@ from baton_deployment.policies import render_policy
 from baton_deployment.preflight import run_preflight
 from baton_deployment.stages import Stage, read_stage
 from baton_deployment.terminal import agree_to_deploy
-from baton_local.project.project_tools import packages_in
+from baton_local.project.project_tools import find_packages
 from baton_local.root import ROOT
 from baton_project.building import assemble
 from baton_project.check import read_contents, unreadable
@@ -104,7 +104,7 @@ def _overrides(project: Project, stage: Stage) -> list[str]:
     """Return the stage's parameters, and those of the project that the stage does not set."""
     project_parameters = {
         "DefaultAgent": project.settings.default_agent,
-        "ToolPackages": ",".join(packages_in(project.tools)),
+        "ToolPackages": ",".join(find_packages(project.tools)),
     }
     added = [f"{name}={value}" for name, value in project_parameters.items() if value and name not in stage.parameters]
     return [*stage.overrides, *added]

@@ -14,7 +14,7 @@ from baton.domain.definition import describe_unknown_field, in_plain_words
 from baton.domain.tenants.identity import PermissionName
 from baton_client.command.exits import CommandError
 from baton_client.command.project_variables import read_variables
-from baton_local.project.project_tools import packages_in
+from baton_local.project.project_tools import find_packages
 from baton_project.errors import ProjectProblem
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Project:
         variables = {
             "BATON_DEFAULT_AGENT": self.settings.default_agent,
             "BATON_ALLOWED_HOSTS": ",".join(self.settings.allowed_hosts),
-            "BATON_TOOL_PACKAGES": ",".join(packages_in(self.tools)),
+            "BATON_TOOL_PACKAGES": ",".join(find_packages(self.tools)),
             "BATON_LOCAL_DOCS": "false",
         }
         script = self.folder / "demo.yaml"

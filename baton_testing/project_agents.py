@@ -66,11 +66,11 @@ class AgentPlace:
 
 def check_functions(files: AgentFiles) -> None:
     """Import the agents' functions. Raises ``CannotRun`` with those that cannot be used."""
-    from baton_local.project.shared_agents import unusable_functions
+    from baton_local.project.shared_agents import find_unusable_functions
 
     problems = [
         unusable_function.describe(_describe_problem(unusable_function.problem))
-        for unusable_function in unusable_functions(files)
+        for unusable_function in find_unusable_functions(files)
     ]
     if problems:
         raise CannotRun("\n".join(dict.fromkeys(problems)))

@@ -36,7 +36,7 @@ class DrivenCloud(LocalCloud):
 
     def worker_pids(self, *, busy: bool = False) -> list[int]:
         """Return the process ids of the worker processes that are ready, or only of those that are ``busy``."""
-        return self._workers.processes.pids(busy=busy) if self._workers.processes else []
+        return self._workers.processes.list_pids(busy=busy) if self._workers.processes else []
 
     def wait_for_workers(self) -> None:
         """Wait until all worker processes are ready. Raises ``EngineFailed`` after a minute."""
@@ -64,8 +64,8 @@ class DrivenCloud(LocalCloud):
         workers = self._workers.processes
         return workers.invoke(function, event) if workers else self.functions.by_name[function].invoke(event)
 
-    def _management(self) -> AsgiApp:
-        self._refusals = _Refusals(super()._management())
+    def _make_management_api(self) -> AsgiApp:
+        self._refusals = _Refusals(super()._make_management_api())
         return self._refusals
 
 

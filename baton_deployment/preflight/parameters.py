@@ -14,7 +14,7 @@ from baton_deployment.checks import Check, fails, fine, note
 from baton_deployment.settings_file import MOVED
 from baton_deployment.template import DeployedTemplate
 from baton_local.environment import applied
-from baton_local.settings import all_families
+from baton_local.settings import import_families
 
 ENVIRONMENT_BYTES = 4096
 """Lambda's limit of a function's variables, names and values together."""
@@ -87,7 +87,7 @@ def _settings_problems(template: DeployedTemplate) -> Iterator[Check]:
     values = {name: str(template.intrinsics.resolve(value)) for name, value in written.items()}
     seen = set()
     with applied(values):
-        for family in all_families():
+        for family in import_families():
             for variable, message in _problems_of(family):
                 parameters = sorted(set(template.referred(written.get(variable))))
                 named = " or ".join(parameters) or variable

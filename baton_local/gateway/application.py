@@ -85,14 +85,14 @@ class Application:
         self._console = console
         apps = [*web_apps.values(), *([model] if model else [])]
         routes: list[Route | Mount] = [
-            Route("/local/token", key.route()),
+            Route("/local/token", key.make_route()),
             Route("/local/health", lambda _: JSONResponse({"status": "ok"})),
             Route("/local/about", lambda _: JSONResponse(dict(about))),
         ]
         if clock:
             routes.append(Route("/local/clock", clock.answer, methods=["POST"]))
         if traces:
-            routes += traces.routes()
+            routes += traces.make_routes()
         if model:
             routes.append(Mount("/local/openai/v1", model))
         if self._has_page:
@@ -123,7 +123,7 @@ class Application:
             or path == CONSOLE_PATH
             or (path == "/" and self._has_page)
         ):
-            if reason := self._hosts.refusal(scope):
+            if reason := self._hosts.find_refusal(scope):
                 await refuse(send, reason)
             elif path.startswith(f"{MANAGEMENT_PATH}/@connections/"):
                 await self._management(scope, receive, send)

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from baton_local.gateway import identifiers
 from baton_local.gateway.callers import Caller
 from baton_local.gateway.socket_events import Handshake
-from baton_local.serving.asgi import BodyTooLarge, Receive, Scope, Send, answer, header, read_body
+from baton_local.serving.asgi import BodyTooLarge, Receive, Scope, Send, answer, read_body, read_header
 
 MAX_PAYLOAD = 128 * 1024
 """Bytes: API Gateway's limit for one post."""
@@ -72,7 +72,7 @@ class ManagementApi:
         """Serve one request."""
         connection_id = unquote(scope["raw_path"].decode("latin-1").rpartition("/")[2])
         connection = self._connections.find(connection_id)
-        if not (header(scope, b"authorization") or "").startswith("AWS4-HMAC-SHA256 "):
+        if not (read_header(scope, b"authorization") or "").startswith("AWS4-HMAC-SHA256 "):
             await _send_error(send, 403, "ForbiddenException", "Missing Authentication Token")
         elif not identifiers.CONNECTION_ID.fullmatch(connection_id):
             await _send_error(send, 400, "BadRequestException", f"Invalid connectionId: {connection_id}")

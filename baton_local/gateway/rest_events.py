@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 from baton_local.account import ACCOUNT
 from baton_local.gateway import identifiers
 from baton_local.gateway.rest_routes import Match
-from baton_local.serving.asgi import Scope, multi_headers
+from baton_local.serving.asgi import Scope, read_multi_headers
 from baton_local.stack.apis import RestApi
 
 
@@ -19,7 +19,7 @@ class MalformedAnswer(Exception):
 
 def make_request_context(api: RestApi, scope: Scope, match: Match, request_id: str) -> dict[str, Any]:
     """Return ``requestContext`` of a REST proxy event."""
-    headers = multi_headers(scope)
+    headers = read_multi_headers(scope)
     millis = identifiers.read_millis()
     host = headers.get("Host", ["localhost"])[-1]
     return {
@@ -54,7 +54,11 @@ def make_proxy_event(
     api: RestApi, scope: Scope, match: Match, context: Mapping[str, Any], body: bytes
 ) -> dict[str, Any]:
     """Return the event that a REST proxy integration gives its function."""
-    headers = {**multi_headers(scope), "X-Forwarded-Port": [_read_port(scope)], "X-Forwarded-Proto": [scope["scheme"]]}
+    headers = {
+        **read_multi_headers(scope),
+        "X-Forwarded-Port": [_read_port(scope)],
+        "X-Forwarded-Proto": [scope["scheme"]],
+    }
     headers.setdefault("X-Forwarded-For", [context["identity"]["sourceIp"]])
     query: dict[str, list[str]] = {}
     for key, value in parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True):
@@ -95,7 +99,9 @@ def read_answer(api: RestApi, scope: Scope, result: Any) -> tuple[int, list[tupl
     lower_names = {name.lower() for name in multiple}
     headers = [(name, value) for name, values in multiple.items() for value in values]
     headers += [(name, value) for name, value in single.items() if name.lower() not in lower_names]
-    if result.get("isBase64Encoded") and _is_binary(api, multi_headers(scope).get("Accept", [""])[-1].split(",")[0]):
+    if result.get("isBase64Encoded") and _is_binary(
+        api, read_multi_headers(scope).get("Accept", [""])[-1].split(",")[0]
+    ):
         try:
             raw = base64.b64decode(raw)
         except ValueError as problem:

@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl
 
 from baton_local.account import ACCOUNT, REGION
 from baton_local.gateway import identifiers
-from baton_local.serving.asgi import Scope, multi_headers
+from baton_local.serving.asgi import Scope, read_multi_headers
 from baton_local.stack.apis import SocketApi
 
 
@@ -35,7 +35,7 @@ class Handshake:
     @property
     def multi_headers(self) -> dict[str, list[str]]:
         """Headers with API Gateway's capitals, all values."""
-        return multi_headers(self.scope)
+        return read_multi_headers(self.scope)
 
     @property
     def headers(self) -> dict[str, str]:

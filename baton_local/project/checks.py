@@ -58,20 +58,20 @@ async def make_indices() -> list[str]:
     ]
 
 
-async def problems(*, with_embedder: bool = False) -> list[str]:
-    """Return one line for each tool, remote agent, model and token issuer that cannot be used.
+async def find_problems(*, with_embedder: bool = False) -> list[str]:
+    """Return one line for each tool, function, guardrail, remote agent, model and token issuer that cannot be used.
 
     ``with_embedder`` tries the embedding model too.
 
     A line has the place of the definition, the problem, and its effect. Every server is called once, concurrently, for
     at most a few seconds.
     """
-    checks = [_tools(), _remote_agents(), _issuers(), *([_embedder()] if with_embedder else [])]
+    checks = [_check_tools(), _check_remote_agents(), _check_issuers(), *([_check_embedder()] if with_embedder else [])]
     answers = await gather_all(*checks)
-    return [*_models(), *_functions(), *_guardrails(), *(line for lines in answers for line in lines)]
+    return [*_check_models(), *_check_functions(), *_check_guardrails(), *(line for lines in answers for line in lines)]
 
 
-def _models() -> list[str]:
+def _check_models() -> list[str]:
     """Return a line for each agent's model that belongs to no provider of the settings."""
     ports = deployed_ports()
     try:
@@ -82,12 +82,12 @@ def _models() -> list[str]:
         f"{ports.agent_files.find_position(agent, *location)}: {name!r} begins with the name of no provider "
         f"({', '.join(sorted(providers))}), and there is no default one (OPENAI_BASE_URL): the agent cannot answer."
         for agent in ports.agent_files.all()
-        for location, name in _named_models(agent.model)
+        for location, name in _list_named_models(agent.model)
         if route(name, providers).provider not in providers
     ]
 
 
-def _guardrails() -> list[str]:
+def _check_guardrails() -> list[str]:
     """Return a line for each guardrail whose host may not be called."""
     ports = deployed_ports()
     found = []
@@ -101,14 +101,15 @@ def _guardrails() -> list[str]:
     return found
 
 
-def _named_models(choice: ModelChoice) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def _list_named_models(choice: ModelChoice) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield the models that an agent names, each with the path of its field."""
     if choice.name is not None:
         yield ("model", "name"), choice.name
     for number, name in enumerate(choice.fallback):
         yield ("model", "fallback", number), name
 
 
-def _functions() -> list[str]:
+def _check_functions() -> list[str]:
     """Return a line for each function of an agent in Python that cannot be called."""
     ports, found = deployed_ports(), []
     for function, arguments in (function for agent in ports.agent_files.all() for function in agent.code.functions):
@@ -119,14 +120,15 @@ def _functions() -> list[str]:
     return found
 
 
-async def _tools() -> list[str]:
+async def _check_tools() -> list[str]:
+    """Return a line for each tool that cannot be used, and for each problem of tools that complete workflows."""
     tools = [tool for agent in deployed_ports().agent_files.all() for tool in agent.tools]
     if not tools:
         return []
-    return [*await deployed_ports().outside.toolbox.check(tools), *await _completions()]
+    return [*await deployed_ports().outside.toolbox.check(tools), *await _check_completions()]
 
 
-async def _completions() -> list[str]:
+async def _check_completions() -> list[str]:
     """Return a line for each problem of a workflow with the tool that completes it."""
     files, found = deployed_ports().agent_files, []
     for agent in files.all():
@@ -148,23 +150,23 @@ async def _completions() -> list[str]:
         definition = next((candidate for candidate in agent.tools if candidate.name == completion.tool), None)
         instead = f"to {completion.back_to}" if completion.back_to else "to the state before the end"
         found += [
-            f"{where}: {what}. It goes {instead} instead." for what in _unknown_states(agent.workflow, definition)
+            f"{where}: {what}. It goes {instead} instead." for what in _find_unknown_states(agent.workflow, definition)
         ]
         found += [
             f"{files.find_position(agent, 'sentences', locale, name)}: {what}. The sentence is not said until then."
-            for locale, name, what in find_result_placeholder_problems(agent, _result_schema(definition))
+            for locale, name, what in find_result_placeholder_problems(agent, _find_result_schema(definition))
         ]
     return found
 
 
-def _result_schema(tool: ToolDefinition | None) -> Mapping[str, Any]:
+def _find_result_schema(tool: ToolDefinition | None) -> Mapping[str, Any]:
     """Return the schema of a tool's result; a schema that allows anything if it is unknown."""
-    function = _function_of(tool)
+    function = _find_function(tool)
     return (read_result_schema(function) if function is not None else None) or {"additionalProperties": True}
 
 
-def _function_of(tool: ToolDefinition | None) -> Callable[..., Any] | None:
-    """Return the function of a tool, which was imported before; None if the tool is not a function."""
+def _find_function(tool: ToolDefinition | None) -> Callable[..., Any] | None:
+    """Return the function of a tool; None if the tool is not a function, or its module is not imported."""
     if not isinstance(tool, PythonTool):
         return None
     module, _, name = tool.entry_point.partition(":")
@@ -172,9 +174,9 @@ def _function_of(tool: ToolDefinition | None) -> Callable[..., Any] | None:
     return function.function if isinstance(function, Tool) else function
 
 
-def _unknown_states(workflow: WorkflowDefinition, tool: ToolDefinition | None) -> Iterator[str]:
+def _find_unknown_states(workflow: WorkflowDefinition, tool: ToolDefinition | None) -> Iterator[str]:
     """Yield a line for each state that a function's code names in a refusal, but the workflow does not have."""
-    function = _function_of(tool)
+    function = _find_function(tool)
     if function is None:
         return
     try:
@@ -197,7 +199,8 @@ def _is_forked_to(agent_id: str) -> bool:
     return any(handoff.agent == agent_id and handoff.context_mode is ContextMode.FORKED for handoff in handoffs)
 
 
-async def _remote_agents() -> list[str]:
+async def _check_remote_agents() -> list[str]:
+    """Return a line for each remote agent that cannot be asked."""
     files = deployed_ports().agent_files
     remote = [agent for agent in files.all() if agent.remote is not None]
     if not remote:
@@ -212,7 +215,8 @@ async def _remote_agents() -> list[str]:
     ]
 
 
-async def _issuers() -> list[str]:
+async def _check_issuers() -> list[str]:
+    """Return a line for each token issuer whose keys cannot be read."""
     unreadable = await asyncio.to_thread(deployed_ports().jwt_verifier.unreadable_issuers)
     return [
         f"BATON_TOKEN_ISSUERS: the keys of {issuer} cannot be read: {reason.rstrip('.')}. Its tokens are refused until "
@@ -221,7 +225,8 @@ async def _issuers() -> list[str]:
     ]
 
 
-async def _embedder() -> list[str]:
+async def _check_embedder() -> list[str]:
+    """Return a line if the embedding model cannot be used; none if embeddings are off."""
     embedder = deployed_ports().embedder
     if not embedder.dimensions:
         return []

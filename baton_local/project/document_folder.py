@@ -14,6 +14,7 @@ from baton_client.agent_folders import OwnedFile, no_such_agent, owned_files
 from baton_local.project.folder_documents import NotTaken
 
 POLL_SECONDS = 0.25
+"""The pause between two questions for the state of a document."""
 
 
 class StoredDocuments(Protocol):
@@ -25,7 +26,7 @@ class StoredDocuments(Protocol):
     def put(self, file: OwnedFile, body: bytes) -> str:
         """Store a file, unless it is stored already, and return the document's id. Raises ``NotTaken``."""
 
-    def state(self, owner: str, document_id: str, /) -> tuple[bool, str | None]:
+    def read_state(self, owner: str, document_id: str, /) -> tuple[bool, str | None]:
         """Return whether the newest version is ready or failed, and the reason of a failure."""
 
     def keep_only(self, owner: str, kept: Collection[str], /) -> dict[str, str]:
@@ -69,7 +70,7 @@ class DocumentFolder:
         self._problems: list[str] = []
         self._stopped = threading.Event()
         self._wanted = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="documents", daemon=True)
+        self._thread = threading.Thread(target=self._follow, name="documents", daemon=True)
 
     def start(self) -> None:
         """Start the thread, which begins with the present files."""
@@ -89,7 +90,7 @@ class DocumentFolder:
             self._thread.join()
 
     def take_over(self) -> Round:
-        """Read the folder once, and report and return the changes. Raises ``BatonError`` and ``OSError``.
+        """Read the folder once, and report and return the changes. Raises ``OSError`` and the errors of the store.
 
         If the server refuses the documents of an agent, that is reported, and the other agents get theirs.
         """
@@ -116,7 +117,8 @@ class DocumentFolder:
         self._report(result)
         return result
 
-    def _work(self) -> None:
+    def _follow(self) -> None:
+        """Read the folder each time that ``refresh`` is called, until ``stop``."""
         while not self._stopped.is_set():
             self._wanted.wait()
             self._wanted.clear()
@@ -128,6 +130,7 @@ class DocumentFolder:
                 self._progress(f"{self.folder.name}/ was not read completely: {reason}. The next edit tries again.")
 
     def _store_files(self, agent_id: str, files: list[OwnedFile], result: Round) -> None:
+        """Store an agent's new and changed files, delete its other documents, and add the outcome to ``result``."""
         newer = []
         files_by_name = {self._name(file): file for file in files}
         for name, file in files_by_name.items():
@@ -163,13 +166,14 @@ class DocumentFolder:
     def _wait_until_ready(self, agent_id: str, document_id: str) -> str | None:
         """Wait until a document is ready or has failed. Return the reason of a failure, or None."""
         while not self._stopped.is_set():
-            is_done, problem = self._documents.state(agent_id, document_id)
+            is_done, problem = self._documents.read_state(agent_id, document_id)
             if is_done:
                 return problem
             self._stopped.wait(POLL_SECONDS)
         return None
 
     def _report(self, result: Round) -> None:
+        """Report a result. A problem that the last reading had too is not repeated."""
         if result.ready:
             self._progress(f"Documents that agents know now: {', '.join(result.ready)}")
         if result.removed:

@@ -123,8 +123,9 @@ class Documentation:
                 return
 
     async def _ingest_all(self) -> None:
+        """Make all pages documents. A page that fails is logged, and left to the next start."""
         ports = self._ports()
-        paths = list(_paths(self._root))
+        paths = list(_find_pages(self._root))
         agent_ids = {agent.id for agent in ports.shipped_agents.all()}
         agents = [agent for agent in AGENTS if agent in agent_ids]
         if not paths or not agents:
@@ -148,19 +149,22 @@ class Documentation:
             await asyncio.to_thread(cache.keep_only, texts)
 
     async def _ingest(self, path: Path, agents: Sequence[str], cache: VectorCache) -> list[str]:
-        """Make a page a document of each agent, and return the texts of it that are embedded."""
-        page = await asyncio.to_thread(_page, path)
+        """Make a page a document of each agent, unless it is one already or was deleted there.
+
+        Return the texts of the page that are embedded.
+        """
+        page = await asyncio.to_thread(_read_page, path)
         chunks = await asyncio.to_thread(lambda: divide_into_chunks(markdown.extract(page.body).blocks))
         texts: list[str] = []
         for agent_id in agents:
-            earlier = await self._ports().documents.get(self._scope, agent_id, self._id(agent_id, path))
-            document = self._document(agent_id, page, earlier, len(chunks))
+            earlier = await self._ports().documents.get(self._scope, agent_id, self._make_id(agent_id, path))
+            document = self._make_document(agent_id, page, earlier, len(chunks))
             texts = chunk_texts(document, chunks)
             if earlier is None or not (earlier.deleted_at is not None or _is_same(earlier, page)):
-                await self._put(earlier, document, chunks, await self._vectors(texts, cache))
+                await self._put(earlier, document, chunks, await self._find_vectors(texts, cache))
         return texts
 
-    def _document(self, agent_id: str, page: Page, known: Document | None, chunks: int) -> Document:
+    def _make_document(self, agent_id: str, page: Page, known: Document | None, chunks: int) -> Document:
         """Return the document with the page as its active version, which follows the versions of ``known``."""
         now = self._ports().clock.now()
         version = DocumentVersion(
@@ -177,12 +181,13 @@ class Documentation:
             ended_at=now,
         )
         if known is None:
-            return Document(self._id(agent_id, page.path), agent_id, page.title, now, now, active=version)
+            return Document(self._make_id(agent_id, page.path), agent_id, page.title, now, now, active=version)
         return replace(known.replace_with(version, now).activate(version, now), title=page.title)
 
     async def _put(
         self, known: Document | None, document: Document, chunks: Sequence[Chunk], vectors: Sequence[Vector]
     ) -> None:
+        """Index the chunks, then store the document. ``known`` is the stored document; None if there is none."""
         ports = self._ports()
         indexed = chunk_documents(document, document.latest, chunks, vectors, ports.embedder.name)
         # Before the record, after which turns use the chunks. The sweeper has the previous version removed.
@@ -192,7 +197,7 @@ class Documentation:
         else:
             await ports.documents.save(self._scope, document)
 
-    async def _vectors(self, texts: Sequence[str], cache: VectorCache) -> Sequence[Vector]:
+    async def _find_vectors(self, texts: Sequence[str], cache: VectorCache) -> Sequence[Vector]:
         """Return the vectors of texts; none if embedding is off."""
         embedder = self._ports().embedder
         if not embedder.dimensions:
@@ -211,13 +216,13 @@ class Documentation:
         while await self._ports().admission.is_busy(Pipeline.INGESTION):  # noqa: ASYNC110  runs are items of a table
             await asyncio.sleep(POLL_SECONDS)
 
-    def _id(self, agent_id: str, path: Path) -> str:
+    def _make_id(self, agent_id: str, path: Path) -> str:
         name = f"{TENANT}/{agent_id}/{path.relative_to(self._root).as_posix()}"
         return f"doc_{uuid.uuid5(_IDS, name).hex}"
 
 
-def _paths(root: Path) -> Iterator[Path]:
-    """Yield the pages' files, first those that answer a beginner's questions."""
+def _find_pages(root: Path) -> Iterator[Path]:
+    """Yield the pages' files, those for beginners first; none if ``root`` has no documentation."""
     readme = root / "README.md"
     if readme.exists():
         yield readme
@@ -225,7 +230,7 @@ def _paths(root: Path) -> Iterator[Path]:
         yield from sorted((root / "docs" / folder).glob("*.md"))
 
 
-def _page(path: Path) -> Page:
+def _read_page(path: Path) -> Page:
     body = path.read_bytes()
     lines = body.decode().splitlines()
     title = next((line.removeprefix("# ").strip() for line in lines if line.startswith("# ")), path.stem)
@@ -233,4 +238,5 @@ def _page(path: Path) -> Page:
 
 
 def _is_same(document: Document, page: Page) -> bool:
+    """Return whether the newest version of a document is ready and has the content of a page."""
     return document.latest.status is VersionStatus.READY and document.latest.sha256 == page.checksum

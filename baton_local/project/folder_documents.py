@@ -87,7 +87,7 @@ class FolderDocuments:
             return document_id
         raise NotTaken("it was removed too often in a short time. Wait some minutes, and save it again.")
 
-    def state(self, agent_id: str, document_id: str) -> tuple[bool, str | None]:
+    def read_state(self, agent_id: str, document_id: str) -> tuple[bool, str | None]:
         """Return whether the newest version is ready or failed, and the reason of a failure."""
         document = self._documents.get(agent_id, document_id)
         return document.status in {"ready", "failed"}, document.error.message if document.error else None

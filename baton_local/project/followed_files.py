@@ -13,16 +13,21 @@ from baton.adapters.agents.agent_files import LIBRARIES, library_names
 from baton_local.project import shared_agents
 from baton_local.project.document_folder import DocumentFolder
 from baton_local.project.folder_documents import FolderDocuments
-from baton_local.project.library_documents import LibraryDocuments, find_libraries, is_library_name, wrong_library_name
+from baton_local.project.library_documents import (
+    LibraryDocuments,
+    describe_wrong_library_name,
+    find_libraries,
+    is_library_name,
+)
 from baton_local.project.reloading import Reloader
-from baton_local.project.watching import Snapshot, changes_in, snapshot
+from baton_local.project.watching import Snapshot, take_snapshot, watch_changes
 from baton_local.settings import LocalSettings
 
 logger = logging.getLogger("baton_local")
 
 
-def code_folders(settings: LocalSettings) -> tuple[Path, Path]:
-    """Return the folders of agents and tools."""
+def find_code_folders(settings: LocalSettings) -> tuple[Path, Path]:
+    """Return the folders of agents and tools, in this order."""
     return Path(os.environ["BATON_AGENTS_DIR"]), settings.tools_dir.absolute()
 
 
@@ -59,15 +64,15 @@ class FollowedFiles:
         known: Snapshot,
     ) -> Self:
         """Return the folders of a local cloud whose functions are loaded; see ``__init__`` for ``known``."""
-        folders = code_folders(settings)
+        folders = find_code_folders(settings)
         # Functions of other processes have read agents and tools themselves.
         watches = settings.reload and settings.workers > 0 and not settings.worker_processes
-        folder = DocumentFolder(settings.documents_dir.absolute(), documents, progress, _agents)
-        shelves = library_folder(folders[0].absolute().parent / LIBRARIES, libraries, progress)
+        folder = DocumentFolder(settings.documents_dir.absolute(), documents, progress, _list_agents)
+        shelves = make_library_folder(folders[0].absolute().parent / LIBRARIES, libraries, progress)
         return cls(Reloader(*folders, progress), folder, shelves, watches=watches, known=known)
 
     def start(self) -> None:
-        """Begin."""
+        """Store the present documents in the background, and begin to take over edits if they are watched."""
         self._documents.start()
         self._libraries.start()
         if self._watches:
@@ -83,14 +88,15 @@ class FollowedFiles:
         self._libraries.stop()
 
     def _follow(self) -> None:
+        """Take over edits until ``stop``. A failure is logged."""
         shelves = self._libraries.folder
         folders = (*self.reloader.folders, self._documents.folder, shelves)
-        files = {**self._known, **snapshot([self._documents.folder, shelves])}
-        for changed in changes_in(folders, self._stopped, files):
+        files = {**self._known, **take_snapshot([self._documents.folder, shelves])}
+        for changed in watch_changes(folders, self._stopped, files):
             try:
                 names = library_names(self.reloader.folders[0])
                 has_code = any(path.is_relative_to(folder) for path in changed for folder in self.reloader.folders)
-                if has_code or names != shared_agents.shared_agents().libraries:
+                if has_code or names != shared_agents.get_shared_agents().libraries:
                     self.reloader.reload(changed)
                 if any(path.is_relative_to(shelves) for path in changed):
                     self._libraries.refresh()
@@ -99,15 +105,15 @@ class FollowedFiles:
                 logger.exception("The files were not taken over; the previous ones stay in use")
 
 
-def library_folder(folder: Path, documents: LibraryDocuments, progress: Callable[[str], None]) -> DocumentFolder:
+def make_library_folder(folder: Path, documents: LibraryDocuments, progress: Callable[[str], None]) -> DocumentFolder:
     """Return the folder of the project's libraries. Stored documents of removed libraries are deleted."""
 
-    def owners() -> dict[str, tuple[str, ...]]:
+    def list_owners() -> dict[str, tuple[str, ...]]:
         named = [name for name in find_libraries(folder) if is_library_name(name)]
-        return dict.fromkeys([*documents.names(), *named], ())
+        return dict.fromkeys([*documents.list_names(), *named], ())
 
-    return DocumentFolder(folder, documents, progress, owners, lambda name, _: wrong_library_name(name))
+    return DocumentFolder(folder, documents, progress, list_owners, lambda name, _: describe_wrong_library_name(name))
 
 
-def _agents() -> dict[str, tuple[str, ...]]:
-    return {agent.id: agent.required_permissions for agent in shared_agents.shared_agents().all()}
+def _list_agents() -> dict[str, tuple[str, ...]]:
+    return {agent.id: agent.required_permissions for agent in shared_agents.get_shared_agents().all()}

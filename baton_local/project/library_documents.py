@@ -24,7 +24,7 @@ Upload = Callable[[Mapping[str, Any], bytes], None]
 """Puts a file at the upload target in the function's answer."""
 UPLOAD_SECONDS = 300.0
 UPLOADS = 3
-"""Attempts at an upload."""
+"""The most attempts at an upload."""
 FRESH_SECONDS = 1.0
 """The age up to which a library's list is used when the states of its documents are asked."""
 LISTED_SECONDS = 60.0
@@ -64,11 +64,11 @@ class LibraryDocuments:
     def close(self) -> None:
         """Do nothing, because no connection stays open."""
 
-    def names(self) -> list[str]:
+    def list_names(self) -> list[str]:
         """Return the names of the libraries that have stored documents."""
         return list(self._invoke({"command": "list_libraries"})["libraries"])
 
-    def engine(self) -> str | None:
+    def find_engine(self) -> str | None:
         """Return the search engine of the deployment; None if search is off."""
         engine: str | None = self._invoke({"command": "list_libraries"})["search"]
         return engine
@@ -89,7 +89,7 @@ class LibraryDocuments:
                 self.unchanged += stored["status"] == "ready"
                 return document_id
             announced = {**described, "contentType": content_type, "size": len(body), "documentId": document_id}
-            answer = self._command("announce_document", file.agent_id, document=announced)
+            answer = self._send_command("announce_document", file.agent_id, document=announced)
             if answer.get("error", {}).get("code") == "document_busy":  # it was deleted, and is being cleaned up
                 continue
             if "error" in answer:
@@ -101,7 +101,7 @@ class LibraryDocuments:
             return document_id
         raise NotTaken("it was removed too often in a short time. Wait some minutes, and try again.")
 
-    def state(self, library: str, document_id: str) -> tuple[bool, str | None]:
+    def read_state(self, library: str, document_id: str) -> tuple[bool, str | None]:
         """Return whether the newest version is ready or failed, and the reason of a failure."""
         document = self._list(library, seconds=FRESH_SECONDS).get(document_id)
         if document is None:
@@ -109,8 +109,8 @@ class LibraryDocuments:
             return (False, None) if is_late else (True, "it was deleted meanwhile, by another deployment.")
         return document["status"] in {"ready", "failed"}, document["error"]
 
-    def progress(self, library: str) -> list[tuple[str, str, int]]:
-        """Return the id, status and percentage of the library's documents, as they were listed last."""
+    def list_progress(self, library: str) -> list[tuple[str, str, int]]:
+        """Return the id, status and percentage of each document of the library, as they were listed last."""
         return [(document["id"], document["status"], document["progress"]) for document in self._list(library).values()]
 
     def keep_only(self, library: str, kept: Collection[str]) -> dict[str, str]:
@@ -118,7 +118,7 @@ class LibraryDocuments:
         removed = {key: document["name"] for key, document in self._list(library).items() if key not in kept}
         ids = list(removed)
         for start in range(0, len(ids), DELETED_AT_ONCE):
-            self._command("delete_documents", library, documentIds=ids[start : start + DELETED_AT_ONCE])
+            self._send_command("delete_documents", library, documentIds=ids[start : start + DELETED_AT_ONCE])
         if ids:
             self._stored.pop(library, None)
         return removed
@@ -127,20 +127,21 @@ class LibraryDocuments:
         """Return the library's documents by id, as they were at most ``seconds`` ago."""
         listed_at, documents = self._stored.get(library, (0.0, {}))
         if library not in self._stored or time.monotonic() - listed_at > seconds:
-            documents = {document["id"]: document for document in self._pages(library)}
+            documents = {document["id"]: document for document in self._list_pages(library)}
             self._stored[library] = time.monotonic(), documents
         return documents
 
-    def _pages(self, library: str) -> Iterator[dict[str, Any]]:
+    def _list_pages(self, library: str) -> Iterator[dict[str, Any]]:
+        """Yield the documents of all pages of the library's list."""
         cursor = None
         while True:
-            page = self._command("list_documents", library, cursor=cursor)
+            page = self._send_command("list_documents", library, cursor=cursor)
             yield from page["documents"]
             cursor = page["cursor"]
             if cursor is None:
                 return
 
-    def _command(self, command: str, library: str, **fields: Any) -> dict[str, Any]:
+    def _send_command(self, command: str, library: str, **fields: Any) -> dict[str, Any]:
         return self._invoke({"command": command, "library": library, **fields})
 
 
@@ -173,6 +174,6 @@ def is_library_name(name: str) -> bool:
     return re.fullmatch(AGENT_ID, name) is not None
 
 
-def wrong_library_name(name: str) -> str:
+def describe_wrong_library_name(name: str) -> str:
     """Return what is wrong with a folder's name."""
     return f"{name!r} is no name of a library: small letters, digits, - and _, a letter first, at most 41 characters"

@@ -18,8 +18,8 @@ class ToolsDoNotImport(Exception):
     """An error of a module of the tools while it is imported. The message is ``file:line: problem``."""
 
 
-def packages_in(folder: Path) -> list[str]:
-    """Return the names of the packages and modules in ``folder``."""
+def find_packages(folder: Path) -> list[str]:
+    """Return the names of the packages and modules in ``folder``, sorted; none if there is no such folder."""
     if not folder.is_dir():
         return []
     names = {path.name for path in folder.iterdir() if path.is_dir() and any(path.rglob("*.py"))}
@@ -36,7 +36,7 @@ def importable(folder: Path) -> Iterator[None]:
         yield
     finally:
         sys.path.remove(path)
-        for name in _imported(folder):
+        for name in _find_imported(folder):
             del sys.modules[name]
 
 
@@ -46,7 +46,7 @@ def imported_again(folder: Path) -> Iterator[None]:
 
     If a module or the block raises, the previous modules are restored. Raises ``ToolsDoNotImport`` for a module.
     """
-    before = _imported(folder)
+    before = _find_imported(folder)
     forget_bytecode(folder)
     for name in before:
         del sys.modules[name]
@@ -59,7 +59,7 @@ def imported_again(folder: Path) -> Iterator[None]:
             raise ToolsDoNotImport(describe_code_problem(problem, folder)) from problem  # also one that exits
         yield
     except BaseException:
-        for name in _imported(folder):
+        for name in _find_imported(folder):
             del sys.modules[name]
         sys.modules.update(before)
         raise
@@ -71,17 +71,17 @@ def forget_bytecode(folder: Path) -> None:
         Path(cache_from_source(str(source))).unlink(missing_ok=True)
 
 
-def _imported(folder: Path) -> dict[str, ModuleType]:
+def _find_imported(folder: Path) -> dict[str, ModuleType]:
     """Return the modules whose files are, or were, in ``folder``."""
     within = f"{folder.absolute()}{os.sep}"
     return {
         name: module
         for name, module in sys.modules.copy().items()
-        if any(folder.startswith(within) for folder in _places(module))
+        if any(folder.startswith(within) for folder in _find_places(module))
     }
 
 
-def _places(module: ModuleType) -> list[str]:
+def _find_places(module: ModuleType) -> list[str]:
     """Return the file of a module, or the folders of a package without one."""
     if file := getattr(module, "__file__", None):
         return [file]

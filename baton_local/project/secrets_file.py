@@ -22,17 +22,17 @@ def read_secrets(path: Path, reserved: Collection[str] = ()) -> dict[str, str]:
     if not path.is_file():
         return {}
     try:
-        text = YamlDocument.read(path)
+        document = YamlDocument.read(path)
     except YamlFileError as problem:
         raise LocalCloudError(str(problem)) from None
     secrets = {}
-    for name, value in text.values.items():
+    for name, value in document.values.items():
         parameter = str(name).replace(STAGE, "local")
         is_text = isinstance(value, str) and value
         if not is_text and not (isinstance(value, dict) and all(isinstance(member, str) for member in value.values())):
-            raise LocalCloudError(text.problem((name,), "must be a text in quotes, or an object of texts"))
+            raise LocalCloudError(document.problem((name,), "must be a text in quotes, or an object of texts"))
         if parameter in reserved:
-            raise LocalCloudError(text.problem((name,), "is a secret of the local cloud's own"))
+            raise LocalCloudError(document.problem((name,), "is a secret of the local cloud's own"))
         secrets[parameter] = value if is_text else json.dumps(value)
     return secrets
 

@@ -34,9 +34,12 @@ def read_agents() -> AgentFiles:
     return AgentFiles.load(settings.agents_dir, settings.default_agent)
 
 
-def share(functions: Iterable[str]) -> None:
-    """Give ``functions`` the agents of this process before they are loaded. Raises ``AgentFileError``."""
-    files = shared_agents()
+def share_agents(functions: Iterable[str]) -> None:
+    """Give the functions with these names the agents of this process, before they are loaded.
+
+    Raises ``AgentFileError``.
+    """
+    files = get_shared_agents()
     for name in functions:
         token = current.set(name)
         try:
@@ -45,8 +48,8 @@ def share(functions: Iterable[str]) -> None:
             current.reset(token)
 
 
-def shared_agents() -> AgentFiles:
-    """Return the agents of this process. A change by ``take`` applies to all functions that share them."""
+def get_shared_agents() -> AgentFiles:
+    """Return the agents of this process, which functions share. ``AgentFiles.take`` changes them for all functions."""
     return deployed_ports().agent_files
 
 
@@ -67,7 +70,7 @@ class UnusableFunction:
         return f"{self.place}: {self.name} cannot be used: {why.rstrip('.')}." if self.name else f"{self.place}: {why}"
 
 
-def unusable_functions(files: AgentFiles) -> list[UnusableFunction]:
+def find_unusable_functions(files: AgentFiles) -> list[UnusableFunction]:
     """Load the functions that agents have, and return those that fail."""
     from baton.adapters.tools.python_tools import PythonTools
     from baton.composition.outside_clients import make_functions

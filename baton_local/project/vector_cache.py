@@ -32,20 +32,22 @@ class VectorCache:
         vectors: dict[str, Vector] = {}
         with self._opened() as file:
             for text in texts:
-                row = file.execute("SELECT vector FROM vectors WHERE checksum = ?", (self._checksum(text),)).fetchone()
+                row = file.execute(
+                    "SELECT vector FROM vectors WHERE checksum = ?", (self._compute_checksum(text),)
+                ).fetchone()
                 if row is not None and len(row[0]) == 4 * self._dimensions:
                     vectors[text] = tuple(array("f", row[0]))
         return vectors
 
     def put(self, vectors: Mapping[str, Vector]) -> None:
         """Store the vectors of texts."""
-        rows = [(self._checksum(text), array("f", vector).tobytes()) for text, vector in vectors.items()]
+        rows = [(self._compute_checksum(text), array("f", vector).tobytes()) for text, vector in vectors.items()]
         with self._opened() as file:
             file.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
 
     def keep_only(self, texts: Sequence[str]) -> None:
         """Remove the vectors of all other texts."""
-        checksums = {self._checksum(text) for text in texts}
+        checksums = {self._compute_checksum(text) for text in texts}
         with self._opened() as file:
             stored = [row[0] for row in file.execute("SELECT checksum FROM vectors")]
             file.executemany(
@@ -55,6 +57,7 @@ class VectorCache:
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
+        """Yield a connection to the file, or to an empty database in memory if the file cannot be opened."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             connection = _open(self._path)
@@ -64,7 +67,7 @@ class VectorCache:
         with closing(connection), connection:
             yield connection
 
-    def _checksum(self, text: str) -> bytes:
+    def _compute_checksum(self, text: str) -> bytes:
         return hashlib.sha256((self._model + text).encode(errors="surrogatepass")).digest()
 
 

@@ -22,7 +22,7 @@ Snapshot = Mapping[Path, tuple[int, int]]
 """The developer's files, with the time of their last change in nanoseconds since the epoch and their size in bytes."""
 
 
-def snapshot(folders: Sequence[Path]) -> Snapshot:
+def take_snapshot(folders: Sequence[Path]) -> Snapshot:
     """Return the files of the folders as they are now."""
     files: dict[Path, tuple[int, int]] = {}
     for path in (path for folder in folders for path in folder.rglob("*") if _is_source(None, str(path))):
@@ -33,17 +33,20 @@ def snapshot(folders: Sequence[Path]) -> Snapshot:
     return files
 
 
-def changes_in(folders: Sequence[Path], stopped: threading.Event, known: Snapshot | None = None) -> Iterator[set[Path]]:
+def watch_changes(
+    folders: Sequence[Path], stopped: threading.Event, known: Snapshot | None = None
+) -> Iterator[set[Path]]:
     """Yield the paths that change, until ``stopped`` is set; first those that have changed since ``known``.
 
     If a folder is created, removed or replaced, the folder itself is yielded.
     """
-    return _changes(folders, {folder for folder in folders if folder.is_dir()}, stopped, known)
+    return _watch_folders(folders, {folder for folder in folders if folder.is_dir()}, stopped, known)
 
 
-def _changes(
+def _watch_folders(
     folders: Sequence[Path], watched: set[Path], stopped: threading.Event, known: Snapshot | None
 ) -> Iterator[set[Path]]:
+    """Do as ``watch_changes``; ``watched`` are those of the folders that exist."""
     unseen: set[Path] = set()
     while not stopped.is_set():
         if not watched:
@@ -63,7 +66,7 @@ def _changes(
             else [set()]
         ):
             if known is not None:  # the watch has begun, so that no change is missed
-                unseen |= {path for path, _ in known.items() ^ snapshot(folders).items()}
+                unseen |= {path for path, _ in known.items() ^ take_snapshot(folders).items()}
                 known = None
             # A folder that has changed before it was watched is yielded once it is watched.
             if paths := {Path(path) for _, path in changes} | unseen:

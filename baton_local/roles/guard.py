@@ -18,7 +18,7 @@ from baton.composition.startup.environment import current
 from baton_local.account import ACCOUNT
 from baton_local.roles.policies import Policies
 from baton_local.roles.recorder import Recorder
-from baton_local.roles.requests import Names, Request, bucket_of, requests
+from baton_local.roles.requests import Names, Request, find_listed_bucket, find_requests
 from baton_local.stack.declarations import Stack
 
 logger = logging.getLogger("baton_local.roles")
@@ -40,11 +40,14 @@ class Guard:
 
     def watch(self, events: Any) -> None:
         """Watch a client, or all clients of a session, by its event emitter."""
-        events.register("before-parameter-build", self._before)
-        events.register("after-call.s3", self._after)
+        events.register("before-parameter-build", self._check_before)
+        events.register("after-call.s3", self._check_after)
 
     def ask(self, function: str, service: str, request: Request, operation: str) -> None:
-        """Raise ``ClientError`` as AWS does unless the function's role allows the request."""
+        """Raise ``ClientError`` as AWS does unless the function's role allows the request. Record the request.
+
+        ``function`` is empty for other code of this process, which has no role and may do everything.
+        """
         role = self.roles.get(function, "")
         if self.recorder:
             self.recorder.note(function, role, request)
@@ -63,20 +66,22 @@ class Guard:
             operation,
         )
 
-    def _before(self, params: dict[str, Any], model: Any, context: dict[str, Any], **_: object) -> None:
+    def _check_before(self, params: dict[str, Any], model: Any, context: dict[str, Any], **_: object) -> None:
         service = model.service_model.service_name
-        for request in requests(service, model.name, params, self.names):
+        for request in find_requests(service, model.name, params, self.names):
             self.ask(current.get(), service, request, model.name)
-        context[_BUCKET] = bucket_of(service, model.name, params, self.names)
+        context[_BUCKET] = find_listed_bucket(service, model.name, params, self.names)
 
-    def _after(self, http_response: Any, model: Any, context: dict[str, Any], **_: object) -> None:
+    def _check_after(self, http_response: Any, model: Any, context: dict[str, Any], **_: object) -> None:
         # Without this permission, S3 answers 403 instead of 404 for a missing object.
         bucket = context.get(_BUCKET)
         if bucket and http_response.status_code == 404:
             self.ask(current.get(), "s3", Request("s3:ListBucket", bucket), model.name)
 
 
-def guard_of(stack: Stack, recordings: Path | None, template: Path, aliases: Mapping[str, str] | None = None) -> Guard:
+def make_guard(
+    stack: Stack, recordings: Path | None, template: Path, aliases: Mapping[str, str] | None = None
+) -> Guard:
     """Return the guard of a stack's functions. ``recordings`` is the folder for records of calls; None writes none."""
     [partition_key] = [key["AttributeName"] for key in stack.table["KeySchema"] if key["KeyType"] == "HASH"]
     return Guard(

@@ -24,7 +24,7 @@ class Policies:
     def __init__(self, documents: Mapping[str, Iterable[Document]]) -> None:
         """``documents`` are the policy documents of each role, by the role's logical id."""
         self._statements = {
-            role: [statement for document in document for statement in _list(document["Statement"])]
+            role: [statement for document in document for statement in _as_list(document["Statement"])]
             for role, document in documents.items()
         }
         self._decided = lru_cache(MAX_DECISIONS)(self._decide)
@@ -44,19 +44,27 @@ class Policies:
 
 
 def _applies_to(statement: Document, action: str, resource: str) -> bool:
+    """Return whether a statement is about an action on a resource, whatever its effect and conditions."""
     return _covers(statement, "Action", action.lower(), fold=True) and _covers(statement, "Resource", resource)
 
 
 def _covers(statement: Document, element: str, value: str, *, fold: bool = False) -> bool:
+    """Return whether the statement's ``element``, such as ``Action``, or its negation includes ``value``.
+
+    ``fold`` compares without regard to case; ``value`` is in lower case then.
+    """
     is_negated = f"Not{element}" in statement
-    patterns = _list(statement[f"Not{element}" if is_negated else element])
-    return any(_pattern(pattern.lower() if fold else pattern).fullmatch(value) for pattern in patterns) != is_negated
+    patterns = _as_list(statement[f"Not{element}" if is_negated else element])
+    return (
+        any(_compile_pattern(pattern.lower() if fold else pattern).fullmatch(value) for pattern in patterns)
+        != is_negated
+    )
 
 
 @cache
-def _pattern(pattern: str) -> re.Pattern[str]:
+def _compile_pattern(pattern: str) -> re.Pattern[str]:
     return re.compile(re.escape(pattern).replace(r"\*", ".*").replace(r"\?", "."), re.DOTALL)
 
 
-def _list(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]

@@ -12,7 +12,7 @@ from typing import Any
 
 from baton_local.roles.requests import Request
 
-_CHANGING = re.compile(r"[0-9A-Za-z_-]*[0-9][0-9A-Za-z_=-]*")
+_ID = re.compile(r"[0-9A-Za-z_-]*[0-9][0-9A-Za-z_=-]*")
 
 
 class Recorder:
@@ -39,7 +39,7 @@ class Recorder:
             "resource": request.resource,
             "context": request.context,
         }
-        kind = _CHANGING.sub("#", json.dumps(call, sort_keys=True))
+        kind = _ID.sub("#", json.dumps(call, sort_keys=True))
         with self._lock:
             if kind in self._known:
                 return

@@ -59,82 +59,84 @@ class Names:
     """The template's names of tables, buckets and queues, by their local names. Tests create additional ones."""
 
 
-def requests(service: str, operation: str, parameters: Json, names: Names) -> list[Request]:
+def find_requests(service: str, operation: str, parameters: Json, names: Names) -> list[Request]:
     """Return the IAM requests of an ``operation`` of ``service`` (botocore's names)."""
     match service:
         case "dynamodb":
-            return list(_table_requests(operation, parameters, names))
+            return list(_find_table_requests(operation, parameters, names))
         case "s3":
-            return _object_requests(operation, parameters, names)
+            return _find_object_requests(operation, parameters, names)
         case "sqs":
             name = str(parameters.get("QueueUrl", "*")).rpartition("/")[2]
-            return [Request(f"sqs:{operation.removesuffix('Batch')}", _arn("sqs", names.aliases.get(name, name)))]
+            return [Request(f"sqs:{operation.removesuffix('Batch')}", _make_arn("sqs", names.aliases.get(name, name)))]
         case "stepfunctions":
-            return [Request(f"states:{operation}", _first(parameters, "stateMachineArn", "executionArn"))]
+            return [Request(f"states:{operation}", _find_first(parameters, "stateMachineArn", "executionArn"))]
         case "secretsmanager":
             secret = f"secret:{parameters.get('SecretId', '*')}{SECRET_SUFFIX}"
-            return [Request(f"secretsmanager:{operation}", _arn("secretsmanager", secret))]
+            return [Request(f"secretsmanager:{operation}", _make_arn("secretsmanager", secret))]
         case "ssm":
-            names_of_parameters = parameters.get("Names") or [_first(parameters, "Name", "Path")]
+            names_of_parameters = parameters.get("Names") or [_find_first(parameters, "Name", "Path")]
             return [
-                Request(f"ssm:{operation}", _arn("ssm", f"parameter/{name.lstrip('/')}"))
+                Request(f"ssm:{operation}", _make_arn("ssm", f"parameter/{name.lstrip('/')}"))
                 for name in names_of_parameters
             ]
         case "events":
             return [
-                Request(f"events:{operation}", _bus(str(entry.get("EventBusName", "default"))))
+                Request(f"events:{operation}", _make_bus_arn(str(entry.get("EventBusName", "default"))))
                 for entry in parameters.get("Entries", ())
             ]
         case "apigatewaymanagementapi":
             connection = f"{HTTP_METHODS[operation]}/@connections/{parameters['ConnectionId']}"
-            return [Request("execute-api:ManageConnections", _arn("execute-api", f"{names.socket_api}/{connection}"))]
+            return [
+                Request("execute-api:ManageConnections", _make_arn("execute-api", f"{names.socket_api}/{connection}"))
+            ]
     return [Request(f"{service}:{operation}", "*")]
 
 
-def bucket_of(service: str, operation: str, parameters: Json, names: Names) -> str | None:
+def find_listed_bucket(service: str, operation: str, parameters: Json, names: Names) -> str | None:
     """Return the ARN of the bucket whose listing must be allowed for S3 to answer 404 for a missing object, or None."""
     if service == "s3" and operation in {"GetObject", "HeadObject"}:
-        return _bucket(parameters, names)
+        return _make_bucket_arn(parameters, names)
     return None
 
 
-def _table_requests(operation: str, parameters: Json, names: Names) -> Iterator[Request]:
-    def table(name: str, index: str | None = None) -> str:
-        arn = _arn("dynamodb", f"table/{names.aliases.get(name, name)}")
+def _find_table_requests(operation: str, parameters: Json, names: Names) -> Iterator[Request]:
+    def make_table_arn(name: str, index: str | None = None) -> str:
+        arn = _make_arn("dynamodb", f"table/{names.aliases.get(name, name)}")
         return f"{arn}/index/{index}" if index else arn
 
-    def leading(*items: Json) -> Context:
+    def make_context(*items: Json) -> Context:
         keys = sorted({value for item in items for value in item.get(names.partition_key, {}).values()})
         return {"dynamodb:LeadingKeys": keys} if keys else {}
 
     match operation:
         case "BatchGetItem":
             for name, request_item in parameters["RequestItems"].items():
-                yield Request("dynamodb:BatchGetItem", table(name), leading(*request_item["Keys"]))
+                yield Request("dynamodb:BatchGetItem", make_table_arn(name), make_context(*request_item["Keys"]))
         case "BatchWriteItem":
             for name, writes in parameters["RequestItems"].items():
                 items = [part for write in writes for kind in write.values() for part in kind.values()]
-                yield Request("dynamodb:BatchWriteItem", table(name), leading(*items))
+                yield Request("dynamodb:BatchWriteItem", make_table_arn(name), make_context(*items))
         case "TransactGetItems" | "TransactWriteItems":
             for item in parameters["TransactItems"]:
                 for kind, part in item.items():
-                    context = leading(part.get("Key") or part.get("Item", {}))
+                    context = make_context(part.get("Key") or part.get("Item", {}))
                     context["dynamodb:EnclosingOperation"] = operation
-                    yield Request(f"dynamodb:{TRANSACTED[kind]}", table(part["TableName"]), context)
+                    yield Request(f"dynamodb:{TRANSACTED[kind]}", make_table_arn(part["TableName"]), context)
         case "Query":
             equals = re.search(r":\w+", parameters.get("KeyConditionExpression", ""))
             value = parameters.get("ExpressionAttributeValues", {}).get(equals[0] if equals else "", {})
             index = parameters.get("IndexName")
-            partition = leading({names.partition_key: value})
-            yield Request("dynamodb:Query", table(parameters["TableName"], index), partition)
+            partition = make_context({names.partition_key: value})
+            yield Request("dynamodb:Query", make_table_arn(parameters["TableName"], index), partition)
         case _:
             key = parameters.get("Key") or parameters.get("Item", {})
-            arn = table(parameters.get("TableName", "*"), parameters.get("IndexName"))
-            yield Request(f"dynamodb:{operation}", arn, leading(key))
+            arn = make_table_arn(parameters.get("TableName", "*"), parameters.get("IndexName"))
+            yield Request(f"dynamodb:{operation}", arn, make_context(key))
 
 
-def _object_requests(operation: str, parameters: Json, names: Names) -> list[Request]:
-    bucket = _bucket(parameters, names)
+def _find_object_requests(operation: str, parameters: Json, names: Names) -> list[Request]:
+    bucket = _make_bucket_arn(parameters, names)
     if operation == "DeleteObjects":
         objects = parameters["Delete"]["Objects"]
         return [
@@ -149,19 +151,20 @@ def _object_requests(operation: str, parameters: Json, names: Names) -> list[Req
     return [Request(f"s3:{BUCKET_ACTIONS.get(operation, operation)}", bucket)]
 
 
-def _bucket(parameters: Json, names: Names) -> str:
+def _make_bucket_arn(parameters: Json, names: Names) -> str:
     name = parameters.get("Bucket", "*")
     return f"arn:aws:s3:::{names.aliases.get(name, name)}"
 
 
-def _first(parameters: Json, *names: str) -> str:
+def _find_first(parameters: Json, *names: str) -> str:
+    """Return the first of the named parameters that is given; ``*`` if none is."""
     return next((str(parameters[name]) for name in names if name in parameters), "*")
 
 
-def _bus(name: str) -> str:
+def _make_bus_arn(name: str) -> str:
     """Return the ARN of an event bus, given by its name or ARN."""
-    return name if name.startswith("arn:") else _arn("events", f"event-bus/{name}")
+    return name if name.startswith("arn:") else _make_arn("events", f"event-bus/{name}")
 
 
-def _arn(service: str, resource: str) -> str:
+def _make_arn(service: str, resource: str) -> str:
     return f"arn:aws:{service}:{REGION}:{ACCOUNT}:{resource}"

@@ -22,7 +22,7 @@ class LocalHosts:
         """``more`` are names in addition to localhost, ``*.localhost``, 127.0.0.1 and [::1], without ports."""
         self._names = LOOPBACK_HOSTS | {name.strip("[]").lower() for name in more}
 
-    def refusal(self, scope: Scope) -> str | None:
+    def find_refusal(self, scope: Scope) -> str | None:
         """Return why a request must not be served, or ``None``.
 
         Ports are not compared: a program that forwards another port runs on this machine, and a rebound name is refused

@@ -14,6 +14,7 @@ from baton_local.serving.asgi import AsgiApp
 from baton_local.serving.wire import ApiGatewayWebSocket, BoundedHttp
 
 GRACE_SECONDS = 2
+"""The longest time for which a stop waits for connections to end."""
 START_SECONDS = 60
 
 
@@ -74,7 +75,7 @@ class Server:
             )
 
     def stop(self) -> None:
-        """End connections and return when the port is free."""
+        """End connections and close the port. A repetition is not an error."""
         # uvicorn would log the responses that are cut off now as errors.
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         self._server.should_exit = True

@@ -39,8 +39,11 @@ class OpenTransport:
         return getattr(self._transport, name)
 
 
-def part(transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> asyncio.TimerHandle:
-    """Close the sending side and linger, because closing with unread bytes would reset the connection."""
+def linger(transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> asyncio.TimerHandle:
+    """Close the sending side now and the connection later, because closing with unread bytes would reset it.
+
+    Return the timer, which closes the connection after ``LINGER_SECONDS``.
+    """
     if transport.can_write_eof():
         transport.write_eof()
     return loop.call_later(LINGER_SECONDS, transport.close)
@@ -66,14 +69,14 @@ class BoundedHttp(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Cancel the timeout."""
-        self._unwatch()
+        self._cancel_deadline()
         if self._parting:
             self._parting.cancel()
         super().connection_lost(exc)
 
     def handle_websocket_upgrade(self, event: h11.Request) -> None:
         """Leave the connection to the WebSocket protocol, which has its own limits."""
-        self._unwatch()
+        self._cancel_deadline()
         super().handle_websocket_upgrade(event)
 
     def send_400_response(self, msg: str) -> None:
@@ -89,14 +92,15 @@ class BoundedHttp(H11Protocol):
         if is_incomplete and not self._deadline:
             self._deadline = self.loop.call_later(self.request_seconds, self._give_up)
         elif not is_incomplete:
-            self._unwatch()
+            self._cancel_deadline()
 
-    def _unwatch(self) -> None:
+    def _cancel_deadline(self) -> None:
         if self._deadline:
             self._deadline.cancel()
             self._deadline = None
 
     def _give_up(self) -> None:
+        """Refuse a request that has not begun in time; close the connection of an incomplete one."""
         self._deadline = None
         if self.transport.is_closing():
             return
@@ -109,8 +113,8 @@ class BoundedHttp(H11Protocol):
         headers = [("content-type", "text/plain; charset=utf-8"), ("connection", "close")]
         parts = (h11.Response(status_code=status, headers=headers), h11.Data(data=message.encode()), h11.EndOfMessage())
         self.transport.write(b"".join(self.conn.send(part) or b"" for part in parts))
-        self._unwatch()
-        self._parting = part(self.transport, self.loop)
+        self._cancel_deadline()
+        self._parting = linger(self.transport, self.loop)
 
 
 class ApiGatewayWebSocket(WebSocketsSansIOProtocol):
@@ -147,7 +151,7 @@ class ApiGatewayWebSocket(WebSocketsSansIOProtocol):
         self.queue.put_nowait({"type": "websocket.disconnect", "code": sent.code, "reason": sent.reason})
         self.transport.write(b"".join(self.conn.data_to_send()))
         self.close_sent = True
-        self.close_timer = part(self.transport, self.loop)
+        self.close_timer = linger(self.transport, self.loop)
         if self.read_paused:
             self.read_paused = False
             self.transport.resume_reading()
@@ -156,4 +160,4 @@ class ApiGatewayWebSocket(WebSocketsSansIOProtocol):
         """Send the answer (414, 431) that the library has prepared but uvicorn leaves out. The app is not called."""
         self.transport.write(b"".join(self.conn.data_to_send()) or BAD_REQUEST)
         self.handshake_complete = self.close_sent = True
-        self.close_timer = part(self.transport, self.loop)
+        self.close_timer = linger(self.transport, self.loop)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from baton_local.errors import TemplateProblem
-from baton_local.stack.template import Template, function_in
+from baton_local.stack.template import Template, read_function_name
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,10 @@ class GatewayResponse:
     """A gateway response: the REST API's own answer to one kind of error."""
 
     status: int | None
+    """None: API Gateway's own status for this kind of error."""
     headers: Mapping[str, str]
     template: str | None
+    """The template of the body; None: API Gateway's own."""
 
 
 @dataclass(frozen=True)
@@ -52,15 +54,16 @@ class SocketApi:
     selection: str
     """Route selection expression."""
     authorizer: str | None
+    """The authorizer's function; None without an authorizer."""
     identity_sources: tuple[str, ...]
 
 
 def read_rest_api(template: Template) -> RestApi:
     """Return the template's REST API. Raises ``TemplateProblem``."""
-    api_id, api = template.one("AWS::ApiGateway::RestApi")
+    api_id, api = template.find_only("AWS::ApiGateway::RestApi")
     body = api["Body"]
     routes = [
-        _rest_route(method, path, operation)
+        _read_rest_route(method, path, operation)
         for path, operations in body["paths"].items()
         for method, operation in operations.items()
         if "x-amazon-apigateway-integration" in operation
@@ -87,7 +90,8 @@ def read_rest_api(template: Template) -> RestApi:
     )
 
 
-def _rest_route(method: str, path: str, operation: Mapping[str, Any]) -> RestRoute:
+def _read_rest_route(method: str, path: str, operation: Mapping[str, Any]) -> RestRoute:
+    """Return the route of an operation in OpenAPI with API Gateway's extensions."""
     method = "ANY" if method == "x-amazon-apigateway-any-method" else method.upper()
     integration = operation["x-amazon-apigateway-integration"]
     if integration["type"].lower() == "mock":
@@ -99,7 +103,7 @@ def _rest_route(method: str, path: str, operation: Mapping[str, Any]) -> RestRou
         }
         return RestRoute(method, path, None, headers=headers)
     streams = integration.get("responseTransferMode") == "STREAM"
-    return RestRoute(method, path, function_in(integration["uri"]), streams=streams)
+    return RestRoute(method, path, read_function_name(integration["uri"]), streams=streams)
 
 
 def read_socket_api(template: Template) -> SocketApi:
@@ -115,12 +119,12 @@ def read_socket_api(template: Template) -> SocketApi:
     authorizer = authorizers[0][1] if authorizers else None
     return SocketApi(
         api_id=api_id,
-        stage=template.one("AWS::ApiGatewayV2::Stage")[1]["StageName"],
+        stage=template.find_only("AWS::ApiGatewayV2::Stage")[1]["StageName"],
         routes={
-            route["RouteKey"]: function_in(integrations[route["Target"].rpartition("/")[2]]["IntegrationUri"])
+            route["RouteKey"]: read_function_name(integrations[route["Target"].rpartition("/")[2]]["IntegrationUri"])
             for _, route in template.of_type("AWS::ApiGatewayV2::Route")
         },
         selection=api["RouteSelectionExpression"],
-        authorizer=function_in(authorizer["AuthorizerUri"]) if authorizer else None,
+        authorizer=read_function_name(authorizer["AuthorizerUri"]) if authorizer else None,
         identity_sources=tuple(authorizer.get("IdentitySource", [])) if authorizer else (),
     )

@@ -11,7 +11,7 @@ from typing import Any
 
 from baton_local.errors import TemplateProblem
 from baton_local.stack.apis import RestApi, SocketApi, read_rest_api, read_socket_api
-from baton_local.stack.template import Endpoints, Template, function_in
+from baton_local.stack.template import Endpoints, Template, read_function_name
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class StateMachineDefinition:
     """Its definition in the Amazon States Language, with placeholders."""
     substitutions: Mapping[str, str]
 
-    def definition(self) -> str:
+    def read_definition(self) -> str:
         """Return the definition with values in place of its ``${placeholders}``. Raises ``TemplateProblem``."""
         try:
             text = self.file.read_text()
@@ -153,31 +153,33 @@ def read_stack(path: Path, parameters: Mapping[str, str], endpoints: Endpoints, 
         raise TemplateProblem("The local cloud needs an AWS::S3::Bucket in the template and found none.")
     sockets = read_socket_api(template)
     rest = read_rest_api(template)
-    queues = tuple(_queues(template))
-    functions = {function.name: function for function in _functions(template, rest, sockets)}
+    queues = tuple(_read_queues(template))
+    functions = {function.name: function for function in _read_functions(template, rest, sockets)}
     roles = {function.role for function in functions.values()}
-    attached = attached_policies(template)
+    attached = read_attached_policies(template)
     return Stack(
         functions=functions,
         policies={
-            name: (*_policies(role), *attached.get(name, ()))
+            name: (*_read_policies(role), *attached.get(name, ()))
             for name, role in template.of_type("AWS::IAM::Role")
             if name in roles
         },
-        table=_table(template),
-        buckets=tuple(template.attribute(name, None) for name, _ in template.of_type("AWS::S3::Bucket")),
+        table=_read_table(template),
+        buckets=tuple(template.resolve_attribute(name, None) for name, _ in template.of_type("AWS::S3::Bucket")),
         queues=queues,
-        consumers=tuple(_consumers(template, queues)),
-        secrets=tuple(template.attribute(name, None) for name, _ in template.of_type("AWS::SecretsManager::Secret")),
-        state_machines=tuple(_state_machines(template)),
-        schedules=tuple(_schedules(template)),
-        object_rules=tuple(_object_rules(template)),
+        consumers=tuple(_read_consumers(template, queues)),
+        secrets=tuple(
+            template.resolve_attribute(name, None) for name, _ in template.of_type("AWS::SecretsManager::Secret")
+        ),
+        state_machines=tuple(_read_state_machines(template)),
+        schedules=tuple(_read_schedules(template)),
+        object_rules=tuple(_read_object_rules(template)),
         rest=rest,
         sockets=sockets,
     )
 
 
-def _functions(template: Template, rest: RestApi, sockets: SocketApi) -> list[FunctionDefinition]:
+def _read_functions(template: Template, rest: RestApi, sockets: SocketApi) -> list[FunctionDefinition]:
     def to_this_machine(value: str) -> str:
         """Replace the addresses of the template's APIs in the cloud by local ones."""
         for api_id, scheme, local_url in (
@@ -199,7 +201,7 @@ def _functions(template: Template, rest: RestApi, sockets: SocketApi) -> list[Fu
                 key: to_this_machine(str(value))
                 for key, value in properties.get("Environment", {}).get("Variables", {}).items()
             },
-            layers=template.layers_in(properties.get("Layers", [])),
+            layers=template.find_layers(properties.get("Layers", [])),
             role=str(properties["Role"]).rpartition("/")[2],
             log_level=properties.get("LoggingConfig", {}).get("ApplicationLogLevel", "INFO"),
         )
@@ -207,7 +209,7 @@ def _functions(template: Template, rest: RestApi, sockets: SocketApi) -> list[Fu
     ]
 
 
-def attached_policies(template: Template) -> dict[str, list[Mapping[str, Any]]]:
+def read_attached_policies(template: Template) -> dict[str, list[Mapping[str, Any]]]:
     """Return the policy documents that separate resources attach to roles, by the role's logical id."""
     policies: dict[str, list[Mapping[str, Any]]] = {}
     for kind in ("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy", "AWS::IAM::RolePolicy"):
@@ -217,30 +219,31 @@ def attached_policies(template: Template) -> dict[str, list[Mapping[str, Any]]]:
     return policies
 
 
-def _policies(role: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
-    managed = [managed_policy(arn) for arn in role.get("ManagedPolicyArns", [])]
+def _read_policies(role: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    """Return the documents of a role's managed and inline policies."""
+    managed = [read_managed_policy(arn) for arn in role.get("ManagedPolicyArns", [])]
     return (*managed, *(policy["PolicyDocument"] for policy in role.get("Policies", [])))
 
 
-def _table(template: Template) -> dict[str, Any]:
-    name, properties = template.one("AWS::DynamoDB::Table")
-    return {**properties, "TableName": template.attribute(name, None)}
+def _read_table(template: Template) -> dict[str, Any]:
+    name, properties = template.find_only("AWS::DynamoDB::Table")
+    return {**properties, "TableName": template.resolve_attribute(name, None)}
 
 
-def _queues(template: Template) -> list[QueueDefinition]:
+def _read_queues(template: Template) -> list[QueueDefinition]:
     queues = []
     for name, properties in template.of_type("AWS::SQS::Queue"):
         redrive = properties.pop("RedrivePolicy", {})
         properties.pop("QueueName", None)
         attributes = {
-            key: _sqs_value(value)
+            key: _format_sqs_value(value)
             for key, value in properties.items()
             if key not in {"Tags", "SqsManagedSseEnabled", "KmsMasterKeyId", "RedriveAllowPolicy"}
         }
         queues.append(
             QueueDefinition(
-                name=template.attribute(name, "QueueName"),
-                arn=template.attribute(name, "Arn"),
+                name=template.resolve_attribute(name, "QueueName"),
+                arn=template.resolve_attribute(name, "Arn"),
                 attributes=attributes,
                 dead_letters_to=redrive.get("deadLetterTargetArn"),
                 receives_before_that=int(redrive.get("maxReceiveCount", 0)),
@@ -249,16 +252,17 @@ def _queues(template: Template) -> list[QueueDefinition]:
     return queues
 
 
-def _sqs_value(value: Any) -> str:
+def _format_sqs_value(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _consumers(template: Template, queues: tuple[QueueDefinition, ...]) -> list[QueueConsumer]:
+def _read_consumers(template: Template, queues: tuple[QueueDefinition, ...]) -> list[QueueConsumer]:
+    """Return the functions that Lambda's event source mappings feed from ``queues``."""
     dead_letter_queues = {queue.dead_letters_to for queue in queues}
     by_arn = {queue.arn: queue for queue in queues}
     return [
         QueueConsumer(
-            function=function_in(mapping["FunctionName"]),
+            function=read_function_name(mapping["FunctionName"]),
             queue_name=by_arn[mapping["EventSourceArn"]].name,
             queue_arn=mapping["EventSourceArn"],
             batch_size=int(mapping.get("BatchSize", 10)),
@@ -270,11 +274,11 @@ def _consumers(template: Template, queues: tuple[QueueDefinition, ...]) -> list[
     ]
 
 
-def _state_machines(template: Template) -> list[StateMachineDefinition]:
+def _read_state_machines(template: Template) -> list[StateMachineDefinition]:
     return [
         StateMachineDefinition(
-            name=template.attribute(name, "Name"),
-            arn=template.attribute(name, None),
+            name=template.resolve_attribute(name, "Name"),
+            arn=template.resolve_attribute(name, None),
             file=template.folder / template.definition_files[name],
             substitutions={key: str(value) for key, value in properties.get("DefinitionSubstitutions", {}).items()},
         )
@@ -282,12 +286,12 @@ def _state_machines(template: Template) -> list[StateMachineDefinition]:
     ]
 
 
-def _schedules(template: Template) -> list[ScheduleDefinition]:
+def _read_schedules(template: Template) -> list[ScheduleDefinition]:
     return [
         ScheduleDefinition(
             name=name,
-            function=function_in(properties["Target"]["Arn"]),
-            seconds=_rate(properties["ScheduleExpression"]),
+            function=read_function_name(properties["Target"]["Arn"]),
+            seconds=_read_rate(properties["ScheduleExpression"]),
             input=json.loads(properties["Target"]["Input"]) if "Input" in properties["Target"] else None,
             enabled=properties.get("State", "ENABLED") == "ENABLED",
         )
@@ -295,27 +299,25 @@ def _schedules(template: Template) -> list[ScheduleDefinition]:
     ]
 
 
-def _object_rules(template: Template) -> list[ObjectRule]:
+def _read_object_rules(template: Template) -> list[ObjectRule]:
     rules = []
     for name, properties in template.of_type("AWS::Events::Rule"):
         pattern = properties["EventPattern"]
         if pattern.get("source") != ["aws.s3"] or pattern.get("detail-type") != ["Object Created"]:
             raise TemplateProblem(f"The local cloud knows rules for created objects only, not that of {name}.")
         detail = pattern.get("detail", {})
-        keys = [
-            pattern if isinstance(pattern, str) else pattern.get("wildcard")
-            for pattern in detail.get("object", {}).get("key", [])
-        ]
+        keys = [key if isinstance(key, str) else key.get("wildcard") for key in detail.get("object", {}).get("key", [])]
         if None in keys:
             raise TemplateProblem(f"The local cloud knows keys and wildcards of keys only, not those of {name}.")
         buckets = tuple(detail.get("bucket", {}).get("name", []))
         rules += [
-            ObjectRule(function_in(target["Arn"]), buckets, tuple(keys)) for target in properties.get("Targets", [])
+            ObjectRule(read_function_name(target["Arn"]), buckets, tuple(keys))
+            for target in properties.get("Targets", [])
         ]
     return rules
 
 
-def _rate(expression: str) -> float:
+def _read_rate(expression: str) -> float:
     """Return the seconds of ``rate(value unit)``. Raises ``TemplateProblem`` for cron and one-time expressions."""
     match = re.fullmatch(r"rate\((\d+) (minute|hour|day)s?\)", expression)
     if not match:
@@ -323,9 +325,9 @@ def _rate(expression: str) -> float:
     return int(match[1]) * {"minute": 60.0, "hour": 3600.0, "day": 86400.0}[match[2]]
 
 
-def managed_policy(arn: str) -> Mapping[str, Any]:
+def read_managed_policy(arn: str) -> Mapping[str, Any]:
     """Return the document of the policy with this ARN. Raises ``TemplateProblem`` if it is unknown."""
-    policies = _managed_policies()
+    policies = _read_managed_policies()
     name = arn.rpartition("/")[2]
     if name not in policies:
         raise TemplateProblem(
@@ -336,9 +338,8 @@ def managed_policy(arn: str) -> Mapping[str, Any]:
 
 
 @cache
-def _managed_policies() -> dict[str, Any]:
-    module = importlib.import_module(
-        "moto.iam.aws_managed_policies"
-    )  # a megabyte, so only if a role has a managed policy
+def _read_managed_policies() -> dict[str, Any]:
+    # Imported here, because the module has a megabyte, and most templates need none of it.
+    module = importlib.import_module("moto.iam.aws_managed_policies")
     policies: dict[str, Any] = json.loads(module.aws_managed_policies_data)
     return policies

@@ -46,7 +46,7 @@ class Intrinsics:
         if len(value) == 1:
             (name, argument) = next(iter(value.items()))
             if name == "Ref":
-                return self._ref(argument)
+                return self._resolve_ref(argument)
             if name == "Condition" and isinstance(argument, str) and argument in self._conditions:
                 return self.holds(argument)
             if name.startswith("Fn::"):
@@ -58,7 +58,7 @@ class Intrinsics:
         """Return whether the named condition is true."""
         return bool(self.resolve(self._conditions[condition]))
 
-    def _ref(self, name: str) -> Any:
+    def _resolve_ref(self, name: str) -> Any:
         if name in self._parameters:
             return self._parameters[name]
         if name in PSEUDO_PARAMETERS:
@@ -66,6 +66,7 @@ class Intrinsics:
         return self._attribute(name, None)
 
     def _call(self, name: str, argument: Any) -> Any:
+        """Return the value of the function ``name``. Raises ``TemplateProblem`` for one that is not supported."""
         match name:
             case "Fn::GetAtt":
                 logical_id, attribute = argument.split(".", 1) if isinstance(argument, str) else argument
@@ -100,6 +101,7 @@ class Intrinsics:
         raise TemplateProblem(f"The local cloud does not know the function {name} in the template.")
 
     def _substitute(self, argument: Any) -> str:
+        """Return the value of ``Fn::Sub``, whose argument is a text, or a text and a map of variables."""
         text, variables = (argument, {}) if isinstance(argument, str) else argument
 
         def replace(match: re.Match[str]) -> str:
@@ -110,6 +112,6 @@ class Intrinsics:
                 return str(self.resolve(variables[name]))
             if "." in name:
                 return str(self._attribute(*name.split(".", 1)))
-            return str(self._ref(name))
+            return str(self._resolve_ref(name))
 
         return re.sub(r"\$\{([^}]+)\}", replace, text)

@@ -26,8 +26,8 @@ class Endpoints:
     """The local queues."""
 
 
-Answer = Callable[["Template", str, Any, str | None], Any]
-"""(template, logical id, resource, attribute or ``None`` for Ref) -> the value of the local resource."""
+Resolver = Callable[["Template", str, Any, str | None], Any]
+"""A function from template, logical id, resource, and attribute (None for Ref) to the value of the local resource."""
 
 
 class Template:
@@ -52,9 +52,11 @@ class Template:
         self._resources: dict[str, dict[str, Any]] = translated.result["Resources"]
         self._endpoints = endpoints
         declared = source.get("Parameters", {})
-        values = {name: _value(parameter, parameter.get("Default", "")) for name, parameter in declared.items()}
-        values.update({name: _value(declared[name], value) for name, value in parameters.items() if name in declared})
-        self._intrinsics = Intrinsics(source, values, self.attribute)
+        values = {name: _parse_value(parameter, parameter.get("Default", "")) for name, parameter in declared.items()}
+        values.update(
+            {name: _parse_value(declared[name], value) for name, value in parameters.items() if name in declared}
+        )
+        self._intrinsics = Intrinsics(source, values, self.resolve_attribute)
 
     def of_type(self, resource_type: str) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield (logical id, resolved properties) of every resource of ``resource_type`` whose condition holds."""
@@ -62,7 +64,7 @@ class Template:
             if resource["Type"] == resource_type and self._exists(resource):
                 yield logical_id, self._intrinsics.resolve(resource.get("Properties", {}))
 
-    def one(self, resource_type: str) -> tuple[str, dict[str, Any]]:
+    def find_only(self, resource_type: str) -> tuple[str, dict[str, Any]]:
         """Return the only resource of ``resource_type``. Raises ``TemplateProblem`` unless there is exactly one."""
         resources = list(self.of_type(resource_type))
         if len(resources) != 1:
@@ -71,7 +73,7 @@ class Template:
             )
         return resources[0]
 
-    def attribute(self, logical_id: str, attribute: str | None) -> Any:
+    def resolve_attribute(self, logical_id: str, attribute: str | None) -> Any:
         """Return the value of ``Ref`` (``attribute`` is ``None``) or ``Fn::GetAtt`` for a local resource.
 
         Raises ``TemplateProblem`` if the template does not define it.
@@ -79,14 +81,14 @@ class Template:
         resource = self._resources.get(logical_id)
         if resource is None:
             raise TemplateProblem(f"The template refers to {logical_id}, which it does not define.")
-        answer: Answer = _ANSWERS.get(resource["Type"], _anything)
-        return answer(self, logical_id, resource, attribute)
+        resolve: Resolver = _RESOLVERS.get(resource["Type"], _resolve_other)
+        return resolve(self, logical_id, resource, attribute)
 
     def name_of(self, logical_id: str, given: Any, *, separator: str = "-") -> str:
-        """Return the physical name: the name ``given`` in the template, or the stack's name and the logical id."""
+        """Return a resource's physical name: that ``given`` in the template, or the stack's name and the logical id."""
         return str(self._intrinsics.resolve(given)) if given else f"baton{separator}{logical_id}"
 
-    def layers_in(self, references: Iterable[str]) -> tuple[str, ...]:
+    def find_layers(self, references: Iterable[str]) -> tuple[str, ...]:
         """Return the layers of a function in their order: ids of the template's layers, ARNs of others.
 
         The translator adds a hash to the ids.
@@ -102,28 +104,29 @@ class Template:
         return "Condition" not in resource or self._intrinsics.holds(resource["Condition"])
 
 
-def function_in(arn_or_uri: str) -> str:
+def read_function_name(arn_or_uri: str) -> str:
     """Return the name of a function from its ARN, its alias's ARN, or an integration URI with one of these."""
     match = re.search(r"function:(\w+)", arn_or_uri)
     return match[1] if match else arn_or_uri
 
 
-def _value(parameter: Mapping[str, Any], value: Any) -> Any:
+def _parse_value(parameter: Mapping[str, Any], value: Any) -> Any:
+    """Return the value of a parameter: a list if the parameter's type is a list, otherwise text."""
     if parameter.get("Type") in {"CommaDelimitedList", "List<Number>"}:
         return [item.strip() for item in str(value).split(",")]
     return str(value)
 
 
-def _function(template: Template, logical_id: str, _: Any, attribute: str | None) -> str:
+def _resolve_function(template: Template, logical_id: str, _: Any, attribute: str | None) -> str:
     return f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{logical_id}" if attribute == "Arn" else logical_id
 
 
-def _alias(template: Template, logical_id: str, resource: Any, attribute: str | None) -> str:
-    function = template.attribute(resource["Properties"]["FunctionName"]["Ref"], "Arn")
+def _resolve_alias(template: Template, logical_id: str, resource: Any, attribute: str | None) -> str:
+    function = template.resolve_attribute(resource["Properties"]["FunctionName"]["Ref"], "Arn")
     return f"{function}:{resource['Properties']['Name']}"
 
 
-def _queue(template: Template, logical_id: str, resource: Any, attribute: str | None) -> str:
+def _resolve_queue(template: Template, logical_id: str, resource: Any, attribute: str | None) -> str:
     properties = resource.get("Properties", {})
     name = template.name_of(logical_id, properties.get("QueueName"))
     if properties.get("FifoQueue") and not name.endswith(".fifo"):
@@ -136,47 +139,47 @@ def _queue(template: Template, logical_id: str, resource: Any, attribute: str | 
     return f"{template.endpoints.queues}/{ACCOUNT}/{name}"
 
 
-def _bucket(template: Template, logical_id: str, resource: Any, attribute: str | None) -> str:
+def _resolve_bucket(template: Template, logical_id: str, resource: Any, attribute: str | None) -> str:
     name = template.name_of(logical_id, resource.get("Properties", {}).get("BucketName")).lower()
     return f"arn:aws:s3:::{name}" if attribute == "Arn" else name
 
 
-def _table(template: Template, logical_id: str, resource: Any, attribute: str | None) -> str:
+def _resolve_table(template: Template, logical_id: str, resource: Any, attribute: str | None) -> str:
     name = template.name_of(logical_id, resource.get("Properties", {}).get("TableName"))
     return f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{name}" if attribute == "Arn" else name
 
 
-def _log_group(template: Template, logical_id: str, resource: Any, attribute: str | None) -> str:
+def _resolve_log_group(template: Template, logical_id: str, resource: Any, attribute: str | None) -> str:
     name = template.name_of(logical_id, resource.get("Properties", {}).get("LogGroupName"))
     return f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:{name}:*" if attribute == "Arn" else name
 
 
-def _role(template: Template, logical_id: str, _: Any, attribute: str | None) -> str:
+def _resolve_role(template: Template, logical_id: str, _: Any, attribute: str | None) -> str:
     return f"arn:aws:iam::{ACCOUNT}:role/{logical_id}" if attribute == "Arn" else logical_id
 
 
-def _secret(template: Template, logical_id: str, resource: Any, attribute: str | None) -> str:
+def _resolve_secret(template: Template, logical_id: str, resource: Any, attribute: str | None) -> str:
     return template.name_of(logical_id, resource.get("Properties", {}).get("Name"), separator="/")
 
 
-def _state_machine(template: Template, logical_id: str, resource: Any, attribute: str | None) -> str:
+def _resolve_state_machine(template: Template, logical_id: str, resource: Any, attribute: str | None) -> str:
     name = template.name_of(logical_id, resource.get("Properties", {}).get("StateMachineName"))
     return name if attribute == "Name" else f"arn:aws:states:{REGION}:{ACCOUNT}:stateMachine:{name}"
 
 
-def _anything(template: Template, logical_id: str, resource: Any, attribute: str | None) -> str:
-    """Return the name of a resource that has no effect on this machine (roles, log groups, deployments)."""
+def _resolve_other(template: Template, logical_id: str, resource: Any, attribute: str | None) -> str:
+    """Return a name for a resource that has no effect on this machine, such as a deployment."""
     return f"{logical_id}.{attribute}" if attribute else logical_id
 
 
-_ANSWERS: dict[str, Answer] = {
-    "AWS::DynamoDB::Table": _table,
-    "AWS::IAM::Role": _role,
-    "AWS::Lambda::Alias": _alias,
-    "AWS::Lambda::Function": _function,
-    "AWS::Logs::LogGroup": _log_group,
-    "AWS::S3::Bucket": _bucket,
-    "AWS::SQS::Queue": _queue,
-    "AWS::SecretsManager::Secret": _secret,
-    "AWS::StepFunctions::StateMachine": _state_machine,
+_RESOLVERS: dict[str, Resolver] = {
+    "AWS::DynamoDB::Table": _resolve_table,
+    "AWS::IAM::Role": _resolve_role,
+    "AWS::Lambda::Alias": _resolve_alias,
+    "AWS::Lambda::Function": _resolve_function,
+    "AWS::Logs::LogGroup": _resolve_log_group,
+    "AWS::S3::Bucket": _resolve_bucket,
+    "AWS::SQS::Queue": _resolve_queue,
+    "AWS::SecretsManager::Secret": _resolve_secret,
+    "AWS::StepFunctions::StateMachine": _resolve_state_machine,
 }

@@ -81,6 +81,7 @@ def _construct_intrinsic(loader: Any, name: str, node: yaml.Node) -> dict[str, A
 
 
 def _make(text: str, checksum: str) -> Translation:
+    """Return the translation of a template's text. Raises ``TemplateProblem``."""
     source = parse(text)
     code_folders, definition_files = _take_code_folders(source), _take_definition_files(source)
     translation = Translation(
@@ -98,6 +99,7 @@ def _make(text: str, checksum: str) -> Translation:
 
 
 def _keep(translation: Translation, file: Path) -> None:
+    """Write the translation to ``file``. A failure is logged, because the file is only a cache."""
     unfinished = file.with_name(f"{file.name}.{os.getpid()}")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

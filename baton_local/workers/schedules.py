@@ -13,9 +13,10 @@ from baton_local.stack.declarations import ScheduleDefinition
 logger = logging.getLogger("baton_local.workers.schedules")
 
 STOP_SECONDS = 3.0
+"""The longest time for which a stop waits for an invocation in progress."""
 
 
-def scheduler_event(schedule: ScheduleDefinition, at: datetime) -> Any:
+def make_scheduler_event(schedule: ScheduleDefinition, at: datetime) -> Any:
     """Return the schedule's own input, or EventBridge Scheduler's default event if it has none.
 
     The default event's ``detail`` is text, unlike that of EventBridge's rules, which is an object.
@@ -60,7 +61,7 @@ class Scheduler:
 
     def fire(self) -> Any:
         """Invoke the function now and return its result. Raises its exceptions."""
-        return self._invoke(scheduler_event(self._schedule, datetime.now(UTC)))
+        return self._invoke(make_scheduler_event(self._schedule, datetime.now(UTC)))
 
     def _run(self) -> None:
         wait = self._first

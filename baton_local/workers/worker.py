@@ -61,7 +61,7 @@ RETRY_SECONDS = 1.0
 """The pause between two requests to a queue that does not answer."""
 
 
-def sqs_event(messages: Iterable["MessageTypeDef"], queue_arn: str) -> dict[str, Any]:
+def make_sqs_event(messages: Iterable["MessageTypeDef"], queue_arn: str) -> dict[str, Any]:
     """Return the event with which Lambda invokes a function for received messages."""
     return {
         "Records": [
@@ -89,7 +89,7 @@ def sqs_event(messages: Iterable["MessageTypeDef"], queue_arn: str) -> dict[str,
     }
 
 
-def failed_ids(answer: Any, ids: set[str]) -> set[str]:
+def find_failed_ids(answer: Any, ids: set[str]) -> set[str]:
     """Return the message ``ids`` that failed, by Lambda's rules for ReportBatchItemFailures.
 
     ``None`` and an answer without failures mean success; an unknown or empty identifier, or an answer of another shape,
@@ -155,9 +155,10 @@ class Worker:
             thread.start()
 
     def stop(self, grace: float = 3.0) -> None:
-        """Stop receiving messages, and wait up to ``grace`` seconds for those in progress. Others stay in the queue.
+        """Stop receiving messages, and wait up to ``grace`` seconds for those in progress, and for the poller.
 
-        Afterwards the poller has ended too, so that a later worker gets every message.
+        Messages that have not begun go back to the queue. A poller that waits for a message ends within
+        ``POLL_SECONDS``. With a ``grace`` of 0, only ask the worker to stop; a second call must follow.
         """
         deadline = time.monotonic() + grace
         with self._changed:
@@ -170,6 +171,7 @@ class Worker:
                 self._done.put(None)
 
     def _poll(self) -> None:
+        """Receive messages and hand them over, until the worker stops. Then give back those that wait."""
         while True:
             was_free = self._is_admitting()
             if not self._has_place():
@@ -197,17 +199,20 @@ class Worker:
             return not self._stopping
 
     def _is_admitting(self) -> bool:
+        """Return whether a place is free, and so few messages are beginning that another one may."""
         is_pressed = self._is_pressed()
         since = time.monotonic() - (PRESSED_SECONDS if is_pressed else BUSY_SECONDS)
         beginning = sum(began > since for began in list(self._begun.values()))
         return self._at_work < self._concurrency and beginning < self._beginning
 
     def _take_place(self) -> bool:
+        """Count one more message at work, unless the worker is stopping. Return whether it was counted."""
         with self._changed:
             self._at_work += not self._stopping
             return not self._stopping
 
     def _receive(self, wait_seconds: int) -> list["MessageTypeDef"]:
+        """Return the next messages; none if none arrives, or if the queue does not answer, which is logged."""
         try:
             messages = self._sqs.receive_message(
                 QueueUrl=self._queue_url,
@@ -232,7 +237,7 @@ class Worker:
         self._is_reachable = problem is None
 
     def _hand_over(self, messages: list["MessageTypeDef"]) -> None:
-        future = self._function.invoke(sqs_event(messages, self._consumer.queue_arn))
+        future = self._function.invoke(make_sqs_event(messages, self._consumer.queue_arn))
         self._begun[future] = time.monotonic()
         future.add_done_callback(lambda future: self._end(messages, future))
 
@@ -264,7 +269,7 @@ class Worker:
                 "%s failed; its messages are received again after their visibility timeout", self._consumer.function
             )
             return
-        failed = failed_ids(answer, {message["MessageId"] for message in messages})
+        failed = find_failed_ids(answer, {message["MessageId"] for message in messages})
         for message in messages:
             if not self._consumer.reports_failures or message["MessageId"] not in failed:
                 try:
@@ -309,7 +314,10 @@ def start_workers(
 
 
 def main() -> int:
-    """Run the workers of a local cloud in another process, until SIGTERM or Ctrl-C. Return the exit code."""
+    """Run the workers of a local cloud in another process, until SIGTERM or Ctrl-C.
+
+    Return 0, or 1 after an error, which is printed.
+    """
     queues_url = os.environ.get("AWS_ENDPOINT_URL_SQS")
     if not queues_url:
         print(
@@ -329,7 +337,7 @@ def main() -> int:
 
 
 def serve(stack: Stack, queues_url: str) -> int:
-    """Load the functions and feed them until SIGTERM or Ctrl-C. Return the exit code."""
+    """Load the functions and feed them until SIGTERM or Ctrl-C. Return the exit code, 0."""
     functions = {consumer.function: Function(stack.functions[consumer.function]) for consumer in stack.consumers}
     concurrency = int(os.environ.get("BATON_LOCAL_WORKERS") or CONCURRENCY)
     pressure = Pressure()

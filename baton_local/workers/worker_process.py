@@ -50,7 +50,7 @@ class Answers:
 
 
 def main() -> int:
-    """Handle requests until standard input closes. Return the exit code."""
+    """Handle requests until standard input closes, and return 0; return 1 after an error, which is printed."""
     answers = Answers(os.fdopen(os.dup(1), "w"))
     os.dup2(2, 1)  # send output of functions to stderr, because stdout carries the answers
     try:

@@ -55,7 +55,7 @@ class _Process:
                 os.killpg(self.child.pid, signal.SIGKILL)
 
     def write(self, request: dict[str, Any]) -> None:
-        # If the process has ended, the thread that reads its output fails the request.
+        """Send a request. If the process has ended, the thread that reads its output fails the request."""
         with self.writing, contextlib.suppress(OSError, ValueError):
             if self.child.stdin:
                 self.child.stdin.write(json.dumps(request) + "\n")
@@ -105,12 +105,12 @@ class WorkerProcesses:
             self._changed.notify_all()
             self._changed.wait_for(lambda: not self._running, STOP_SECONDS)
 
-    def pids(self, *, busy: bool = False) -> list[int]:
+    def list_pids(self, *, busy: bool = False) -> list[int]:
         """Return the ids of the ready processes, or only of those with requests."""
         with self._changed:
             return sorted(pid for pid, process in self._ready.items() if process.requests or not busy)
 
-    def function(self, name: str) -> "RemoteFunction":
+    def make_function(self, name: str) -> "RemoteFunction":
         """Return the function ``name`` for a poller."""
         return RemoteFunction(self, name)
 
@@ -132,6 +132,7 @@ class WorkerProcesses:
         return future
 
     def _keep_one(self) -> None:
+        """Start a process whenever the last one has ended, until ``stop`` or ``MAX_FAILED_STARTS``."""
         failed_starts = 0
         while failed_starts < MAX_FAILED_STARTS:
             process = self._spawn()
@@ -193,6 +194,7 @@ class WorkerProcesses:
         return was_ready
 
     def _settle(self, process: _Process, answer: dict[str, Any]) -> None:
+        """Give the future of a request its answer or its error."""
         with self._changed:
             future = process.requests.pop(answer["request"])
             self._changed.notify_all()

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from playwright.async_api import Locator, Page, expect
 
+from baton_local.engines.downloads import locked
 from baton_local.root import ROOT
-from baton_local.web import locked
 from tests.npm import installed, program
 
 WRITTEN = "http://127.0.0.1:8080"

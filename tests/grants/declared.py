@@ -9,7 +9,7 @@ from pathlib import Path
 from baton_local.account import ACCOUNT, REGION
 from baton_local.root import ROOT
 from baton_local.settings import default_cache_dir
-from baton_local.stack.declarations import attached_policies
+from baton_local.stack.declarations import read_attached_policies
 from baton_local.stack.template import Endpoints, Template
 from tests.grants.simulator import Asked, Json
 
@@ -39,7 +39,7 @@ def roles(declared: Template) -> dict[str, list[Json]]:
         for name, role in declared.of_type("AWS::IAM::Role")
         if "Policies" in role
     }
-    for name, attached in attached_policies(declared).items():
+    for name, attached in read_attached_policies(declared).items():
         documents[name] += map(dict, attached)
     return documents
 

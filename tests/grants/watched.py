@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from baton_local.roles.requests import Names, bucket_of, requests
+from baton_local.roles.requests import Names, find_listed_bucket, find_requests
 from tests.grants.simulator import Asked
 
 
@@ -23,9 +23,9 @@ def watched(role: str, *clients: Any, **aliases: str) -> Iterator[list[Asked]]:
         service = model.service_model.service_name
         asked.extend(
             Asked("", role, request.action, request.resource, dict(request.context))
-            for request in requests(service, model.name, params, names)
+            for request in find_requests(service, model.name, params, names)
         )
-        bucket = bucket_of(service, model.name, params, names)
+        bucket = find_listed_bucket(service, model.name, params, names)
         if bucket is not None:  # without it S3 answers 403 for an object that is not there
             asked.append(Asked("", role, "s3:ListBucket", bucket))
 

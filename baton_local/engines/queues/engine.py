@@ -60,7 +60,7 @@ def make_sqs_app(service: SqsService) -> Starlette:
     hosts = LocalHosts()
 
     async def answer(request: Request) -> Response:
-        if reason := hosts.refusal(request.scope):
+        if reason := hosts.find_refusal(request.scope):
             return _make_response(403, {"__type": "com.amazonaws.sqs#AccessDenied", "message": reason})
         action = request.headers.get("x-amz-target", "").removeprefix(TARGET)
         try:

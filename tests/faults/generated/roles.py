@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from baton_local.roles.guard import Guard, guard_of
+from baton_local.roles.guard import Guard, make_guard
 from baton_local.roles.requests import Request
 from baton_local.root import ROOT
 from baton_local.stack.declarations import Stack
@@ -28,5 +28,5 @@ def guard_of_cases(stack: Stack, table: str) -> Guard:
     recordings = os.environ.get("BATON_LOCAL_RECORDINGS")
     queue = next(queue.name for queue in stack.queues if queue.dead_letters_to and "TurnsQueue" in queue.name)
     aliases = {table: stack.table["TableName"], BUCKET: stack.bucket, QUEUE: queue}
-    plain = guard_of(stack, Path(recordings) if recordings else None, ROOT / "template.yaml", aliases)
+    plain = make_guard(stack, Path(recordings) if recordings else None, ROOT / "template.yaml", aliases)
     return GuardOfCases(plain.policies, plain.roles, plain.names, plain.recorder)

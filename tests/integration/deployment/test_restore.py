@@ -18,7 +18,7 @@ from baton.adapters.dynamodb.table import Table
 from baton_deployment.account import Account
 from baton_deployment.policies import render_policy
 from baton_deployment.stages import Stage
-from baton_local.roles.requests import Names, requests
+from baton_local.roles.requests import Names, find_requests
 from tests.command_line import make_project, run_baton
 from tests.integration.deployment.conftest import REGION, SOURCE
 
@@ -209,7 +209,7 @@ def test_the_documented_policy_grants_each_call(stage: DeployedStage, monkeypatc
             both = params["SourceTableName"], params["TargetTableName"]
             calls.update((f"dynamodb:{action}", f"{tables}/{name}") for action in RESTORING for name in both)
             return
-        for request in requests(service, operation, params, names):
+        for request in find_requests(service, operation, params, names):
             is_version = operation == "DeleteObject" and "VersionId" in params
             calls.add(("s3:DeleteObjectVersion" if is_version else request.action, request.resource))
         if "CopySource" in params:

@@ -64,8 +64,8 @@ def test_a_function_that_fails_is_invoked_again_with_one_line_about_the_cause(ca
             raise failure
 
     events = ObjectEvents([RULE], invoke)
-    events.created("files", "nobody's", 1)
-    events.created("files", "exactly", 7)
+    events.report_created("files", "nobody's", 1)
+    events.report_created("files", "exactly", 7)
     (name, event), again = invoked.get(timeout=SECONDS), invoked.get(timeout=SECONDS)
     events.stop()
     assert again == (name, event)

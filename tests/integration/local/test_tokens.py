@@ -41,7 +41,7 @@ def test_permissions_may_be_one_string(cloud: LocalCloud) -> None:
 
 
 def test_a_token_says_who_the_person_is_as_its_verifier_reads_it() -> None:
-    key = EmbedKey.kept_in(None)
+    key = EmbedKey.load_or_make(None)
     about = {"name": "Anna Gruber", "picture": "https://example.com/anna.png", "locale": "de-AT"}
     token = key.sign(TokenRequest.model_validate(WANTED | about))
     keys = EmbedKeys(OneSecret(json.loads(key.as_secret())), "embed-keys", allow_any_tenant=True)
@@ -66,10 +66,10 @@ def test_a_bad_request_is_a_problem(cloud: LocalCloud, body: str) -> None:
 
 
 def test_the_key_is_kept_for_its_owner_only(tmp_path: Path) -> None:
-    key = EmbedKey.kept_in(tmp_path / "data")
-    assert EmbedKey.kept_in(tmp_path / "data") == key
+    key = EmbedKey.load_or_make(tmp_path / "data")
+    assert EmbedKey.load_or_make(tmp_path / "data") == key
     assert stat.S_IMODE((tmp_path / "data" / "embed-key").stat().st_mode) == 0o600
-    assert EmbedKey.kept_in(None) != EmbedKey.kept_in(None)
+    assert EmbedKey.load_or_make(None) != EmbedKey.load_or_make(None)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_tokens_are_given_by_post_only(cloud: LocalCloud, method: str) -> None:
 
 
 def test_keys_of_a_developers_own_stand_beside_the_local_one() -> None:
-    local = EmbedKey.kept_in(None)
+    local = EmbedKey.load_or_make(None)
     kept = json.loads(local.as_secret(json.dumps({"acme-1": ACME})))
     assert kept["acme-1"] == ACME
     assert kept["local"] == json.loads(local.as_secret())["local"]

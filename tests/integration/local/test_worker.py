@@ -23,7 +23,7 @@ from baton_local.engines.queues import Queues
 from baton_local.root import ROOT
 from baton_local.stack.declarations import Stack
 from baton_local.workers.pressure import Pressure
-from baton_local.workers.worker import Worker, failed_ids
+from baton_local.workers.worker import Worker, find_failed_ids
 from tests.engines import QueueAt
 from tests.integration.local.sockets import eventually, exchange, open_socket, receive
 from tests.signals import send_to_other_thread
@@ -46,7 +46,7 @@ ONE = {"itemIdentifier": "1"}
     ],
 )
 def test_failures_follow_lambdas_rules(answer: object, failed: set[str]) -> None:
-    assert failed_ids(answer, {"1", "2"}) == failed
+    assert find_failed_ids(answer, {"1", "2"}) == failed
 
 
 async def test_a_message_that_keeps_failing_reaches_the_dead_letter_function(cloud: LocalCloud) -> None:

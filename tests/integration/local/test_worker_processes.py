@@ -55,9 +55,9 @@ def test_stopping_ends_them(killable: DrivenCloud) -> None:
 def test_a_killed_worker_fails_what_it_was_at(cloud: LocalCloud) -> None:
     processes = WorkerProcesses(1, {**os.environ, **cloud.environment})
     processes.start()
-    [pid] = processes.pids()
+    [pid] = processes.list_pids()
     future = processes.invoke("TurnsFunction", {"wait": True})
-    assert processes.pids(busy=True) == [pid]
+    assert processes.list_pids(busy=True) == [pid]
     os.kill(pid, signal.SIGKILL)
     with pytest.raises(WorkerEnded, match=rf"{pid} ended with -9"):
         future.result(10)

@@ -159,7 +159,7 @@ async def test_a_rebuild_asks_for_what_the_role_of_its_function_grants(on_dynamo
     admission = PipelineAdmission(DynamoPipelineQueue(table), FakeExecutions(), clock, pipelines.PipelineLimits(1, 1))
     ingestions, tenant = AdmittedIngestions(admission), f"t{uuid.uuid4().hex}"
     [(name, _)] = declared.of_type("AWS::DynamoDB::Table")
-    with watched("SearchRole", table.client, **{table.name: declared.attribute(name, None)}) as asked:
+    with watched("SearchRole", table.client, **{table.name: declared.resolve_attribute(name, None)}) as asked:
         await DynamoSearchedTenants(table).all()
         await DynamoDocuments(table).of_agent(Scope(tenant, "operator"), AGENT, limit=10, cursor=None)
         for number in range(2):  # one waits for the other

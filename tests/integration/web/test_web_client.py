@@ -31,7 +31,7 @@ def asked_for() -> Iterator[tuple[str, str, list[str]]]:
 
 @pytest.mark.follows_processes
 def test_the_tests_of_the_javascript_client_pass() -> None:
-    assert "fail 0" in web.script("test")
+    assert "fail 0" in web.run_script("test")
 
 
 def test_the_lock_file_names_no_registry() -> None:

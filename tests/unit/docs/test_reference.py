@@ -42,7 +42,7 @@ from baton.domain.tenants.webhook import Webhook, WebhookEvent
 from baton.settings.document import check_deployed, check_document
 from baton.settings.models import ProviderSettings
 from baton_local.environment import DEVELOPERS_CHOICE
-from baton_local.settings import LocalSettings, all_families
+from baton_local.settings import LocalSettings, import_families
 from tests.unit.docs.pages import ROOT, block, blocks, table
 
 REFERENCE = ROOT / "docs" / "reference"
@@ -132,7 +132,7 @@ def test_every_metric_is_listed_with_its_alarm(template: dict[str, Any]) -> None
 
 
 def test_every_setting_of_the_functions_is_listed_with_its_default(template: dict[str, Any]) -> None:
-    read = {name: _default(field) for family in all_families() for name, field in _variables(family)}
+    read = {name: _default(field) for family in import_families() for name, field in _variables(family)}
     given = set(_variables_of(template)) - {name for name in _variables_of(template) if ADAPTERS_OWN.fullmatch(name)}
 
     listed = {name: row[0].strip("`") for name, row in table(SETTINGS, "variable").items()}

@@ -48,7 +48,7 @@ class Sweeper:
 @pytest.fixture
 def sweeper(monkeypatch: pytest.MonkeyPatch) -> Sweeper:
     sweeper = Sweeper()
-    monkeypatch.setattr(advanced_clock, "_next_due", sweeper.next_due)
+    monkeypatch.setattr(advanced_clock, "_find_next_due", sweeper.next_due)
     monkeypatch.setattr(AdvancedClock, "_is_busy", lambda _: False)
     return sweeper
 
@@ -108,7 +108,7 @@ async def test_functions_in_other_processes_keep_the_machines_time(sweeper: Swee
 
 async def test_tokens_keep_the_machines_time(sweeper: Sweeper) -> None:
     await post(sweeper, {"advanceSeconds": 30 * DAY})
-    key = EmbedKey.kept_in(None)
+    key = EmbedKey.load_or_make(None)
     keys = EmbedKeys(OneSecret(json.loads(key.as_secret())), "keys", allow_any_tenant=True)
     verifier = JwtVerifier(lambda: (), keys)
     token = key.sign(TokenRequest(tenant="demo", user="ada"))

@@ -12,11 +12,11 @@ import pytest
 from pydantic import ValidationError
 
 from baton.settings.document import DocumentVariables, SettingsDocument, with_variables
-from baton_local.environment import DEVELOPERS_CHOICE, applied, local_names, variables
+from baton_local.environment import DEVELOPERS_CHOICE, applied, list_local_names, make_variables
 from baton_local.execution import as_deployed
 from baton_local.functions import running
 from baton_local.lambda_runtime.build import BuiltFunctions
-from baton_local.settings import all_families, read_settings
+from baton_local.settings import import_families, read_settings
 from baton_local.stack.declarations import Stack, read_stack
 from baton_local.stack.template import Endpoints
 from tests.unit.docs.pages import ROOT, table
@@ -96,7 +96,7 @@ def stack() -> Stack:
 def settings() -> dict[str, Any]:
     """Every setting that the present variables give, by the name of its variable; none that lacks a required one."""
     found: dict[str, Any] = {}
-    for family in all_families():
+    for family in import_families():
         try:
             values = family()
         except ValidationError:
@@ -127,7 +127,7 @@ def seen(stack: Stack) -> Seen:
     with pytest.MonkeyPatch.context() as monkeypatch:
         for name, value in SAMPLES.items():
             monkeypatch.setenv(name, value)
-        environment = variables(
+        environment = make_variables(
             stack.functions,
             gateway="http://127.0.0.1:1",
             search_url="",
@@ -186,7 +186,7 @@ def test_built_functions_have_the_variables_that_the_template_gives_to_none(
 ) -> None:
     for needed in ("find_namespace", "find_python", "find_runtime_client"):
         monkeypatch.setattr(f"baton_local.lambda_runtime.host.{needed}", lambda *_: tmp_path)
-    local = local_names(stack.functions)
+    local = list_local_names(stack.functions)
     functions = BuiltFunctions(tmp_path, tmp_path, print, local)
     for definition in stack.functions.values():
         variables_of_it = functions._make_variables(definition, seen.environment)

@@ -35,7 +35,7 @@ class Collector:
     def __init__(self, **bounds: int) -> None:
         routes = TraceRoutes(LocalTraces(**bounds), lambda: OpenVerifier(FakeClock()))
         self.client = httpx.AsyncClient(
-            transport=httpx.ASGITransport(app=Starlette(routes=routes.routes())), base_url="http://localhost"
+            transport=httpx.ASGITransport(app=Starlette(routes=routes.make_routes())), base_url="http://localhost"
         )
 
     async def take(self, body: bytes) -> int:

@@ -16,7 +16,7 @@ from baton_client.agent_folders import OwnedFile
 from baton_local.project.document_folder import DocumentFolder
 from baton_local.project.folder_documents import FolderDocuments, NotTaken, note_of_others
 from baton_local.root import ROOT
-from baton_local.tokens import EmbedKey, tenants_of
+from baton_local.tokens import EmbedKey, list_tenants
 
 
 @dataclass
@@ -50,7 +50,7 @@ class Server(FolderDocuments):
             self.sent.append(document_id)
         return document_id
 
-    def state(self, agent_id: str, document_id: str) -> tuple[bool, str | None]:
+    def read_state(self, agent_id: str, document_id: str) -> tuple[bool, str | None]:
         return True, "It has no text." if self.stored[document_id] == b"?" else None
 
     def keep_only(self, agent_id: str, kept: Collection[str]) -> dict[str, str]:
@@ -174,7 +174,7 @@ def test_an_agent_that_the_server_refuses_keeps_back_no_documents_of_others(deve
 
 def test_a_developer_with_keys_of_another_tenant_learns_how_it_gets_the_documents(tmp_path: Path) -> None:
     keys = {tenant: {"tenant": tenant, "algorithm": "HS256", "key": "k" * 40} for tenant in ("acme", "demo")}
-    tenants = tenants_of(EmbedKey.kept_in(None).as_secret(json.dumps(keys)))
+    tenants = list_tenants(EmbedKey.load_or_make(None).as_secret(json.dumps(keys)))
     assert note_of_others(tmp_path / "documents", tenants) is None
     (tmp_path / "documents" / "orders").mkdir(parents=True)
     (tmp_path / "documents" / "orders" / "terms.md").write_text("Terms.")

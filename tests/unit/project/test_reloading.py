@@ -33,7 +33,7 @@ class Developer:
 
     @property
     def orders(self) -> AgentDefinition:
-        found = shared_agents.shared_agents().get("orders")
+        found = shared_agents.get_shared_agents().get("orders")
         assert found is not None
         return found
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from baton_local.project.watching import changes_in, snapshot
+from baton_local.project.watching import take_snapshot, watch_changes
 
 PATIENCE_SECONDS = 20.0
 MAX_EDITS = 40
@@ -25,7 +25,7 @@ class Watched:
         self.tools.mkdir()
         self._stopped = threading.Event()
         self._reported: queue.SimpleQueue[Path] = queue.SimpleQueue()
-        self._changes = changes_in([self.tools, self.documents], self._stopped)
+        self._changes = watch_changes([self.tools, self.documents], self._stopped)
         self._thread = threading.Thread(target=self._watch)
         self._thread.start()
 
@@ -78,10 +78,10 @@ def test_what_has_changed_before_the_watch_stands_is_reported(tmp_path: Path) ->
     edited, removed, added, kept = (tmp_path / f"{name}.py" for name in ("edited", "removed", "added", "kept"))
     for file in (edited, removed, kept):
         file.write_text("x = 1")
-    known = snapshot([tmp_path])
+    known = take_snapshot([tmp_path])
     edited.write_text("x = 22")
     removed.unlink()
     added.write_text("x = 1")
     stopped = threading.Event()
-    assert next(changes_in([tmp_path], stopped, known)) == {edited, removed, added}
+    assert next(watch_changes([tmp_path], stopped, known)) == {edited, removed, added}
     stopped.set()

@@ -9,7 +9,7 @@ import pytest
 
 from baton.composition.startup import event_loop
 from baton.composition.startup.environment import cache
-from baton_local.execution import Variables, views
+from baton_local.execution import Variables, make_views
 from baton_local.functions import running
 from baton_local.stack.declarations import FunctionDefinition
 
@@ -26,7 +26,7 @@ FUNCTIONS = {
 
 
 def test_a_function_sees_the_variables_that_the_template_gives_it() -> None:
-    seen = Variables(dict(ALL), views(FUNCTIONS))
+    seen = Variables(dict(ALL), make_views(FUNCTIONS))
     with running("Counting"):
         assert dict(seen) == {"BATON_TABLE": "t", "BATON_QUEUE": "q", "TIKTOKEN_CACHE_DIR": "here", "PATH": "/bin"}
     with running("Plain"):
@@ -38,7 +38,7 @@ def test_a_function_sees_the_variables_that_the_template_gives_it() -> None:
 
 @pytest.mark.parametrize("name", ["BATON_LOCAL_OPEN_A2A", "BATON_BEDROCK_PROFILE", "BATON_BEDROCK_ENDPOINT"])
 def test_what_only_the_local_cloud_has_reaches_every_function(name: str) -> None:
-    seen = Variables({**ALL, name: "1"}, views(FUNCTIONS))
+    seen = Variables({**ALL, name: "1"}, make_views(FUNCTIONS))
     with running("Plain"):
         assert seen[name] == "1"
 

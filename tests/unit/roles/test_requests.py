@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from baton_local.roles.requests import Names, Request, bucket_of, requests
+from baton_local.roles.requests import Names, Request, find_listed_bucket, find_requests
 
 NAMES = Names("api/local", "PK", {"test-1": "baton-Table"})
 TABLE = "arn:aws:dynamodb:us-east-1:000000000000:table/baton-Table"
@@ -55,7 +55,7 @@ LEADING = {"dynamodb:LeadingKeys": ["acme#1"]}
 def test_a_call_is_one_action_on_one_resource(
     service: str, operation: str, parameters: dict[str, Any], action: str, resource: str
 ) -> None:
-    assert requests(service, operation, parameters, NAMES) == [Request(action, resource)]
+    assert find_requests(service, operation, parameters, NAMES) == [Request(action, resource)]
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_call_is_one_action_on_one_resource(
     [("GetItem", {"Key": KEY}), ("UpdateItem", {"Key": KEY}), ("DeleteItem", {"Key": KEY}), ("PutItem", {"Item": KEY})],
 )
 def test_a_call_on_an_item_names_its_partition(operation: str, parameters: dict[str, Any]) -> None:
-    asked = requests("dynamodb", operation, {"TableName": "test-1", **parameters}, NAMES)
+    asked = find_requests("dynamodb", operation, {"TableName": "test-1", **parameters}, NAMES)
     assert asked == [Request(f"dynamodb:{operation}", TABLE, LEADING)]
 
 
@@ -74,22 +74,22 @@ def test_a_query_of_an_index_is_about_the_index() -> None:
         "KeyConditionExpression": "idle_shard = :partition AND idle_check_at <= :last",
         "ExpressionAttributeValues": {":partition": {"S": "acme#1"}, ":last": {"N": "1"}},
     }
-    [asked] = requests("dynamodb", "Query", query, NAMES)
+    [asked] = find_requests("dynamodb", "Query", query, NAMES)
     assert asked == Request("dynamodb:Query", f"{TABLE}/index/idle", LEADING)
 
 
 def test_a_batch_asks_for_each_table_once() -> None:
-    [asked] = requests("dynamodb", "BatchGetItem", {"RequestItems": {"test-1": {"Keys": [KEY, KEY]}}}, NAMES)
+    [asked] = find_requests("dynamodb", "BatchGetItem", {"RequestItems": {"test-1": {"Keys": [KEY, KEY]}}}, NAMES)
     assert asked == Request("dynamodb:BatchGetItem", TABLE, LEADING)
 
 
 def test_a_transaction_asks_for_what_it_is_made_of() -> None:
     items = [{"Put": {"TableName": "test-1", "Item": KEY}}, {"ConditionCheck": {"TableName": "test-1", "Key": KEY}}]
-    asked = requests("dynamodb", "TransactWriteItems", {"TransactItems": items}, NAMES)
+    asked = find_requests("dynamodb", "TransactWriteItems", {"TransactItems": items}, NAMES)
     assert [each.action for each in asked] == ["dynamodb:PutItem", "dynamodb:ConditionCheckItem"]
     assert {each.context["dynamodb:EnclosingOperation"] for each in asked} == {"TransactWriteItems"}  # type: ignore[comparison-overlap]
 
 
 def test_reading_an_object_that_is_not_there_takes_leave_to_list_its_bucket() -> None:
-    assert bucket_of("s3", "GetObject", {"Bucket": "b", "Key": "k"}, NAMES) == "arn:aws:s3:::b"
-    assert bucket_of("s3", "PutObject", {"Bucket": "b", "Key": "k"}, NAMES) is None
+    assert find_listed_bucket("s3", "GetObject", {"Bucket": "b", "Key": "k"}, NAMES) == "arn:aws:s3:::b"
+    assert find_listed_bucket("s3", "PutObject", {"Bucket": "b", "Key": "k"}, NAMES) is None

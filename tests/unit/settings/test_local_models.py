@@ -9,8 +9,8 @@ import pytest
 
 from baton.settings.models import ProviderSettings
 from baton_local.demo_model.sentence_encoder import make_encoder_url
-from baton_local.environment import DEVELOPERS_CHOICE, OPENAI, applied, variables
-from baton_local.settings import LocalSettings, model_endpoint
+from baton_local.environment import DEVELOPERS_CHOICE, OPENAI, applied, make_variables
+from baton_local.settings import LocalSettings, find_model_endpoint
 
 DEMO = "http://127.0.0.1:8080/local/openai/v1"
 GROQ = {"groq": {"baseUrl": "https://api.groq.com/openai/v1", "key": "gsk-1"}}
@@ -27,7 +27,7 @@ def chosen(monkeypatch: pytest.MonkeyPatch, *, embedding_url: str | None = None,
 
 def made_here(embedding_url: str | None = None) -> dict[str, str]:
     """The functions' variables, made of those of this process."""
-    return variables(
+    return make_variables(
         {},
         gateway="http://127.0.0.1:8080",
         table_endpoint="",
@@ -41,7 +41,7 @@ def made_here(embedding_url: str | None = None) -> dict[str, str]:
 
 def endpoint(values: dict[str, str]) -> str:
     with applied(values):
-        return model_endpoint(ProviderSettings())
+        return find_model_endpoint(ProviderSettings())
 
 
 def test_the_demo_model_answers_a_developer_who_has_set_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
