@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from baton_client import APIStatusError, BatonError
+from baton_client import APIStatusError
 from baton_client.agent_folders import OwnedFile, no_such_agent, owned_files
 from baton_local.project.folder_documents import NotTaken
 
@@ -125,7 +125,7 @@ class DocumentFolder:
             try:
                 if not self._stopped.is_set():
                     self.take_over()
-            except (BatonError, OSError) as problem:
+            except Exception as problem:  # noqa: BLE001  the thread goes on after any error of the store
                 reason = str(problem).rstrip(".")
                 self._progress(f"{self.folder.name}/ was not read completely: {reason}. The next edit tries again.")
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
+from queue import SimpleQueue
 
 import pytest
 
@@ -170,6 +171,26 @@ def test_an_agent_that_the_server_refuses_keeps_back_no_documents_of_others(deve
     assert developer.looks() == [
         "Documents that agents know now: documents/orders/abroad/customs.md, documents/orders/returns.md"
     ]
+
+
+def test_a_store_that_fails_is_asked_again_after_the_next_edit(tmp_path: Path) -> None:
+    failures = [RuntimeError("The function ingestion failed.")]
+    reports: SimpleQueue[str] = SimpleQueue()
+
+    def list_agents() -> dict[str, tuple[str, ...]]:
+        if failures:
+            raise failures.pop()
+        return {"orders": ()}
+
+    (tmp_path / "documents" / "orders").mkdir(parents=True)
+    (tmp_path / "documents" / "orders" / "returns.md").write_text("# Returns")
+    folder = DocumentFolder(tmp_path / "documents", Server(), reports.put, list_agents)
+    folder.start()
+    reason = "documents/ was not read completely: The function ingestion failed. The next edit tries again."
+    assert reports.get(timeout=30) == reason
+    folder.refresh()
+    assert reports.get(timeout=30).startswith("Reading 1 document of documents/orders")
+    folder.stop()
 
 
 def test_a_developer_with_keys_of_another_tenant_learns_how_it_gets_the_documents(tmp_path: Path) -> None:
