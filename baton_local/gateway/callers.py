@@ -10,6 +10,9 @@ from typing import Any
 
 from baton_local.serving.asgi import Scope
 
+UNREADABLE = (ValueError, RecursionError)
+"""The errors of a text that is no JSON, or whose nesting is too deep."""
+
 
 @dataclass(frozen=True, slots=True)
 class Caller:
@@ -29,7 +32,7 @@ def read_caller(scope: Scope) -> Caller:
     token = token or headers.get(b"sec-websocket-protocol", b"").rpartition(b",")[2].strip()
     parts = token.split(b".")
     if len(parts) == 3:
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(*UNREADABLE):
             claims: Any = json.loads(base64.urlsafe_b64decode(parts[1] + b"=" * (-len(parts[1]) % 4)))
             if isinstance(claims, dict) and isinstance(claims.get("tenant"), str):
                 return _make_caller(claims["tenant"], claims.get("sub"))
@@ -39,7 +42,7 @@ def read_caller(scope: Scope) -> Caller:
 
 def read_sender(body: str) -> Caller | None:
     """Return the user who has sent a queue's message with this body; None if it names none."""
-    with contextlib.suppress(ValueError):
+    with contextlib.suppress(*UNREADABLE):
         record: Any = json.loads(body)
         if isinstance(record, dict) and isinstance(record.get("tenantId"), str):
             return _make_caller(record["tenantId"], record.get("userId"))

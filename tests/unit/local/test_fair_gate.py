@@ -95,12 +95,13 @@ def test_the_caller_is_the_user_of_the_token_or_the_address() -> None:
     assert read_caller({"headers": [(b"Authorization", b"Bearer " + token)], "client": client}) == ada
     sockets = {"headers": [(b"sec-websocket-protocol", b"baton.v1, " + token)], "client": client}
     assert read_caller(sockets) == ada
-    for header in (b"", b"Bearer", b"Bearer a.b.c", b"Bearer e30.W10.e30", b"Bearer \xff.\xff.\xff"):
+    deep = b"Bearer e30." + base64.urlsafe_b64encode(b"[" * 30_000) + b".e30"
+    for header in (b"", b"Bearer", b"Bearer a.b.c", b"Bearer e30.W10.e30", b"Bearer \xff.\xff.\xff", deep):
         assert read_caller({"headers": [(b"authorization", header)], "client": client}) == Caller("client 192.0.2.1")
     assert read_caller({"headers": [], "client": None}) == Caller("client ")
 
 
-@pytest.mark.parametrize("body", ["a message", "[]", "{}", '{"tenantId": 1}'])
+@pytest.mark.parametrize("body", ["a message", "[]", "{}", '{"tenantId": 1}', "[" * 100_000])
 def test_a_queues_message_without_a_sender_is_charged_to_nobody(body: str) -> None:
     assert read_sender(body) is None
 
