@@ -37,21 +37,21 @@ class Account:
 
     def __init__(self, region: str, profile: str | None = None) -> None:
         self.region = region
-        self._session = _session(region, profile)
+        self._session = _make_session(region, profile)
 
     @classmethod
     def of(cls, stage: Stage) -> Account:
         """Return the account and region of a stage. Raises ``DeploymentError`` for a wrong region or profile."""
-        return cls.here(stage.region, stage.profile)
+        return cls.of_environment(stage.region, stage.profile)
 
     @classmethod
-    def here(cls, region: str | None = None, profile: str | None = None) -> Account:
+    def of_environment(cls, region: str | None = None, profile: str | None = None) -> Account:
         """Return the account of the environment. ``region`` and ``profile`` are those of samconfig.toml.
 
         Raises ``DeploymentError``.
         """
         with problems_explained("The profile cannot be used"):
-            session = _session(None, profile)
+            session = _make_session(None, profile)
             own = session.region_name
         try:
             chosen = choose_region(os.environ, region, own)
@@ -79,7 +79,7 @@ class Account:
         return make(service, region_name=self.region, config=_CONFIG.merge(longer) if longer else _CONFIG)
 
 
-def _session(region: str | None, profile: str | None) -> boto3.session.Session:
+def _make_session(region: str | None, profile: str | None) -> boto3.session.Session:
     return boto3.session.Session(region_name=region, profile_name=profile)
 
 
@@ -92,10 +92,10 @@ def problems_explained(what: str) -> Iterator[None]:
         raise DeploymentError(NO_CREDENTIALS) from None
     except ProfileNotFound as problem:
         raise DeploymentError(
-            f"{_plain(problem)}: is AWS_PROFILE right? `aws configure list-profiles` lists those that there are."
+            f"{_to_line(problem)}: is AWS_PROFILE right? `aws configure list-profiles` lists those that there are."
         ) from None
     except TokenRetrievalError as problem:
-        raise DeploymentError(_plain(problem)) from None
+        raise DeploymentError(_to_line(problem)) from None
     except AWS_ERRORS as problem:
         raise DeploymentError(f"{what}: {explain(problem)}") from problem
 
@@ -110,18 +110,18 @@ def explain(problem: Exception) -> str:
         if message.startswith("<"):
             message = A_PAGE
         return f"{error.get('Code', 'error')}: {message} ({problem.operation_name})"
-    return _plain(problem)
+    return _to_line(problem)
 
 
-def code_of(problem: ClientError) -> str:
+def read_code(problem: ClientError) -> str:
     """Return AWS's code of an error, such as ``AccessDenied``."""
     return str(problem.response.get("Error", {}).get("Code", ""))
 
 
 def is_denied(problem: Exception) -> bool:
     """Return whether the caller lacks a permission."""
-    return isinstance(problem, ClientError) and code_of(problem) in DENIED
+    return isinstance(problem, ClientError) and read_code(problem) in DENIED
 
 
-def _plain(problem: Exception) -> str:
+def _to_line(problem: Exception) -> str:
     return " ".join(str(problem).split())

@@ -36,41 +36,41 @@ NOT_CALLED: Mapping[type[BaseModel], tuple[str, ...]] = {
 """Fields with an address that Baton only passes on."""
 
 
-def called_addresses(contents: Contents, agent: AgentDefinition) -> Iterator[tuple[FieldPath, str]]:
+def find_called_addresses(contents: Contents, agent: AgentDefinition) -> Iterator[tuple[FieldPath, str]]:
     """Yield the addresses with their fields, including the server of an OpenAPI document in the agents' folder."""
-    for path, part in _parts_of(agent, ()):
+    for path, part in _find_parts(agent, ()):
         for field in CALLED.get(type(part), ()):
             address = getattr(part, field)
             if address is not None and (field != "spec" or urlsplit(address).scheme):
                 yield (*path, field), address
         if isinstance(part, OpenApiTool) and not part.is_remote and part.base_url is None:
-            address = _server_of(contents, part)
+            address = _find_server(contents, part)
             if address is not None:
                 yield (*path, "spec"), address
 
 
-def secret_references(agent: AgentDefinition) -> Iterator[tuple[FieldPath, SecretReference]]:
+def find_secret_references(agent: AgentDefinition) -> Iterator[tuple[FieldPath, SecretReference]]:
     """Yield the references to secrets and parameters with their fields."""
-    for path, part in _parts_of(agent, ()):
+    for path, part in _find_parts(agent, ()):
         if isinstance(part, SecretReference):
             yield path, part
 
 
-def _parts_of(value: Any, path: FieldPath) -> Iterator[tuple[FieldPath, BaseModel]]:
+def _find_parts(value: Any, path: FieldPath) -> Iterator[tuple[FieldPath, BaseModel]]:
     """Yield the pydantic models within ``value``, itself included, with their paths."""
     if isinstance(value, BaseModel):
         yield path, value
         for name in type(value).model_fields:
-            yield from _parts_of(getattr(value, name), (*path, name))
+            yield from _find_parts(getattr(value, name), (*path, name))
     elif isinstance(value, Mapping):
         for name, member in value.items():
-            yield from _parts_of(member, (*path, str(name)))
+            yield from _find_parts(member, (*path, str(name)))
     elif isinstance(value, tuple | list):
         for index, member in enumerate(value):
-            yield from _parts_of(member, (*path, index))
+            yield from _find_parts(member, (*path, index))
 
 
-def _server_of(contents: Contents, tool: OpenApiTool) -> str | None:
+def _find_server(contents: Contents, tool: OpenApiTool) -> str | None:
     """Return the URL of a tool's operation; None if the document cannot be read, which the check of tools reports."""
     file = contents.agents_folder / tool.spec
     try:

@@ -53,7 +53,7 @@ def unknown(name: str, detail: str, advice: str = "") -> Check:
     return Check(name, Outcome.UNKNOWN, detail, advice)
 
 
-def asked(name: str, check: Callable[[], Iterable[Check]]) -> Iterator[Check]:
+def run_remote_check(name: str, check: Callable[[], Iterable[Check]]) -> Iterator[Check]:
     """Yield the results of a check that calls AWS. After an error of AWS, yield that it could not be made."""
     try:
         yield from check()
@@ -71,7 +71,7 @@ def lines_of(check: Check, width: int) -> Iterator[str]:
         yield f"{indent}{line}"  # may be a command, which must stay one line to be copied
 
 
-def summary_of(checks: Iterable[Check]) -> str:
+def summarise(checks: Iterable[Check]) -> str:
     """Return one line with the number of checks of each outcome."""
     outcomes = [check.outcome for check in checks]
     return ", ".join(f"{outcomes.count(outcome)} {outcome}" for outcome in Outcome if outcome in outcomes)

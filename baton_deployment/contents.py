@@ -39,10 +39,10 @@ class Contents:
         """The folders with code in Python. They need not exist."""
         return self.agents_folder, self.folder / "tools"
 
-    def place_of(self, agent: AgentDefinition, *field: str | int) -> str:
+    def locate(self, agent: AgentDefinition, *field: str | int) -> str:
         """Return the position of an agent's field as ``file:line: field``, relative to the folder."""
-        return self.relative(self.agents.find_position(agent, *field))
+        return self.make_relative(self.agents.find_position(agent, *field))
 
-    def relative(self, path: str) -> str:
+    def make_relative(self, path: str) -> str:
         """Return a path, which a line number may follow, relative to the folder."""
         return path.removeprefix(f"{self.folder}/")

@@ -7,7 +7,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from baton_deployment.account import Account, code_of, problems_explained
+from baton_deployment.account import Account, problems_explained, read_code
 from baton_deployment.errors import DeploymentError
 
 ADDRESSES = (
@@ -28,7 +28,7 @@ def describe_stack(account: Account, stack: str) -> dict[str, Any] | None:
     try:
         [description] = account.client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
     except ClientError as problem:
-        if code_of(problem) == "ValidationError" and "does not exist" in str(problem):
+        if read_code(problem) == "ValidationError" and "does not exist" in str(problem):
             return None
         raise
     return dict(description)
@@ -46,7 +46,7 @@ def is_new(description: Mapping[str, Any]) -> bool:
     return bool(description["StackStatus"] == "REVIEW_IN_PROGRESS")
 
 
-def parameter_changes(description: Mapping[str, Any], parameters: Mapping[str, str]) -> list[str]:
+def find_parameter_changes(description: Mapping[str, Any], parameters: Mapping[str, str]) -> list[str]:
     """Return a line for each deployed parameter that would have another value.
 
     SAM keeps the deployed values of other parameters. Parameters contain only the names of secrets.
@@ -55,11 +55,11 @@ def parameter_changes(description: Mapping[str, Any], parameters: Mapping[str, s
     return [
         f"  {name}: {deployed[name] or '(empty)'} -> {value or '(empty)'}"
         for name, value in sorted(parameters.items())
-        if name in deployed and _entries(deployed[name]) != _entries(value)
+        if name in deployed and _split_entries(deployed[name]) != _split_entries(value)
     ]
 
 
-def _entries(value: str) -> list[str]:
+def _split_entries(value: str) -> list[str]:
     """Return the entries of a value that may be a list, without the spaces that CloudFormation ignores."""
     return [part.strip() for part in value.split(",")]
 
@@ -73,6 +73,6 @@ def read_outputs(account: Account, stack: str) -> dict[str, str]:
     return {output["OutputKey"]: output["OutputValue"] for output in description.get("Outputs", [])}
 
 
-def address_lines(outputs: Mapping[str, str]) -> list[str]:
+def list_addresses(outputs: Mapping[str, str]) -> list[str]:
     """Return a line for each address in the outputs that people and programs use."""
     return [f"{name:<20} {outputs[name]}" for name in ADDRESSES if name in outputs]

@@ -53,7 +53,7 @@ class Question:
     """Values by condition keys."""
 
 
-def questions(account: str, region: str, stack: str, boundary: str = "") -> list[Question]:
+def make_questions(account: str, region: str, stack: str, boundary: str = "") -> list[Question]:
     """Return one question for each statement of the policy, about an example of the stack's resources.
 
     ``boundary`` is the ARN of the permissions boundary of the stack's roles, or empty. A deployer who must set it may
@@ -65,10 +65,10 @@ def questions(account: str, region: str, stack: str, boundary: str = "") -> list
             tuple(
                 action
                 for pattern in statement["Action"]
-                for action in _examples(pattern)
+                for action in _list_examples(pattern)
                 if not (boundary and action == REMOVAL_OF_BOUNDARY)
             ),
-            _example_resource(statement["Resource"], account, region, stack),
+            _make_example_resource(statement["Resource"], account, region, stack),
             {
                 key: values[0]
                 for conditions in statement.get("Condition", {}).values()
@@ -80,7 +80,7 @@ def questions(account: str, region: str, stack: str, boundary: str = "") -> list
     ]
 
 
-def _examples(action: str) -> Iterator[str]:
+def _list_examples(action: str) -> Iterator[str]:
     if "*" not in action:
         yield action
         return
@@ -88,7 +88,7 @@ def _examples(action: str) -> Iterator[str]:
     yield from (example if ":" in example else f"{service}:{example}" for example in EXAMPLES[action])
 
 
-def _example_resource(resources: str | list[str], account: str, region: str, stack: str) -> str:
+def _make_example_resource(resources: str | list[str], account: str, region: str, stack: str) -> str:
     pattern = resources if isinstance(resources, str) else resources[0]
     if pattern == "*":
         return pattern

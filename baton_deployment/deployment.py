@@ -12,11 +12,11 @@ from baton_deployment.account import AWS_ERRORS, Account, problems_explained
 from baton_deployment.checks import Outcome, lines_of
 from baton_deployment.contents import Contents
 from baton_deployment.deployed_stack import (
-    address_lines,
     describe_stack,
+    find_parameter_changes,
     is_first,
     is_new,
-    parameter_changes,
+    list_addresses,
     read_outputs,
 )
 from baton_deployment.errors import DeploymentError
@@ -25,10 +25,10 @@ from baton_deployment.preflight import NAMES_WIDTH, Preflight, run_preflight
 from baton_deployment.preflight.limits import QUOTA, read_quota
 from baton_deployment.preflight.packages import check_sizes
 from baton_deployment.publishing import publish_front_ends
-from baton_deployment.sam import find_sam, in_region, run_sam, sam_variables, variables_without_build
-from baton_deployment.settings_file import path_of
+from baton_deployment.sam import find_sam, in_region, make_sam_variables, make_variables_without_build, run_sam
+from baton_deployment.settings_file import find_settings_file
 from baton_deployment.settings_put import SettingsPlan, plan_settings, put_settings
-from baton_deployment.smoke import smoke_stage
+from baton_deployment.smoke import try_deployed_stage
 from baton_deployment.stage_home import record_home
 from baton_deployment.stages import Stage
 from baton_deployment.template import DeployedTemplate
@@ -69,7 +69,7 @@ class Deployment:
             ROOT,
             ("sam", "build", *config),
             ("sam", "deploy", *config),
-            read_contents=lambda: _contents_of_checkout(stage),
+            read_contents=lambda: _read_checkout(stage),
         )
 
     def deploy_command(self, quota: int | None = None, *, protects_table: bool = True) -> tuple[str, ...]:
@@ -89,22 +89,22 @@ class Deployment:
         """The folder of SAM's build."""
         return self.folder / ".aws-sam" / "build"
 
-    def preflight(self, *, asks_model: bool = False) -> Preflight:
+    def make_preflight(self, *, asks_model: bool = False) -> Preflight:
         """Return the checks of this deployment."""
         return Preflight(self.stage, self.built, asks_model, self.read_contents, self.allowed_hosts)
 
-    def _library_lines(self) -> list[str]:
+    def _describe_libraries(self) -> list[str]:
         if self.project is None:
             return []
         head = "# Bring the libraries, delete what was removed from them, and wait until their documents can be found"
         return [head, *(f"#   {line}" for line in self.project.describe())]
 
-    def _first_deployment_lines(self) -> list[str]:
+    def _describe_first_deployment(self) -> list[str]:
         if not is_protected(self.stage):
             return []
         return [f"#   the first time with {PROTECTION}=false, and once more without it when the stack exists"]
 
-    def shell_lines(self) -> str:
+    def describe_steps(self) -> str:
         """Return the steps of ``deploy``: SAM's commands for a shell, and the other steps as comments."""
         within = f"cd {shlex.quote(str(self.folder))} &&"
         writes = "" if self.folder == ROOT else f", and write {self.folder}"
@@ -114,10 +114,10 @@ class Deployment:
                 f"{within} {shlex.join(self.build)}",
                 "# Check the sizes of the packages",
                 f"{within} {shlex.join(self.deploy_command())}",
-                *self._first_deployment_lines(),
-                f"# Put the settings of {path_of(self.stage)}, if there is such a file",
+                *self._describe_first_deployment(),
+                f"# Put the settings of {find_settings_file(self.stage)}, if there is such a file",
                 "# Publish the chat widget and the console, if the stack serves them",
-                *self._library_lines(),
+                *self._describe_libraries(),
                 "# Try the stage as a user, and print its addresses",
             )
         )
@@ -143,11 +143,11 @@ def deploy(
     if deployment.project is not None:
         deployment.project.check_sizes()
     run_preflight(
-        deployment.preflight(), write, consequence=": nothing was deployed", accepts_unchecked=accepts_unchecked
+        deployment.make_preflight(), write, consequence=": nothing was deployed", accepts_unchecked=accepts_unchecked
     )
     account = Account.of(deployment.stage)
     agreed = _agree(deployment, account, write, confirm)
-    variables = sam_variables(account.region)
+    variables = make_sam_variables(account.region)
     prepare()
     _run(deployment, deployment.build, program, variables, write)
     _check_sizes(deployment, account.region, write)
@@ -160,8 +160,8 @@ def deploy(
     problems = []
     if deployment.project is not None:
         problems = bring_libraries(account, outputs["IngestionFunctionName"], deployment.project, write)
-    smoke_stage(account, deployment.stage, write)
-    write("\n" + "\n".join(address_lines(outputs)))
+    try_deployed_stage(account, deployment.stage, write)
+    write("\n" + "\n".join(list_addresses(outputs)))
     if problems:
         count = f"{len(problems)} document{'s' if len(problems) != 1 else ''}"
         raise DeploymentError(f"The stage is deployed, but {count} of the libraries cannot be found: see above.")
@@ -180,7 +180,7 @@ def _agree(
     if description is None or is_new(description):
         return None
     settings = plan_settings(account, stage, deployment.allowed_hosts)
-    changes = parameter_changes(description, stage.parameters)
+    changes = find_parameter_changes(description, stage.parameters)
     if changes:
         write("\n".join((f"\nParameters of {stage.stack} that change:", *changes)))
     if settings.replaces:
@@ -210,7 +210,7 @@ def _deploy_stack(
 
 def build(deployment: Deployment, write: Write, *, prepare: Callable[[], None] = lambda: None) -> None:
     """Build without deploying, which needs no account. Raises ``DeploymentError``."""
-    program, variables = find_sam(), sam_variables(None)
+    program, variables = find_sam(), make_sam_variables(None)
     prepare()
     _run(deployment, deployment.build, program, variables, write)
 
@@ -220,7 +220,7 @@ def deploy_account(write: Write, *, asks: bool = True) -> None:
 
     A role that another stack or team has set is kept. Raises ``DeploymentError``.
     """
-    account = Account.here()
+    account = Account.of_environment()
     role = _find_logging_role(account)
     with problems_explained(f"The stack {ACCOUNT_STACK} cannot be read"):
         if role and describe_stack(account, ACCOUNT_STACK) is None:
@@ -231,7 +231,7 @@ def deploy_account(write: Write, *, asks: bool = True) -> None:
     if not asks:
         command = (*command, "--no-confirm-changeset")
     write(f"$ {shlex.join(command)}")
-    run_sam(find_sam(), command, ROOT, variables_without_build(account.region))
+    run_sam(find_sam(), command, ROOT, make_variables_without_build(account.region))
     if role := _find_logging_role(account):  # SAM ends with success, too, if nobody agrees to the change
         write(f"API Gateway writes access logs in {account.region} as {role}.")
     else:
@@ -252,7 +252,7 @@ def is_protected(stage: Stage) -> bool:
     return stage.parameters.get(PROTECTION, "true") == "true"
 
 
-def _contents_of_checkout(stage: Stage) -> Contents:
+def _read_checkout(stage: Stage) -> Contents:
     with importable(ROOT / "tools"):
         return Contents(ROOT, AgentFiles.load(ROOT / "agents", stage.parameters.get("DefaultAgent")))
 

@@ -40,12 +40,12 @@ class ProjectDocuments:
     def describe(self) -> list[str]:
         """Return a line for each library and each agent's folder about its treatment in a deployment."""
         lines = [
-            f"libraries/{name}: {_files(count)}, one copy for all tenants"
+            f"libraries/{name}: {_count_files(count)}, one copy for all tenants"
             for name, count in _count_by_owner(self.libraries).items()
         ]
         for agent_id, count in _count_by_owner(self.documents).items() if self.documents is not None else ():
             lines.append(
-                f"documents/{agent_id}: {_files(count)}, not deployed: `baton apply` uploads them for one tenant"
+                f"documents/{agent_id}: {_count_files(count)}, not deployed: `baton apply` uploads them for one tenant"
             )
         return lines
 
@@ -94,12 +94,12 @@ def bring(
     for line in project.describe():
         write(line)
     total = sum(counts.values()) + sum(_count_by_owner(project.documents).values() if project.documents else ())
-    write(f"Search: {engine}" if engine else f"Search is off: {_files(total, 'document')} will not be found.")
+    write(f"Search: {engine}" if engine else f"Search is off: {_count_files(total, 'document')} will not be found.")
     try:
         done = make_library_folder(project.libraries, documents, lambda _: None).take_over()
     except (BatonError, OSError) as problem:
         raise DeploymentError(f"The libraries were not uploaded completely: {problem} Deploy again.") from problem
-    write(_summary(done, documents.unchanged))
+    write(_summarise(done, documents.unchanged))
     for line in done.problems:
         write(f"  {line}")
     return done.problems
@@ -131,7 +131,7 @@ class _Deployed(LibraryDocuments):
         if current != last:
             self._seen[library] = current, now
             ready = sum(status != "waiting" and status != "processing" for _, status, _ in current)
-            self._write(f"libraries/{library}: {ready} of {_files(len(current), 'document')} done")
+            self._write(f"libraries/{library}: {ready} of {_count_files(len(current), 'document')} done")
         elif now - since > PATIENCE_SECONDS:
             minutes = int(PATIENCE_SECONDS // 60)
             return True, f"it makes no progress for {minutes} minutes; a repeated deployment goes on waiting."
@@ -139,7 +139,7 @@ class _Deployed(LibraryDocuments):
         return False, None
 
 
-def _summary(done: Round, unchanged: int) -> str:
+def _summarise(done: Round, unchanged: int) -> str:
     new = len(done.ready) - unchanged
     return f"Libraries: {new} uploaded, {unchanged} unchanged, {len(done.removed)} removed, {len(done.problems)} failed"
 
@@ -151,5 +151,5 @@ def _count_by_owner(folder: Path) -> dict[str, int]:
     return counts
 
 
-def _files(count: int, noun: str = "file") -> str:
+def _count_files(count: int, noun: str = "file") -> str:
     return f"{count:,} {noun}{'s' if count != 1 else ''}"

@@ -33,15 +33,15 @@ def render_policy(name: str, stage: Stage) -> str:
     if name not in POLICIES:
         raise DeploymentError(f"There is no policy {name!r}. There are: {', '.join(POLICIES)}.")
     policy = read_policy(name)
-    secrets = _secrets_of(stage)
+    secrets = _find_secrets(stage)
     for statement in policy["Statement"]:
         resources = statement["Resource"]
         if isinstance(resources, list):
             statement["Resource"] = [named for arn in resources for named in _rename(arn, stage.stack, secrets)]
-    if _length(policy) > LIMIT:
+    if _measure(policy) > LIMIT:
         for statement in policy["Statement"]:
             del statement["Sid"]  # which IAM does not need
-    length = _length(policy)
+    length = _measure(policy)
     if length > LIMIT:
         raise DeploymentError(
             f"With the names of {stage.stack} the policy has {length} characters; a managed policy may have {LIMIT}. "
@@ -50,12 +50,12 @@ def render_policy(name: str, stage: Stage) -> str:
     return json.dumps(policy, indent=2)
 
 
-def _length(policy: dict[str, Any]) -> int:
-    """Return the characters that IAM counts: those without white space."""
+def _measure(policy: dict[str, Any]) -> int:
+    """Return the number of characters that IAM counts: those without white space."""
     return len(json.dumps(policy, separators=(",", ":")))
 
 
-def _secrets_of(stage: Stage) -> list[str]:
+def _find_secrets(stage: Stage) -> list[str]:
     """Return the patterns of the stage's secrets: those that parameters name, and those of its tools and agents."""
     template = DeployedTemplate.read(ROOT / "template.yaml", stage.parameters, stage.stack, "eu-central-1")
     named = [f"{value}-??????" for name, value in template.values.items() if name.endswith("Secret") and value]

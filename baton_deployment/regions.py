@@ -32,7 +32,7 @@ def choose_region(environment: Mapping[str, str], configured: str | None = None,
     return region
 
 
-def advice_on_region(region: str) -> str:
+def advise_on_region(region: str) -> str:
     """Return advice for the case that AWS cannot be reached in ``region``: check its name, or the network."""
     session = boto3.session.Session()
     available_regions = {

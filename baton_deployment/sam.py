@@ -33,7 +33,7 @@ def check_programs() -> Iterator[Check]:
     """Yield whether the programs of a build are on PATH."""
     try:
         find_sam()
-        sam_variables(None)
+        make_sam_variables(None)
     except DeploymentError as problem:
         yield fails(PROGRAMS, str(problem))
         return
@@ -43,7 +43,7 @@ def check_programs() -> Iterator[Check]:
         yield fine(PROGRAMS, "sam, uv and make are on PATH")
 
 
-def sam_variables(region: str | None) -> dict[str, str]:
+def make_sam_variables(region: str | None) -> dict[str, str]:
     """Return the environment of SAM. A build needs no ``region``. Raises ``DeploymentError`` if ``uv`` is missing."""
     private_uv = ROOT / ".baton" / "tools" / "bin" / "uv"  # a checkout's, by `make setup`
     uv = os.environ.get("UV") or shutil.which("uv") or (str(private_uv) if private_uv.exists() else None)
@@ -56,7 +56,7 @@ def sam_variables(region: str | None) -> dict[str, str]:
     return variables if region is None else with_region(variables, region)
 
 
-def variables_without_build(region: str) -> dict[str, str]:
+def make_variables_without_build(region: str) -> dict[str, str]:
     """Return the environment of SAM for a ``region`` and a template that needs no build."""
     return with_region({**os.environ, "SAM_CLI_TELEMETRY": "0"}, region)
 

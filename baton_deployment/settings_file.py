@@ -33,7 +33,7 @@ MOVED = {
 LISTS = ("AllowedOrigins", "AllowedHosts", "PushHosts")
 
 
-def path_of(stage: Stage) -> Path:
+def find_settings_file(stage: Stage) -> Path:
     """Return the path of a stage's file, which need not exist."""
     return stage.file.parent / f"settings.{stage.name}.yaml"
 
@@ -82,7 +82,7 @@ def _is_https(address: str) -> bool:
 
 def check_settings_file(stage: Stage) -> Iterator[Check]:
     """Yield whether the stage's settings file is valid."""
-    path = path_of(stage)
+    path = find_settings_file(stage)
     try:
         settings_file = read_settings_file(path)
     except DeploymentError as problem:
@@ -101,7 +101,7 @@ def write_from_parameters(stage: Stage) -> Path:
 
     Raises ``DeploymentError`` if there is such a file, if no parameter belongs in it, or if it would not be valid.
     """
-    path = path_of(stage)
+    path = find_settings_file(stage)
     if not MOVED.keys() & stage.parameters.keys():
         raise DeploymentError(
             f"The parameters of {stage.name} in samconfig.toml have no setting of earlier releases, so nothing was "

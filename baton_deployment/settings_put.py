@@ -12,10 +12,10 @@ from botocore.exceptions import ClientError
 
 from baton.adapters.aws.s3_settings import SETTINGS_KEY
 from baton.settings.document import InvalidDocument, check_document
-from baton_deployment.account import Account, code_of, problems_explained
+from baton_deployment.account import Account, problems_explained, read_code
 from baton_deployment.deployed_stack import read_outputs
 from baton_deployment.errors import DeploymentError
-from baton_deployment.settings_file import path_of, read_settings_file
+from baton_deployment.settings_file import find_settings_file, read_settings_file
 from baton_deployment.stage_home import open_account
 from baton_deployment.stages import Stage
 
@@ -59,7 +59,7 @@ def read_deployed(account: Account, bucket: str) -> DeployedSettings | None:
         try:
             answer = account.client("s3").get_object(Bucket=bucket, Key=SETTINGS_KEY)
         except ClientError as problem:
-            if code_of(problem) == "NoSuchKey":
+            if read_code(problem) == "NoSuchKey":
                 return None
             raise
         text = answer["Body"].read().decode("utf-8", "replace")
@@ -68,7 +68,7 @@ def read_deployed(account: Account, bucket: str) -> DeployedSettings | None:
 
 def show_settings(account: Account, stage: Stage) -> str:
     """Return the text of the deployed document. Raises ``DeploymentError`` if there is none."""
-    deployed = read_deployed(account, _bucket(account, stage))
+    deployed = read_deployed(account, _find_bucket(account, stage))
     if deployed is None:
         raise DeploymentError(
             f"{stage.stack} has no settings: the defaults hold. `baton settings {stage.name}` puts some."
@@ -82,19 +82,19 @@ def plan_settings(account: Account, stage: Stage, allowed_hosts: Sequence[str] =
     ``allowed_hosts`` are a project's, which apply if the file has no ``allowedHosts``. Without a file, only they
     change. Raises ``DeploymentError``.
     """
-    settings_file = read_settings_file(path_of(stage))
-    bucket = _bucket(account, stage)
+    settings_file = read_settings_file(find_settings_file(stage))
+    bucket = _find_bucket(account, stage)
     deployed = read_deployed(account, bucket)
     if settings_file is None and not allowed_hosts:
         return SettingsPlan(bucket, deployed, None, ())
-    values = dict(settings_file.values) if settings_file is not None else _values_of(deployed)
+    values = dict(settings_file.values) if settings_file is not None else _read_values(deployed)
     if allowed_hosts and (settings_file is None or "allowedHosts" not in values):
         values["allowedHosts"] = list(allowed_hosts)
     try:
         check_document(values)
     except InvalidDocument as invalid:
         raise DeploymentError(f"The settings of {stage.name} cannot be put: {invalid}") from None
-    return SettingsPlan(bucket, deployed, values, tuple(differences(deployed, values)))
+    return SettingsPlan(bucket, deployed, values, tuple(compare(deployed, values)))
 
 
 def put_settings(
@@ -111,7 +111,7 @@ def put_settings(
     ``agreed`` is a plan that an operator has seen. A document that was deployed since is not replaced. Raises
     ``DeploymentError``.
     """
-    name = path_of(stage).name
+    name = find_settings_file(stage).name
     plan = plan_settings(account, stage, allowed_hosts)
     if plan.values is None:
         write(f"There is no {name}: " + ("the deployed settings stay." if plan.deployed else "the defaults hold."))
@@ -137,7 +137,7 @@ def compare_settings(stage: Stage, write: Write, *, allowed_hosts: Sequence[str]
 
     Raises ``DeploymentError`` if the file is not valid.
     """
-    path = path_of(stage)
+    path = find_settings_file(stage)
     if read_settings_file(path) is not None:
         write(f"{path.name} is valid.")
     elif not allowed_hosts:
@@ -149,10 +149,10 @@ def compare_settings(stage: Stage, write: Write, *, allowed_hosts: Sequence[str]
         write(f"It is not compared with what is deployed: {problem}")
 
 
-def differences(deployed: DeployedSettings | None, values: Mapping[str, Any]) -> list[str]:
+def compare(deployed: DeployedSettings | None, values: Mapping[str, Any]) -> list[str]:
     """Return the lines of a unified difference; empty if nothing changes."""
-    before = _lines(deployed.text) if deployed is not None else []
-    return list(difflib.unified_diff(before, _written(values).splitlines(), "deployed", "new", lineterm="", n=2))
+    before = _split_lines(deployed.text) if deployed is not None else []
+    return list(difflib.unified_diff(before, _to_text(values).splitlines(), "deployed", "new", lineterm="", n=2))
 
 
 def _put(account: Account, bucket: str, values: Mapping[str, Any], deployed: DeployedSettings | None) -> str:
@@ -163,12 +163,12 @@ def _put(account: Account, bucket: str, values: Mapping[str, Any], deployed: Dep
             answer = account.client("s3").put_object(
                 Bucket=bucket,
                 Key=SETTINGS_KEY,
-                Body=_written(values).encode(),
+                Body=_to_text(values).encode(),
                 ContentType="application/json",
                 **condition,
             )
         except ClientError as problem:
-            if code_of(problem) in ("PreconditionFailed", "ConditionalRequestConflict"):
+            if read_code(problem) in ("PreconditionFailed", "ConditionalRequestConflict"):
                 raise DeploymentError(
                     "The settings were changed meanwhile. Repeat it, with the new difference."
                 ) from None
@@ -176,7 +176,7 @@ def _put(account: Account, bucket: str, values: Mapping[str, Any], deployed: Dep
     return str(answer.get("VersionId", ""))
 
 
-def _values_of(deployed: DeployedSettings | None) -> dict[str, Any]:
+def _read_values(deployed: DeployedSettings | None) -> dict[str, Any]:
     if deployed is None:
         return {"version": 1}
     try:
@@ -188,16 +188,16 @@ def _values_of(deployed: DeployedSettings | None) -> dict[str, Any]:
     return values
 
 
-def _lines(text: str) -> list[str]:
+def _split_lines(text: str) -> list[str]:
     try:
-        return _written(json.loads(text)).splitlines()
+        return _to_text(json.loads(text)).splitlines()
     except ValueError:
         return text.splitlines()
 
 
-def _written(values: Any) -> str:
+def _to_text(values: Any) -> str:
     return json.dumps(values, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
 
 
-def _bucket(account: Account, stage: Stage) -> str:
+def _find_bucket(account: Account, stage: Stage) -> str:
     return read_outputs(account, stage.stack)["BucketName"]

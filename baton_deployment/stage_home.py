@@ -30,14 +30,14 @@ class Home:
         return f"account {self.account} in {self.region}"
 
 
-def home_file(stage: Stage) -> Path:
+def find_home_file(stage: Stage) -> Path:
     """Return the path of the record, beside samconfig.toml."""
     return stage.file.parent / FILE
 
 
 def read_home(stage: Stage) -> Home | None:
     """Return the home of a stage; None if none is recorded. Raises ``DeploymentError`` if the file is wrong."""
-    file = home_file(stage)
+    file = find_home_file(stage)
     if not file.is_file():
         return None
     try:
@@ -52,7 +52,7 @@ def read_home(stage: Stage) -> Home | None:
     return home
 
 
-def home_problem(stage: Stage, account: str, region: str) -> str:
+def find_home_problem(stage: Stage, account: str, region: str) -> str:
     """Return the reason why a stage does not belong to an account and region; empty if it may.
 
     Raises ``DeploymentError`` if the file is wrong.
@@ -63,11 +63,11 @@ def home_problem(stage: Stage, account: str, region: str) -> str:
     return f"{stage.name} belongs to {home}, and this is {here}"
 
 
-def remedy(stage: Stage) -> str:
+def advise(stage: Stage) -> str:
     """Return advice on using a stage's own account and region, or on moving the stage."""
     return (
         f"Choose its credentials and region (AWS_PROFILE, AWS_REGION). If {stage.name} moves for good, remove "
-        f"[{stage.name}] from {home_file(stage)}."
+        f"[{stage.name}] from {find_home_file(stage)}."
     )
 
 
@@ -77,8 +77,10 @@ def open_account(stage: Stage) -> Account:
     AWS is asked only if a home is recorded.
     """
     account = Account.of(stage)
-    if read_home(stage) is not None and (problem := home_problem(stage, _number_of(account), account.region)):
-        raise DeploymentError(f"{problem}. {remedy(stage)}")
+    if read_home(stage) is not None and (
+        problem := find_home_problem(stage, _find_account_number(account), account.region)
+    ):
+        raise DeploymentError(f"{problem}. {advise(stage)}")
     return account
 
 
@@ -89,7 +91,7 @@ def record_home(account: Account, stage: Stage) -> str:
     """
     if read_home(stage) is not None:
         return ""
-    file, home = home_file(stage), Home(_number_of(account), account.region)
+    file, home = find_home_file(stage), Home(_find_account_number(account), account.region)
     try:
         before = file.read_text() if file.is_file() else HEAD
         file.write_text(f'{before}\n[{stage.name}]\naccount = "{home.account}"\nregion = "{home.region}"\n')
@@ -98,6 +100,6 @@ def record_home(account: Account, stage: Stage) -> str:
     return f"{stage.name} now belongs to {home}: commit {file.name}."
 
 
-def _number_of(account: Account) -> str:
+def _find_account_number(account: Account) -> str:
     with problems_explained("The account is unknown"):
         return str(account.client("sts").get_caller_identity()["Account"])

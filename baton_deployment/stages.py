@@ -50,11 +50,11 @@ def read_stage(file: Path, name: str) -> Stage:
     if name not in stages:
         stage_names = ", ".join(stages)
         raise DeploymentError(f"{file} has no stage {name!r}. Available: {stage_names or 'none'}.")
-    settings = {**_section(stages[name], "global"), **_section(stages[name], "deploy")}
+    settings = {**_read_section(stages[name], "global"), **_read_section(stages[name], "deploy")}
     if "stack_name" not in settings:
         raise DeploymentError(f"{file}: the stage {name} has no stack_name.")
     try:
-        overrides = tuple(_overrides_of(settings))
+        overrides = tuple(_read_overrides(settings))
         parameters = parse_overrides(overrides)
     except DeploymentError as problem:
         raise DeploymentError(f"{file}: the stage {name}: {problem}") from problem
@@ -71,17 +71,17 @@ def read_stage(file: Path, name: str) -> Stage:
     )
 
 
-def _overrides_of(settings: Mapping[str, Any]) -> Iterator[str]:
+def _read_overrides(settings: Mapping[str, Any]) -> Iterator[str]:
     """Yield the entries of ``parameter_overrides``, which may be a text, a table or a list of them."""
     overrides = settings.get("parameter_overrides", [])
     for entry in overrides if isinstance(overrides, list) else [overrides]:
         if isinstance(entry, Mapping):
-            yield from (_written(name, value) for name, value in _pairs(entry))
+            yield from (_format_override(name, value) for name, value in _parse_pairs(entry))
         else:
             yield str(entry)
 
 
-def _written(name: str, value: str) -> str:
+def _format_override(name: str, value: str) -> str:
     quoted = value.replace('"', '\\"')
     return f'{name}="{quoted}"'
 
@@ -91,10 +91,10 @@ def parse_overrides(overrides: Iterable[object]) -> dict[str, str]:
 
     Raises ``DeploymentError`` for an entry that SAM CLI would refuse, or would use only in part.
     """
-    return {_unquote(key): _unquote(value) for entry in overrides for key, value in _pairs(entry)}
+    return {_unquote(key): _unquote(value) for entry in overrides for key, value in _parse_pairs(entry)}
 
 
-def _pairs(entry: object) -> Iterator[tuple[str, str]]:
+def _parse_pairs(entry: object) -> Iterator[tuple[str, str]]:
     if isinstance(entry, Mapping):
         for key, value in entry.items():
             if isinstance(value, list):
@@ -133,9 +133,9 @@ def _read(file: Path) -> dict[str, Mapping[str, Any]]:
         raise DeploymentError(f"{file} cannot be read: {problem}") from problem
     tables = {name: table for name, table in content.items() if isinstance(table, dict) and "deploy" in table}
     # The account's template is configured like a stage, but is none.
-    return {name: table for name, table in tables.items() if "template_file" not in _section(table, "deploy")}
+    return {name: table for name, table in tables.items() if "template_file" not in _read_section(table, "deploy")}
 
 
-def _section(table: Mapping[str, Any], command: str) -> Mapping[str, Any]:
+def _read_section(table: Mapping[str, Any], command: str) -> Mapping[str, Any]:
     section: Mapping[str, Any] = table.get(command, {}).get("parameters", {})
     return section

@@ -9,10 +9,10 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from baton_deployment.account import Account, code_of, is_denied, problems_explained
+from baton_deployment.account import Account, is_denied, problems_explained, read_code
 from baton_deployment.errors import DeploymentError
 from baton_deployment.preflight.secrets import NAME as SECRET
-from baton_deployment.preflight.secrets import expected_secrets
+from baton_deployment.preflight.secrets import list_expected_secrets
 from baton_deployment.stages import Stage
 from baton_deployment.template import DeployedTemplate
 
@@ -61,11 +61,11 @@ class Teardown:
     def of(cls, account: Account, stage: Stage, template: DeployedTemplate) -> Teardown:
         """Return the parts of the stack, or of the newest deleted stack of its name. Raises ``DeploymentError``."""
         with problems_explained(f"{stage.stack} cannot be read"):
-            stack_id, exists = _find(account, stage.stack)
-            resources = list(_resources(account, stack_id)) if stack_id else []
+            stack_id, exists = _find_stack(account, stage.stack)
+            resources = list(_list_resources(account, stack_id)) if stack_id else []
             parts = [
                 Part(
-                    _choice(resource),
+                    _name_choice(resource),
                     resource["PhysicalResourceId"],
                     resource["ResourceType"],
                     KEPT[resource["ResourceType"]],
@@ -78,11 +78,11 @@ class Teardown:
             ]
             left_over, unlisted = _find_left_over(account, stage.stack, template, {part.name for part in parts})
             if not exists and not unlisted:
-                parts = _present(account, parts)
+                parts = _drop_deleted(account, parts)
             parts.extend(left_over)
             secrets = [
                 Part("secrets", expected_secret.name, SECRET, expected_secret.parameter)
-                for expected_secret in expected_secrets(template, {})
+                for expected_secret in list_expected_secrets(template, {})
                 if _may_exist(account, expected_secret.name)
             ]
         logs = [
@@ -148,20 +148,20 @@ def tear_down(teardown: Teardown, chosen: Collection[str], confirm: Callable[[st
         command = f"baton teardown {teardown.stage.name} {' '.join(teardown.choices)}"
         write(f"\nNothing was deleted. Name what is to be deleted, of: {command}")
         return
-    recovery = _recovery([part for part in teardown.parts if part.choice in chosen], STACK in chosen)
+    recovery = _describe_recovery([part for part in teardown.parts if part.choice in chosen], STACK in chosen)
     answer = confirm(f"\nDelete {', '.join(chosen)}? {recovery} Type the stack's name, {teardown.stage.stack}: ")
     if answer.strip() != teardown.stage.stack:
         raise DeploymentError("That is another name: nothing was deleted.")
     teardown.delete(chosen, write)
 
 
-def _find(account: Account, stack: str) -> tuple[str | None, bool]:
+def _find_stack(account: Account, stack: str) -> tuple[str | None, bool]:
     """Return the id of the stack, or of the newest deleted stack of its name, or None, and whether it exists."""
     client = account.client("cloudformation")
     try:
         [description] = client.describe_stacks(StackName=stack)["Stacks"]
     except ClientError as problem:
-        if code_of(problem) != "ValidationError":
+        if read_code(problem) != "ValidationError":
             raise
     else:
         return str(description["StackId"]), True
@@ -176,7 +176,7 @@ def _find(account: Account, stack: str) -> tuple[str | None, bool]:
     return (str(newest["StackId"]) if newest else None), False
 
 
-def _resources(account: Account, stack_id: str) -> Iterator[Mapping[str, Any]]:
+def _list_resources(account: Account, stack_id: str) -> Iterator[Mapping[str, Any]]:
     pages = account.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=stack_id)
     for page in pages:
         yield from page["StackResourceSummaries"]
@@ -187,20 +187,22 @@ def _find_left_over(
 ) -> tuple[list[Part], str]:
     """Return the parts that earlier stacks have left, and the action that the caller lacks for listing them, or ""."""
     try:
-        return list(_left_over(account, stack, template, current)), ""
+        return list(_recognise_left_over(account, stack, template, current)), ""
     except ClientError as problem:
         if not is_denied(problem):
             raise
         return [], LISTING.get(problem.operation_name, problem.operation_name)
 
 
-def _present(account: Account, parts: list[Part]) -> list[Part]:
+def _drop_deleted(account: Account, parts: list[Part]) -> list[Part]:
     """Return the parts without tables and buckets that were deleted after their stack."""
-    names = {*_table_names(account), *_bucket_names(account)}
+    names = {*_list_tables(account), *_list_buckets(account)}
     return [part for part in parts if part.kind == DOMAIN or part.name in names]
 
 
-def _left_over(account: Account, stack: str, template: DeployedTemplate, current: Collection[str]) -> Iterator[Part]:
+def _recognise_left_over(
+    account: Account, stack: str, template: DeployedTemplate, current: Collection[str]
+) -> Iterator[Part]:
     """Yield tables and buckets of earlier stacks of the same name, recognised by their names.
 
     CloudFormation's names are ``<stack>-<logical id>-<random characters>``; those of buckets are in lower case.
@@ -208,10 +210,10 @@ def _left_over(account: Account, stack: str, template: DeployedTemplate, current
     retained = [
         (logical_id, kind)
         for kind in (TABLE, BUCKET)
-        for logical_id, _ in template.resources(kind)
+        for logical_id, _ in template.list_resources(kind)
         if _is_retained(template, logical_id)
     ]
-    names = {TABLE: list(_table_names(account)), BUCKET: list(_bucket_names(account))}
+    names = {TABLE: list(_list_tables(account)), BUCKET: list(_list_buckets(account))}
     for logical_id, kind in retained:
         pattern = re.compile(rf"{re.escape(stack)}-{logical_id}-[a-z0-9]{{8,16}}", re.IGNORECASE)
         for name in names[kind]:
@@ -219,12 +221,12 @@ def _left_over(account: Account, stack: str, template: DeployedTemplate, current
                 yield Part(LEFT_OVER, name, kind, f"{KEPT[kind]} of an earlier {stack}")
 
 
-def _table_names(account: Account) -> Iterator[str]:
+def _list_tables(account: Account) -> Iterator[str]:
     for page in account.client("dynamodb").get_paginator("list_tables").paginate():
         yield from page["TableNames"]
 
 
-def _bucket_names(account: Account) -> Iterator[str]:
+def _list_buckets(account: Account) -> Iterator[str]:
     """Yield the names of the buckets of the account in its region."""
     for page in account.client("s3").get_paginator("list_buckets").paginate(BucketRegion=account.region):
         yield from (bucket["Name"] for bucket in page["Buckets"])
@@ -237,7 +239,7 @@ def _may_exist(account: Account, secret: str) -> bool:
     except ClientError as problem:
         if is_denied(problem):
             return True
-        if code_of(problem) == "ResourceNotFoundException":
+        if read_code(problem) == "ResourceNotFoundException":
             return False
         raise
 
@@ -247,7 +249,7 @@ def _is_retained(template: DeployedTemplate, logical_id: str) -> bool:
     return str(policy).startswith("Retain")
 
 
-def _choice(resource: Mapping[str, Any]) -> str:
+def _name_choice(resource: Mapping[str, Any]) -> str:
     """Return the name of the choice: ``table``, ``bucket``, ``search-bucket``, ``widget-bucket``, ``domain``."""
     if resource["ResourceType"] == DOMAIN:
         return "domain"
@@ -259,7 +261,7 @@ def _mark(choice: str, chosen: Collection[str]) -> str:
     return f"{'will be deleted' if choice in chosen else 'stays':15}"
 
 
-def _recovery(chosen: Collection[Part], stack: bool) -> str:
+def _describe_recovery(chosen: Collection[Part], stack: bool) -> str:
     """Return sentences about the time for which deleted parts can be restored."""
     sentences = []
     kinds = {part.kind for part in chosen}
@@ -277,7 +279,7 @@ def _delete(account: Account, part: Part) -> str:
     try:
         _DELETIONS[part.kind](account, part.name)
     except ClientError as problem:
-        if code_of(problem) not in {"ResourceNotFoundException", "NoSuchBucket"}:
+        if read_code(problem) not in {"ResourceNotFoundException", "NoSuchBucket"}:
             raise
         return "There was no"
     return "Deleted"

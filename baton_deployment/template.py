@@ -56,38 +56,38 @@ class DeployedTemplate:
         for name, value in self.values.items():
             is_list = self.declared[name].get("Type") == "CommaDelimitedList"
             values[name] = [part.strip() for part in value.split(",")] if is_list else value
-        return Intrinsics(self.source, {**values, **self._names}, self._attribute)
+        return Intrinsics(self.source, {**values, **self._names}, self._resolve_attribute)
 
-    def resources(self, kind: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    def list_resources(self, kind: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Yield the logical id and the properties of each resource of a type."""
         for name, resource in self.source["Resources"].items():
             if resource["Type"] == kind:
                 yield name, resource.get("Properties", {})
 
-    def variables(self) -> dict[str, dict[str, Any]]:
+    def list_variables(self) -> dict[str, dict[str, Any]]:
         """Return the unresolved variables of each function, by the function's logical id."""
         common = self.source["Globals"]["Function"]["Environment"]["Variables"]
-        functions = self.resources("AWS::Serverless::Function")
+        functions = self.list_resources("AWS::Serverless::Function")
         return {
             name: {**common, **properties.get("Environment", {}).get("Variables", {})} for name, properties in functions
         }
 
-    def referred(self, value: Any) -> Iterator[str]:
+    def find_references(self, value: Any) -> Iterator[str]:
         """Yield the parameters on which a value depends, including those of its conditions."""
         if isinstance(value, str) and value in self.source.get("Conditions", {}):
-            yield from self.referred(self.source["Conditions"][value])
+            yield from self.find_references(self.source["Conditions"][value])
         elif isinstance(value, str):
             yield from (name for name in self.declared if f"${{{name}}}" in value)
         elif isinstance(value, list):
             for part in value:
-                yield from self.referred(part)
+                yield from self.find_references(part)
         elif isinstance(value, dict):
             if value.get("Ref") in self.declared:
                 yield value["Ref"]
             for part in value.values():
-                yield from self.referred(part)
+                yield from self.find_references(part)
 
-    def _attribute(self, logical_id: str, attribute: str | None) -> str:
+    def _resolve_attribute(self, logical_id: str, attribute: str | None) -> str:
         kind = self.source["Resources"].get(logical_id, {}).get("Type", "")
         name = f"{self.stack}-{logical_id}-{SUFFIX}"
         region = self._names["AWS::Region"]

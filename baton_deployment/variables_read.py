@@ -23,14 +23,14 @@ class VariableRead:
     """Whether the code always raises ``KeyError`` without the variable."""
 
 
-def variables_read(folder: Path) -> Iterator[VariableRead]:
+def find_variables_read(folder: Path) -> Iterator[VariableRead]:
     """Yield the variables that modules below ``folder`` read. Other checks report modules that cannot be parsed."""
     for file in sorted(folder.rglob("*.py")):
         try:
             tree = ast.parse(file.read_text(encoding="utf-8"))
         except (OSError, ValueError, SyntaxError):
             continue
-        conditional = _conditional_parts(tree)
+        conditional = _find_conditional_parts(tree)
         for node in ast.walk(tree):
             match node:
                 case ast.Subscript(value=mapping, slice=ast.Constant(value=str(name)), ctx=ast.Load()) if _is_environ(
@@ -47,7 +47,7 @@ def variables_read(folder: Path) -> Iterator[VariableRead]:
                     yield VariableRead(file, node.lineno, name, is_required=False)
 
 
-def _conditional_parts(tree: ast.Module) -> set[int]:
+def _find_conditional_parts(tree: ast.Module) -> set[int]:
     """Return the ids of the nodes that may not be executed, or whose errors may be handled."""
     conditions = (ast.BoolOp, ast.If, ast.IfExp, ast.Match, ast.Try, ast.While)
     return {id(part) for node in ast.walk(tree) if isinstance(node, conditions) for part in ast.walk(node)}

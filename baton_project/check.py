@@ -55,11 +55,11 @@ class Problem:
 
 def report(folder: Path, write: Callable[[str], None], *, as_json: bool) -> None:
     """Print the problems. Raises ``CheckFailed`` if there are any, and ``ProjectProblem`` if there is no project."""
-    project = Project.found(folder)
-    agents, problems = examined(project)
+    project = Project.find(folder)
+    agents, problems = check_agents(project)
     notes = [
         obstacle
-        for obstacle in (obstacles(project) if agents else ())
+        for obstacle in (find_obstacles(project) if agents else ())
         if not any(problem.is_about(obstacle[0]) for problem in problems)
     ]
     if as_json:
@@ -81,21 +81,23 @@ def report(folder: Path, write: Callable[[str], None], *, as_json: bool) -> None
         raise CheckFailed
 
 
-def examined(project: Project) -> tuple[list[str], list[Problem]]:
+def check_agents(project: Project) -> tuple[list[str], list[Problem]]:
     """Return the ids of the project's agents, and the problems with them. Every server is called once."""
     from baton.composition.startup import event_loop
     from baton_local.project import checks
     from baton_local.project.shared_agents import read_agents
 
-    if problems := unreadable(project):
+    if problems := find_unreadable(project):
         return [], problems
-    with _settings_of(project):
+    with _use_settings(project):
         agents = [agent.id for agent in read_agents().all()]
-        own_problems = _within(project, [*event_loop.run(checks.find_problems()), *_problems_of_script(project)])
-        return agents, sorted([*own_problems, *_unowned(project, agents), *_misplaced(project)], key=_by_place)
+        own_problems = _make_problems(project, [*event_loop.run(checks.find_problems()), *_check_script(project)])
+        return agents, sorted(
+            [*own_problems, *_find_unowned(project, agents), *_find_misplaced(project)], key=_by_place
+        )
 
 
-def obstacles(project: Project) -> list[tuple[Problem, str]]:
+def find_obstacles(project: Project) -> list[tuple[Problem, str]]:
     """Return the parts that work on this machine but not in a deployment, with remedies.
 
     Secrets and search are not checked, because they depend on a stage. Raises ``AgentFileError``.
@@ -120,16 +122,16 @@ def read_contents(project: Project, stage: str) -> Contents:
     """Return the project's contents for a deployment to ``stage``. Raises ``AgentFileError``."""
     from baton_local.project.shared_agents import read_agents
 
-    with _settings_of(project, stage):
+    with _use_settings(project, stage):
         return Contents(project.folder, read_agents(), project.requirements)
 
 
-def _problems_of_script(project: Project) -> Iterator[str]:
+def _check_script(project: Project) -> Iterator[str]:
     """Yield the problems of the demo model's script."""
     from baton.domain.definition import find_similar_name
     from baton_local.project.shared_agents import read_agents
 
-    path = project.environment().get("BATON_DEMO_SCRIPT")
+    path = project.make_environment().get("BATON_DEMO_SCRIPT")
     if path is None:
         return
     try:
@@ -161,7 +163,7 @@ def _problems_of_script(project: Project) -> Iterator[str]:
         yield from (f"{compiled.location}: {problem}" for problem in problems if problem is not None)
 
 
-def _unowned(project: Project, agents: Sequence[str]) -> Iterator[Problem]:
+def _find_unowned(project: Project, agents: Sequence[str]) -> Iterator[Problem]:
     """Yield the files of documents and procedures that belong to no agent."""
     for folder in (project.documents, project.folder / "procedures"):
         for owner in sorted({owned_file.agent_id for owned_file in owned_files(folder)} - set(agents)):
@@ -172,7 +174,7 @@ def _unowned(project: Project, agents: Sequence[str]) -> Iterator[Problem]:
                 yield Problem(what, f"{folder.name}/{file.name}")
 
 
-def _misplaced(project: Project) -> Iterator[Problem]:
+def _find_misplaced(project: Project) -> Iterator[Problem]:
     """Yield the problems of the folder of libraries, and of their settings."""
     folder = project.libraries
     for name in find_libraries(folder):
@@ -190,21 +192,21 @@ def _by_place(problem: Problem) -> tuple[str, int, str, str]:
     return problem.file or "", problem.line or 0, problem.field or "", problem.message
 
 
-def unreadable(project: Project) -> list[Problem]:
+def find_unreadable(project: Project) -> list[Problem]:
     """Return the problems because of which the agents' files cannot be read."""
     from baton.adapters.agents.agent_files import AgentFileError
     from baton_local.project.shared_agents import read_agents
 
-    with _settings_of(project):
+    with _use_settings(project):
         try:
             read_agents()
         except AgentFileError as problem:
-            return sorted(_within(project, str(problem).splitlines()), key=_by_place)
+            return sorted(_make_problems(project, str(problem).splitlines()), key=_by_place)
     return []
 
 
 @contextmanager
-def _settings_of(project: Project, stage: str = "local") -> Iterator[None]:
+def _use_settings(project: Project, stage: str = "local") -> Iterator[None]:
     nowhere = {
         "AWS_ACCESS_KEY_ID": "check",
         "AWS_SECRET_ACCESS_KEY": "check",
@@ -213,10 +215,10 @@ def _settings_of(project: Project, stage: str = "local") -> Iterator[None]:
         "AWS_MAX_ATTEMPTS": "1",
         "BATON_STAGE": stage,
     }
-    with applied({**project.environment(), **nowhere}), importable(project.tools):
+    with applied({**project.make_environment(), **nowhere}), importable(project.tools):
         yield
 
 
-def _within(project: Project, lines: Iterable[str]) -> list[Problem]:
+def _make_problems(project: Project, lines: Iterable[str]) -> list[Problem]:
     """Return the problems, with paths relative to the project's folder."""
     return [Problem.of(line.replace(f"{project.folder}{os.sep}", "")) for line in lines]

@@ -70,9 +70,9 @@ def run_tests(
 ) -> None:
     """Hold conversations with a project's agents, and check what happens."""
     if schema:
-        from baton_project.schemas import conversation_schema
+        from baton_project.schemas import make_conversation_schema
 
-        typer.echo(json.dumps(conversation_schema(), indent=1, ensure_ascii=False))
+        typer.echo(json.dumps(make_conversation_schema(), indent=1, ensure_ascii=False))
         return
     with problems_printed():
         require_extra(TEST, "test")
@@ -86,8 +86,8 @@ def _run(options: Options) -> int:
     from baton_testing.known_names import KnownNames
     from baton_testing.project_agents import check_functions
 
-    project = Project.found(options.folder)
-    agent_place = _place(project)
+    project = Project.find(options.folder)
+    agent_place = _make_place(project)
     with agent_place.enter():
         if options.thread_id is not None:
             return _write_test(agent_place, options.thread_id, options)
@@ -95,16 +95,16 @@ def _run(options: Options) -> int:
         paths = options.paths or [as_given(project.folder / "tests")]
         files = read_files(find_files(paths), KnownNames.of(agents))
         check_functions(agents)
-        return _reported(_batch(agent_place, files, options), options)
+        return _run_batch(_make_batch(agent_place, files, options), options)
 
 
-def _place(project: Project) -> AgentPlace:
+def _make_place(project: Project) -> AgentPlace:
     from baton_testing.project_agents import AgentPlace
 
-    return AgentPlace.of(project.folder, project.agents, project.tools, project.environment())
+    return AgentPlace.of(project.folder, project.agents, project.tools, project.make_environment())
 
 
-def _batch(agent_place: AgentPlace, files: Sequence[ReadFile], options: Options) -> Batch:
+def _make_batch(agent_place: AgentPlace, files: Sequence[ReadFile], options: Options) -> Batch:
     from baton_local.demo_model import SCRIPT
     from baton_testing.batch import Batch
     from baton_testing.conversation_test import ModelKind
@@ -119,7 +119,7 @@ def _batch(agent_place: AgentPlace, files: Sequence[ReadFile], options: Options)
     return Batch.of(agent_place, answering, files, options.name)
 
 
-def _reported(batch: Batch, options: Options) -> int:
+def _run_batch(batch: Batch, options: Options) -> int:
     """Run the conversations, print the results, and return the exit code."""
     from baton_client.command.process_start import seconds_since_start
     from baton_testing.batch import record
@@ -163,7 +163,7 @@ def _write_test(agent_place: AgentPlace, thread_id: str, options: Options) -> in
     from baton_testing.recordings.thread_recording import write_test
     from baton_testing.reports.terminal import Terminal
 
-    async def stored() -> StoredThread:
+    async def load_stored() -> StoredThread:
         environment = Environment.of_process(url=options.url)
         try:
             profile = environment.profile()
@@ -178,7 +178,7 @@ def _write_test(agent_place: AgentPlace, thread_id: str, options: Options) -> in
     chosen = (
         options.paths[0] if options.paths else as_given(agent_place.folder / "tests" / f"{_file_name(thread_id)}.yaml")
     )
-    written = write_test(asyncio.run(stored()), agent_place, chosen)
+    written = write_test(asyncio.run(load_stored()), agent_place, chosen)
     Terminal().result(written.result)
     typer.echo(f"written: {written.test}, {written.cassette}", err=True)
     for part in written.left_out:

@@ -16,7 +16,7 @@ from baton_deployment.terminal import agree_to_deploy
 from baton_local.project.project_tools import find_packages
 from baton_local.root import ROOT
 from baton_project.building import assemble
-from baton_project.check import read_contents, unreadable
+from baton_project.check import find_unreadable, read_contents
 from baton_project.errors import ProjectProblem
 from baton_project.project import STATE, Project
 
@@ -24,20 +24,22 @@ PARAMETERS = "samconfig.toml"
 Write = Callable[[str], None]
 
 
-def shell_lines(folder: Path, stage: str) -> str:
+def describe_steps(folder: Path, stage: str) -> str:
     """Return the steps of a deployment, with the commands for a shell. Raises ``ProjectProblem``."""
-    return plan(Project.found(folder), stage).shell_lines()
+    return plan(Project.find(folder), stage).describe_steps()
 
 
 def find_policy(folder: Path, stage: str, name: str) -> str:
     """Return an IAM policy with the names of a stage, as JSON. Raises ``ProjectProblem`` and ``DeploymentError``."""
-    return render_policy(name, plan(Project.found(folder), stage).stage)
+    return render_policy(name, plan(Project.find(folder), stage).stage)
 
 
 def check_stage(folder: Path, stage: str, write: Write, *, asks_model: bool, accepts_unchecked: bool = False) -> None:
     """Run the checks before a deployment of the stage. Raises ``ProjectProblem`` and ``DeploymentError``."""
     run_preflight(
-        plan(Project.found(folder), stage).preflight(asks_model=asks_model), write, accepts_unchecked=accepts_unchecked
+        plan(Project.find(folder), stage).make_preflight(asks_model=asks_model),
+        write,
+        accepts_unchecked=accepts_unchecked,
     )
 
 
@@ -59,9 +61,9 @@ def carry_out(
 
     Raises ``ProjectProblem``, ``DeploymentError`` and ``LocalCloudError``.
     """
-    project = Project.found(folder)
+    project = Project.find(folder)
     planned = plan(project, stage)
-    if problems := unreadable(project):
+    if problems := find_unreadable(project):
         raise DeploymentError("\n".join(map(str, problems)))
 
     def prepare() -> None:
@@ -85,7 +87,7 @@ def plan(project: Project, stage: str) -> Deployment:
         return Deployment.of_checkout(declared)
     config = ("--config-file", str(file), "--config-env", stage)
     return Deployment(
-        stage=declared.with_overrides(_overrides(project, declared)),
+        stage=declared.with_overrides(_add_project_parameters(project, declared)),
         folder=project.folder / STATE / "build" / stage,
         build=("sam", "build", "--build-in-source", *config),
         deploy=("sam", "deploy", *config),
@@ -100,7 +102,7 @@ def _is_checkout(project: Project) -> bool:
     return project.folder == ROOT
 
 
-def _overrides(project: Project, stage: Stage) -> list[str]:
+def _add_project_parameters(project: Project, stage: Stage) -> list[str]:
     """Return the stage's parameters, and those of the project that the stage does not set."""
     project_parameters = {
         "DefaultAgent": project.settings.default_agent,

@@ -13,8 +13,8 @@ from baton_project.project import Project
 
 def run(folder: Path, port: int | None) -> NoReturn:
     """Run the project until Ctrl-C, then end this process. Raises ``ProjectProblem`` if there is no project."""
-    project = Project.found(folder)
-    os.environ.update(project.environment())
+    project = Project.find(folder)
+    os.environ.update(project.make_environment())
     write_schema(project.folder)
     data = Path(os.environ.get("BATON_DATA_DIR") or project.data)
     chosen: dict[str, Any] = {} if port is None else {"port": port}

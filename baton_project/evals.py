@@ -111,9 +111,9 @@ def run_evaluation(
 ) -> None:
     """Hold the cases of data sets with a project's agents, score them, and print metrics with intervals."""
     if schema:
-        from baton_project.schemas import case_schema
+        from baton_project.schemas import make_case_schema
 
-        typer.echo(json.dumps(case_schema(), indent=1, ensure_ascii=False))
+        typer.echo(json.dumps(make_case_schema(), indent=1, ensure_ascii=False))
         return
     options = Options(
         paths=paths or (),
@@ -180,8 +180,8 @@ def _run(options: Options) -> int:
     if any(option is not None for option in (options.url, options.agent, options.version)):
         record, before = _evaluate_server(options), None
     else:
-        project = Project.found(options.folder)
-        plan = _plan(project, options)
+        project = Project.find(options.folder)
+        plan = _make_plan(project, options)
         before = _evaluate_other(plan, project, options)
         record = _evaluate(plan)
     summary = summarise(record)
@@ -192,10 +192,10 @@ def _run(options: Options) -> int:
         _publish(options.publish, record, summary)
     if INTERRUPTED in (record.stopped, before.stopped if before is not None else None):
         return 130
-    return _exit_code(options, summary, comparison)
+    return _choose_exit_code(options, summary, comparison)
 
 
-def _exit_code(options: Options, summary: Summary, comparison: Comparison | None) -> int:
+def _choose_exit_code(options: Options, summary: Summary, comparison: Comparison | None) -> int:
     from baton_testing.evals.comparison import Verdict
 
     share = summary.passed.mean
@@ -234,7 +234,7 @@ def _evaluate_other(plan: Plan, project: Project, options: Options) -> Evaluatio
         if folder is None:
             folder = stack.enter_context(checked_out(str(other.revision), project.folder))
         environment = dict(plan.place.environment)
-        apart = _place(Project.found(folder), environment)
+        apart = _make_plan_fields(Project.find(folder), environment)
         return evaluate_apart(replace(plan, label=other.label, **apart))
 
 
@@ -326,14 +326,14 @@ def _collect(url: str | None, criteria: Wanted, out: Path) -> int:
     return 0 if case_count else 1
 
 
-def _plan(project: Project, options: Options) -> Plan:
+def _make_plan(project: Project, options: Options) -> Plan:
     from baton_testing.evals.reading import read_datasets, unknown_names
     from baton_testing.evals.scorers import Scorers
     from baton_testing.evals.targets.project_run import Plan
     from baton_testing.known_names import KnownNames
 
     paths = options.paths or [as_given(project.folder / "evals")]
-    placed = _place(project, {})
+    placed = _make_plan_fields(project, {})
     agent_place = placed["place"]
 
     def check(cases: Sequence[ReadCase]) -> Iterator[Problem]:
@@ -354,12 +354,12 @@ def _plan(project: Project, options: Options) -> Plan:
     )
 
 
-def _place(project: Project, below: Mapping[str, str]) -> dict[str, Any]:
+def _make_plan_fields(project: Project, below: Mapping[str, str]) -> dict[str, Any]:
     """Return the fields of a plan that depend on the project. Its own variables override those in ``below``."""
     from baton_local.demo_model import SCRIPT
     from baton_testing.project_agents import AgentPlace
 
-    own = project.environment()
+    own = project.make_environment()
     environment = {**{name: value for name, value in below.items() if name not in _OF_PROJECTS}, **own}
     return {
         "place": AgentPlace.of(project.folder, project.agents, project.tools, environment),

@@ -15,7 +15,7 @@ TEST = "test"
 
 def require_extra(extra: str, command: str) -> None:
     """Raise ``ProjectProblem`` with the command that installs the extra if its packages are missing."""
-    missing = [name for name in extra_packages(extra) if not _is_installed(name)]
+    missing = [name for name in list_extra_packages(extra) if not _is_installed(name)]
     if missing:
         names = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'}"
         raise ProjectProblem(
@@ -24,7 +24,7 @@ def require_extra(extra: str, command: str) -> None:
         )
 
 
-def extra_packages(extra: str) -> list[str]:
+def list_extra_packages(extra: str) -> list[str]:
     """Return the names of the packages of an extra, including those of the extras that it contains."""
     added = [
         requirement for requirement in map(Requirement, requires(DISTRIBUTION) or ()) if _is_added(requirement, extra)
@@ -32,7 +32,7 @@ def extra_packages(extra: str) -> list[str]:
     others = (part for requirement in added if requirement.name == DISTRIBUTION for part in requirement.extras)
     return [
         *(requirement.name for requirement in added if requirement.name != DISTRIBUTION),
-        *(name for other in others for name in extra_packages(other)),
+        *(name for other in others for name in list_extra_packages(other)),
     ]
 
 

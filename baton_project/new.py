@@ -11,7 +11,7 @@ from string import Template
 from baton import __version__
 from baton_local.generation.agent_schema import format_schema, make_agent_schema
 from baton_project.errors import ProjectProblem
-from baton_project.schemas import case_schema, conversation_schema
+from baton_project.schemas import make_case_schema, make_conversation_schema
 
 SKELETON = Path(__file__).parent / "skeleton"
 IN_PYTHON = Path(__file__).parent / "skeleton_python"
@@ -63,7 +63,7 @@ def _write(folder: Path, name: str, *, in_python: bool) -> None:
         target = folder / path
         target = target.with_name(RENAMED.get(target.name, target.name))
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(_filled(source, name, code="agents" if in_python else "tools"), encoding="utf-8")
+        target.write_text(_fill(source, name, code="agents" if in_python else "tools"), encoding="utf-8")
     write_schema(folder)
 
 
@@ -80,14 +80,18 @@ def _add_wheels(file: Path, wheels: Path) -> None:
 
 def write_schema(folder: Path) -> None:
     """Write this version's JSON Schemas for agents, tests and cases of evaluations, unless they are current."""
-    schemas = ((SCHEMA, make_agent_schema()), (TEST_SCHEMA, conversation_schema()), (CASE_SCHEMA, case_schema()))
+    schemas = (
+        (SCHEMA, make_agent_schema()),
+        (TEST_SCHEMA, make_conversation_schema()),
+        (CASE_SCHEMA, make_case_schema()),
+    )
     for name, schema in schemas:
         file, text = folder / name, format_schema(schema)
         if not file.is_file() or file.read_text(encoding="utf-8") != text:
             file.write_text(text, encoding="utf-8")
 
 
-def _filled(source: Path, name: str, *, code: str) -> str:
+def _fill(source: Path, name: str, *, code: str) -> str:
     text = source.read_text(encoding="utf-8")
     if source.suffix in {".toml", ".md"} and source.parent == SKELETON:
         return Template(text).substitute(name=name, version=__version__, code=code)

@@ -14,7 +14,7 @@ from baton_deployment.search import SearchRequest, administer_stage, is_sound
 from baton_deployment.settings_file import write_from_parameters
 from baton_deployment.settings_put import compare_settings, put_settings, show_settings
 from baton_deployment.smoke import require_success, run_smoke
-from baton_deployment.smoke.target import given_token, target_at, target_of
+from baton_deployment.smoke.target import find_target, make_target, read_token
 from baton_deployment.stage_home import open_account
 from baton_deployment.stages import Stage
 from baton_deployment.teardown import Teardown, tear_down
@@ -30,7 +30,7 @@ Write = Callable[[str], None]
 
 def check_settings(folder: Path, stage: str, write: Write) -> None:
     """Check a stage's settings file, and print its difference from the deployed settings."""
-    planned = plan(Project.found(folder), stage)
+    planned = plan(Project.find(folder), stage)
     compare_settings(planned.stage, write, allowed_hosts=planned.allowed_hosts)
 
 
@@ -47,14 +47,14 @@ def write_settings_file(folder: Path, stage: str, write: Write) -> None:
 
 def change_settings(folder: Path, stage: str, write: Write, *, asks: bool) -> None:
     """Put a stage's settings after printing the difference. If ``asks``, ask before."""
-    planned = plan(Project.found(folder), stage)
+    planned = plan(Project.find(folder), stage)
     account = open_account(planned.stage)
     put_settings(
         account,
         planned.stage,
         write,
         allowed_hosts=planned.allowed_hosts,
-        confirm=_confirmation("so nothing was put.", asks=asks),
+        confirm=_make_confirmation("so nothing was put.", asks=asks),
     )
 
 
@@ -67,12 +67,12 @@ def publish_stage(folder: Path, stage: str, write: Write) -> None:
 def try_stage(folder: Path, stage: str, write: Write) -> None:
     """Run the smoke test of a stage."""
     declared = _read_stage(folder, stage)
-    require_success(run_smoke(target_of(open_account(declared), declared, given_token()), write))
+    require_success(run_smoke(find_target(open_account(declared), declared, read_token()), write))
 
 
 def try_server(url: str, socket_url: str, write: Write, *, has_search: bool) -> None:
     """Run the smoke test of the server at ``url``. If ``socket_url`` is empty, the local cloud's path is used."""
-    require_success(run_smoke(target_at(url, socket_url or None, given_token(), has_search=has_search), write))
+    require_success(run_smoke(make_target(url, socket_url or None, read_token(), has_search=has_search), write))
 
 
 def administer_search(
@@ -88,9 +88,9 @@ def administer_search(
 
 def restore_stage(folder: Path, stage: str, request: RestoreRequest, write: Write, *, asks: bool) -> None:
     """Restore the chosen data into a stage. If ``asks``, ask before."""
-    project = Project.found(folder)
+    project = Project.find(folder)
     declared = plan(project, stage).stage
-    confirm = _confirmation("so nothing was written.", asks=asks)
+    confirm = _make_confirmation("so nothing was written.", asks=asks)
     restore(open_account(declared), declared, request, project.folder / STATE, confirm=confirm, write=write)
 
 
@@ -105,9 +105,9 @@ def remove_stage(folder: Path, stage: str, parts: Collection[str], write: Write,
 
 
 def _read_stage(folder: Path, stage: str) -> Stage:
-    return plan(Project.found(folder), stage).stage
+    return plan(Project.find(folder), stage).stage
 
 
-def _confirmation(otherwise: str, *, asks: bool) -> Callable[[str], bool]:
+def _make_confirmation(otherwise: str, *, asks: bool) -> Callable[[str], bool]:
     """Return a function that answers a question: by asking at the terminal, or always yes unless ``asks``."""
     return partial(agree, otherwise=f"{otherwise} --yes answers.") if asks else lambda question: True

@@ -49,12 +49,12 @@ class Project:
     """The package requirements of its tools, without Baton."""
 
     @classmethod
-    def found(cls, start: Path) -> Project:
+    def find(cls, start: Path) -> Project:
         """Return the project of ``start`` or of a folder above it. Raises ``ProjectProblem``."""
         for folder in (start.resolve(), *start.resolve().parents):
             file = folder / FILE
             if file.is_file() and "baton" in (read := _read(file)).get("tool", {}):
-                return _project(folder, read)
+                return _make_project(folder, read)
         raise ProjectProblem(
             f"{start.resolve()} is in no project: no {FILE} here or above has [tool.baton]. `baton new NAME` makes one."
         )
@@ -84,7 +84,7 @@ class Project:
         """The folder of conversations on this machine."""
         return self.folder / STATE / "data"
 
-    def environment(self) -> dict[str, str]:
+    def make_environment(self) -> dict[str, str]:
         """Return the variables of the local cloud for this project, including those of its ``.env``.
 
         Variables of this process override them, except the folder of agents. Raises ``ProjectProblem`` if ``.env``
@@ -99,11 +99,11 @@ class Project:
         script = self.folder / "demo.yaml"
         if script.is_file():
             variables["BATON_DEMO_SCRIPT"] = str(script)
-        variables |= self._variables()
+        variables |= self._read_variables()
         chosen = {name: os.environ.get(name) or value for name, value in variables.items()}
         return {**chosen, "BATON_AGENTS_DIR": str(self.agents)}
 
-    def _variables(self) -> dict[str, str]:
+    def _read_variables(self) -> dict[str, str]:
         try:
             return read_variables(self.folder)
         except CommandError as problem:
@@ -117,18 +117,18 @@ def _read(file: Path) -> dict[str, dict[str, object]]:
         raise ProjectProblem(f"{file} cannot be read: {problem}") from problem
 
 
-def _wrong(error: ErrorDetails) -> str:
+def _describe_error(error: ErrorDetails) -> str:
     is_unknown = error["type"] == "extra_forbidden"
     return (
         describe_unknown_field(error["loc"][-1], ProjectSettings.model_fields) if is_unknown else in_plain_words(error)
     )
 
 
-def _project(folder: Path, read: dict[str, dict[str, object]]) -> Project:
+def _make_project(folder: Path, read: dict[str, dict[str, object]]) -> Project:
     try:
         settings = ProjectSettings.model_validate(read["tool"]["baton"])
     except ValidationError as problem:
-        wrong = "; ".join(f"{'.'.join(map(str, error['loc']))}: {_wrong(error)}" for error in problem.errors())
+        wrong = "; ".join(f"{'.'.join(map(str, error['loc']))}: {_describe_error(error)}" for error in problem.errors())
         raise ProjectProblem(f"{folder / FILE}: tool.baton: {wrong}") from problem
     about = read.get("project", {})
     dependencies = about.get("dependencies", [])

@@ -39,7 +39,7 @@ def begin_conversation(request: pytest.FixtureRequest) -> Iterator[ConversationM
     with ExitStack() as opened:
         try:
             require_extra(TEST, "test")
-            project = Project.found(request.path.parent)
+            project = Project.find(request.path.parent)
         except ProjectProblem as problem:
             raise pytest.UsageError(str(problem)) from None
         from baton_local.demo_model import SCRIPT
@@ -47,14 +47,14 @@ def begin_conversation(request: pytest.FixtureRequest) -> Iterator[ConversationM
         from baton_testing.project_agents import AgentPlace, check_functions
         from baton_testing.python_conversation import Conversation
 
-        agent_place = AgentPlace.of(project.folder, project.agents, project.tools, project.environment())
+        agent_place = AgentPlace.of(project.folder, project.agents, project.tools, project.make_environment())
         opened.enter_context(agent_place.enter())
         try:
             agents = agent_place.load()
             check_functions(agents)
         except CannotRun as problem:
             pytest.fail(str(problem), pytrace=False)
-        script = Path(project.environment().get("BATON_DEMO_SCRIPT") or SCRIPT)
+        script = Path(project.make_environment().get("BATON_DEMO_SCRIPT") or SCRIPT)
         conversations = request.node.stash.setdefault(_CONVERSATIONS, [])
 
         def begin(**options: Any) -> Conversation:

@@ -9,11 +9,11 @@ from baton_testing.conversation_test import ConversationFile
 from baton_testing.evals.dataset import EvalCase
 
 
-def conversation_schema() -> dict[str, Any]:
+def make_conversation_schema() -> dict[str, Any]:
     """Return the schema of a file of conversation tests, with the fields' docstrings as descriptions."""
     return describe_model(ConversationFile, "Conversation tests of Baton", by_alias=True)
 
 
-def case_schema() -> dict[str, Any]:
+def make_case_schema() -> dict[str, Any]:
     """Return the schema of a case, with the fields' docstrings as descriptions."""
     return describe_model(EvalCase, "A case of an evaluation of Baton", by_alias=True)

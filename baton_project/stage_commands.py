@@ -51,7 +51,7 @@ def deploy(
 ) -> None:
     """Check, build and deploy the project to AWS by SAM, publish its front ends, and try it."""
     with _carrying_out("deploy"):
-        from baton_project.deploy import carry_out, check_stage, find_policy, set_up_account, shell_lines
+        from baton_project.deploy import carry_out, check_stage, describe_steps, find_policy, set_up_account
 
         if account:
             set_up_account(typer.echo, asks=not yes)
@@ -60,7 +60,7 @@ def deploy(
         elif policy:
             typer.echo(find_policy(folder, stage, policy))
         elif dry_run:
-            typer.echo(shell_lines(folder, stage))
+            typer.echo(describe_steps(folder, stage))
         elif check_only:
             check_stage(folder, stage, typer.echo, asks_model=model, accepts_unchecked=unchecked)
         elif yes:

@@ -13,8 +13,8 @@ from botocore.exceptions import ClientError, NoCredentialsError
 from baton.adapters.agents.agent_files import AgentFileError
 from baton.domain.tenants.egress_policy import EgressPolicy
 from baton.settings.document import InvalidDocument, SettingsDocument, read_document
-from baton_deployment.account import AWS_ERRORS, NO_CREDENTIALS, SIGN_IN, Account, code_of, explain
-from baton_deployment.checks import Check, Outcome, asked, fails, lines_of, summary_of, unknown
+from baton_deployment.account import AWS_ERRORS, NO_CREDENTIALS, SIGN_IN, Account, explain, read_code
+from baton_deployment.checks import Check, Outcome, fails, lines_of, run_remote_check, summarise, unknown
 from baton_deployment.contents import Contents
 from baton_deployment.deployed_stack import read_outputs
 from baton_deployment.errors import DeploymentError
@@ -44,11 +44,11 @@ from baton_deployment.preflight.secrets import NAME as SECRET
 from baton_deployment.preflight.secrets import check_references, check_secrets
 from baton_deployment.preflight.stack import STATE, check_name, check_state
 from baton_deployment.preflight.tokens import TOKENS, check_tokens
-from baton_deployment.regions import advice_on_region
+from baton_deployment.regions import advise_on_region
 from baton_deployment.sam import check_programs
-from baton_deployment.settings_file import check_settings_file, path_of, read_settings_file
+from baton_deployment.settings_file import check_settings_file, find_settings_file, read_settings_file
 from baton_deployment.settings_put import read_deployed
-from baton_deployment.stage_home import home_problem, remedy
+from baton_deployment.stage_home import advise, find_home_problem
 from baton_deployment.stages import Stage
 from baton_deployment.template import DeployedTemplate
 from baton_local.root import ROOT
@@ -71,7 +71,7 @@ class Preflight:
     allowed_hosts: tuple[str, ...] = ()
     """Hosts that the project allows, unless the settings file has ``allowedHosts``."""
 
-    def checks(self) -> Iterator[Check]:
+    def run_checks(self) -> Iterator[Check]:
         """Yield the result of each check as soon as it is known."""
         account = region = None
         try:
@@ -88,11 +88,11 @@ class Preflight:
         except AgentFileError as problem:
             for line in str(problem).splitlines():
                 yield fails("agents", line)
-        who = (yield from _identity(account)) if account is not None else None
+        who = (yield from _check_identity(account)) if account is not None else None
         if account is not None and who is not None:
-            yield from _home(account, self.stage, who)
+            yield from _check_home(account, self.stage, who)
         if account is not None and who is not None:
-            yield from self._remote(account, template, who, contents)
+            yield from self._check_account(account, template, who, contents)
         else:
             account = None
             for name in (PERMISSIONS, STATE, CONCURRENCY, LOGGING_ROLE, SECRET):
@@ -102,31 +102,33 @@ class Preflight:
         yield from check_policies(template)
         yield from check_alarms(self.stage.name, template)
         yield from check_settings_file(self.stage)
-        yield from check_stage_addresses(template, self._settings())
+        yield from check_stage_addresses(template, self._read_settings())
         if contents is not None:
-            yield from self._project(contents, template, account)
+            yield from self._check_project(contents, template, account)
         yield from check_programs()
         yield from check_python()
         yield from check_sizes(template, self.build)
         if self.asks_model:
-            yield from asked(MODEL, partial(check_model, account, template))
+            yield from run_remote_check(MODEL, partial(check_model, account, template))
 
-    def _project(self, contents: Contents, template: DeployedTemplate, account: Account | None) -> Iterator[Check]:
+    def _check_project(
+        self, contents: Contents, template: DeployedTemplate, account: Account | None
+    ) -> Iterator[Check]:
         """Yield the checks of the project's contents, by the rules of its deployment."""
-        yield from check_addresses(contents, EgressPolicy.of(self._hosts(account)))
-        yield from check_models(contents, self._settings(), template)
+        yield from check_addresses(contents, EgressPolicy.of(self._find_hosts(account)))
+        yield from check_models(contents, self._read_settings(), template)
         yield from check_secret_names(contents, template)
         yield from check_variables_read(contents, template)
         yield from check_documents(contents)
         yield from check_search(contents, template)
         yield from check_requirements(contents.requirements)
 
-    def _hosts(self, account: Account | None) -> tuple[str, ...]:
+    def _find_hosts(self, account: Account | None) -> tuple[str, ...]:
         """Return the hosts that may be called after the deployment, which also deploys the settings."""
-        settings = self._settings()
+        settings = self._read_settings()
         if "allowed_hosts" in settings.model_fields_set:
             return settings.allowed_hosts
-        if self.allowed_hosts or account is None or path_of(self.stage).is_file():
+        if self.allowed_hosts or account is None or find_settings_file(self.stage).is_file():
             return self.allowed_hosts
         try:
             deployed = read_deployed(account, read_outputs(account, self.stage.stack)["BucketName"])
@@ -134,19 +136,19 @@ class Preflight:
         except (DeploymentError, InvalidDocument, *AWS_ERRORS):
             return ()  # there is no stack yet, or its settings are to be replaced
 
-    def _provider_secrets(self) -> dict[str, str]:
-        providers = self._settings().model_providers
+    def _find_provider_secrets(self) -> dict[str, str]:
+        providers = self._read_settings().model_providers
         return {name: provider.key_secret for name, provider in providers.items() if provider.key_secret is not None}
 
-    def _settings(self) -> SettingsDocument:
+    def _read_settings(self) -> SettingsDocument:
         """Return the content of the settings file, or the defaults."""
         try:
-            settings_file = read_settings_file(path_of(self.stage))
+            settings_file = read_settings_file(find_settings_file(self.stage))
         except DeploymentError:
             return SettingsDocument()  # the check of the file reports it
         return settings_file.document if settings_file is not None else SettingsDocument()
 
-    def _remote(
+    def _check_account(
         self, account: Account, template: DeployedTemplate, who: dict[str, Any], contents: Contents | None
     ) -> Iterator[Check]:
         stack = self.stage.stack
@@ -155,13 +157,13 @@ class Preflight:
             (STATE, partial(check_state, account, stack)),
             (CONCURRENCY, partial(check_concurrency, account, template)),
             (LOGGING_ROLE, partial(check_logging_role, account)),
-            (SECRET, partial(check_secrets, account, template, self._provider_secrets())),
-            (TOKENS, partial(check_tokens, account, template, len(self._settings().token_issuers))),
+            (SECRET, partial(check_secrets, account, template, self._find_provider_secrets())),
+            (TOKENS, partial(check_tokens, account, template, len(self._read_settings().token_issuers))),
         ]
         if contents is not None:
             checks.append((SECRET, partial(check_references, account, template, contents)))
         for name, check in checks:
-            yield from asked(name, check)
+            yield from run_remote_check(name, check)
 
 
 def run_preflight(
@@ -173,11 +175,11 @@ def run_preflight(
     """
     write(f"Checks of the stage {preflight.stage.name}, stack {preflight.stage.stack}:\n")
     checks = []
-    for check in preflight.checks():
+    for check in preflight.run_checks():
         checks.append(check)
         for line in lines_of(check, NAMES_WIDTH):
             write(line)
-    write(f"\n{summary_of(checks)}")
+    write(f"\n{summarise(checks)}")
     failed = [check for check in checks if check.outcome is Outcome.FAILS]
     if failed:
         raise DeploymentError(f"{len(failed)} of {len(checks)} checks failed{consequence}.")
@@ -189,30 +191,30 @@ def run_preflight(
         )
 
 
-def _home(account: Account, stage: Stage, who: dict[str, Any]) -> Iterator[Check]:
+def _check_home(account: Account, stage: Stage, who: dict[str, Any]) -> Iterator[Check]:
     """Yield a failure if the stage belongs to another account or region."""
     try:
-        problem = home_problem(stage, str(who["Account"]), account.region)
+        problem = find_home_problem(stage, str(who["Account"]), account.region)
     except DeploymentError as unreadable:
         yield fails("account", str(unreadable))
         return
     if problem:
-        yield fails("account", problem, remedy(stage))
+        yield fails("account", problem, advise(stage))
 
 
-def _identity(account: Account) -> Generator[Check, None, dict[str, Any] | None]:
+def _check_identity(account: Account) -> Generator[Check, None, dict[str, Any] | None]:
     """Yield the row about the caller, and return the caller's identity; None if AWS does not return it."""
     try:
         who, check = check_account(account)
     except ClientError as problem:
-        what = "AWS refuses the credentials" if code_of(problem) in REFUSED else "AWS does not identify the caller"
+        what = "AWS refuses the credentials" if read_code(problem) in REFUSED else "AWS does not identify the caller"
         yield fails("account", f"{what}: {explain(problem)}", f"Renew them: {SIGN_IN}.")
         return None
     except NoCredentialsError:
         yield fails("account", NO_CREDENTIALS)
         return None
     except AWS_ERRORS as problem:
-        yield fails("account", f"in {account.region}: {explain(problem)}", advice_on_region(account.region))
+        yield fails("account", f"in {account.region}: {explain(problem)}", advise_on_region(account.region))
         return None
     yield check
     return who

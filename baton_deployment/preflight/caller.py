@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 
 from baton_deployment.account import Account, is_denied
 from baton_deployment.checks import Check, fails, fine, note, unknown
-from baton_deployment.deployer_policy import PATH, Question, questions
+from baton_deployment.deployer_policy import PATH, Question, make_questions
 
 PERMISSIONS = "permissions"
 SHOWN = 12
@@ -33,11 +33,13 @@ def check_permissions(account: Account, who: dict[str, Any], stack: str, boundar
         return
     iam = account.client("iam")
     try:
-        principal = _principal(iam, arn)
+        principal = _find_principal(iam, arn)
         if principal is None:
             yield unknown(PERMISSIONS, f"the simulator judges users and roles only, not {arn}")
             return
-        missing = list(_missing(iam, principal, questions(str(who["Account"]), account.region, stack, boundary)))
+        missing = list(
+            _find_missing(iam, principal, make_questions(str(who["Account"]), account.region, stack, boundary))
+        )
     except ClientError as problem:
         if not is_denied(problem):
             raise
@@ -52,7 +54,7 @@ def check_permissions(account: Account, who: dict[str, Any], stack: str, boundar
         yield fine(PERMISSIONS, "the deployer's policy is granted, as far as IAM's simulator knows")
 
 
-def _principal(iam: Any, arn: str) -> str | None:
+def _find_principal(iam: Any, arn: str) -> str | None:
     """Return the ARN of the user, or of a session's role; None for other callers."""
     if re.fullmatch(r"arn:[^:]+:iam::\d+:user/.+", arn):
         return arn
@@ -63,7 +65,7 @@ def _principal(iam: Any, arn: str) -> str | None:
     return str(iam.get_role(RoleName=session[1])["Role"]["Arn"])
 
 
-def _missing(iam: Any, principal: str, actions: list[Question]) -> Iterator[str]:
+def _find_missing(iam: Any, principal: str, actions: list[Question]) -> Iterator[str]:
     for question in actions:
         pages = iam.get_paginator("simulate_principal_policy").paginate(
             PolicySourceArn=principal,

@@ -28,12 +28,12 @@ BACKGROUND = 10
 def check_concurrency(account: Account, template: DeployedTemplate) -> Iterator[Check]:
     """Yield what the account's quota of concurrent executions means for the stage."""
     quota = read_quota(account)
-    turns = _number(template, "MaximumConcurrentTurns")
+    turns = _parse_number(template, "MaximumConcurrentTurns")
     raise_it = (
         "Ask for more, it is free: aws service-quotas request-service-quota-increase --service-code lambda "
         f"--quota-code L-B99A9384 --desired-value 1000 --region {account.region}"
     )
-    numbers = {name: _number(template, name) for name in template.values if "ReservedConcurrency" in name}
+    numbers = {name: _parse_number(template, name) for name in template.values if "ReservedConcurrency" in name}
     reserved = {name: number for name, number in numbers.items() if number}
     if reserved and quota - sum(reserved.values()) < KEPT_FREE:
         yield fails(
@@ -57,7 +57,7 @@ def check_concurrency(account: Account, template: DeployedTemplate) -> Iterator[
         )
     else:
         yield fine(CONCURRENCY, f"{quota} executions at once")
-    stated_quota = _number(template, QUOTA) if QUOTA in template.parameters else None
+    stated_quota = _parse_number(template, QUOTA) if QUOTA in template.parameters else None
     if stated_quota is not None and stated_quota != quota:
         yield note(
             CONCURRENCY,
@@ -71,7 +71,7 @@ def read_quota(account: Account) -> int:
     return int(account.client("lambda").get_account_settings()["AccountLimit"]["ConcurrentExecutions"])
 
 
-def _number(template: DeployedTemplate, name: str) -> int | None:
+def _parse_number(template: DeployedTemplate, name: str) -> int | None:
     """Return the value of a parameter; None if it is not a number, which ``check_parameters`` reports."""
     value = template.values[name]
     return int(value) if value.isascii() and value.isdigit() else None

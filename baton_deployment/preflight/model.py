@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import httpx
 from botocore.exceptions import ClientError
 
-from baton_deployment.account import Account, code_of
+from baton_deployment.account import Account, read_code
 from baton_deployment.checks import Check, fails, fine, note, unknown
 from baton_deployment.template import DeployedTemplate
 
@@ -29,7 +29,7 @@ def check_model(account: Account | None, template: DeployedTemplate) -> Iterator
         try:
             key = account.client("secretsmanager").get_secret_value(SecretId=secret).get("SecretString", "")
         except ClientError as problem:
-            if code_of(problem) != "ResourceNotFoundException":
+            if read_code(problem) != "ResourceNotFoundException":
                 raise
             yield unknown(NAME, f"there is no secret {secret}, which has the provider's key")
             return

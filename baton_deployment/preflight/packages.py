@@ -60,8 +60,10 @@ def check_sizes(template: DeployedTemplate, build: Path) -> Iterator[Check]:
         return
     common = template.source["Globals"]["Function"]["Layers"]
     sizes = {
-        name: sum(_size(build / folder) for folder in (name, *_built([*common, *function.get("Layers", [])])))
-        for name, function in template.resources("AWS::Serverless::Function")
+        name: sum(
+            _measure(build / folder) for folder in (name, *_list_built_layers([*common, *function.get("Layers", [])]))
+        )
+        for name, function in template.list_resources("AWS::Serverless::Function")
     }
     largest = max(sizes, key=lambda name: sizes[name])
     detail = (
@@ -76,11 +78,11 @@ def check_sizes(template: DeployedTemplate, build: Path) -> Iterator[Check]:
         yield fine(SIZES, detail)
 
 
-def _built(layers: list[object]) -> list[str]:
+def _list_built_layers(layers: list[object]) -> list[str]:
     return [str(layer["Ref"]) for layer in layers if isinstance(layer, dict) and "Ref" in layer]
 
 
-def _size(folder: Path) -> int:
+def _measure(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
@@ -110,7 +112,7 @@ def check_requirements(requirements: Sequence[str], version: str = "3.13") -> It
         yield judged(WHEELS, reason, "Choose packages that have wheels for Linux on arm64 and this Python.")
         return
     packages = [line.partition("==")[0] for line in completed.stdout.splitlines() if "==" in line]
-    size = sum(map(_installed_size, packages)) // MEGABYTE
+    size = sum(map(_measure_installed, packages)) // MEGABYTE
     detail = f"{len(packages)} for tools, all for Lambda; about {size} MB as they are installed here"
     if size > ROOM:
         yield note(WHEELS, f"{detail}, and Lambda has room for about {ROOM} MB beside Baton's", ADVICE)
@@ -118,7 +120,7 @@ def check_requirements(requirements: Sequence[str], version: str = "3.13") -> It
         yield fine(WHEELS, detail)
 
 
-def _installed_size(package: str) -> int:
+def _measure_installed(package: str) -> int:
     """Return the bytes of a package in this environment; 0 if it is not installed."""
     try:
         files = distribution(package).files or ()

@@ -27,24 +27,24 @@ MIGRATION = "`baton settings STAGE --from-parameters` writes such a file; see do
 
 def check_parameters(template: DeployedTemplate) -> Iterator[Check]:
     """Yield the parameters that CloudFormation or the functions would refuse, and the size of the variables."""
-    problems = [*_form_problems(template), *_rule_problems(template), *_rate_problems(template)]
+    problems = [*_check_forms(template), *_check_rules(template), *_check_rates(template)]
     yield from problems or [fine("parameters", f"{len(template.parameters)} given, all known to the template")]
-    wrong = list(_settings_problems(template))
+    wrong = list(_check_settings(template))
     yield from wrong or [fine("settings", "the functions accept the values")]
-    yield _size(template)
+    yield _check_size(template)
 
 
-def _form_problems(template: DeployedTemplate) -> Iterator[Check]:
+def _check_forms(template: DeployedTemplate) -> Iterator[Check]:
     for name, value in template.parameters.items():
         if name not in template.declared:
             moved = f"{name} is now the field {MOVED[name]} of the settings" if name in MOVED else ""
             advice = MIGRATION if moved else "Names are in docs/how-to/deploy.md."
             yield fails("parameters", moved or f"the template has no parameter {name}", advice)
-        elif reason := _refusal(template.declared[name], value):
+        elif reason := _find_refusal(template.declared[name], value):
             yield fails("parameters", f"{name}: {reason}")
 
 
-def _refusal(declared: Mapping[str, Any], value: str) -> str:
+def _find_refusal(declared: Mapping[str, Any], value: str) -> str:
     """Return the reason why CloudFormation refuses a value; empty if it does not."""
     allowed = [str(allowed_value) for allowed_value in declared.get("AllowedValues", ())]
     if allowed and value not in allowed:
@@ -64,7 +64,7 @@ def _refusal(declared: Mapping[str, Any], value: str) -> str:
     return ""
 
 
-def _rule_problems(template: DeployedTemplate) -> Iterator[Check]:
+def _check_rules(template: DeployedTemplate) -> Iterator[Check]:
     for rule in template.source.get("Rules", {}).values():
         condition = rule.get("RuleCondition")
         if condition is None or template.intrinsics.resolve(condition):
@@ -73,30 +73,30 @@ def _rule_problems(template: DeployedTemplate) -> Iterator[Check]:
                     yield fails("parameters", assertion["AssertDescription"])
 
 
-def _rate_problems(template: DeployedTemplate) -> Iterator[Check]:
+def _check_rates(template: DeployedTemplate) -> Iterator[Check]:
     for name in ("RestRequestLimit", "RestRequestLimitOfAddress"):
         value = template.values[name]
         if value.isdecimal() and 0 < int(value) < LEAST_WEB_ACL_RATE:
             yield fails("parameters", f"{name}: AWS WAF takes {LEAST_WEB_ACL_RATE} or more, and 0 counts none")
 
 
-def _settings_problems(template: DeployedTemplate) -> Iterator[Check]:
+def _check_settings(template: DeployedTemplate) -> Iterator[Check]:
     written: dict[str, Any] = {}
-    for variables in template.variables().values():
+    for variables in template.list_variables().values():
         written |= variables
     values = {name: str(template.intrinsics.resolve(value)) for name, value in written.items()}
     seen = set()
     with applied(values):
         for family in import_families():
-            for variable, message in _problems_of(family):
-                parameters = sorted(set(template.referred(written.get(variable))))
+            for variable, message in _find_problems(family):
+                parameters = sorted(set(template.find_references(written.get(variable))))
                 named = " or ".join(parameters) or variable
                 if variable in written and (named, message) not in seen:
                     seen.add((named, message))
                     yield fails("settings", f"{named}: {message}")
 
 
-def _problems_of(family: type[Settings]) -> Iterator[tuple[str, str]]:
+def _find_problems(family: type[Settings]) -> Iterator[tuple[str, str]]:
     """Yield each wrong variable of a class of settings, and its problem."""
     try:
         family()
@@ -107,7 +107,7 @@ def _problems_of(family: type[Settings]) -> Iterator[tuple[str, str]]:
             yield (location[0] if location else family.__name__), f"{error['msg']}{within}"
 
 
-def _size(template: DeployedTemplate) -> Check:
+def _check_size(template: DeployedTemplate) -> Check:
     sizes = {
         # Lambda measures the variables as a JSON object, which its error quotes.
         function: len(
@@ -116,7 +116,7 @@ def _size(template: DeployedTemplate) -> Check:
                 separators=(",", ":"),
             )
         )
-        for function, variables in template.variables().items()
+        for function, variables in template.list_variables().items()
     }
     largest = max(sizes, key=lambda name: sizes[name])
     detail = f"{largest} has the most: about {sizes[largest]} of {ENVIRONMENT_BYTES} bytes"

@@ -29,47 +29,50 @@ WILDCARD = "arn:aws:bedrock:<region>:<account>:application-inference-profile/*"
 def check_policies(template: DeployedTemplate) -> Iterator[Check]:
     """Yield whether the policies of roles and functions, with the stage's parameters and names, are within limits."""
     yield _judge(
-        role_sizes(template),
+        measure_roles(template),
         ROLE_CHARACTERS,
         "characters of inline policies",
         f"Name fewer models in BedrockModelArns: each counts twice. One entry may stand for many: {WILDCARD}",
     )
     yield _judge(
-        alias_sizes(template), FUNCTION_BYTES, "bytes of permissions for API Gateway", "Shorten the name of the stack."
+        measure_aliases(template),
+        FUNCTION_BYTES,
+        "bytes of permissions for API Gateway",
+        "Shorten the name of the stack.",
     )
 
 
-def role_sizes(template: DeployedTemplate) -> dict[str, int]:
+def measure_roles(template: DeployedTemplate) -> dict[str, int]:
     """Return the characters of all inline policies of each role, by the role's logical id."""
     sizes = {
-        name: sum(_size(template, policy["PolicyDocument"]) for policy in role.get("Policies", ()))
-        for name, role in template.resources("AWS::IAM::Role")
+        name: sum(_measure(template, policy["PolicyDocument"]) for policy in role.get("Policies", ()))
+        for name, role in template.list_resources("AWS::IAM::Role")
     }
     for kind in ("AWS::IAM::Policy", "AWS::IAM::RolePolicy"):
-        for name, policy in template.resources(kind):
+        for name, policy in template.list_resources(kind):
             condition = template.source["Resources"][name].get("Condition")
             if condition is None or template.intrinsics.holds(condition):
                 for role in policy.get("Roles", [policy.get("RoleName")]):
-                    sizes[role["Ref"]] += _size(template, policy["PolicyDocument"])
+                    sizes[role["Ref"]] += _measure(template, policy["PolicyDocument"])
     return sizes
 
 
-def alias_sizes(template: DeployedTemplate) -> dict[str, int]:
+def measure_aliases(template: DeployedTemplate) -> dict[str, int]:
     """Return the bytes of the policy that lets API Gateway call each function, by the function's logical id.
 
     SAM writes a statement for each path and method.
     """
     return {
         name: sum(
-            len(_compact(_permission(template, name, event, about["Properties"]))) + 1
+            len(_to_compact_json(_make_permission(template, name, event, about["Properties"]))) + 1
             for event, about in function.get("Events", {}).items()
             if about["Type"] == "Api"
         )
-        for name, function in template.resources("AWS::Serverless::Function")
+        for name, function in template.list_resources("AWS::Serverless::Function")
     }
 
 
-def _permission(template: DeployedTemplate, function: str, event: str, route: Mapping[str, Any]) -> dict[str, Any]:
+def _make_permission(template: DeployedTemplate, function: str, event: str, route: Mapping[str, Any]) -> dict[str, Any]:
     """Return the statement for a route, in Lambda's form."""
     partition = template.intrinsics.resolve({"Ref": "AWS::Partition"})
     location = f"{template.region}:{ACCOUNT}"
@@ -85,11 +88,11 @@ def _permission(template: DeployedTemplate, function: str, event: str, route: Ma
     }
 
 
-def _size(template: DeployedTemplate, document: Any) -> int:
-    return len(_compact(template.intrinsics.resolve(document)))
+def _measure(template: DeployedTemplate, document: Any) -> int:
+    return len(_to_compact_json(template.intrinsics.resolve(document)))
 
 
-def _compact(value: Any) -> str:
+def _to_compact_json(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 

@@ -15,11 +15,11 @@ from baton.domain.tenants.egress_policy import EgressPolicy, EgressRefused
 from baton.knowledge.document_rules import check_request
 from baton.settings.document import SettingsDocument
 from baton_client.agent_folders import owned_files
-from baton_deployment.called_addresses import called_addresses, secret_references
+from baton_deployment.called_addresses import find_called_addresses, find_secret_references
 from baton_deployment.checks import Check, fails, fine, note
 from baton_deployment.contents import Contents
 from baton_deployment.template import DeployedTemplate
-from baton_deployment.variables_read import LAMBDA, variables_read
+from baton_deployment.variables_read import LAMBDA, find_variables_read
 from baton_documents.media_types import type_by_name
 
 ADDRESSES = "addresses"
@@ -37,16 +37,16 @@ ANYWHERE = EgressPolicy(("*",))
 def check_addresses(contents: Contents, policy: EgressPolicy) -> Iterator[Check]:
     """Yield the addresses of tools, guardrails, servers and remote agents that the deployment would not call."""
     called = [
-        (agent, field, url) for agent in contents.agents.all() for field, url in called_addresses(contents, agent)
+        (agent, field, url) for agent in contents.agents.all() for field, url in find_called_addresses(contents, agent)
     ]
-    refused = [(agent, field, refusal) for agent, field, url in called if (refusal := _refusal(policy, url))]
+    refused = [(agent, field, refusal) for agent, field, url in called if (refusal := _find_refusal(policy, url))]
     for agent, field, (reason, remedy) in refused:
-        yield fails(ADDRESSES, f"{contents.place_of(agent, *field)}: {reason}", remedy)
+        yield fails(ADDRESSES, f"{contents.locate(agent, *field)}: {reason}", remedy)
     if called and not refused:
         yield fine(ADDRESSES, f"{len(called)} of agents, public and allowed")
 
 
-def _refusal(policy: EgressPolicy, url: str) -> tuple[str, str] | None:
+def _find_refusal(policy: EgressPolicy, url: str) -> tuple[str, str] | None:
     """Return the reason why an address is refused, and the remedy; None if it is allowed."""
     try:
         policy.check_url(url)
@@ -74,7 +74,7 @@ def check_stage_addresses(template: DeployedTemplate, settings: SettingsDocument
         field = "issuer" if token_issuer.jwks_url is None else "jwksUrl"
         named[f"tokenIssuers.{index}.{field}"] = token_issuer.jwks_url or token_issuer.issuer
     for field, url in named.items():
-        if refusal := _refusal(ANYWHERE, url):
+        if refusal := _find_refusal(ANYWHERE, url):
             yield fails(ADDRESSES, f"{field}: {refusal[0]}", refusal[1])
     for field, hosts in (("allowedHosts", settings.allowed_hosts), ("pushHosts", settings.push_hosts)):
         for host in hosts:
@@ -99,7 +99,7 @@ def check_models(contents: Contents, settings: SettingsDocument, template: Deplo
             if name is not None and route(name, dict.fromkeys(providers)).provider not in providers:
                 yield fails(
                     MODELS,
-                    f"{contents.place_of(agent, 'model', *field)}: {name!r} begins with the name of no provider of the "
+                    f"{contents.locate(agent, 'model', *field)}: {name!r} begins with the name of no provider of the "
                     f"stage ({', '.join(sorted(providers))}), and it has no default one",
                     "Set the parameter ModelBaseUrl, or name the provider in modelProviders of the settings.",
                 )
@@ -114,28 +114,28 @@ def check_secret_names(contents: Contents, template: DeployedTemplate) -> Iterat
         for folder in re.findall(r":(?:secret:|parameter/)(baton/\$\{Stage\}/(?:tools|agents)/)\*", written)
     }
     for agent in contents.agents.all():
-        for field, reference in secret_references(agent):
+        for field, reference in find_secret_references(agent):
             name = reference.name_in(stage)
             if not name.removeprefix("/").startswith(tuple(folders)):
                 yield fails(
                     SECRET_NAMES,
-                    f"{contents.place_of(agent, *field)}: functions may not read {name}",
+                    f"{contents.locate(agent, *field)}: functions may not read {name}",
                     "Begin its name with baton/{stage}/tools/ or baton/{stage}/agents/ (a parameter's with a slash).",
                 )
 
 
 def check_variables_read(contents: Contents, template: DeployedTemplate) -> Iterator[Check]:
     """Yield the environment variables that agents and tools in Python read, but no function has."""
-    existing = {name for variables in template.variables().values() for name in variables}
+    existing = {name for variables in template.list_variables().values() for name in variables}
     for folder in contents.code:
-        for variable in variables_read(folder):
+        for variable in find_variables_read(folder):
             if variable.name in existing or LAMBDA.fullmatch(variable.name):
                 continue
             judged = fails if variable.is_required else note
             end = "and the code fails without it" if variable.is_required else "which the code looks for"
             yield judged(
                 VARIABLES_READ,
-                f"{contents.relative(str(variable.file))}:{variable.line}: a deployment sets no {variable.name} "
+                f"{contents.make_relative(str(variable.file))}:{variable.line}: a deployment sets no {variable.name} "
                 f"(`.env` is for this machine), {end}",
                 "Write the value into a module, by BATON_STAGE if it differs, or read a secret baton/<stage>/tools/...",
             )
@@ -151,7 +151,7 @@ def check_documents(contents: Contents) -> Iterator[Check]:
         except BatonError as problem:
             yield fails(
                 DOCUMENTS,
-                f"{contents.relative(str(file.file))}: {problem.detail}",
+                f"{contents.make_relative(str(file.file))}: {problem.detail}",
                 "Divide or convert the file, or move it out of the folder.",
             )
 
@@ -159,7 +159,7 @@ def check_documents(contents: Contents) -> Iterator[Check]:
 def check_search(contents: Contents, template: DeployedTemplate) -> Iterator[Check]:
     """Yield the search engine, or a problem if search is off although documents or recalling agents need it."""
     if template.intrinsics.holds("HasSearch"):
-        yield fine(SEARCH, _engine(template))
+        yield fine(SEARCH, _describe_engine(template))
         return
     files = [*owned_files(contents.documents), *owned_files(contents.libraries)]
     recalling = [agent.id for agent in contents.agents.all() if agent.memory.episodic_top_k]
@@ -172,7 +172,7 @@ def check_search(contents: Contents, template: DeployedTemplate) -> Iterator[Che
         yield note(SEARCH, what, f"{SEARCH_REMEDY} Or set memory.episodic_top_k: 0.")
 
 
-def _engine(template: DeployedTemplate) -> str:
+def _describe_engine(template: DeployedTemplate) -> str:
     if not template.intrinsics.holds("EmbedsSearch"):
         return "OpenSearch, by the hour"
     if template.intrinsics.holds("UsesOpenSearch"):

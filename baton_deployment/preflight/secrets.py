@@ -15,8 +15,8 @@ from baton.adapters.tokens.subject_tokens import parse_delegation_keys
 from baton.domain.errors import InternalError
 from baton.domain.tenants.secret import SecretReference
 from baton.domain.tracing import parse_trace_headers
-from baton_deployment.account import Account, code_of, explain, is_denied
-from baton_deployment.called_addresses import secret_references
+from baton_deployment.account import Account, explain, is_denied, read_code
+from baton_deployment.called_addresses import find_secret_references
 from baton_deployment.checks import Check, Outcome, fails, fine, note, unknown
 from baton_deployment.contents import Contents
 from baton_deployment.template import DeployedTemplate
@@ -45,26 +45,24 @@ class ExpectedSecret:
     """A value for the command that creates it."""
 
 
-def expected_secrets(template: DeployedTemplate, provider_secrets: Mapping[str, str]) -> Iterator[ExpectedSecret]:
+def list_expected_secrets(template: DeployedTemplate, provider_secrets: Mapping[str, str]) -> Iterator[ExpectedSecret]:
     """Yield the secrets that the stage's parameters and settings name."""
     values = template.values
     if values["ModelBaseUrl"]:
-        yield ExpectedSecret(
-            "ModelKeySecret", values["ModelKeySecret"], _key_problem, '"${OPENAI_API_KEY:?is not set}"'
-        )
-    yield ExpectedSecret("EmbedKeysSecret", values["EmbedKeysSecret"], _embed_problem, EMBED_KEYS)
+        yield ExpectedSecret("ModelKeySecret", values["ModelKeySecret"], _check_key, '"${OPENAI_API_KEY:?is not set}"')
+    yield ExpectedSecret("EmbedKeysSecret", values["EmbedKeysSecret"], _check_embed_keys, EMBED_KEYS)
     if name := values["CardKeysSecret"]:
-        yield ExpectedSecret("CardKeysSecret", name, _problem_by(parse_card_keys), "file://card-keys.json")
+        yield ExpectedSecret("CardKeysSecret", name, _make_check(parse_card_keys), "file://card-keys.json")
     if name := values["DelegationKeysSecret"]:
         yield ExpectedSecret(
-            "DelegationKeysSecret", name, _problem_by(parse_delegation_keys), '"${FERNET_KEY:?is not set}"'
+            "DelegationKeysSecret", name, _make_check(parse_delegation_keys), '"${FERNET_KEY:?is not set}"'
         )
     if name := values["TracesHeadersSecret"]:
         yield ExpectedSecret(
-            "TracesHeadersSecret", name, _problem_by(parse_trace_headers), """'{"x-api-key": "..."}'"""
+            "TracesHeadersSecret", name, _make_check(parse_trace_headers), """'{"x-api-key": "..."}'"""
         )
     for provider, name in provider_secrets.items():
-        yield ExpectedSecret(f"modelProviders.{provider}", name, _key_problem, '"${KEY:?is not set}"')
+        yield ExpectedSecret(f"modelProviders.{provider}", name, _check_key, '"${KEY:?is not set}"')
 
 
 def check_secrets(
@@ -73,7 +71,7 @@ def check_secrets(
     """Yield one row for each secret. ``provider_secrets`` has the secrets with keys, by providers of models."""
     manager = account.client("secretsmanager")
     keys = _Keys(account, template.values["SecretsKeyArn"])
-    for secret in expected_secrets(template, provider_secrets):
+    for secret in list_expected_secrets(template, provider_secrets):
         yield _check(manager, secret, account.region, keys)
 
 
@@ -83,14 +81,14 @@ def check_references(account: Account, template: DeployedTemplate, contents: Con
     keys = _Keys(account, template.values["SecretsKeyArn"])
     places: dict[SecretReference, str] = {}
     for agent in contents.agents.all():
-        for field, reference in secret_references(agent):
-            places.setdefault(reference, contents.place_of(agent, *field))
+        for field, reference in find_secret_references(agent):
+            places.setdefault(reference, contents.locate(agent, *field))
     for reference, location in places.items():
         name = reference.name_in(stage)
         if reference.parameter is not None:
             yield _check_parameter(account, name, location)
             continue
-        problem_of = _key_problem if reference.key is None else _field_problem(reference.key)
+        problem_of = _check_key if reference.key is None else _make_field_check(reference.key)
         example = '"${SECRET:?is not set}"' if reference.key is None else f"""'{{"{reference.key}": "..."}}'"""
         secret = ExpectedSecret(location, name, problem_of, example)
         yield _check(account.client("secretsmanager"), secret, account.region, keys)
@@ -101,7 +99,7 @@ def _check_parameter(account: Account, name: str, location: str) -> Check:
     try:
         account.client("ssm").get_parameter(Name=name)
     except ClientError as problem:
-        if code_of(problem) == "ParameterNotFound":
+        if read_code(problem) == "ParameterNotFound":
             command = f'aws ssm put-parameter --name {name} --type SecureString --value "${{SECRET:?is not set}}"'
             return fails(NAME, f"{named} does not exist", f"{command} --region {account.region}")
         if is_denied(problem):
@@ -110,15 +108,15 @@ def _check_parameter(account: Account, name: str, location: str) -> Check:
     return fine(NAME, named)
 
 
-def _field_problem(key: str) -> Callable[[str], str]:
-    def problem(text: str) -> str:
+def _make_field_check(key: str) -> Callable[[str], str]:
+    def find_problem(text: str) -> str:
         try:
             has_key = isinstance(json.loads(text).get(key), str)
         except (ValueError, AttributeError):
             has_key = False
         return "" if has_key else f"is no JSON object with the text {key}"
 
-    return problem
+    return find_problem
 
 
 @dataclass(frozen=True)
@@ -171,7 +169,7 @@ def _check(manager: Any, secret: ExpectedSecret, region: str, keys: _Keys) -> Ch
             return encryption
         text = manager.get_secret_value(SecretId=secret.name).get("SecretString")
     except ClientError as problem:
-        if code_of(problem) == "ResourceNotFoundException":
+        if read_code(problem) == "ResourceNotFoundException":
             return fails(NAME, f"{named} does not exist", command)
         if is_denied(problem):
             if problem.operation_name == "GetSecretValue":
@@ -187,12 +185,12 @@ def _check(manager: Any, secret: ExpectedSecret, region: str, keys: _Keys) -> Ch
         return fails(NAME, f"{named}: {wrong}")
     if encryption is not None:
         return encryption
-    if secret.problem_of is _embed_problem and json.loads(text) == {}:
+    if secret.problem_of is _check_embed_keys and json.loads(text) == {}:
         return note(NAME, f"{named} has no key: only tokens of tokenIssuers in the settings are accepted")
     return fine(NAME, named)
 
 
-def _key_problem(text: str) -> str:
+def _check_key(text: str) -> str:
     if not text.strip():
         return "is empty"
     if text != text.strip():
@@ -202,7 +200,7 @@ def _key_problem(text: str) -> str:
     return ""
 
 
-def _embed_problem(text: str) -> str:
+def _check_embed_keys(text: str) -> str:
     try:
         _, problems = read_embed_keys(text)
     except ValueError:
@@ -210,12 +208,12 @@ def _embed_problem(text: str) -> str:
     return "; ".join(f"the key {kid}: {problem}" for kid, problem in problems.items())
 
 
-def _problem_by(parse: Callable[[str], object]) -> Callable[[str], str]:
-    def problem(text: str) -> str:
+def _make_check(parse: Callable[[str], object]) -> Callable[[str], str]:
+    def find_problem(text: str) -> str:
         try:
             parse(text)
         except InternalError as error:
             return str(error)
         return ""
 
-    return problem
+    return find_problem

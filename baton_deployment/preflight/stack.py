@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from botocore.exceptions import ClientError
 
-from baton_deployment.account import Account, code_of
+from baton_deployment.account import Account, read_code
 from baton_deployment.checks import Check, fails, fine
 from baton_deployment.deployed_stack import describe_stack
 from baton_deployment.template import DeployedTemplate
@@ -24,7 +24,7 @@ def check_name(template: DeployedTemplate) -> Iterator[Check]:
     stack = template.stack
     longest = max(
         len(str(template.intrinsics.resolve(properties["Name"])))
-        for _, properties in template.resources("AWS::Serverless::StateMachine")
+        for _, properties in template.list_resources("AWS::Serverless::StateMachine")
         if "Name" in properties
     )
     room = STATE_MACHINE_NAME - (longest - len(stack))
@@ -43,7 +43,7 @@ def check_state(account: Account, stack: str) -> Iterator[Check]:
     description = describe_stack(account, stack)
     if description is None:
         yield fine(STATE, f"{stack} does not exist yet")
-        yield from _left_over(account, stack)
+        yield from _check_left_over(account, stack)
         return
     status = str(description["StackStatus"])
     delete = (
@@ -63,7 +63,7 @@ def check_state(account: Account, stack: str) -> Iterator[Check]:
         yield fine(STATE, status)
 
 
-def _left_over(account: Account, stack: str) -> Iterator[Check]:
+def _check_left_over(account: Account, stack: str) -> Iterator[Check]:
     """Yield existing resources with fixed names, which a new stack could not create."""
     logs = account.client("logs")
     for prefix in (f"/aws/lambda/{stack}/", f"/aws/vendedlogs/states/{stack}/", f"/aws/apigateway/{stack}/"):
@@ -79,7 +79,7 @@ def _left_over(account: Account, stack: str) -> Iterator[Check]:
     try:
         account.client("secretsmanager").describe_secret(SecretId=key)
     except ClientError as problem:
-        if code_of(problem) != "ResourceNotFoundException":
+        if read_code(problem) != "ResourceNotFoundException":
             raise
     else:
         command = (

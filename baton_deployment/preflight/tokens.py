@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from botocore.exceptions import ClientError
 
-from baton_deployment.account import Account, code_of
+from baton_deployment.account import Account, read_code
 from baton_deployment.checks import Check, note
 from baton_deployment.preflight.secrets import EMBED_KEYS
 from baton_deployment.template import DeployedTemplate
@@ -31,7 +31,7 @@ def check_tokens(account: Account, template: DeployedTemplate, issuers: int) -> 
     except ValueError:
         return
     except ClientError as problem:
-        if code_of(problem) != "ResourceNotFoundException":
+        if read_code(problem) != "ResourceNotFoundException":
             return
         verb = "create-secret --name"
     yield note(

@@ -35,7 +35,7 @@ class ConsolePlace:
     """The contents of the page's ``config.json``."""
 
 
-def console_place_of(outputs: Mapping[str, str]) -> ConsolePlace | None:
+def find_console_place(outputs: Mapping[str, str]) -> ConsolePlace | None:
     """Return the console's place from a stack's outputs; None if the stack serves no console."""
     if "ConsoleBucketName" not in outputs:
         return None

@@ -56,7 +56,7 @@ def read_release(built: Path, number: str) -> Release:
         if file.is_file() and not file.name.startswith(".")
     }
     integrity: dict[str, str] = json.loads(files.get("integrity.json", b"{}"))
-    hashes = {name: _integrity(content) for name, content in files.items() if name.endswith(".js")}
+    hashes = {name: _compute_integrity(content) for name, content in files.items() if name.endswith(".js")}
     if not set(ENTRIES) <= set(hashes) or hashes != integrity:
         raise DeploymentError(f"{built} is not as it was built: remove it, then run `make web`.")
     digest = hashlib.sha256()
@@ -80,7 +80,7 @@ def publish(release: Release, s3: "S3Client", bucket: str) -> None:
         )
 
 
-def tag(release: Release, widget_place: Place) -> str:
+def make_tag(release: Release, widget_place: Place) -> str:
     """Return the HTML with which a page loads exactly this release."""
     script = f"{widget_place.url}/{release.version}/baton-chat.js"
     return (
@@ -91,7 +91,7 @@ def tag(release: Release, widget_place: Place) -> str:
     )
 
 
-def place_of(outputs: Mapping[str, str]) -> Place | None:
+def find_widget_place(outputs: Mapping[str, str]) -> Place | None:
     """Return the widget's place from a stack's outputs; None if the stack serves no widget."""
     if "WidgetBucketName" not in outputs:
         return None
@@ -100,5 +100,5 @@ def place_of(outputs: Mapping[str, str]) -> Place | None:
     return Place(outputs["WidgetBucketName"], outputs["WidgetUrl"], rest_url, socket_url)
 
 
-def _integrity(content: bytes) -> str:
+def _compute_integrity(content: bytes) -> str:
     return "sha384-" + base64.b64encode(hashlib.sha384(content).digest()).decode()

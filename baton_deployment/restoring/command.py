@@ -109,7 +109,7 @@ class _Command:
 
     def run(self) -> None:
         """Plan, ask for confirmation, restore and check. Raises ``DeploymentError``."""
-        source = self._source()
+        source = self._find_source()
         progress_file = ProgressFile(self.progress_path, self.live_name, source, self.request.choice)
         if self.request.from_start:
             progress_file.remove()
@@ -120,13 +120,13 @@ class _Command:
         asyncio.run(self._restore(source, progress_file))
 
     async def _restore(self, source: RestoredTable, progress_file: ProgressFile) -> None:
-        stores = self._stores(source)
+        stores = self._open_stores(source)
         progress = progress_file.read()
         if progress is not None:
             self.write("An earlier restore was interrupted here:")
             self._write_lines(progress.counts, planned=False)
         else:
-            planned = await Restoration(stores, self.request.choice, writes=False).run(self._reporter("compared"))
+            planned = await Restoration(stores, self.request.choice, writes=False).run(self._make_reporter("compared"))
             self.write("Plan:")
             self._write_lines(planned, planned=True)
         self.write(f"\n{NOT_RESTORED}")
@@ -146,7 +146,7 @@ class _Command:
     async def _carry_out(self, stores: Stores, progress_file: ProgressFile, progress: Progress | None) -> set[str]:
         restoration = Restoration(stores, self.request.choice, writes=True)
         restoration.tenants |= progress.tenants if progress is not None else set()
-        show = self._reporter("restored")
+        show = self._make_reporter("restored")
 
         async def report(counts: Counts, position: Position | None) -> None:
             if position is not None:
@@ -175,7 +175,7 @@ class _Command:
         if "SearchFunctionName" not in self.outputs:
             self.write("Search is off: there are no indices to rebuild.")
             return
-        client, named = self._search(tenants)
+        client, named = self._prepare_search(tenants)
         rebuilt = administer(client, self.outputs, SearchRequest("rebuild", named))
         administer(client, self.outputs, SearchRequest("repair", named))
         self.write(
@@ -191,7 +191,7 @@ class _Command:
             writes=False,
             check=ConversationCheck(stores.live, stores.objects),
         )
-        counts = await restoration.run(self._reporter("verified"))
+        counts = await restoration.run(self._make_reporter("verified"))
         self.write(f"\nVerified: {counts.checked:,} conversations with {counts.messages:,} messages.")
         for number, text in (
             (counts.items.total() + counts.files, "items and files are still missing (repeat the command)"),
@@ -209,7 +209,7 @@ class _Command:
         """
         if "SearchFunctionName" not in self.outputs:
             return True
-        client, named = self._search(tenants)
+        client, named = self._prepare_search(tenants)
         for attempt in range(INDEX_ATTEMPTS):
             if is_sound(administer(client, self.outputs, SearchRequest("verify", named))):
                 self.write("Indices: they agree with what is stored.")
@@ -225,12 +225,12 @@ class _Command:
 
     # Parts
 
-    def _search(self, tenants: set[str]) -> tuple[LambdaClient, list[str]]:
+    def _prepare_search(self, tenants: set[str]) -> tuple[LambdaClient, list[str]]:
         """Return the client for the search function, and the names of the tenants; empty for all."""
         client = self.account.client("lambda", wait_seconds=FUNCTION_SECONDS)
         return client, sorted(tenants) if self.request.choice.tenant_id is not None else []
 
-    def _source(self) -> RestoredTable:
+    def _find_source(self) -> RestoredTable:
         client = self.account.client("dynamodb")
         request = self.request
         if request.table is not None:
@@ -238,7 +238,7 @@ class _Command:
         assert request.at is not None  # noqa: S101 - checked by ``restore``
         return make_restored_table(client, self.live_name, request.at, self.write)
 
-    def _stores(self, source: RestoredTable) -> Stores:
+    def _open_stores(self, source: RestoredTable) -> Stores:
         client = self.account.client("dynamodb", patient=True)
         session = self.account.session
         source_table, live_table = (
@@ -253,7 +253,7 @@ class _Command:
         forgotten = ForgottenSince(source_table, live_table, source.at, self.clock)
         return Stores(source_table, live_table, objects, forgotten, self.clock)
 
-    def _reporter(self, verb: str) -> Report:
+    def _make_reporter(self, verb: str) -> Report:
         last = time.monotonic()
 
         async def report(counts: Counts, position: Position | None) -> None:

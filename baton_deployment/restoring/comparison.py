@@ -44,7 +44,9 @@ class Pair:
         return self.then is not None and self.now is not None and self.then != self.now
 
 
-async def pairs_of(source: Table, live: Table, partition: str, *, prefix: str | None = None) -> AsyncGenerator[Pair]:
+async def compare_partition(
+    source: Table, live: Table, partition: str, *, prefix: str | None = None
+) -> AsyncGenerator[Pair]:
     """Yield the pairs of items of a partition, in the order of their keys.
 
     The restored table is read without consistency, at half the price, because it does not change.
@@ -53,13 +55,13 @@ async def pairs_of(source: Table, live: Table, partition: str, *, prefix: str | 
         aclosing(source.query(partition, prefix=prefix, consistent=False)) as then_pages,
         aclosing(live.query(partition, prefix=prefix)) as now_pages,
     ):
-        then_items, now_items = _items(then_pages), _items(now_pages)
+        then_items, now_items = _flatten(then_pages), _flatten(now_pages)
         then, now = await anext(then_items, None), await anext(now_items, None)
         while then is not None or now is not None:
-            if now is None or (then is not None and _sort(then) < _sort(now)):
+            if now is None or (then is not None and _read_sort_key(then) < _read_sort_key(now)):
                 yield Pair(then, None)
                 then = await anext(then_items, None)
-            elif then is None or _sort(now) < _sort(then):
+            elif then is None or _read_sort_key(now) < _read_sort_key(then):
                 yield Pair(None, now)
                 now = await anext(now_items, None)
             else:
@@ -84,12 +86,12 @@ def as_read(seen: Item, new: Item | None = None) -> dict[str, Any]:
     return {"condition": " AND ".join(conditions), "values": values, "names": names}
 
 
-async def _items(pages: AsyncIterator[list[Item]]) -> AsyncGenerator[Item]:
+async def _flatten(pages: AsyncIterator[list[Item]]) -> AsyncGenerator[Item]:
     async for page in pages:
         for item in page:
             yield item
 
 
-def _sort(item: Item) -> bytes:
+def _read_sort_key(item: Item) -> bytes:
     """Return the sort key in DynamoDB's order, which is that of its bytes."""
     return str(item["SK"]).encode()

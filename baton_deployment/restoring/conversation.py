@@ -19,7 +19,7 @@ from baton.domain.memory.episode import derive_episode_id
 from baton.domain.tenants.identity import Scope
 from baton.domain.times import to_millis
 from baton.ports.clock import Clock
-from baton_deployment.restoring.comparison import Pair, pairs_of
+from baton_deployment.restoring.comparison import Pair, compare_partition
 from baton_deployment.restoring.due_items import PastDue, prepare_due
 from baton_deployment.restoring.forgotten import ANYBODY, ForgottenSince
 from baton_deployment.restoring.item_counts import ItemCounts
@@ -153,7 +153,7 @@ class ConversationRestore:
                 return RestoredConversation(Outcome.GONE_ON, ItemCounts(differing=differences.differing))
             return await self._restore_whole(scope, thread_id, then, now, _Mode(is_whole=True, replaces=replaces))
         has_gone_on = now.get("committed_fence") != then["committed_fence"]
-        is_other = has_gone_on or differences.differing or _differs(then, now)
+        is_other = has_gone_on or differences.differing or _has_changed(then, now)
         if self.replaces and is_other:
             return await self._restore_whole(scope, thread_id, then, now, _Mode(is_whole=True, replaces=True))
         is_same_thread = now.get("created_at") == then.get("created_at")
@@ -222,7 +222,7 @@ class ConversationRestore:
 
     async def _compare(self, then: Item) -> _Differences:
         differences = _Differences()
-        async with aclosing(pairs_of(self.source, self.live, then["PK"])) as pairs:
+        async with aclosing(compare_partition(self.source, self.live, then["PK"])) as pairs:
             async for pair in pairs:
                 kind = pair.kind
                 if kind is None or kind.handling is Handling.MOMENT or pair.item["SK"] == "THREAD":
@@ -269,7 +269,7 @@ class ConversationRestore:
                 counts.items[kind.name] += 1
 
         batch: list[Pair] = []
-        async with aclosing(pairs_of(self.source, self.live, then["PK"])) as pairs:
+        async with aclosing(compare_partition(self.source, self.live, then["PK"])) as pairs:
             async for pair in pairs:
                 batch.append(pair)
                 if len(batch) == BATCH:
@@ -321,7 +321,7 @@ class ConversationRestore:
         return await self.objects.restore(f"{scope.tenant_id}/{thread_id}/", writes=self.writes.are_made)
 
 
-def _differs(then: Item, now: Item) -> bool:
+def _has_changed(then: Item, now: Item) -> bool:
     """Return whether two items of a conversation differ in more than ``_CHANGING``."""
     names = (then.keys() | now.keys()) - _CHANGING
     return any(then.get(name) != now.get(name) for name in names)

@@ -53,7 +53,7 @@ class ConversationCheck:
         lost_bodies = 0
         if self.objects is not None and digests:
             prefix = f"{tenant_id}/{thread_id}/bodies/"
-            present = {key.removeprefix(prefix) async for key in self.objects.present(prefix)}
+            present = {key.removeprefix(prefix) async for key in self.objects.list_present(prefix)}
             lost_bodies = len(digests - present)
         lost_messages = thread["next_ordinal"] - messages
         return ConversationState(is_there=True, messages=messages, lost_messages=lost_messages, lost_bodies=lost_bodies)

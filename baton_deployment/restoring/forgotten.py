@@ -89,7 +89,7 @@ class ForgottenSince:
         """Return whether the user was forgotten."""
         return scope.user_id in (await self.of_tenant(scope.tenant_id)).users
 
-    async def user_partitions(self, tenant_id: str) -> set[str]:
+    async def list_user_partitions(self, tenant_id: str) -> set[str]:
         """Return the partitions of the tenant's forgotten users."""
         users = (await self.of_tenant(tenant_id)).users
         return {keys.user_listing(Scope(tenant_id, user_id)) for user_id in users}

@@ -55,13 +55,13 @@ class LiveWrites:
         """Remove the item ``seen``. Return False if it has changed meanwhile."""
         if not self.are_made:
             return True
-        await self.pace.wait(_units(seen))
+        await self.pace.wait(_count_units(seen))
         return await self.table.delete(get_key(seen), **as_read(seen))
 
     async def _put(self, item: Item, **condition: object) -> bool:
         if not self.are_made:
             return True
-        await self.pace.wait(_units(item))
+        await self.pace.wait(_count_units(item))
         try:
             await self.table.put(item, **condition)  # type: ignore[arg-type]
         except ConditionFailed as failure:
@@ -74,10 +74,10 @@ def has_expired(item: Item, now: datetime) -> bool:
     return "expires_at" in item and bool(item["expires_at"] <= now.timestamp())
 
 
-def _units(item: Item) -> int:
+def _count_units(item: Item) -> int:
     """Return the approximate write units of an item, without those of its indexes."""
-    return 1 + sum(len(name) + _size(value) for name, value in item.items()) // UNIT
+    return 1 + sum(len(name) + _measure(value) for name, value in item.items()) // UNIT
 
 
-def _size(value: object) -> int:
+def _measure(value: object) -> int:
     return len(value) if isinstance(value, str | bytes) else len(str(value))

@@ -31,23 +31,23 @@ class ObjectVersions:
 
         Return their number. Objects that were written since are kept. Raises ``StoreUnavailable``.
         """
-        lost = await self._lost(prefix)
+        lost = await self._find_lost(prefix)
         if writes:
             await gather_each(lost, self._bring_back, at_once=AT_ONCE)
         return len(lost)
 
-    async def _lost(self, prefix: str) -> list[_LostObject]:
+    async def _find_lost(self, prefix: str) -> list[_LostObject]:
         """Return the objects of the time ``at`` that are deleted now, or that another live bucket lacks."""
         lost = [obj async for obj in self._of_time(prefix)]
         if self.bucket != self.live_bucket and lost:
-            present = {key async for key in self.present(prefix)}
+            present = {key async for key in self.list_present(prefix)}
             return [obj for obj in lost if obj.key not in present]
         return [obj for obj in lost if obj.marker_id is not None]
 
     async def _of_time(self, prefix: str) -> AsyncIterator[_LostObject]:
         """Yield the objects of the time ``at``, each with the delete marker that hides it now, if there is one."""
         key, versions = None, list[dict[str, Any]]()
-        async for version in self._versions(prefix):
+        async for version in self._list_versions(prefix):
             if version["Key"] != key:
                 if (obj := self._choose(versions)) is not None:
                     yield obj
@@ -80,7 +80,7 @@ class ObjectVersions:
         source: Any = {"Bucket": self.bucket, "Key": lost.key, "VersionId": lost.version_id}
         await call(self.client.copy_object, Bucket=self.live_bucket, Key=lost.key, CopySource=source)
 
-    async def _versions(self, prefix: str) -> AsyncIterator[dict[str, Any]]:
+    async def _list_versions(self, prefix: str) -> AsyncIterator[dict[str, Any]]:
         """Yield versions and delete markers, grouped by key."""
         request: dict[str, Any] = {"Bucket": self.bucket, "Prefix": prefix}
         while True:
@@ -92,7 +92,7 @@ class ObjectVersions:
                 return
             request |= {"KeyMarker": answer["NextKeyMarker"], "VersionIdMarker": answer["NextVersionIdMarker"]}
 
-    async def present(self, prefix: str) -> AsyncIterator[str]:
+    async def list_present(self, prefix: str) -> AsyncIterator[str]:
         """Yield the keys below a prefix of the live bucket. Raises ``StoreUnavailable``."""
         request: dict[str, Any] = {"Bucket": self.live_bucket, "Prefix": prefix}
         while True:

@@ -15,7 +15,7 @@ from baton.domain.memory.forgetting import ForgetStatus
 from baton.domain.memory.procedure import ProcedureStatus
 from baton.domain.tenants.identity import Scope
 from baton.ports.clock import Clock
-from baton_deployment.restoring.comparison import Pair, pairs_of
+from baton_deployment.restoring.comparison import Pair, compare_partition
 from baton_deployment.restoring.due_items import PastDue, prepare_due
 from baton_deployment.restoring.forgotten import ANYBODY, ForgottenSince
 from baton_deployment.restoring.item_counts import ItemCounts
@@ -53,7 +53,7 @@ class RecordRestore:
         """Restore a partition's items, or for a plan find out the result. Raises ``StoreUnavailable``."""
         result = RestoredRecords()
         tenant_id = tenant_of(partition) or ""
-        forgotten_partitions = await self.forgotten.user_partitions(tenant_id) if tenant_id else set()
+        forgotten_partitions = await self.forgotten.list_user_partitions(tenant_id) if tenant_id else set()
         is_forgotten = partition in forgotten_partitions
 
         async def apply(pair: Pair) -> None:
@@ -75,7 +75,7 @@ class RecordRestore:
                 result.differing += 1
 
         batch: list[Pair] = []
-        async with aclosing(pairs_of(self.source, self.live, partition)) as pairs:
+        async with aclosing(compare_partition(self.source, self.live, partition)) as pairs:
             async for pair in pairs:
                 batch.append(pair)
                 if len(batch) == BATCH:

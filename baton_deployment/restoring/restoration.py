@@ -99,7 +99,7 @@ class Restoration:
         ``report`` gets the counts and the position after each batch. Raises ``StoreUnavailable``.
         """
         total = counts or Counts()
-        async with aclosing(self._partitions(after)) as pages:
+        async with aclosing(self._list_partitions(after)) as pages:
             async for partitions, position in pages:
                 await gather_each(partitions, lambda partition: self._restore(partition, total), at_once=AT_ONCE)
                 await report(total, position)
@@ -128,11 +128,11 @@ class Restoration:
             prefix = partition.replace("#~DOCUMENTS#", "/~documents/") + "/"
             total.files += await self.stores.objects.restore(prefix, writes=self.writes)
 
-    async def _partitions(self, after: Position | None) -> AsyncGenerator[tuple[Sequence[str], Position | None]]:
+    async def _list_partitions(self, after: Position | None) -> AsyncGenerator[tuple[Sequence[str], Position | None]]:
         """Yield batches of partitions to restore, each with the position after it, which is None at the end."""
         tenant_id, thread_id = self.choice.tenant_id, self.choice.thread_id
         if tenant_id is not None and thread_id is not None:
-            yield await self._with_forks(Scope(tenant_id, ANYBODY), thread_id), None
+            yield await self._add_forks(Scope(tenant_id, ANYBODY), thread_id), None
             return
         prefix = f"{tenant_id}#" if tenant_id is not None else None
         last, partitions = after["PK"] if after is not None else "", list[str]()
@@ -145,7 +145,7 @@ class Restoration:
                     yield partitions, position
                     partitions = []
 
-    async def _with_forks(self, scope: Scope, thread_id: str) -> list[str]:
+    async def _add_forks(self, scope: Scope, thread_id: str) -> list[str]:
         partitions = [keys.partition(scope, thread_id)]
         for partition in partitions:
             listing = keys.fork_listing(scope, partition.removeprefix(keys.partition(scope, "")))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
-from baton_deployment.account import code_of
+from baton_deployment.account import read_code
 from baton_deployment.errors import DeploymentError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def read_restored_table(client: DynamoDBClient, name: str, at: datetime | None, 
     try:
         description = client.describe_table(TableName=name)["Table"]
     except ClientError as problem:
-        if code_of(problem) != "ResourceNotFoundException":
+        if read_code(problem) != "ResourceNotFoundException":
             raise
         raise DeploymentError(f"There is no table {name} in this account and region.") from None
     noted = description.get("RestoreSummary", {}).get("RestoreDateTime")
@@ -72,7 +72,7 @@ def make_restored_table(client: DynamoDBClient, live: str, at: datetime, write: 
     try:
         status = client.describe_table(TableName=name)["Table"]["TableStatus"]
     except ClientError as problem:
-        if code_of(problem) != "ResourceNotFoundException":
+        if read_code(problem) != "ResourceNotFoundException":
             raise
         _check_window(client, live, at)
         client.restore_table_to_point_in_time(SourceTableName=live, TargetTableName=name, RestoreDateTime=at)

@@ -10,10 +10,10 @@ import httpx
 
 from baton_client import AsyncBaton, BatonError
 from baton_deployment.account import Account
-from baton_deployment.checks import Check, Outcome, fails, fine, lines_of, summary_of, unknown
+from baton_deployment.checks import Check, Outcome, fails, fine, lines_of, summarise, unknown
 from baton_deployment.errors import DeploymentError
-from baton_deployment.smoke.steps import Steps, problem_of
-from baton_deployment.smoke.target import Target, given_token, target_of
+from baton_deployment.smoke.steps import Steps, describe_problem
+from baton_deployment.smoke.target import Target, find_target, read_token
 from baton_deployment.stages import Stage
 
 Write = Callable[[str], None]
@@ -40,13 +40,13 @@ class Trial:
         return any(check.name == "HTTP" and check.outcome is Outcome.FINE for check in self.checks)
 
 
-def smoke_stage(account: Account, stage: Stage, write: Write) -> None:
+def try_deployed_stage(account: Account, stage: Stage, write: Write) -> None:
     """Test a deployed stage. Raises ``DeploymentError`` if a step fails.
 
     Without a token, because the stage has no embed key and the environment no ``TOKEN``, only the health is tested, and
     the other steps are shown as not checked.
     """
-    target = target_of(account, stage, given_token())
+    target = find_target(account, stage, read_token())
     if run_smoke(target, write).has_failed:
         raise DeploymentError(f"{stage.stack} is deployed, but does not work: see the step that fails above.")
 
@@ -55,7 +55,7 @@ def run_smoke(target: Target, write: Write, step_seconds: float = STEP_SECONDS) 
     """Test a target, and print a line for each step when it ends."""
     write(f"\nTrying {target.url}:\n")
     trial = asyncio.run(_try(target, write, step_seconds))
-    write(f"\n{summary_of(trial.checks)}")
+    write(f"\n{summarise(trial.checks)}")
     return trial
 
 
@@ -76,43 +76,43 @@ async def _try(target: Target, write: Write, step_seconds: float) -> Trial:
             write(line)
         return check
 
-    async def step(name: str, run: Callable[[], Awaitable[str]]) -> bool:
-        return show(await _outcome(target, name, run, step_seconds)).outcome is Outcome.FINE
+    async def take_step(name: str, run: Callable[[], Awaitable[str]]) -> bool:
+        return show(await _run_step(target, name, run, step_seconds)).outcome is Outcome.FINE
 
     async with AsyncBaton(
         target.url, token=target.token or "none", timeout=CLIENT_SECONDS, resume_seconds=step_seconds / 2, time_zone=""
     ) as client:
         steps = Steps(target, client, step_seconds)
         names = ("token", "HTTP", "WebSocket", "resume", "document", "forget")
-        if not await step("health", steps.health):
+        if not await take_step("health", steps.check_health):
             _skip(names, "the server is not well", show)
         elif target.token is None:
             _skip(names, target.reason, show)
-        elif not await step("token", steps.identity):
+        elif not await take_step("token", steps.check_token):
             _skip(names[1:], "the token is not accepted", show)
         else:
             try:
-                await step("HTTP", steps.http)
-                if await step("WebSocket", steps.socket):
-                    await step("resume", steps.resume)
+                await take_step("HTTP", steps.talk_over_http)
+                if await take_step("WebSocket", steps.talk_over_socket):
+                    await take_step("resume", steps.resume_events)
                 if target.has_search:
-                    await step("document", steps.document)
+                    await take_step("document", steps.try_document)
                 else:
                     show(unknown("document", target.no_document))
             finally:
-                await step("forget", steps.forget)
+                await take_step("forget", steps.forget_user)
     return Trial(tuple(checks))
 
 
-async def _outcome(target: Target, name: str, run: Callable[[], Awaitable[str]], seconds: float) -> Check:
+async def _run_step(target: Target, name: str, run: Callable[[], Awaitable[str]], seconds: float) -> Check:
     try:
         async with asyncio.timeout(seconds):
             return fine(name, await run())
     except (BatonError, DeploymentError, httpx.HTTPError, TimeoutError) as problem:
-        return fails(name, problem_of(problem), _advice(target, problem))
+        return fails(name, describe_problem(problem), _find_advice(target, problem))
 
 
-def _advice(target: Target, problem: Exception) -> str:
+def _find_advice(target: Target, problem: Exception) -> str:
     code = getattr(problem, "code", None) or str(problem).partition(":")[0]
     if "model" in str(code):
         return "Is the model's key right, and ChatModel a model of its provider? `baton deploy STAGE --check --model`"

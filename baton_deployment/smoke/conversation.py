@@ -37,7 +37,7 @@ class Conversation:
             async for frame in self.connection:
                 received = json.loads(frame)
                 for message in received if isinstance(received, list) else [received]:
-                    event = self._whole(message)
+                    event = self._join_parts(message)
                     if event is None:
                         continue
                     if event["type"] == "RUN_ERROR":
@@ -47,7 +47,7 @@ class Conversation:
             raise DeploymentError(f"The connection was lost: {problem}") from problem
         raise DeploymentError("The server has closed the connection.")
 
-    def _whole(self, event: Event) -> Event | None:
+    def _join_parts(self, event: Event) -> Event | None:
         if event["type"] != "PART":
             return event
         self.parts.append(event["data"])
@@ -75,7 +75,7 @@ async def connected(target: Target) -> AsyncIterator[Conversation]:
         yield Conversation(connection)
 
 
-def seq_of(event: Event) -> int | None:
+def read_seq(event: Event) -> int | None:
     """Return the event's sequence number in its conversation; None if it has none."""
     seq: int | None = (event.get("metadata") or {}).get("seq")
     return seq

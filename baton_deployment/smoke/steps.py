@@ -8,7 +8,7 @@ from contextlib import aclosing, suppress
 from baton_client import AsyncBaton, NotFoundError
 from baton_client.asynchronous.waiting import until
 from baton_deployment.errors import DeploymentError
-from baton_deployment.smoke.conversation import Event, connected, seq_of
+from baton_deployment.smoke.conversation import Event, connected, read_seq
 from baton_deployment.smoke.target import Target
 
 QUESTION = "Please answer with one short sentence: are you there?"
@@ -26,61 +26,61 @@ class Steps:
         self._seen: list[Event] = []
         """The numbered events of the conversation over the WebSocket."""
 
-    async def health(self) -> str:
+    async def check_health(self) -> str:
         """Request the server's health."""
         health = await self._client.health()
         return f"version {health.version} at {self._target.url}"
 
-    async def identity(self) -> str:
+    async def check_token(self) -> str:
         """Request the user of the token."""
         me = await self._client.users.me()
         return f"accepted, as {me.user_id} of the tenant {me.tenant_id}"
 
-    async def http(self) -> str:
+    async def talk_over_http(self) -> str:
         """Send a message over HTTP, and read the streamed answer."""
-        result = await self._client.runs.create(QUESTION, thread_id=self._new_thread())
+        result = await self._client.runs.create(QUESTION, thread_id=self._make_thread())
         text = " ".join(message.text for message in result.messages).strip()
-        return _answered(result.outcome, text)
+        return _check_answer(result.outcome, text)
 
-    async def socket(self) -> str:
+    async def talk_over_socket(self) -> str:
         """Send a message over a WebSocket, and read the answer's events."""
-        thread_id = self._new_thread()
+        thread_id = self._make_thread()
         message_id = str(uuid.uuid4())
         text, outcome = [], ""
         async with connected(self._target) as conversation:
             await conversation.send("message", threadId=thread_id, messageId=message_id, content=QUESTION)
             async with aclosing(conversation.events()) as events:
                 async for event in events:
-                    if seq_of(event) is not None:
+                    if read_seq(event) is not None:
                         self._seen.append(event)
                     if event["type"] == "TEXT_MESSAGE_CONTENT":
                         text.append(event["delta"])
                     if event["type"] == "RUN_FINISHED":
                         outcome = str((event.get("outcome") or {}).get("type", "success"))
                         break
-        return _answered(outcome, "".join(text).strip())
+        return _check_answer(outcome, "".join(text).strip())
 
-    async def resume(self) -> str:
+    async def resume_events(self) -> str:
         """Connect again after the first event, and receive the later events once more."""
         if len(self._seen) < 2:
             raise DeploymentError("There is no answer over the WebSocket to resume.")
         first, *missed = self._seen
-        numbers = {seq_of(event): event["type"] for event in missed}
+        numbers = {read_seq(event): event["type"] for event in missed}
         async with connected(self._target) as conversation:
-            await conversation.send("resume", threadId=self._threads[-1], after=seq_of(first))
+            await conversation.send("resume", threadId=self._threads[-1], after=read_seq(first))
             async with aclosing(conversation.events()) as events:
                 async for event in events:
-                    seq = seq_of(event)
+                    seq = read_seq(event)
                     if seq in numbers and numbers.pop(seq) != event["type"]:
                         raise DeploymentError(f"Event {seq} is another one than before.")
                     if not numbers:
                         break
         return f"{len(missed)} events came again on a new connection"
 
-    async def document(self) -> str:
+    async def try_document(self) -> str:
         """Upload a document, find it by search, and delete it."""
         word = f"zq{uuid.uuid4().hex[:10]}"
-        agent_id = await self._agent_id()
+        agent_id = await self._find_agent_id()
         uploaded = await self._client.documents.upload(
             agent_id,
             f"Smoke test\n\nThe word of this document is {word}.\n".encode(),
@@ -99,49 +99,55 @@ class Steps:
             await self._client.documents.delete(agent_id, uploaded.id)
         return f"read, found and deleted, of the agent {agent_id}"
 
-    async def forget(self) -> str:
+    async def forget_user(self) -> str:
         """Forget the test's own user; of another user, delete only the conversations of this test."""
         if not self._target.is_own_user:
             requests = [await self._client.threads.delete(thread_id) for thread_id in self._threads]
             await until(
-                self._threads_left, lambda thread_ids: not thread_ids, self._seconds, "removal of the conversations"
+                self._list_threads_left,
+                lambda thread_ids: not thread_ids,
+                self._seconds,
+                "removal of the conversations",
             )
             return f"the {len(requests)} conversations of this trial are gone; the user's others stay"
         request = await self._client.users.forget("me")
         await until(
-            self._conversations, lambda thread_ids: not thread_ids, self._seconds, "removal of the user's conversations"
+            self._list_conversations,
+            lambda thread_ids: not thread_ids,
+            self._seconds,
+            "removal of the user's conversations",
         )
         return f"the user's conversations are gone; request {request.request_id} looks once more in 16 minutes"
 
-    async def _conversations(self) -> list[str]:
+    async def _list_conversations(self) -> list[str]:
         return [thread.id async for thread in self._client.threads.list()]
 
-    async def _threads_left(self) -> list[str]:
+    async def _list_threads_left(self) -> list[str]:
         thread_ids = []
         for thread_id in self._threads:
             with suppress(NotFoundError):
                 thread_ids.append((await self._client.threads.get(thread_id)).id)
         return thread_ids
 
-    def _new_thread(self) -> str:
+    def _make_thread(self) -> str:
         self._threads.append(str(uuid.uuid4()))
         return self._threads[-1]
 
-    async def _agent_id(self) -> str:
+    async def _find_agent_id(self) -> str:
         agents = [agent async for agent in self._client.agents.list()]
         if not agents:
             raise DeploymentError("The user sees no agent.")
         return str(agents[0].id)
 
 
-def problem_of(error: Exception) -> str:
+def describe_problem(error: Exception) -> str:
     """Return a line about the failure of a step."""
     if isinstance(error, TimeoutError):
         return "no result in time"
     return str(error) or type(error).__name__
 
 
-def _answered(outcome: str, text: str) -> str:
+def _check_answer(outcome: str, text: str) -> str:
     if outcome != "success":
         raise DeploymentError(f"The run ended as {outcome or 'nothing'}.")
     if not text:

@@ -46,7 +46,7 @@ class Target:
     """The permission that the document requires, so that other users' answers do not use it."""
 
 
-def target_of(account: Account, stage: Stage, token: str | None = None) -> Target:
+def find_target(account: Account, stage: Stage, token: str | None = None) -> Target:
     """Return a deployed stage as a target. If ``token`` is None, one is signed with a key of the embed keys' secret.
 
     Raises ``DeploymentError`` if there is no stack.
@@ -74,7 +74,7 @@ def target_of(account: Account, stage: Stage, token: str | None = None) -> Targe
     )
 
 
-def target_at(url: str, socket_url: str | None, token: str | None, *, has_search: bool) -> Target:
+def make_target(url: str, socket_url: str | None, token: str | None, *, has_search: bool) -> Target:
     """Return any server as a target. If ``socket_url`` is None, the local cloud's path is used."""
     base = url.rstrip("/")
     sockets = socket_url or "ws" + base.removeprefix("http") + "/ws"
@@ -112,6 +112,6 @@ def sign_token(keys: str, *permissions: str) -> str:
     return jwt.encode(claims, usable[kid].key, algorithm=ALGORITHM, headers={"kid": kid})
 
 
-def given_token() -> str | None:
+def read_token() -> str | None:
     """Return the token in the environment variable ``TOKEN``, or None."""
     return os.environ.get("TOKEN") or None

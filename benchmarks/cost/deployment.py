@@ -88,7 +88,7 @@ def read_deployment(parameters: Mapping[str, str] | None = None, path: Path = TE
     functions = resources.of_type("AWS::Serverless::Function")
     queues = resources.of_type("AWS::SQS::Queue")
     events = [(name, event) for name, function in functions.items() for event in function.get("Events", {}).values()]
-    sources = (properties for _, properties in template.resources("AWS::Serverless::Function"))
+    sources = (properties for _, properties in template.list_resources("AWS::Serverless::Function"))
     polled = [
         event["Properties"]["Queue"]["Fn::GetAtt"][0]
         for source in sources
@@ -132,7 +132,7 @@ class _Resources:
         conditions = {name: resource.get("Condition") for name, resource in self._template.source["Resources"].items()}
         return {
             name: resolver.resolve(properties)
-            for name, properties in self._template.resources(kind)
+            for name, properties in self._template.list_resources(kind)
             if (condition := conditions[name]) is None or resolver.holds(condition)
         }
 

@@ -15,7 +15,7 @@ import pytest
 from moto import mock_aws
 from playwright.async_api import Page, Request, expect
 
-from baton_deployment.publishing.widget import Place, Release, publish, read_release, tag
+from baton_deployment.publishing.widget import Place, Release, make_tag, publish, read_release
 from baton_local import web
 from baton_local.stack.intrinsics import Intrinsics
 from tests.browser.screens import HostApplication, serving_guide
@@ -95,7 +95,9 @@ def published(uploaded: tuple[Release, dict[str, tuple[bytes, Mapping[str, str]]
 
 def pinned(published: Published, cloud: RunningCloud) -> str:
     """The output of publishing."""
-    return tag(published.release, Place(BUCKET, published.url, cloud.url, f"{cloud.url.replace('http', 'ws', 1)}/ws"))
+    return make_tag(
+        published.release, Place(BUCKET, published.url, cloud.url, f"{cloud.url.replace('http', 'ws', 1)}/ws")
+    )
 
 
 def newest(published: Published, cloud: RunningCloud) -> str:

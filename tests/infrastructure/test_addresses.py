@@ -58,7 +58,7 @@ def test_the_apis_have_own_names_where_parameters_name_them(
 
 def test_functions_and_tags_have_the_own_name(source: Stack) -> None:
     template = of_stage(source, **NAMES)
-    public = template.variables()["HttpFunction"]["BATON_PUBLIC_URL"]
+    public = template.list_variables()["HttpFunction"]["BATON_PUBLIC_URL"]
     assert template.intrinsics.resolve(public) == "https://api.example.com"
     tag: Any = template.intrinsics.resolve(source.template["Outputs"]["WidgetTag"]["Value"])
     assert 'endpoint="https://api.example.com" socket="wss://sockets.example.com"' in tag

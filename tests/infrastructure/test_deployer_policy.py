@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from baton_deployment.deployer_policy import questions
+from baton_deployment.deployer_policy import make_questions
 from baton_deployment.errors import DeploymentError
 from baton_deployment.policies import LIMIT, POLICIES, read_policy, render_policy
 from baton_deployment.stages import Stage
@@ -107,7 +107,7 @@ def test_roles_are_passed_to_the_services_that_the_template_trusts(stack: Stack)
 
 
 def test_the_simulator_is_asked_about_each_statement_with_actions_it_knows_and_the_stacks_names() -> None:
-    asked = questions("123456789012", "eu-central-1", "shop-dev")
+    asked = make_questions("123456789012", "eu-central-1", "shop-dev")
     assert len(asked) == len(STATEMENTS)
     assert not [action for each in asked for action in each.actions if "*" in action]
     table = next(each for each in asked if "dynamodb:CreateTable" in each.actions)
@@ -118,7 +118,7 @@ def test_the_simulator_is_asked_about_each_statement_with_actions_it_knows_and_t
 
 def test_a_deployer_who_must_set_a_boundary_needs_no_permission_to_remove_it() -> None:
     boundary = "arn:aws:iam::123456789012:policy/bounds"
-    asked = questions("123456789012", "eu-central-1", "shop-dev", boundary)
+    asked = make_questions("123456789012", "eu-central-1", "shop-dev", boundary)
     roles = next(question for question in asked if "iam:CreateRole" in question.actions)
     assert roles.context == {"iam:PermissionsBoundary": boundary}
     assert "iam:DeleteRolePermissionsBoundary" not in roles.actions

@@ -7,9 +7,9 @@ from baton_deployment.preflight.policies import (
     FUNCTION_BYTES,
     ROLE_CHARACTERS,
     WILDCARD,
-    alias_sizes,
     check_policies,
-    role_sizes,
+    measure_aliases,
+    measure_roles,
 )
 from baton_deployment.template import DeployedTemplate
 from tests.infrastructure.stack import Stack, as_list, text
@@ -41,8 +41,8 @@ def roles_of(template: DeployedTemplate) -> Check:
 
 def test_policies_fit_with_every_option_and_the_longest_names(source: Stack) -> None:
     template = of_stage(source, LONGEST_STACK, LONGEST_REGION, **EVERYTHING)
-    assert max(role_sizes(template).values()) <= ROLE_CHARACTERS
-    largest = max(alias_sizes(template).items(), key=lambda item: item[1])
+    assert max(measure_roles(template).values()) <= ROLE_CHARACTERS
+    largest = max(measure_aliases(template).items(), key=lambda item: item[1])
     # Another route is another statement: leave out a path that a greedy one catches, or allow shorter names of stacks.
     assert largest[1] <= FUNCTION_BYTES, largest
     assert [check.outcome for check in check_policies(of_stage(source))] == [Outcome.FINE, Outcome.FINE]
@@ -63,7 +63,7 @@ def test_the_estimate_has_the_statements_that_sam_writes(source: Stack, stack: S
         for policy in source.of_type(kind).values()
         for role in as_list(policy.get("Roles", policy.get("RoleName")))
     }
-    assert attached <= role_sizes(of_stage(source)).keys()
+    assert attached <= measure_roles(of_stage(source)).keys()
 
 
 def test_many_models_are_refused_before_the_deployment_with_the_remedy(source: Stack) -> None:

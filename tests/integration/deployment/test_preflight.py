@@ -129,14 +129,14 @@ def test_without_credentials_one_line_says_so_and_local_checks_go_on(
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     stage = Stage("dev", tmp_path, "baton-dev", {"LogLevel": "LOUD"})
-    checks = list(Preflight(stage, tmp_path / "build").checks())
+    checks = list(Preflight(stage, tmp_path / "build").run_checks())
     first, *others = [check for check in checks if check.outcome is Outcome.FAILS]
     assert (first.name, "There are no credentials of AWS" in first.detail) == ("account", True)
     assert [check.name for check in others] == ["parameters"]
     unasked = [check.name for check in checks if check.outcome is Outcome.UNKNOWN and "the row account" in check.detail]
     assert unasked == ["permissions", "stack state", "concurrency", "logging role", "secret"]
     monkeypatch.delenv("AWS_REGION")
-    [both] = [check.detail for check in Preflight(stage, tmp_path / "build").checks() if check.name == "account"]
+    [both] = [check.detail for check in Preflight(stage, tmp_path / "build").run_checks() if check.name == "account"]
     assert "There is no region" in both
     assert "There are no credentials of AWS" in both
 

@@ -12,9 +12,9 @@ from mypy_boto3_s3 import S3Client
 
 from baton_deployment.errors import DeploymentError
 from baton_deployment.publishing import widget as publishing
-from baton_deployment.publishing.console import ConsolePlace, console_place_of, publish_console, read_console
+from baton_deployment.publishing.console import ConsolePlace, find_console_place, publish_console, read_console
 from baton_deployment.publishing.objects import FOR_EVER
-from baton_deployment.publishing.widget import Release, place_of, publish, read_release, tag
+from baton_deployment.publishing.widget import Release, find_widget_place, make_tag, publish, read_release
 from baton_local.engines.clients import client
 
 ENTRY = "export const chat = 1;"
@@ -47,7 +47,7 @@ def build(folder: Path, entry: str) -> Path:
         (folder / name).write_text(text)
     (folder / "baton-chat.js.map").write_text("{}")
     (folder / ".built-of").write_text("0")
-    integrity = {name: publishing._integrity(text.encode()) for name, text in scripts.items()}
+    integrity = {name: publishing._compute_integrity(text.encode()) for name, text in scripts.items()}
     (folder / "integrity.json").write_text(json.dumps(integrity))
     return folder
 
@@ -133,9 +133,9 @@ def test_the_tag_pins_the_release_and_names_the_stacks_addresses(built: Path) ->
         "RestUrl": "https://r1.execute-api.us-east-1.amazonaws.com/dev",
         "WebSocketUrl": "wss://w1.execute-api.us-east-1.amazonaws.com/dev",
     }
-    place = place_of(outputs)
+    place = find_widget_place(outputs)
     assert place is not None
-    html = tag(release, place)
+    html = make_tag(release, place)
     assert f'src="https://d1.cloudfront.net/{release.version}/baton-chat.js"' in html
     assert f'integrity="{release.integrity["baton-chat.js"]}" crossorigin="anonymous"' in html
     assert f'endpoint="{outputs["RestUrl"]}"' in html
@@ -143,7 +143,7 @@ def test_the_tag_pins_the_release_and_names_the_stacks_addresses(built: Path) ->
 
 
 def test_a_stack_without_the_widget_has_no_place_for_it() -> None:
-    assert place_of({"RestUrl": "https://r1.execute-api.us-east-1.amazonaws.com/dev"}) is None
+    assert find_widget_place({"RestUrl": "https://r1.execute-api.us-east-1.amazonaws.com/dev"}) is None
 
 
 CONSOLE = {
@@ -171,7 +171,7 @@ def console(folder: Path, files: dict[str, str] = CONSOLE) -> Path:
 
 
 def console_place(bucket: str) -> ConsolePlace:
-    place = console_place_of({**OUTPUTS, "ConsoleBucketName": bucket})
+    place = find_console_place({**OUTPUTS, "ConsoleBucketName": bucket})
     assert place is not None
     return place
 
@@ -214,4 +214,4 @@ def test_half_a_console_is_not_published(tmp_path: Path, missing: str) -> None:
 
 
 def test_a_stack_without_a_console_has_no_place_for_one() -> None:
-    assert console_place_of({"RestUrl": "https://api.example"}) is None
+    assert find_console_place({"RestUrl": "https://api.example"}) is None

@@ -192,7 +192,7 @@ def test_a_caller_who_may_not_list_tables_sees_the_rest(stage: Stage, monkeypatc
     def refuse(account: Account) -> Iterator[str]:
         raise ClientError({"Error": {"Code": "AccessDeniedException"}}, "ListTables")
 
-    monkeypatch.setattr(teardown, "_table_names", refuse)
+    monkeypatch.setattr(teardown, "_list_tables", refuse)
     found = looked_at(stage)
     assert {"stack", "table", "bucket"} <= set(found.choices)
     assert any("the caller lacks dynamodb:ListTables" in line for line in found.lines([]))

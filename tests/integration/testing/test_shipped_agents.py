@@ -12,14 +12,14 @@ TESTS = ROOT / "tests" / "agents"
 
 
 def test_the_shipped_agents_pass_their_conversations() -> None:
-    ran = run(Project.found(ROOT), str(TESTS), "--json")
+    ran = run(Project.find(ROOT), str(TESTS), "--json")
     failed = [conversation for conversation in ran.report["conversations"] if not conversation["passed"]]
     assert (ran.code, json.dumps(failed, indent=1)) == (0, "[]")
 
 
 def test_several_processes_give_the_results_of_one_in_order() -> None:
     path = str(TESTS / "assistant.yaml")
-    one, two = (run(Project.found(ROOT), path, "--json", "--jobs", jobs).report for jobs in ("1", "2"))
+    one, two = (run(Project.find(ROOT), path, "--json", "--jobs", jobs).report for jobs in ("1", "2"))
     assert [conversation["name"] for conversation in two["conversations"]] == [
         conversation["name"] for conversation in one["conversations"]
     ]

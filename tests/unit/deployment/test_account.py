@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from baton_deployment.account import Account, explain, problems_explained
-from baton_deployment.checks import Outcome, asked
+from baton_deployment.checks import Outcome, run_remote_check
 from baton_deployment.errors import DeploymentError
 from baton_deployment.preflight.stack import check_state
 
@@ -21,7 +21,7 @@ def test_a_profile_that_does_not_exist_is_named_with_the_way_to_the_others(
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
     monkeypatch.setenv("AWS_PROFILE", "nope")
     with pytest.raises(DeploymentError, match=r"\(nope\) could not be found.*aws configure list-profiles"):
-        Account.here()
+        Account.of_environment()
 
 
 def test_a_page_in_place_of_an_answer_is_not_quoted() -> None:
@@ -57,7 +57,7 @@ def test_a_page_that_cannot_be_parsed_is_one_line_too(monkeypatch: pytest.Monkey
         problems_explained("The account is unknown"),
     ):
         account.client("sts").get_caller_identity()
-    [row] = asked("stack state", lambda: check_state(account, "baton-dev"))
+    [row] = run_remote_check("stack state", lambda: check_state(account, "baton-dev"))
     assert (row.outcome, "AWS did not answer it: the answer is a page" in row.detail) == (Outcome.UNKNOWN, True)
     server.shutdown()
     thread.join()

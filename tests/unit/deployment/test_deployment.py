@@ -73,7 +73,7 @@ def steps(calls: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(deployment, "record_home", step("record", ""))
     monkeypatch.setattr(deployment, "put_settings", step("settings"))
     monkeypatch.setattr(deployment, "publish_front_ends", step("publish", "published"))
-    monkeypatch.setattr(deployment, "smoke_stage", step("smoke"))
+    monkeypatch.setattr(deployment, "try_deployed_stage", step("smoke"))
     monkeypatch.setattr(deployment, "read_outputs", step("outputs", {"RestUrl": "https://api.example/dev"}))
     return taken
 
@@ -253,7 +253,7 @@ def test_the_accounts_logging_role_is_set_unless_another_team_has(
         region="eu-central-1",
         client=lambda service: SimpleNamespace(get_account=lambda: {"cloudwatchRoleArn": role} if role else {}),
     )
-    monkeypatch.setattr(Account, "here", lambda: account)
+    monkeypatch.setattr(Account, "of_environment", lambda: account)
     monkeypatch.setattr(deployment, "describe_stack", lambda account, stack_name: stack)
     lines: list[str] = []
     if role is None:  # nobody has agreed to SAM's question
@@ -273,11 +273,11 @@ def test_a_checkouts_own_uv_packs_layers_where_no_other_is_installed(
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sam, "ROOT", tmp_path)
     with pytest.raises(DeploymentError, match="`uv` is not on PATH"):
-        sam.sam_variables(None)
+        sam.make_sam_variables(None)
     private_uv = tmp_path / ".baton" / "tools" / "bin" / "uv"
     private_uv.parent.mkdir(parents=True)
     private_uv.touch()
-    assert sam.sam_variables(None)["UV"] == str(private_uv)
+    assert sam.make_sam_variables(None)["UV"] == str(private_uv)
 
 
 def test_a_failing_build_is_not_deployed(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from baton_deployment.errors import DeploymentError
-from baton_deployment.regions import advice_on_region, choose_region, with_region
-from baton_deployment.sam import sam_variables
+from baton_deployment.regions import advise_on_region, choose_region, with_region
+from baton_deployment.sam import make_sam_variables
 
 
 @pytest.mark.parametrize(
@@ -53,12 +53,12 @@ def test_no_region_is_an_error_that_names_the_variable() -> None:
     ],
 )
 def test_a_region_in_which_aws_cannot_be_reached_may_be_misspelt(region: str, advice: str) -> None:
-    assert advice_on_region(region).startswith(advice)
+    assert advise_on_region(region).startswith(advice)
 
 
 def test_a_program_finds_the_region_in_both_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     assert with_region({"AWS_REGION": "eu-central-1"}, "eu-central-1")["AWS_DEFAULT_REGION"] == "eu-central-1"
     monkeypatch.setenv("UV", "/usr/bin/uv")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    variables = sam_variables("eu-central-1")
+    variables = make_sam_variables("eu-central-1")
     assert (variables["AWS_REGION"], variables["AWS_DEFAULT_REGION"]) == ("eu-central-1", "eu-central-1")

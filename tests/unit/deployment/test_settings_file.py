@@ -9,7 +9,7 @@ import pytest
 from baton.settings.document import check_document
 from baton_deployment.checks import Outcome
 from baton_deployment.errors import DeploymentError
-from baton_deployment.settings_file import check_settings_file, from_parameters, path_of, read_settings_file
+from baton_deployment.settings_file import check_settings_file, find_settings_file, from_parameters, read_settings_file
 from baton_deployment.stages import Stage
 
 GOOD = """\
@@ -29,7 +29,7 @@ def stage(folder: Path) -> Stage:
 
 
 def test_a_file_is_yaml_with_comments(tmp_path: Path) -> None:
-    path = path_of(stage(tmp_path))
+    path = find_settings_file(stage(tmp_path))
     assert path.name == "settings.dev.yaml"
     path.write_text(GOOD)
     settings_file = read_settings_file(path)
@@ -40,7 +40,7 @@ def test_a_file_is_yaml_with_comments(tmp_path: Path) -> None:
 
 
 def test_without_a_file_there_is_nothing_to_put(tmp_path: Path) -> None:
-    assert read_settings_file(path_of(stage(tmp_path))) is None
+    assert read_settings_file(find_settings_file(stage(tmp_path))) is None
     [check] = check_settings_file(stage(tmp_path))
     assert check.outcome is Outcome.NOTE
 
@@ -68,7 +68,7 @@ def test_without_a_file_there_is_nothing_to_put(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_is_named_by_its_line(tmp_path: Path, change: tuple[str, str], complaint: str) -> None:
-    path = path_of(stage(tmp_path))
+    path = find_settings_file(stage(tmp_path))
     path.write_text(GOOD.replace(*change, 1))
     with pytest.raises(DeploymentError, match=complaint):
         read_settings_file(path)
@@ -76,7 +76,7 @@ def test_what_is_wrong_is_named_by_its_line(tmp_path: Path, change: tuple[str, s
 
 
 def test_problems_are_in_the_order_of_the_lines(tmp_path: Path) -> None:
-    path = path_of(stage(tmp_path))
+    path = find_settings_file(stage(tmp_path))
     path.write_text("version: 1\nallowedHost: []\npushHosts: 7\nallowedOrigins: [https://a.example/]\n")
     with pytest.raises(DeploymentError) as raised:
         read_settings_file(path)
@@ -84,7 +84,7 @@ def test_problems_are_in_the_order_of_the_lines(tmp_path: Path) -> None:
 
 
 def test_an_issuer_with_an_address_of_its_keys_may_have_any_name(tmp_path: Path) -> None:
-    path = path_of(stage(tmp_path))
+    path = find_settings_file(stage(tmp_path))
     path.write_text(
         GOOD.replace("issuer: https://login.acme.example/", "issuer: acme\n    jwksUrl: https://a.example/k")
     )
@@ -100,7 +100,7 @@ def test_what_were_parameters_becomes_a_file(tmp_path: Path) -> None:
         "PushHosts": "",
         "ModelProviders": '{"groq": {"baseUrl": "https://api.groq.com/openai/v1"}}',
     }
-    path = path_of(stage(tmp_path))
+    path = find_settings_file(stage(tmp_path))
     path.write_text(from_parameters(parameters))
     settings_file = read_settings_file(path)
     assert settings_file is not None

@@ -90,8 +90,8 @@ def test_no_command_works_on_a_stage_in_another_account(
 def test_the_checks_before_a_deployment_refuse_it_too(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     record_home(Caller(OURS), stage)
     monkeypatch.setattr(Account, "of", lambda stage: Caller(THEIRS))
-    monkeypatch.setattr(Preflight, "_remote", lambda *_: iter(()))
-    rows = [check for check in Preflight(stage, stage.file.parent / "build").checks() if check.name == "account"]
+    monkeypatch.setattr(Preflight, "_check_account", lambda *_: iter(()))
+    rows = [check for check in Preflight(stage, stage.file.parent / "build").run_checks() if check.name == "account"]
     assert [check.outcome for check in rows] == [Outcome.FINE, Outcome.FAILS]
     assert "deployed.toml" in rows[1].advice
 
@@ -105,7 +105,7 @@ def test_a_record_with_faults_is_no_permission(stage: Stage, text: str) -> None:
 
 def test_checks_that_cannot_be_made_stop_unless_that_is_accepted(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [unknown("permissions", "the caller may not ask"), note("package sizes", "nothing is built yet")]
-    monkeypatch.setattr(Preflight, "checks", lambda self: iter(rows))
+    monkeypatch.setattr(Preflight, "run_checks", lambda self: iter(rows))
     preflight = Preflight(stage, stage.file.parent)
     with pytest.raises(DeploymentError, match=r"^permissions: not checked: nothing was deployed\. .*--unchecked"):
         run_preflight(preflight, lambda line: None, consequence=": nothing was deployed")

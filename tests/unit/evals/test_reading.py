@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from baton_local.root import ROOT
-from baton_project.schemas import case_schema
+from baton_project.schemas import make_case_schema
 from baton_testing.errors import CannotRun
 from baton_testing.evals import reading
 from baton_testing.evals.reading import read_datasets
@@ -125,7 +125,7 @@ def test_a_file_that_is_missing_and_an_empty_one_are_reported(tmp_path: Path) ->
 
 
 def test_the_schema_accepts_the_examples() -> None:
-    validator = Draft202012Validator(case_schema())
+    validator = Draft202012Validator(make_case_schema())
     examples = [*ROOT.glob("baton_project/skeleton/evals/*.jsonl"), *ROOT.glob("examples/projects/*/evals/*.jsonl")]
     lines = [line for path in examples for line in path.read_text().splitlines()]
     assert len(lines) >= 3

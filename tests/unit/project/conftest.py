@@ -19,7 +19,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project
         monkeypatch.delenv(name, raising=False)
     make(tmp_path / "my-shop")
     token = current.set(str(tmp_path))
-    yield Project.found(tmp_path / "my-shop")
+    yield Project.find(tmp_path / "my-shop")
     current.reset(token)
 
 

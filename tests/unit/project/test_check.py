@@ -8,7 +8,7 @@ import shutil
 import pytest
 import typer
 
-from baton_project.check import Problem, examined
+from baton_project.check import Problem, check_agents
 from baton_project.commands import check
 from baton_project.new import IN_PYTHON
 from baton_project.project import Project
@@ -33,12 +33,12 @@ def coded(project: Project) -> Project:
 
 
 def test_a_new_project_in_python_lacks_nothing_and_has_the_same_agents(coded: Project) -> None:
-    assert examined(coded) == (["assistant", "orders"], [])
+    assert check_agents(coded) == (["assistant", "orders"], [])
 
 
 def test_problems_of_modules_are_reported_like_those_of_files(coded: Project) -> None:
     edited(coded.agents / "assistant.py", "    main=True,", "    main=3,")
-    _, [problem] = examined(coded)
+    _, [problem] = check_agents(coded)
     assert (problem.file, problem.line, problem.field) == ("agents/assistant.py", 34, "main")
 
 
@@ -62,7 +62,7 @@ def test_a_misspelt_argument_is_reported_with_the_one_that_it_resembles(
     file = coded.agents / "assistant.py"
     edited(file, "from baton import Agent", "from baton import Handoff, Workflow, Agent")
     edited(file, written, misspelt)
-    _, [problem] = examined(coded)
+    _, [problem] = check_agents(coded)
     assert (problem.file, problem.line) == ("agents/assistant.py", line)
     assert f"{problem.field}: {problem.message}".startswith(what)
 
@@ -70,7 +70,7 @@ def test_a_misspelt_argument_is_reported_with_the_one_that_it_resembles(
 def test_a_misspelt_argument_in_a_package_of_tools_is_explained_too(project: Project) -> None:
     file = project.tools / "shop_tools" / "orders.py"
     file.write_text(f"import baton\n\n\n@baton.tool(discription='x')\ndef f(): ...\n\n\n{file.read_text()}")
-    _, [problem] = examined(project)
+    _, [problem] = check_agents(project)
     assert (
         "orders.py:4: TypeError: discription: tool has no such argument (did you mean description?)" in problem.message
     )
@@ -81,7 +81,7 @@ def test_folders_of_documents_and_procedures_belong_to_agents(project: Project) 
         file = project.folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("text")
-    _, problems = examined(project)
+    _, problems = check_agents(project)
     assert list(map(str, problems)) == [
         "documents/b.md: it belongs to no agent; move it into a folder with the id of one",
         "documents/nobody: there is no agent 'nobody' (name the folder by the id of one)",
@@ -93,7 +93,7 @@ def test_folders_of_documents_and_procedures_belong_to_agents(project: Project) 
 def test_problems_are_sorted_by_file_and_line(project: Project) -> None:
     edited(project.agents / "orders.yaml", "id: orders", "id: orders\nmian: true\nnmae: x")
     edited(project.agents / "assistant.yaml", "main: true", "main: 3")
-    _, problems = examined(project)
+    _, problems = check_agents(project)
     assert [(problem.file, problem.field) for problem in problems] == [
         ("agents/assistant.yaml", "main"),
         ("agents/orders.yaml", "mian"),
@@ -121,28 +121,28 @@ def test_a_tool_in_the_background_that_acts_for_the_user_is_reported(project: Pr
     }
     http = f"tools:\n  - {json.dumps(tool)}\n  - type: python"
     edited(project.agents / "orders.yaml", TOOLS, http)
-    _, [problem] = examined(project)
+    _, [problem] = check_agents(project)
     assert (problem.file, problem.field) == ("agents/orders.yaml", "tools.0")
     assert problem.message.startswith("background does not work with token_exchange")
 
 
 def test_a_function_that_cannot_be_a_tool_is_reported_with_its_line(coded: Project) -> None:
     edited(coded.agents / "assistant.py", "number: str)", "number: object, other)")
-    _, [problem] = examined(coded)
+    _, [problem] = check_agents(coded)
     assert (problem.file, problem.line) == ("agents/assistant.py", 8)
     assert "order_status: the parameter other has no type" in problem.message
 
 
 def test_a_question_for_approval_that_names_no_argument_is_reported_with_its_line(coded: Project) -> None:
     edited(coded.agents / "assistant.py", "@tool\n", "@tool(approval='always', asks='Find {nubmer}?')\n")
-    _, [problem] = examined(coded)
+    _, [problem] = check_agents(coded)
     assert (problem.file, problem.line) == ("agents/assistant.py", 8)
     assert problem.message == MISSPELT
 
 
 def test_a_workflow_whose_data_does_not_fit_the_tool_that_completes_it_is_reported(coded: Project) -> None:
     (coded.agents / "returns.py").write_text(RETURNS)
-    _, [*problems] = examined(coded)
+    _, [*problems] = check_agents(coded)
     assert [(problem.file, problem.line, problem.field) for problem in problems] == [
         ("agents/returns.py", 29, "workflow.on_complete")
     ] * 3
@@ -157,7 +157,7 @@ def test_a_refusal_to_a_state_that_does_not_exist_is_reported(coded: Project) ->
     returns = RETURNS.replace("number: int, damage: str, reason: str", "number: str")
     returns = returns.replace('return "Filed."', 'return Refuse("Too late.", state="ODER")')
     (coded.agents / "returns.py").write_text(returns.replace("import Agent,", "import Agent, Refuse,"))
-    _, [problem] = examined(coded)
+    _, [problem] = check_agents(coded)
     assert problem.message == (
         "file refuses to the state 'ODER', which does not exist (did you mean ORDER?). "
         "It goes to the state before the end instead."
@@ -174,7 +174,7 @@ def test_placeholders_of_sentences_that_nothing_fills_are_reported(coded: Projec
     returns = RETURNS.replace("number: int, damage: str, reason: str", "number: str")
     returns = returns.replace("    prompt=", f"    sentences={{'en': {sentences}}},\n    prompt=")
     (coded.agents / "returns.py").write_text(returns)
-    _, problems = examined(coded)
+    _, problems = check_agents(coded)
     assert {(problem.file, problem.field, problem.message) for problem in problems} == {
         ("agents/returns.py", "sentences.en.main_confirms", "nothing fills {resullt} (did you mean {result}?)"),
         (
@@ -190,7 +190,7 @@ def test_placeholders_of_sentences_that_nothing_fills_are_reported(coded: Projec
 def test_placeholders_that_name_no_value_of_an_object_are_reported(coded: Project) -> None:
     completed = "{order.number}, {order.nmber}, {order}, {damage.part}"
     (coded.agents / "returns.py").write_text(with_sentences(completed=completed, exit="{agent.name} is gone."))
-    _, problems = examined(coded)
+    _, problems = check_agents(coded)
     assert sorted((str(problem.field), problem.message) for problem in problems) == [
         ("sentences.en.completed", "nothing fills {damage.part}, which is no field of damage (available: none)"),
         ("sentences.en.completed", "nothing fills {order.nmber}, which is no field of order (did you mean number?)"),
@@ -205,7 +205,7 @@ def test_placeholders_that_name_no_value_of_an_object_are_reported(coded: Projec
 def test_placeholders_that_a_functions_result_never_fills_are_reported(coded: Project) -> None:
     completed = "{result.number}, {result.nmber}, {result}"
     (coded.agents / "returns.py").write_text(with_sentences(completed=completed))
-    _, problems = examined(coded)
+    _, problems = check_agents(coded)
     assert sorted((str(problem.field), problem.message) for problem in problems) == [
         (
             "sentences.en.completed",
@@ -252,7 +252,7 @@ def test_labels_of_values_that_do_not_exist_are_reported(coded: Project) -> None
     file = coded.agents / "assistant.py"
     edited(file, "number: str)", f"number: {kind})")
     file.write_text("from typing import Annotated, Literal\nfrom pydantic import Field\n" + file.read_text())
-    _, [problem] = examined(coded)
+    _, [problem] = check_agents(coded)
     assert "x-labels: 'ebyke' is not a value of the argument number (did you mean ebike?)" in problem.message
 
 
@@ -268,7 +268,7 @@ def test_agents_tools_and_states_of_the_demo_script_that_do_not_exist_are_report
         "    - {after: [show_map, order_status, return_to_*], say: Here.}\n"
         "    - {after: order, say: Here.}\n"
     )
-    _, problems = examined(project)
+    _, problems = check_agents(project)
     assert [str(problem).partition(" Available")[0] for problem in problems] == [
         "demo.yaml:3: scenes.message.0: there is no agent 'asistant' (did you mean assistant?)",
         "demo.yaml:4: scenes.message.1: there is no agent 'nobody'.",
@@ -278,7 +278,7 @@ def test_agents_tools_and_states_of_the_demo_script_that_do_not_exist_are_report
     ]
     assert str(problems[1]).endswith("Available: assistant, orders")
     script.write_text("scenes:\n  message:\n    - say: 135\n")
-    _, [problem] = examined(project)
+    _, [problem] = check_agents(project)
     assert problem.message == "must be text: put it into quotes"
 
 
@@ -322,7 +322,7 @@ def test_a_function_that_nobody_can_call_is_reported_with_its_line(coded: Projec
     file = coded.agents / "assistant.py"
     lines = file.read_text().count("\n")
     file.write_text(f"{file.read_text()}\n\n@assistant.prompt\ndef about(weather: str) -> str:\n    return weather\n")
-    _, [problem] = examined(coded)
+    _, [problem] = check_agents(coded)
     assert (problem.file, problem.line) == ("agents/assistant.py", lines + 3)
     assert (problem.field, problem.message[:38]) == ("about", "nothing fills the parameter weather. A")
 
@@ -331,7 +331,7 @@ def test_a_hook_with_a_parameter_that_nothing_fills_is_reported_with_its_line(co
     file = coded.agents / "assistant.py"
     written = file.read_text()
     file.write_text(written + "\n@assistant.output_guardrail\ndef judge(words: str) -> None: ...\n")
-    _, [problem] = examined(coded)
+    _, [problem] = check_agents(coded)
     place = ("agents/assistant.py", written.count("\n") + 2, "judge")
     assert (problem.file, problem.line, problem.field) == place
     assert problem.message.startswith("nothing fills the parameter words.")
@@ -340,14 +340,14 @@ def test_a_hook_with_a_parameter_that_nothing_fills_is_reported_with_its_line(co
 def test_a_guardrail_at_a_host_that_may_not_be_called_is_reported(project: Project) -> None:
     file = project.agents / "assistant.yaml"
     file.write_text(f"{file.read_text()}guardrails:\n  - {{name: policy, url: 'https://policy.example.com'}}\n")
-    _, [problem] = examined(project)
+    _, [problem] = check_agents(project)
     assert (problem.file, problem.field) == ("agents/assistant.yaml", "guardrails.0.url")
     assert "policy.example.com" in problem.message
 
 
 def test_a_wrong_field_is_reported_with_file_and_line(project: Project) -> None:
     edited(project.agents / "assistant.yaml", "main: true", "mian: true")
-    agents, problems = examined(project)
+    agents, problems = check_agents(project)
     assert agents == []
     assert problems == [Problem("there is no such field (did you mean main?)", "agents/assistant.yaml", 6, "mian")]
     assert str(problems[0]) == "agents/assistant.yaml:6: mian: there is no such field (did you mean main?)"
@@ -355,7 +355,7 @@ def test_a_wrong_field_is_reported_with_file_and_line(project: Project) -> None:
 
 def test_two_agents_of_one_id_are_reported(project: Project) -> None:
     (project.agents / "second.yaml").write_text((project.agents / "orders.yaml").read_text())
-    _, (problem,) = examined(project)
+    _, (problem,) = check_agents(project)
     assert (problem.file, problem.line, problem.field) == ("agents/second.yaml", 3, "id")
 
 
@@ -373,7 +373,7 @@ def test_all_of_tools_and_servers_and_remote_agents_is_reached(project: Project)
     (project.agents / "partner.yaml").write_text(
         "id: partner\nname: P\ndescription: D.\nremote: {card_url: 'http://127.0.0.1:9/card.json'}\n"
     )
-    agents, problems = examined(project)
+    agents, problems = check_agents(project)
     assert agents == ["assistant", "orders", "partner"]
     assert [(problem.file, problem.field) for problem in problems] == [
         ("agents/orders.yaml", "tools.0"),
@@ -392,7 +392,7 @@ def test_a_model_of_no_provider_is_reported_where_the_deployment_has_no_default_
     monkeypatch.setenv("BATON_CHAT_MODEL", "bedrock/nova")
     monkeypatch.setenv("OPENAI_BASE_URL", "")
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "tokenizer")
-    _, (problem,) = examined(project)
+    _, (problem,) = check_agents(project)
     assert (problem.file, problem.field) == ("agents/orders.yaml", "model.fallback.0")
     assert problem.message.startswith("'groq/llama-4' begins with the name of no provider (bedrock)")
 
@@ -428,7 +428,7 @@ def test_a_file_that_cannot_be_read_is_named_as_the_reason_why_no_agent_was_chec
 def test_a_misspelt_agent_of_a_handoff_is_reported_with_the_one_that_it_resembles(project: Project) -> None:
     file = project.agents / "assistant.yaml"
     file.write_text(f"{file.read_text()}handoffs: [oders]\n")
-    _, [problem] = examined(project)
+    _, [problem] = check_agents(project)
     assert problem.message == "there is no agent 'oders' (did you mean orders?)"
 
 
@@ -436,17 +436,17 @@ def test_a_library_that_is_not_there_is_reported_with_the_one_that_it_resembles(
     (project.libraries / "manual").mkdir(parents=True)
     orders = project.agents / "orders.yaml"
     orders.write_text(orders.read_text() + "libraries: [manaul]\n")
-    _, [problem] = examined(project)
+    _, [problem] = check_agents(project)
     assert str(problem).endswith("libraries.0: there is no library 'manaul' (did you mean manual?)")
     orders.write_text(orders.read_text().replace("manaul", "manual"))
-    assert examined(project) == (["assistant", "orders"], [])
+    assert check_agents(project) == (["assistant", "orders"], [])
 
 
 def test_what_is_no_library_is_reported(project: Project) -> None:
     (project.libraries / "Our Manual").mkdir(parents=True)
     (project.libraries / "loose.md").write_text("# Loose")
     edited(project.folder / "pyproject.toml", "[tool.baton]", "[tool.baton]\nlibrary_permissions = {terms = 'a:b'}")
-    _, problems = examined(Project.found(project.folder))
+    _, problems = check_agents(Project.find(project.folder))
     assert [str(problem).partition(": ")[0] for problem in problems] == [
         "libraries/Our Manual",
         "libraries/loose.md",

@@ -10,7 +10,7 @@ import pytest
 from baton_local.environment import applied
 from baton_local.project.project_tools import importable
 from baton_local.project.reloading import Reloader
-from baton_project.check import examined
+from baton_project.check import check_agents
 from baton_project.project import Project
 from tests.unit.project.conftest import edited
 from tests.unit.testing.command import run
@@ -27,14 +27,14 @@ BROKEN = {
 def test_a_tool_that_cannot_be_imported_is_described_alike_by_check_test_and_dev(project: Project, line: str) -> None:
     tool = project.tools / "shop_tools" / "orders.py"
     said: list[str] = []
-    with applied({**project.environment(), "BATON_STAGE": "local"}), importable(project.tools):
+    with applied({**project.make_environment(), "BATON_STAGE": "local"}), importable(project.tools):
         reloader = Reloader(project.agents, project.tools, said.append)
         reloader.begin()
         edited(tool, "ORDERS = {", f"{line}\nORDERS = {{")
         number = tool.read_text().splitlines().index(line) + 1
         reloader.reload([tool])
     expected = f"tools/shop_tools/orders.py:{number}: {BROKEN[line]}"
-    [problem] = examined(project)[1]
+    [problem] = check_agents(project)[1]
     assert expected in problem.message
     assert expected in run(project).errors.replace(f"{project.folder}{os.sep}", "")
     assert expected in said[-1].replace(f"{project.folder}{os.sep}", "")

@@ -9,10 +9,10 @@ import pytest
 import typer
 
 from baton_deployment.errors import DeploymentError
-from baton_deployment.sam import find_sam, sam_variables
+from baton_deployment.sam import find_sam, make_sam_variables
 from baton_local.root import ROOT
 from baton_project.building import assemble
-from baton_project.deploy import plan, shell_lines
+from baton_project.deploy import describe_steps, plan
 from baton_project.errors import ProjectProblem
 from baton_project.new import IN_PYTHON
 from baton_project.project import Project
@@ -41,7 +41,7 @@ def test_the_commands_are_sams_with_the_projects_own_parameters(project: Project
 
 
 def test_a_dry_run_shows_all_steps_in_their_order(project: Project) -> None:
-    lines = shell_lines(project.folder, "dev").splitlines()
+    lines = describe_steps(project.folder, "dev").splitlines()
     assert [line.split("&& ")[-1].split(" --")[0] for line in lines] == [
         f"# Check what the stage dev needs, and write {project.folder / '.baton/build/dev'}",
         "sam build",
@@ -101,7 +101,7 @@ def test_a_module_of_agents_that_cannot_be_used_is_not_deployed(
 
 def test_what_tools_need_goes_into_the_layer_of_dependencies(project: Project, tmp_path: Path) -> None:
     edited(project.folder / "pyproject.toml", 'dependencies = ["', 'dependencies = ["holidays>=0.70", "')
-    assemble(Project.found(project.folder), tmp_path / "build")
+    assemble(Project.find(project.folder), tmp_path / "build")
     assert (tmp_path / "build/layers/dependencies/tools.txt").read_text() == "holidays>=0.70\n"
 
 
@@ -126,6 +126,6 @@ def test_a_projects_layers_need_bytecode_too_and_the_build_has_the_stages_region
 ) -> None:
     monkeypatch.setenv("UV", "/usr/bin/uv")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    variables = sam_variables("eu-central-1")
+    variables = make_sam_variables("eu-central-1")
     assert variables["BATON_REQUIRE_BYTECODE"] == "1"
     assert (variables["AWS_REGION"], variables["AWS_DEFAULT_REGION"]) == ("eu-central-1", "eu-central-1")

@@ -105,7 +105,7 @@ def test_an_address_of_each_stage_is_judged_for_the_stage(folder: Path, capsys: 
     assert "fine addresses 1 of agents, public and allowed" in deploy_check(folder)
     check(folder)
     assert "Deployed, this would not work" not in capsys.readouterr().out
-    tools = read_contents(Project.found(folder), "prod").agents.get("shop").tools
+    tools = read_contents(Project.find(folder), "prod").agents.get("shop").tools
     assert [tool.url for tool in tools] == ["https://elsewhere.example.com"]
 
 

@@ -19,7 +19,7 @@ from baton.composition.startup.environment import current
 from baton.domain.agents.agent_code import HookPoint
 from baton.domain.yaml_text import read_yaml
 from baton_local.root import ROOT
-from baton_project.check import examined
+from baton_project.check import check_agents
 from baton_project.project import Project
 from tests.unit.evals.command import run as evaluate
 from tests.unit.testing.command import run
@@ -42,7 +42,7 @@ def example(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     for name in ("BATON_AGENTS_DIR", "BATON_ALLOWED_HOSTS", "BATON_DEFAULT_AGENT", "BATON_TOOL_PACKAGES"):
         monkeypatch.delenv(name, raising=False)
     token = current.set(f"example {request.node.name}")
-    yield Project.found(FOLDER / request.param)
+    yield Project.find(FOLDER / request.param)
     current.reset(token)
 
 
@@ -66,7 +66,7 @@ def test_every_project_is_tried() -> None:
 
 @pytest.mark.usefixtures("services")
 def test_nothing_is_wrong_with_a_project(example: Project) -> None:
-    assert examined(example) == (AGENTS[example.name], [])
+    assert check_agents(example) == (AGENTS[example.name], [])
 
 
 def test_the_conversations_of_a_project_pass(example: Project) -> None:
@@ -96,7 +96,7 @@ def test_the_cases_of_a_project_pass(name: str, monkeypatch: pytest.MonkeyPatch)
     for variable in ("BATON_AGENTS_DIR", "BATON_ALLOWED_HOSTS", "BATON_DEFAULT_AGENT", "BATON_TOOL_PACKAGES"):
         monkeypatch.delenv(variable, raising=False)
     token = current.set(f"cases of {name}")
-    ran = evaluate(Project.found(FOLDER / name), str(FOLDER / name / "evals"))
+    ran = evaluate(Project.find(FOLDER / name), str(FOLDER / name / "evals"))
     current.reset(token)
     assert ran.code == 0, f"{ran.output}{ran.errors}"
 

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from baton_client.command.application import command_line
 from baton_local.root import ROOT
 from baton_project import extras
-from baton_project.extras import LOCAL, TEST, extra_packages
+from baton_project.extras import LOCAL, TEST, list_extra_packages
 from baton_project.new import make
 
 WITHOUT = """
@@ -39,9 +39,9 @@ from baton_project.project import Project
 
 folder = Path(sys.argv[1]) / "my-shop"
 new.make(folder)
-agents, problems = check.examined(Project.found(folder))
+agents, problems = check.check_agents(Project.find(folder))
 assert (agents, problems) == (["assistant", "orders"], []), problems
-assert check.obstacles(Project.found(folder)) == []
+assert check.find_obstacles(Project.find(folder)) == []
 """
 
 
@@ -64,8 +64,8 @@ owners_of_modules = cache(packages_distributions)
 
 def absent(*installed: str) -> set[str]:
     """The modules that an installation without the extra ``local`` does not have, but with the ones that are named."""
-    names = set(map(canonicalize_name, extra_packages(LOCAL)))
-    names -= {canonicalize_name(name) for extra in installed for name in extra_packages(extra)}
+    names = set(map(canonicalize_name, list_extra_packages(LOCAL)))
+    names -= {canonicalize_name(name) for extra in installed for name in list_extra_packages(extra)}
     return {
         module
         for module, owners in owners_of_modules().items()
@@ -78,7 +78,7 @@ def test_the_extra_has_all_that_the_table_of_the_declaration_says() -> None:
     named = [Requirement(each) for each in declared["local"]]
     assert [each.extras for each in named if each.name == "baton-conversations"] == [{TEST}]
     others = {each.name for each in named if each.name != "baton-conversations"}
-    assert sorted(extra_packages(LOCAL)) == sorted(others | {Requirement(each).name for each in declared[TEST]})
+    assert sorted(list_extra_packages(LOCAL)) == sorted(others | {Requirement(each).name for each in declared[TEST]})
     assert {"moto", "numpy", "jinja2", "werkzeug"} <= absent()
     assert {"moto", "numpy", "samtranslator"} <= absent(TEST)
 

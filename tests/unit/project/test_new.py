@@ -70,12 +70,12 @@ def test_a_name_that_no_stack_can_have_is_refused(tmp_path: Path, name: str) -> 
 
 
 def test_a_project_is_found_from_a_folder_in_it(project: Project) -> None:
-    assert Project.found(project.tools / "shop_tools") == project
+    assert Project.find(project.tools / "shop_tools") == project
 
 
 def test_outside_of_projects_it_is_said_how_to_make_one(tmp_path: Path) -> None:
     with pytest.raises(ProjectProblem, match="baton new NAME"):
-        Project.found(tmp_path)
+        Project.find(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -89,14 +89,14 @@ def test_outside_of_projects_it_is_said_how_to_make_one(tmp_path: Path) -> None:
 def test_a_setting_that_is_not_known_is_named(project: Project, wrong: str, expected: str) -> None:
     edited(project.folder / "pyproject.toml", "allowed_hosts = []", wrong)
     with pytest.raises(ProjectProblem, match=expected):
-        Project.found(project.folder)
+        Project.find(project.folder)
 
 
 def test_what_tools_need_is_all_but_baton(project: Project) -> None:
     edited(
         project.folder / "pyproject.toml", 'dependencies = ["', 'dependencies = ["Baton-Client", "holidays>=0.70", "'
     )
-    assert Project.found(project.folder).requirements == ("holidays>=0.70",)
+    assert Project.find(project.folder).requirements == ("holidays>=0.70",)
 
 
 def test_variables_of_the_projects_env_file_count_below_those_that_are_set(
@@ -106,7 +106,7 @@ def test_variables_of_the_projects_env_file_count_below_those_that_are_set(
     (project.folder / ".env").write_text(text)
     monkeypatch.setenv("BATON_CHAT_MODEL", "set-model")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    found = project.environment()
+    found = project.make_environment()
     assert found["OPENAI_API_KEY"] == "of-the-file"
     assert found["BATON_CHAT_MODEL"] == "set-model"
     assert found["BATON_DEFAULT_AGENT"] == "orders"
@@ -116,4 +116,4 @@ def test_variables_of_the_projects_env_file_count_below_those_that_are_set(
 def test_an_env_file_that_is_no_text_is_reported(project: Project) -> None:
     (project.folder / ".env").write_bytes(b"A=\xff")
     with pytest.raises(ProjectProblem, match=r"\.env cannot be read"):
-        project.environment()
+        project.make_environment()

@@ -67,7 +67,7 @@ class Developer:
 
 @pytest.fixture
 def developer(project: Project) -> Iterator[Developer]:
-    with applied({**project.environment(), "BATON_STAGE": "local"}), importable(project.tools):
+    with applied({**project.make_environment(), "BATON_STAGE": "local"}), importable(project.tools):
         yield Developer(project)
 
 
@@ -122,7 +122,7 @@ def test_what_cannot_be_used_is_reported_and_what_was_there_goes_on_until_it_is_
 
 def test_a_tool_that_did_not_work_at_the_start_hinders_no_edit_of_an_agent(project: Project) -> None:
     edited(project.folder / ORDERS, "ORDERS = {", "ORDERS = 1 / 0, {")
-    with applied({**project.environment(), "BATON_STAGE": "local"}), importable(project.tools):
+    with applied({**project.make_environment(), "BATON_STAGE": "local"}), importable(project.tools):
         developer = Developer(project)
         developer.reloader.begin()
         developer.edits("agents/orders.yaml", "name: Orders", "name: Logistics")
@@ -182,7 +182,7 @@ def test_what_is_removed_goes_on_until_no_agent_needs_it(developer: Developer, r
 
 
 def test_packages_that_the_developer_has_chosen_stay_the_only_ones(project: Project) -> None:
-    chosen = {**project.environment(), "BATON_TOOL_PACKAGES": "other_tools", "BATON_STAGE": "local"}
+    chosen = {**project.make_environment(), "BATON_TOOL_PACKAGES": "other_tools", "BATON_STAGE": "local"}
     with applied(chosen), importable(project.tools):
         developer = Developer(project)
         developer.edits("agents/orders.yaml", "name: Orders", "name: Logistics")
@@ -198,7 +198,7 @@ def python_developer(project: Project) -> Iterator[Developer]:
     for path in (project.agents / "assistant.yaml", project.agents / "orders.yaml"):
         path.unlink()
     shutil.copytree(IN_PYTHON / "agents", project.agents, dirs_exist_ok=True)
-    with applied({**project.environment(), "BATON_STAGE": "local"}), importable(project.tools):
+    with applied({**project.make_environment(), "BATON_STAGE": "local"}), importable(project.tools):
         yield Developer(project)
 
 

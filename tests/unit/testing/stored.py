@@ -35,7 +35,7 @@ async def stored(served: Served, *permissions: str) -> StoredThread:
 
 
 async def made(project: Project, served: Served, *permissions: str) -> Written:
-    agent_place = AgentPlace.of(project.folder, project.agents, project.tools, project.environment())
+    agent_place = AgentPlace.of(project.folder, project.agents, project.tools, project.make_environment())
     found = await stored(served, *permissions)
 
     def write() -> Written:
