@@ -67,9 +67,10 @@ class Account:
         return self._session
 
     def client(self, service: str, *, wait_seconds: float | None = None, patient: bool = False) -> Any:
-        """Return a client of a service. With ``wait_seconds``, it waits so long for an answer, without retries.
+        """Return a client of a service, with short timeouts and one retry.
 
-        A ``patient`` client is for many concurrent requests, and retries throttled ones.
+        A client with ``wait_seconds`` waits so long for an answer, and does not retry. A ``patient`` client is for many
+        concurrent requests, and retries up to nine times.
         """
         longer = Config(read_timeout=wait_seconds, retries={"total_max_attempts": 1}) if wait_seconds else None
         if patient:
@@ -119,9 +120,10 @@ def read_code(problem: ClientError) -> str:
 
 
 def is_denied(problem: Exception) -> bool:
-    """Return whether the caller lacks a permission."""
+    """Return whether AWS has refused a request because the caller lacks a permission."""
     return isinstance(problem, ClientError) and read_code(problem) in DENIED
 
 
 def _to_line(problem: Exception) -> str:
+    """Return the text of an error without line breaks."""
     return " ".join(str(problem).split())

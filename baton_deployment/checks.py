@@ -54,7 +54,7 @@ def unknown(name: str, detail: str, advice: str = "") -> Check:
 
 
 def run_remote_check(name: str, check: Callable[[], Iterable[Check]]) -> Iterator[Check]:
-    """Yield the results of a check that calls AWS. After an error of AWS, yield that it could not be made."""
+    """Yield the results of a check that calls AWS. After an error of AWS, yield that the check could not be made."""
     try:
         yield from check()
     except AWS_ERRORS as problem:

@@ -17,7 +17,7 @@ class Contents:
     """The folder to which paths in messages are relative."""
     agents: AgentFiles
     requirements: tuple[str, ...] = ()
-    """The package requirements of its tools, without Baton."""
+    """The package requirements of the tools, without Baton."""
 
     @property
     def agents_folder(self) -> Path:

@@ -24,7 +24,7 @@ ADDRESSES = (
 
 
 def describe_stack(account: Account, stack: str) -> dict[str, Any] | None:
-    """Return CloudFormation's description of a stack; None if there is no such stack."""
+    """Return CloudFormation's description of a stack; None if there is no such stack. Raises errors of AWS."""
     try:
         [description] = account.client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
     except ClientError as problem:

@@ -81,6 +81,7 @@ def make_questions(account: str, region: str, stack: str, boundary: str = "") ->
 
 
 def _list_examples(action: str) -> Iterator[str]:
+    """Yield an action without a wildcard, or the examples of the actions that its wildcard stands for."""
     if "*" not in action:
         yield action
         return
@@ -89,6 +90,7 @@ def _list_examples(action: str) -> Iterator[str]:
 
 
 def _make_example_resource(resources: str | list[str], account: str, region: str, stack: str) -> str:
+    """Return an ARN that the first of the patterns matches; ``*`` for a statement about all resources."""
     pattern = resources if isinstance(resources, str) else resources[0]
     if pattern == "*":
         return pattern

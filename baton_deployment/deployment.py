@@ -94,12 +94,14 @@ class Deployment:
         return Preflight(self.stage, self.built, asks_model, self.read_contents, self.allowed_hosts)
 
     def _describe_libraries(self) -> list[str]:
+        """Return the step for the project's documents as comments; nothing for this repository."""
         if self.project is None:
             return []
         head = "# Bring the libraries, delete what was removed from them, and wait until their documents can be found"
         return [head, *(f"#   {line}" for line in self.project.describe())]
 
     def _describe_first_deployment(self) -> list[str]:
+        """Return a comment about the two deployments of a new stack; nothing if its table is not protected."""
         if not is_protected(self.stage):
             return []
         return [f"#   the first time with {PROTECTION}=false, and once more without it when the stack exists"]
@@ -253,6 +255,7 @@ def is_protected(stage: Stage) -> bool:
 
 
 def _read_checkout(stage: Stage) -> Contents:
+    """Return the agents and tools of this repository. Raises ``AgentFileError``."""
     with importable(ROOT / "tools"):
         return Contents(ROOT, AgentFiles.load(ROOT / "agents", stage.parameters.get("DefaultAgent")))
 
@@ -268,11 +271,13 @@ def _find_quota(account: Account) -> int | None:
 def _run(
     deployment: Deployment, command: tuple[str, ...], program: str, variables: dict[str, str], write: Write
 ) -> None:
+    """Print a command of SAM, and run it. Raises ``DeploymentError`` if it fails."""
     write(f"$ {shlex.join(command)}")
     run_sam(program, command, deployment.folder, variables)
 
 
 def _check_sizes(deployment: Deployment, region: str, write: Write) -> None:
+    """Print the check of the built packages. Raises ``DeploymentError`` if they are too large."""
     stage = deployment.stage
     template = DeployedTemplate.read(ROOT / "template.yaml", stage.parameters, stage.stack, region)
     for check in check_sizes(template, deployment.built):

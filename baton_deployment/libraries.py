@@ -106,7 +106,7 @@ def bring(
 
 
 class _Deployed(LibraryDocuments):
-    """Libraries of a stage. Waiting for them prints their progress, and ends after ``PATIENCE_SECONDS`` without any."""
+    """The libraries of a stage. A wait prints progress, and ends after ``PATIENCE_SECONDS`` without progress."""
 
     def __init__(
         self,
@@ -145,6 +145,7 @@ def _summarise(done: Round, unchanged: int) -> str:
 
 
 def _count_by_owner(folder: Path) -> dict[str, int]:
+    """Return the numbers of files in the folders of ``folder``, by the folders' names."""
     counts: dict[str, int] = {}
     for file in owned_files(folder):
         counts[file.agent_id] = counts.get(file.agent_id, 0) + 1

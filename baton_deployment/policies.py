@@ -63,6 +63,7 @@ def _find_secrets(stage: Stage) -> list[str]:
 
 
 def _rename(arn: str, stack: str, secrets: list[str]) -> list[str]:
+    """Return the ARNs in place of a documented one, with the names of a stack, or with ``secrets``."""
     if arn.endswith(SECRETS):
         return [f"{arn.removesuffix(SECRETS)}:secret:{name}" for name in secrets]
     # The stack itself is named without a suffix: baton-*/* becomes shop-dev/*.

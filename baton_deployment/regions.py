@@ -15,10 +15,10 @@ VARIABLES = ("AWS_REGION", "AWS_DEFAULT_REGION")
 
 
 def choose_region(environment: Mapping[str, str], configured: str | None = None, profile: str | None = None) -> str:
-    """Return the region of samconfig.toml or the ``environment``, or if there is none, that of the ``profile``.
+    """Return the region of samconfig.toml or the ``environment``; if neither names a region, that of the profile.
 
-    ``configured`` is ``region`` of samconfig.toml, which SAM prefers to the environment. Raises ``DeploymentError``
-    if two sources differ, or none names a region.
+    ``configured`` is ``region`` of samconfig.toml, which SAM prefers to the environment, and ``profile`` is the region
+    of the profile. Raises ``DeploymentError`` if samconfig.toml and variables differ, or if no source names a region.
     """
     named = {name: environment[name] for name in VARIABLES if environment.get(name)}
     if configured:

@@ -19,6 +19,7 @@ COMMANDS = ("migrate", "reindex", "rebuild", "move", "verify", "repair")
 FUNCTION_SECONDS = 900
 """The longest run of the function, for which the client waits."""
 MAX_INVOCATIONS = 100
+"""The most invocations for one command."""
 MOVE_COUNTS = ("owners_moved", "documents_copied")
 
 
@@ -87,6 +88,7 @@ def administer(
 
 
 def _invoke(client: LambdaClient, function: str, event: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the function's answer. Raises ``DeploymentError`` with the function's error, and errors of AWS."""
     answer = client.invoke(FunctionName=function, Payload=json.dumps(event).encode())
     result: dict[str, Any] = json.loads(answer["Payload"].read())
     if "FunctionError" in answer:

@@ -47,6 +47,7 @@ def read_settings_file(path: Path) -> SettingsFile | None:
 
 
 def _check(document: SettingsDocument) -> None:
+    """Raise ``InvalidDocument`` for settings that are valid on a developer's machine only."""
     check_deployed(document)
     _check_issuers(document)
 

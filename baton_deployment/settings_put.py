@@ -156,6 +156,7 @@ def compare(deployed: DeployedSettings | None, values: Mapping[str, Any]) -> lis
 
 
 def _put(account: Account, bucket: str, values: Mapping[str, Any], deployed: DeployedSettings | None) -> str:
+    """Replace the ``deployed`` document by ``values``, and return the new version. Raises ``DeploymentError``."""
     # The condition refuses to replace a document that was put after the comparison.
     condition: dict[str, Any] = {"IfMatch": deployed.etag} if deployed is not None else {"IfNoneMatch": "*"}
     with problems_explained(f"s3://{bucket}/{SETTINGS_KEY} cannot be written"):
@@ -170,13 +171,15 @@ def _put(account: Account, bucket: str, values: Mapping[str, Any], deployed: Dep
         except ClientError as problem:
             if read_code(problem) in ("PreconditionFailed", "ConditionalRequestConflict"):
                 raise DeploymentError(
-                    "The settings were changed meanwhile. Repeat it, with the new difference."
+                    "The settings were changed meanwhile, so they were not replaced. Repeat the command to see the new "
+                    "difference."
                 ) from None
             raise
     return str(answer.get("VersionId", ""))
 
 
 def _read_values(deployed: DeployedSettings | None) -> dict[str, Any]:
+    """Return the values of the deployed document; only its version if there is none. Raises ``DeploymentError``."""
     if deployed is None:
         return {"version": 1}
     try:
@@ -189,6 +192,7 @@ def _read_values(deployed: DeployedSettings | None) -> dict[str, Any]:
 
 
 def _split_lines(text: str) -> list[str]:
+    """Return the lines of a document in the form of ``_to_text``; unchanged lines if the text is not JSON."""
     try:
         return _to_text(json.loads(text)).splitlines()
     except ValueError:

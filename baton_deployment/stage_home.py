@@ -85,9 +85,10 @@ def open_account(stage: Stage) -> Account:
 
 
 def record_home(account: Account, stage: Stage) -> str:
-    """Record the account and region of a stage, unless they are recorded. Return a line about it, or an empty one.
+    """Record the account and region of a stage, unless they are recorded.
 
-    Raises ``DeploymentError``.
+    Return a line about what was recorded, or why nothing could be; an empty one if they were recorded before. Raises
+    ``DeploymentError`` if the file is wrong, or AWS does not answer.
     """
     if read_home(stage) is not None:
         return ""
@@ -101,5 +102,6 @@ def record_home(account: Account, stage: Stage) -> str:
 
 
 def _find_account_number(account: Account) -> str:
+    """Return the number of an account, for which AWS is asked. Raises ``DeploymentError``."""
     with problems_explained("The account is unknown"):
         return str(account.client("sts").get_caller_identity()["Account"])

@@ -82,6 +82,7 @@ def _read_overrides(settings: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _format_override(name: str, value: str) -> str:
+    """Return a parameter as an argument of ``--parameter-overrides``."""
     quoted = value.replace('"', '\\"')
     return f'{name}="{quoted}"'
 
@@ -95,6 +96,7 @@ def parse_overrides(overrides: Iterable[object]) -> dict[str, str]:
 
 
 def _parse_pairs(entry: object) -> Iterator[tuple[str, str]]:
+    """Yield the names and values of an entry, as they are quoted. Raises ``DeploymentError``."""
     if isinstance(entry, Mapping):
         for key, value in entry.items():
             if isinstance(value, list):
@@ -121,12 +123,14 @@ def _parse_pairs(entry: object) -> Iterator[tuple[str, str]]:
 
 
 def _unquote(text: str) -> str:
+    """Return a text without the quotation marks around it and the backslashes before spaces and quotation marks."""
     if text and text[0] == text[-1] and text[0] in "\"'":
         text = text[1:-1]
     return text.replace("\\ ", " ").replace('\\"', '"').replace("\\'", "'")
 
 
 def _read(file: Path) -> dict[str, Mapping[str, Any]]:
+    """Return the tables of stages by name. Raises ``DeploymentError`` if the file cannot be read."""
     try:
         content = tomllib.loads(file.read_text())
     except (OSError, tomllib.TOMLDecodeError) as problem:
@@ -137,5 +141,6 @@ def _read(file: Path) -> dict[str, Mapping[str, Any]]:
 
 
 def _read_section(table: Mapping[str, Any], command: str) -> Mapping[str, Any]:
+    """Return the parameters of a command in a stage's table; empty if there are none."""
     section: Mapping[str, Any] = table.get(command, {}).get("parameters", {})
     return section

@@ -177,6 +177,7 @@ def _find_stack(account: Account, stack: str) -> tuple[str | None, bool]:
 
 
 def _list_resources(account: Account, stack_id: str) -> Iterator[Mapping[str, Any]]:
+    """Yield CloudFormation's summaries of a stack's resources, including deleted ones."""
     pages = account.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=stack_id)
     for page in pages:
         yield from page["StackResourceSummaries"]
@@ -245,6 +246,7 @@ def _may_exist(account: Account, secret: str) -> bool:
 
 
 def _is_retained(template: DeployedTemplate, logical_id: str) -> bool:
+    """Return whether a resource outlives the stack. One that this template lacks counts as retained."""
     policy = template.source["Resources"].get(logical_id, {}).get("DeletionPolicy", "Retain")
     return str(policy).startswith("Retain")
 
@@ -286,6 +288,7 @@ def _delete(account: Account, part: Part) -> str:
 
 
 def _delete_table(account: Account, name: str) -> None:
+    """Delete a table, even if it is protected."""
     client = account.client("dynamodb")
     if client.describe_table(TableName=name)["Table"].get("DeletionProtectionEnabled"):
         client.update_table(TableName=name, DeletionProtectionEnabled=False)
@@ -294,6 +297,7 @@ def _delete_table(account: Account, name: str) -> None:
 
 
 def _delete_bucket(account: Account, name: str) -> None:
+    """Delete a bucket with all versions of its objects. Raises ``DeploymentError`` if one cannot be deleted."""
     client = account.client("s3")
     for page in client.get_paginator("list_object_versions").paginate(Bucket=name):
         versions = [*page.get("Versions", []), *page.get("DeleteMarkers", [])]

@@ -34,7 +34,7 @@ class DeployedTemplate:
 
     @classmethod
     def read(cls, path: Path, parameters: Mapping[str, str], stack: str, region: str) -> DeployedTemplate:
-        """Read the template at ``path``."""
+        """Read the template at ``path``. ``parameters`` are the stage's."""
         return cls(parse(path.read_text()), parameters, stack, region)
 
     @property
@@ -88,6 +88,7 @@ class DeployedTemplate:
                 yield from self.find_references(part)
 
     def _resolve_attribute(self, logical_id: str, attribute: str | None) -> str:
+        """Return an example of a resource's attribute, or of its ``Ref`` if ``attribute`` is None."""
         kind = self.source["Resources"].get(logical_id, {}).get("Type", "")
         name = f"{self.stack}-{logical_id}-{SUFFIX}"
         region = self._names["AWS::Region"]

@@ -137,6 +137,7 @@ class Preflight:
             return ()  # there is no stack yet, or its settings are to be replaced
 
     def _find_provider_secrets(self) -> dict[str, str]:
+        """Return the names of secrets with keys of model providers, by provider."""
         providers = self._read_settings().model_providers
         return {name: provider.key_secret for name, provider in providers.items() if provider.key_secret is not None}
 

@@ -14,6 +14,7 @@ from baton_deployment.deployer_policy import PATH, Question, make_questions
 
 PERMISSIONS = "permissions"
 SHOWN = 12
+"""The most missing permissions that a row names."""
 
 
 def check_account(account: Account) -> tuple[dict[str, Any], Check]:

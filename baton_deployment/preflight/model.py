@@ -16,7 +16,11 @@ SECONDS = 15.0
 
 
 def check_model(account: Account | None, template: DeployedTemplate) -> Iterator[Check]:
-    """Yield whether the provider accepts the key and has the models. No answer is generated, so it costs nothing."""
+    """Yield whether the provider accepts the key and has the models.
+
+    No answer is generated, so the check costs nothing. ``account`` is None if AWS cannot be asked.
+    Raises errors of AWS.
+    """
     values = template.values
     base = values["ModelBaseUrl"]
     models = {name: values[name] for name in ("ChatModel", "LightModel") if values[name] and "/" not in values[name]}

@@ -79,10 +79,12 @@ def check_sizes(template: DeployedTemplate, build: Path) -> Iterator[Check]:
 
 
 def _list_built_layers(layers: list[object]) -> list[str]:
+    """Return the layers of the template, which are in the build; others are named by ARNs."""
     return [str(layer["Ref"]) for layer in layers if isinstance(layer, dict) and "Ref" in layer]
 
 
 def _measure(folder: Path) -> int:
+    """Return the bytes of all files in a folder."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 

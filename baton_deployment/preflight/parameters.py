@@ -65,6 +65,7 @@ def _find_refusal(declared: Mapping[str, Any], value: str) -> str:
 
 
 def _check_rules(template: DeployedTemplate) -> Iterator[Check]:
+    """Yield the assertions of the template's rules that do not hold."""
     for rule in template.source.get("Rules", {}).values():
         condition = rule.get("RuleCondition")
         if condition is None or template.intrinsics.resolve(condition):
@@ -74,6 +75,7 @@ def _check_rules(template: DeployedTemplate) -> Iterator[Check]:
 
 
 def _check_rates(template: DeployedTemplate) -> Iterator[Check]:
+    """Yield the limits of requests that AWS WAF would refuse."""
     for name in ("RestRequestLimit", "RestRequestLimitOfAddress"):
         value = template.values[name]
         if value.isdecimal() and 0 < int(value) < LEAST_WEB_ACL_RATE:
@@ -81,6 +83,7 @@ def _check_rates(template: DeployedTemplate) -> Iterator[Check]:
 
 
 def _check_settings(template: DeployedTemplate) -> Iterator[Check]:
+    """Yield the parameters because of which functions would not start."""
     written: dict[str, Any] = {}
     for variables in template.list_variables().values():
         written |= variables
@@ -108,6 +111,7 @@ def _find_problems(family: type[Settings]) -> Iterator[tuple[str, str]]:
 
 
 def _check_size(template: DeployedTemplate) -> Check:
+    """Return whether the variables of the function with the most are within Lambda's limit."""
     sizes = {
         # Lambda measures the variables as a JSON object, which its error quotes.
         function: len(

@@ -97,6 +97,7 @@ def _to_compact_json(value: Any) -> str:
 
 
 def _judge(sizes: Mapping[str, int], most: int, what: str, advice: str) -> Check:
+    """Return whether the largest of the sizes is within ``most``, a limit of AWS. ``what`` names the unit."""
     largest = max(sizes, key=lambda name: sizes[name])
     detail = f"{largest} has the most: about {sizes[largest]} of {most} {what}"
     if sizes[largest] > most:

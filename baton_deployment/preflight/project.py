@@ -173,6 +173,7 @@ def check_search(contents: Contents, template: DeployedTemplate) -> Iterator[Che
 
 
 def _describe_engine(template: DeployedTemplate) -> str:
+    """Return the stage's search engine, with its cost, as a phrase."""
     if not template.intrinsics.holds("EmbedsSearch"):
         return "OpenSearch, by the hour"
     if template.intrinsics.holds("UsesOpenSearch"):

@@ -38,11 +38,12 @@ class ExpectedSecret:
     """A secret that functions read."""
 
     parameter: str
+    """The parameter, setting or position that names the secret."""
     name: str
     problem_of: Callable[[str], str]
     """A function that returns the fault of a value, without quoting it; empty if there is none."""
     example: str
-    """A value for the command that creates it."""
+    """A value, quoted for a shell, for the command that creates the secret."""
 
 
 def list_expected_secrets(template: DeployedTemplate, provider_secrets: Mapping[str, str]) -> Iterator[ExpectedSecret]:
@@ -95,6 +96,10 @@ def check_references(account: Account, template: DeployedTemplate, contents: Con
 
 
 def _check_parameter(account: Account, name: str, location: str) -> Check:
+    """Return whether a parameter of Systems Manager exists, which a field at ``location`` names.
+
+    Raises errors of AWS.
+    """
     named = f"the parameter {name} ({location})"
     try:
         account.client("ssm").get_parameter(Name=name)
@@ -109,6 +114,8 @@ def _check_parameter(account: Account, name: str, location: str) -> Check:
 
 
 def _make_field_check(key: str) -> Callable[[str], str]:
+    """Return a function like ``ExpectedSecret.problem_of``, for objects with the text ``key``."""
+
     def find_problem(text: str) -> str:
         try:
             has_key = isinstance(json.loads(text).get(key), str)
@@ -154,6 +161,7 @@ class _Keys:
 
 
 def _check(manager: Any, secret: ExpectedSecret, region: str, keys: _Keys) -> Check:
+    """Return the first problem of a secret, as far as the caller may read it. Raises errors of AWS."""
     named = f"{secret.name} ({secret.parameter})"
     command = (
         f"aws secretsmanager create-secret --name {secret.name} --secret-string {secret.example} --region {region}"
@@ -191,6 +199,7 @@ def _check(manager: Any, secret: ExpectedSecret, region: str, keys: _Keys) -> Ch
 
 
 def _check_key(text: str) -> str:
+    """Return the fault of a provider's key in plain text; empty if there is none."""
     if not text.strip():
         return "is empty"
     if text != text.strip():
@@ -209,6 +218,8 @@ def _check_embed_keys(text: str) -> str:
 
 
 def _make_check(parse: Callable[[str], object]) -> Callable[[str], str]:
+    """Return a function like ``ExpectedSecret.problem_of`` from one that raises ``InternalError``."""
+
     def find_problem(text: str) -> str:
         try:
             parse(text)

@@ -40,6 +40,7 @@ REPORT_SECONDS = 5.0
 INDEX_SECONDS = 10.0
 """The time between two comparisons of the search indices, while documents are being indexed."""
 INDEX_ATTEMPTS = 60
+"""The most comparisons of the search indices."""
 NOT_RESTORED = (
     "Not in the table, and not restored: secrets (a lost push key makes push configurations useless: clients set them "
     "again), the settings document (`~settings/`), queued messages, connections, logs of the last day, the search "
@@ -59,7 +60,9 @@ class RestoreRequest:
     bucket: str | None = None
     """Another bucket than the stage's, with the files of that time."""
     files: bool = True
+    """Whether files are restored."""
     only_plans: bool = False
+    """Whether nothing is written."""
     from_start: bool = False
     """Whether to ignore the progress of an interrupted restore."""
 
@@ -91,6 +94,8 @@ def restore(
 
 
 class _Command:
+    """One run of the command."""
+
     def __init__(
         self,
         account: Account,
@@ -144,6 +149,7 @@ class _Command:
             raise DeploymentError("Something is still missing: see above.")
 
     async def _carry_out(self, stores: Stores, progress_file: ProgressFile, progress: Progress | None) -> set[str]:
+        """Restore, from ``progress`` on if there is any, and return the tenants of the restored data."""
         restoration = Restoration(stores, self.request.choice, writes=True)
         restoration.tenants |= progress.tenants if progress is not None else set()
         show = self._make_reporter("restored")
@@ -231,6 +237,7 @@ class _Command:
         return client, sorted(tenants) if self.request.choice.tenant_id is not None else []
 
     def _find_source(self) -> RestoredTable:
+        """Return the restored table, which is made if the request names none. Raises ``DeploymentError``."""
         client = self.account.client("dynamodb")
         request = self.request
         if request.table is not None:
@@ -239,6 +246,7 @@ class _Command:
         return make_restored_table(client, self.live_name, request.at, self.write)
 
     def _open_stores(self, source: RestoredTable) -> Stores:
+        """Return the tables and the bucket of the restore."""
         client = self.account.client("dynamodb", patient=True)
         session = self.account.session
         source_table, live_table = (
@@ -254,6 +262,7 @@ class _Command:
         return Stores(source_table, live_table, objects, forgotten, self.clock)
 
     def _make_reporter(self, verb: str) -> Report:
+        """Return a function that prints counts, at most every ``REPORT_SECONDS``."""
         last = time.monotonic()
 
         async def report(counts: Counts, position: Position | None) -> None:

@@ -23,7 +23,7 @@ class Pair:
 
     @property
     def item(self) -> Item:
-        """One of the items, for its key."""
+        """The restored item, or the live one if there is no restored one, for their key."""
         item = self.then or self.now
         assert item is not None  # noqa: S101 - one of them has been read
         return item

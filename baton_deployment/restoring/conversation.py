@@ -147,6 +147,10 @@ class ConversationRestore:
     async def _restore_items(
         self, scope: Scope, thread_id: str, then: Item, now: Item | None, differences: _Differences
     ) -> RestoredConversation:
+        """Restore a lost conversation whole, or the missing items of an existing one.
+
+        ``then`` and ``now`` are the conversation's own items in the two tables.
+        """
         if now is None or RESTORING in now:
             replaces = self.replaces or (now is not None and now[RESTORING] == Outcome.REPLACED.value)
             if differences.is_newer and not replaces:
@@ -221,6 +225,7 @@ class ConversationRestore:
         return _Differences(is_newer=bool(newer))
 
     async def _compare(self, then: Item) -> _Differences:
+        """Return the differences of an existing conversation."""
         differences = _Differences()
         async with aclosing(compare_partition(self.source, self.live, then["PK"])) as pairs:
             async for pair in pairs:
@@ -316,6 +321,7 @@ class ConversationRestore:
                 await self.writes.remove(place_item)
 
     async def _restore_files(self, scope: Scope, thread_id: str) -> int:
+        """Restore the conversation's files, and return their number; 0 if files are not restored."""
         if self.objects is None:
             return 0
         return await self.objects.restore(f"{scope.tenant_id}/{thread_id}/", writes=self.writes.are_made)

@@ -42,14 +42,19 @@ class Counts(ItemCounts):
     """Counts by outcome and by kind."""
 
     conversations: Counter[str] = field(default_factory=Counter)
+    """The numbers of conversations by outcome."""
     files: int = 0
+    """The number of restored files."""
     forgotten_records: int = 0
+    """The number of records of forgotten users, which are left out."""
     removed_partitions: int = 0
     """The number of conversations, and of partitions with records, of removed tenants."""
     unknown: int = 0
+    """The number of items of unknown kinds, which are not copied."""
     listed: dict[str, list[str]] = field(default_factory=dict)
     """The first conversations of outcomes that need attention, as tenant and id."""
     checked: int = 0
+    """The number of live conversations that were checked; the numbers below are of these."""
     messages: int = 0
     lost_messages: int = 0
     lost_bodies: int = 0
@@ -116,7 +121,7 @@ class Counts(ItemCounts):
             yield f"{number:>9,} {name} are missing and may have been removed on purpose (--removed puts them back)"
 
     def as_json(self) -> dict[str, Any]:
-        """Return the counts as JSON values."""
+        """Return the counts as JSON values, without those of the check."""
         return {
             "conversations": dict(self.conversations),
             "items": dict(self.items),

@@ -41,7 +41,9 @@ class TenantRequests:
 
     requests: tuple[PastRequest, ...]
     users: dict[str, datetime]
+    """The latest cut-off for each forgotten user, by user id."""
     threads: dict[str, datetime]
+    """The latest cut-off for each forgotten conversation, by its id."""
     active_since: datetime | None
     """Conversations without activity since this time are removed; None if all are kept."""
 
@@ -70,7 +72,10 @@ class ForgottenSince:
         self._tenants.clear()
 
     async def has_thread(self, scope: Scope, thread: Item) -> bool:
-        """Return whether a conversation of the restored table, or one of its parents, is forgotten or too old."""
+        """Return whether a conversation of the restored table, or a parent, is forgotten, or the parent is missing.
+
+        Return true for a conversation that is too old, too. The age of a fork is that of its first parent.
+        """
         requests = await self.of_tenant(scope.tenant_id)
         seen: Item | None = thread
         while seen is not None:
@@ -110,6 +115,7 @@ class ForgottenSince:
         return TenantRequests(tuple(requests), users, threads, compute_cutoff(self.clock.now(), retention.threads))
 
     def _is_since(self, item: Item) -> bool:
+        """Return whether a request by a user is in progress, or has ended after the restored time."""
         if item["subject"] == ForgetSubject.RETENTION.value:
             return False  # the retention of today says the same
         since = to_millis(self.at - MARGIN)
@@ -128,6 +134,7 @@ class ForgottenSince:
 
 
 def _is_forgotten(requests: TenantRequests, thread_id: str, thread: Item) -> bool:
+    """Return whether a request is about a conversation, or about its user, and the conversation began before."""
     created_at = from_millis(thread.get("created_at", 0))
     cutoffs = (requests.threads.get(thread_id), requests.users.get(str(thread.get("user_id"))))
     return any(cutoff is not None and created_at <= cutoff for cutoff in cutoffs)

@@ -40,7 +40,7 @@ class LiveWrites:
     """False for a plan, which writes nothing and answers as if every condition held."""
 
     async def put_back(self, item: Item) -> bool:
-        """Write an item that the live table lacks. Return False if it was written by another meanwhile."""
+        """Write an item that the live table lacks. Return False if another item was written under its key meanwhile."""
         return await self._put(item, condition=IS_NEW)
 
     async def replace(self, item: Item, seen: Item) -> bool:

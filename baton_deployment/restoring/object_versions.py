@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 AT_ONCE = 8
+"""The most concurrent requests that bring objects back."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,9 @@ from baton_deployment.restoring.item_counts import ItemCounts
 from baton_deployment.restoring.live_writes import LiveWrites, has_expired
 
 AT_ONCE = 16
+"""The most concurrent writes of one partition."""
 BATCH = 512
+"""The most items of a partition that are in memory."""
 
 
 @dataclass(slots=True)
@@ -30,6 +32,7 @@ class RestoredRecords(ItemCounts):
     """The result of the restore of a partition, or of its plan."""
 
     forgotten: int = 0
+    """The number of items of forgotten users, which are left out."""
     unknown: int = 0
     """The number of items of unknown kinds, which are not copied."""
 
@@ -85,6 +88,7 @@ class RecordRestore:
         return result
 
     async def _put_back(self, tenant_id: str, item: Item, result: RestoredRecords, pair: Pair) -> None:
+        """Put back a lost item of a known kind, if the rules allow it, and count it in ``result``."""
         kind = pair.kind
         assert kind is not None  # noqa: S101 - the caller has checked
         if kind.handling is Handling.REMOVABLE and not self.includes_removed:

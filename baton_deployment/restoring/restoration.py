@@ -113,6 +113,7 @@ class Restoration:
             total.removed_partitions += 1
 
     async def _restore_partition(self, partition: str, total: Counts) -> None:
+        """Restore a conversation or the records of a partition, with the files, and add the result to ``total``."""
         tenant_id = tenant_of(partition)
         if tenant_id is not None:
             self.tenants.add(tenant_id)
@@ -146,6 +147,7 @@ class Restoration:
                     partitions = []
 
     async def _add_forks(self, scope: Scope, thread_id: str) -> list[str]:
+        """Return the partitions of a conversation, its forks, and their forks."""
         partitions = [keys.partition(scope, thread_id)]
         for partition in partitions:
             listing = keys.fork_listing(scope, partition.removeprefix(keys.partition(scope, "")))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 POLL_SECONDS = 20.0
+"""The pause between two questions for the state of a new table."""
 Write = Callable[[str], None]
 
 

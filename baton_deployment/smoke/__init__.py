@@ -20,7 +20,9 @@ Write = Callable[[str], None]
 STEP_SECONDS = 120.0
 """The time limit of a step, which may include cold starts and an answer of the model, or the reading of a document."""
 CLIENT_SECONDS = 60.0
+"""The time limit of one request."""
 WIDTH = 12
+"""The width of the steps' names."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ def require_success(trial: Trial) -> None:
 
 
 async def _try(target: Target, write: Write, step_seconds: float) -> Trial:
+    """Take the steps in their order. Show those that need a failed one as not checked."""
     checks: list[Check] = []
 
     def show(check: Check) -> Check:
@@ -105,6 +108,7 @@ async def _try(target: Target, write: Write, step_seconds: float) -> Trial:
 
 
 async def _run_step(target: Target, name: str, run: Callable[[], Awaitable[str]], seconds: float) -> Check:
+    """Return the result of a step that may take so many seconds."""
     try:
         async with asyncio.timeout(seconds):
             return fine(name, await run())
@@ -113,6 +117,7 @@ async def _run_step(target: Target, name: str, run: Callable[[], Awaitable[str]]
 
 
 def _find_advice(target: Target, problem: Exception) -> str:
+    """Return advice on the failure of a step; empty if the failure says enough."""
     code = getattr(problem, "code", None) or str(problem).partition(":")[0]
     if "model" in str(code):
         return "Is the model's key right, and ChatModel a model of its provider? `baton deploy STAGE --check --model`"

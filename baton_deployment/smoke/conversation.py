@@ -48,6 +48,7 @@ class Conversation:
         raise DeploymentError("The server has closed the connection.")
 
     def _join_parts(self, event: Event) -> Event | None:
+        """Return an event that has arrived whole; None for a part that is not the last."""
         if event["type"] != "PART":
             return event
         self.parts.append(event["data"])

@@ -100,7 +100,10 @@ class Steps:
         return f"read, found and deleted, of the agent {agent_id}"
 
     async def forget_user(self) -> str:
-        """Forget the test's own user; of another user, delete only the conversations of this test."""
+        """Forget the test's own user; of another user, delete only the conversations of this test.
+
+        Wait until the conversations are gone.
+        """
         if not self._target.is_own_user:
             requests = [await self._client.threads.delete(thread_id) for thread_id in self._threads]
             await until(
@@ -123,6 +126,7 @@ class Steps:
         return [thread.id async for thread in self._client.threads.list()]
 
     async def _list_threads_left(self) -> list[str]:
+        """Return the ids of the test's conversations that still exist."""
         thread_ids = []
         for thread_id in self._threads:
             with suppress(NotFoundError):
@@ -134,6 +138,7 @@ class Steps:
         return self._threads[-1]
 
     async def _find_agent_id(self) -> str:
+        """Return the first agent that the user sees. Raises ``DeploymentError`` if there is none."""
         agents = [agent async for agent in self._client.agents.list()]
         if not agents:
             raise DeploymentError("The user sees no agent.")
@@ -148,6 +153,7 @@ def describe_problem(error: Exception) -> str:
 
 
 def _check_answer(outcome: str, text: str) -> str:
+    """Return a line about an answer. Raises ``DeploymentError`` if the run has failed, or has no text."""
     if outcome != "success":
         raise DeploymentError(f"The run ended as {outcome or 'nothing'}.")
     if not text:
