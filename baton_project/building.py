@@ -18,7 +18,7 @@ NOT_COPIED = shutil.ignore_patterns("__pycache__", ".*")
 
 
 def assemble(project: Project, folder: Path) -> None:
-    """Replace the contents of ``folder`` by the product's tree with the project's files."""
+    """Replace the contents of ``folder`` by the product's tree with the project's files. Raises ``OSError``."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for name in FILES:

@@ -82,7 +82,10 @@ def report(folder: Path, write: Callable[[str], None], *, as_json: bool) -> None
 
 
 def check_agents(project: Project) -> tuple[list[str], list[Problem]]:
-    """Return the ids of the project's agents, and the problems with them. Every server is called once."""
+    """Return the ids of the project's agents, and the problems with them. Every server is called once.
+
+    If the agents' files cannot be read, there are no ids, and nothing else is checked.
+    """
     from baton.composition.startup import event_loop
     from baton_local.project import checks
     from baton_local.project.shared_agents import read_agents
@@ -127,7 +130,7 @@ def read_contents(project: Project, stage: str) -> Contents:
 
 
 def _check_script(project: Project) -> Iterator[str]:
-    """Yield the problems of the demo model's script."""
+    """Yield the problems of the project's script for the demo model; none if there is no script."""
     from baton.domain.definition import find_similar_name
     from baton_local.project.shared_agents import read_agents
 
@@ -189,11 +192,12 @@ def _find_misplaced(project: Project) -> Iterator[Problem]:
 
 
 def _by_place(problem: Problem) -> tuple[str, int, str, str]:
+    """Return the key that sorts problems by file and line."""
     return problem.file or "", problem.line or 0, problem.field or "", problem.message
 
 
 def find_unreadable(project: Project) -> list[Problem]:
-    """Return the problems because of which the agents' files cannot be read."""
+    """Return the problems because of which the agents' files cannot be read; none if they can."""
     from baton.adapters.agents.agent_files import AgentFileError
     from baton_local.project.shared_agents import read_agents
 
@@ -207,6 +211,7 @@ def find_unreadable(project: Project) -> list[Problem]:
 
 @contextmanager
 def _use_settings(project: Project, stage: str = "local") -> Iterator[None]:
+    """Set the project's variables and make its tools importable during the block. AWS cannot be reached there."""
     nowhere = {
         "AWS_ACCESS_KEY_ID": "check",
         "AWS_SECRET_ACCESS_KEY": "check",
@@ -220,5 +225,5 @@ def _use_settings(project: Project, stage: str = "local") -> Iterator[None]:
 
 
 def _make_problems(project: Project, lines: Iterable[str]) -> list[Problem]:
-    """Return the problems, with paths relative to the project's folder."""
+    """Return the problems in lines of text, with paths relative to the project's folder."""
     return [Problem.of(line.replace(f"{project.folder}{os.sep}", "")) for line in lines]

@@ -81,6 +81,7 @@ def run_tests(
 
 
 def _run(options: Options) -> int:
+    """Run tests, or write one, and return the exit code. Raises ``ProjectProblem`` and ``CannotRun``."""
     from baton_project.project import Project
     from baton_testing.conversation_files import find_files, read_files
     from baton_testing.known_names import KnownNames
@@ -105,6 +106,7 @@ def _make_place(project: Project) -> AgentPlace:
 
 
 def _make_batch(agent_place: AgentPlace, files: Sequence[ReadFile], options: Options) -> Batch:
+    """Return the chosen conversations of the files, with the source of answers."""
     from baton_local.demo_model import SCRIPT
     from baton_testing.batch import Batch
     from baton_testing.conversation_test import ModelKind
@@ -187,4 +189,5 @@ def _write_test(agent_place: AgentPlace, thread_id: str, options: Options) -> in
 
 
 def _file_name(thread_id: str) -> str:
+    """Return a name for the test of a conversation, without characters that file systems refuse."""
     return "".join(character if character.isalnum() or character in "-_" else "-" for character in thread_id)[:80]

@@ -77,7 +77,7 @@ def carry_out(
 
 
 def plan(project: Project, stage: str) -> Deployment:
-    """Return the deployment of ``stage``. Raises ``ProjectProblem`` if the project has no such stage."""
+    """Return the deployment of ``stage``. Raises ``ProjectProblem`` for a missing or wrong stage."""
     file = project.folder / PARAMETERS
     try:
         declared = read_stage(file, stage)

@@ -196,6 +196,7 @@ def _run(options: Options) -> int:
 
 
 def _choose_exit_code(options: Options, summary: Summary, comparison: Comparison | None) -> int:
+    """Return 0 if the agents are as good as demanded, 1 if not, and 2 if nothing was judged, which is printed."""
     from baton_testing.evals.comparison import Verdict
 
     share = summary.passed.mean
@@ -239,6 +240,7 @@ def _evaluate_other(plan: Plan, project: Project, options: Options) -> Evaluatio
 
 
 def _evaluate_server(options: Options) -> EvaluationRecord:
+    """Evaluate a server's agents, or a version of a tenant's agent. Raises ``ProjectProblem`` and ``CannotRun``."""
     from baton_testing.evals.reading import read_datasets
     from baton_testing.evals.results import count
     from baton_testing.evals.targets.replay_target import replay_problems, select_of_agent
@@ -274,6 +276,7 @@ def _evaluate_server(options: Options) -> EvaluationRecord:
 
 
 def _publish(url: str, record: EvaluationRecord, summary: Summary) -> None:
+    """Send the results to a server, and print their id. Raises ``ProjectProblem`` if the server refuses them."""
     import asyncio
 
     from baton_client.command.exits import advice
@@ -292,6 +295,7 @@ def _publish(url: str, record: EvaluationRecord, summary: Summary) -> None:
 
 
 def _collect(url: str | None, criteria: Wanted, out: Path) -> int:
+    """Write a data set, and return the exit code: 1 if no turn fits. Raises ``ProjectProblem``."""
     import asyncio
 
     from baton_client.command.exits import advice
@@ -327,6 +331,7 @@ def _collect(url: str | None, criteria: Wanted, out: Path) -> int:
 
 
 def _make_plan(project: Project, options: Options) -> Plan:
+    """Return the evaluation of a project's agents. Raises ``CannotRun`` for data sets that cannot be used."""
     from baton_testing.evals.reading import read_datasets, unknown_names
     from baton_testing.evals.scorers import Scorers
     from baton_testing.evals.targets.project_run import Plan
@@ -371,6 +376,7 @@ def _make_plan_fields(project: Project, below: Mapping[str, str]) -> dict[str, A
 
 
 def _show_progress(evaluation: Evaluation) -> None:
+    """Write the number of ended runs over the last such line on stderr, if it is a terminal."""
     if not sys.stderr.isatty():
         return
     from baton_testing.evals.results import count
@@ -383,6 +389,7 @@ def _show_progress(evaluation: Evaluation) -> None:
 
 
 def _write(options: Options, record: EvaluationRecord, summary: Summary, comparison: Comparison | None) -> None:
+    """Write the reports that the options name. Raises ``ProjectProblem`` if a file cannot be written."""
     from baton_testing.evals.reports.json_report import write_json
     from baton_testing.evals.reports.junit_report import write_junit
     from baton_testing.evals.reports.page import write_page

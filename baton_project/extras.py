@@ -37,6 +37,7 @@ def list_extra_packages(extra: str) -> list[str]:
 
 
 def _is_added(requirement: Requirement, extra: str) -> bool:
+    """Return whether a requirement applies with the extra only."""
     marker = requirement.marker
     return marker is not None and marker.evaluate({"extra": extra}) and not marker.evaluate({"extra": ""})
 

@@ -53,6 +53,7 @@ def make(folder: Path, *, in_python: bool = False, wheels: Path | None = None) -
 
 
 def _write(folder: Path, name: str, *, in_python: bool) -> None:
+    """Write the skeleton's files and the schemas of a project called ``name``. Raises ``OSError``."""
     sources = {source.relative_to(SKELETON): source for source in SKELETON.rglob("*")}
     if in_python:
         sources = {path: source for path, source in sources.items() if path.parts[0] not in {"agents", "tools"}}
@@ -92,6 +93,7 @@ def write_schema(folder: Path) -> None:
 
 
 def _fill(source: Path, name: str, *, code: str) -> str:
+    """Return the text of a file of the skeleton, with the project's values. ``code`` is the folder of the tools."""
     text = source.read_text(encoding="utf-8")
     if source.suffix in {".toml", ".md"} and source.parent == SKELETON:
         return Template(text).substitute(name=name, version=__version__, code=code)

@@ -105,6 +105,7 @@ def remove_stage(folder: Path, stage: str, parts: Collection[str], write: Write,
 
 
 def _read_stage(folder: Path, stage: str) -> Stage:
+    """Return a stage of the project of ``folder``, with the project's parameters."""
     return plan(Project.find(folder), stage).stage
 
 

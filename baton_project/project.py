@@ -46,11 +46,14 @@ class Project:
     name: str
     settings: ProjectSettings
     requirements: tuple[str, ...] = ()
-    """The package requirements of its tools, without Baton."""
+    """The package requirements of the tools, without Baton."""
 
     @classmethod
     def find(cls, start: Path) -> Project:
-        """Return the project of ``start`` or of a folder above it. Raises ``ProjectProblem``."""
+        """Return the project of ``start`` or of a folder above it.
+
+        Raises ``ProjectProblem`` if there is none, or its ``pyproject.toml`` is wrong.
+        """
         for folder in (start.resolve(), *start.resolve().parents):
             file = folder / FILE
             if file.is_file() and "baton" in (read := _read(file)).get("tool", {}):
@@ -111,6 +114,7 @@ class Project:
 
 
 def _read(file: Path) -> dict[str, dict[str, object]]:
+    """Return the tables of a TOML file. Raises ``ProjectProblem`` if the file cannot be read."""
     try:
         return tomllib.loads(file.read_text())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
@@ -118,6 +122,7 @@ def _read(file: Path) -> dict[str, dict[str, object]]:
 
 
 def _describe_error(error: ErrorDetails) -> str:
+    """Return what is wrong with a field of ``[tool.baton]``."""
     is_unknown = error["type"] == "extra_forbidden"
     return (
         describe_unknown_field(error["loc"][-1], ProjectSettings.model_fields) if is_unknown else in_plain_words(error)
@@ -134,11 +139,12 @@ def _make_project(folder: Path, read: dict[str, dict[str, object]]) -> Project:
     dependencies = about.get("dependencies", [])
     if not isinstance(dependencies, list):
         raise ProjectProblem(f"{folder / FILE}: project.dependencies is no list.")
-    others = tuple(str(dependency) for dependency in dependencies if not _is_ours(str(dependency)))
+    others = tuple(str(dependency) for dependency in dependencies if not _is_of_baton(str(dependency)))
     return Project(folder, str(about.get("name", folder.name)), settings, others)
 
 
-def _is_ours(requirement: str) -> bool:
+def _is_of_baton(requirement: str) -> bool:
+    """Return whether a requirement is one of Baton's own distributions."""
     from packaging.requirements import Requirement
 
     return Requirement(requirement).name.lower() in {"baton-conversations", "baton-client", "baton-documents"}

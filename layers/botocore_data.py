@@ -18,13 +18,14 @@ ENDPOINTS = "endpoints.json"
 
 
 def main(data: Path, services: set[str]) -> None:
+    """Shrink the folder ``data`` of botocore to what the clients of ``services`` read."""
     for folder in [entry for entry in data.iterdir() if entry.is_dir() and entry.name not in services]:
         shutil.rmtree(folder)
     prefixes = set()
     for path in sorted(data.rglob("*.json.gz")):
-        described = json.loads(gzip.decompress(path.read_bytes()))
-        prefixes.add(described.get("metadata", {}).get("endpointPrefix"))
-        _write(path.with_suffix(""), _without_documentation(described))
+        description = json.loads(gzip.decompress(path.read_bytes()))
+        prefixes.add(description.get("metadata", {}).get("endpointPrefix"))
+        _write(path.with_suffix(""), _without_documentation(description))
         path.unlink()
     for path in sorted(data.rglob("examples-*.json")):
         path.unlink()

@@ -26,6 +26,7 @@ NO_ARGUMENTS = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults
 
 
 def main(folder: Path) -> None:
+    """Write the bytecode of methods beside the package ``baton`` in ``folder``, by the hash of each text."""
     compiled: dict[bytes, bytes] = {}
 
     def execute(text: str, names: dict[str, Any], results: dict[str, Any]) -> None:
@@ -48,6 +49,7 @@ def main(folder: Path) -> None:
 
 
 def _refers_to(node: ast.expr, name: str) -> bool:
+    """Return whether an expression is a name, or a call of it."""
     called = node.func if isinstance(node, ast.Call) else node
     return isinstance(called, ast.Name) and called.id == name
 

@@ -76,7 +76,8 @@ def _make_subject_context(scope: Scope) -> dict[str, str]:
 def _read_token(event: dict[str, Any]) -> str:
     """Return the token among the subprotocols. Raises ``Unauthorized`` unless they are ``baton.v1`` and one token."""
     offered: list[str] = []
-    headers = event.get("multiValueHeaders") or {k: [v] for k, v in (event.get("headers") or {}).items()}
+    single = event.get("headers") or {}
+    headers = event.get("multiValueHeaders") or {name: [value] for name, value in single.items()}
     for name, values in headers.items():
         if name.lower() == HEADER:
             offered += [protocol.strip() for value in values for protocol in value.split(",")]

@@ -25,7 +25,10 @@ privacy = composition.deployed().privacy  # built once per execution environment
 @logger.inject_lambda_context(clear_state=True)
 @observed
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Carry out one step of the request that ``event`` names. Return the next step and counts, without content."""
+    """Carry out one step of the request that ``event`` names: ``sweep``, ``verify``, or any other to give it up.
+
+    Return the next step and counts, without content.
+    """
     request_id: str = event["requestId"]
     logger.append_keys(tenant_id=event["tenantId"], request_id=request_id, step=event["step"])
     scope = Scope(event["tenantId"], event["userId"])

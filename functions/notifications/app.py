@@ -22,6 +22,6 @@ composition.prepare_store()
 @observed
 @each_record()
 def handler(record: QueueRecord, context: LambdaContext) -> Coroutine[Any, Any, None]:
-    """Notify the receivers of a change of a conversation."""
+    """Send a queued notification to its receivers."""
     composition.prepare_settings()
     return notifications.run(record.body, record.receipt_handle, record.receives)

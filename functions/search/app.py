@@ -19,6 +19,7 @@ from baton.domain.metrics import Metric, count
 logger = Logger(use_rfc3339=True)
 
 CLOUDFORMATION_SECONDS = 30.0
+"""The time limit of the answer to CloudFormation."""
 MARGIN_SECONDS = 60.0
 """Reserved at the end of the function's time limit, for the answer."""
 COMMAND_MARGIN_SECONDS = 180.0
@@ -26,7 +27,7 @@ COMMAND_MARGIN_SECONDS = 180.0
 MOVE_MARGIN_SECONDS = 420.0
 """Reserved at the end of a move, for the largest owner in progress. A killed move continues, two minutes later."""
 MAX_REASON = 1_500
-"""Characters of a reason. CloudFormation takes answers of 4 KB."""
+"""The most characters of a reason. CloudFormation takes answers of 4 KB."""
 
 
 @logger.inject_lambda_context(clear_state=True)
@@ -78,7 +79,11 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
 
 
 def _deploy(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Make the indices and answer CloudFormation. The deletion of the resource keeps them, because they hold data."""
+    """Make the indices, and answer CloudFormation even if they cannot be made. Return the answer.
+
+    The deletion of the resource keeps the indices, because they hold data. Raises httpx's errors if CloudFormation does
+    not take the answer.
+    """
     answer = {"Status": "SUCCESS", "Reason": ""}
     try:
         if event["RequestType"] != "Delete":

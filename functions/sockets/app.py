@@ -22,7 +22,10 @@ actions = composition.deployed().actions  # built once per execution environment
 @logger.inject_lambda_context(clear_state=True, log_event=False)
 @observed
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Answer one event of the WebSocket API."""
+    """Answer a connection, a disconnection or a frame of the WebSocket API.
+
+    Return the status that API Gateway needs: that of a refusal for a refused connection, otherwise 200.
+    """
     request = event["requestContext"]
     logger.append_keys(connection_id=request["connectionId"], request_id=request["requestId"])
     match request["eventType"]:
@@ -46,6 +49,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
 
 
 def _make_scope(request: dict[str, Any]) -> Scope:
+    """Return the user's scope from the authorizer's context."""
     identity = request["authorizer"]
     permissions = frozenset(identity["permissions"].split())
     return Scope(
@@ -59,6 +63,7 @@ def _make_scope(request: dict[str, Any]) -> Scope:
 
 
 def _make_caller(request: dict[str, Any]) -> Caller:
+    """Return the user and the connection of a frame."""
     identity = request["authorizer"]
     return Caller(
         scope=_make_scope(request),
