@@ -47,7 +47,7 @@ def read_home(stage: Stage) -> Home | None:
         raise DeploymentError(
             f"{file} cannot be read: {problem!r}. Each stage has `account` and `region`."
         ) from problem
-    if home is not None and not re.fullmatch(r"\d{12}", str(home.account)):
+    if home is not None and not (isinstance(home.account, str) and re.fullmatch(r"\d{12}", home.account)):
         raise DeploymentError(f"{file}: the account of {stage.name} is a text of twelve digits.")
     return home
 

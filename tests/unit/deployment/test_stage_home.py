@@ -39,6 +39,12 @@ def stage(tmp_path: Path) -> Stage:
     return Stage("prod", tmp_path / "samconfig.toml", "baton-prod", {})
 
 
+def test_an_account_without_quotation_marks_is_refused(stage: Stage) -> None:
+    (stage.file.parent / "deployed.toml").write_text(f'[prod]\naccount = {OURS}\nregion = "{REGION}"\n')
+    with pytest.raises(DeploymentError, match="the account of prod is a text of twelve digits"):
+        read_home(stage)
+
+
 def test_the_first_deployment_records_where_it_was(stage: Stage) -> None:
     assert record_home(Caller(OURS), stage) == (
         f"prod now belongs to account {OURS} in {REGION}: commit deployed.toml."
