@@ -123,6 +123,7 @@ class _Deployed(LibraryDocuments):
         """The progress of each library, and the monotonic time of its last change."""
 
     def read_state(self, library: str, document_id: str) -> tuple[bool, str | None]:
+        """Return the state as ``LibraryDocuments`` does. Wait and print progress if the document is unfinished."""
         is_done, problem = super().read_state(library, document_id)
         if is_done:
             return is_done, problem

@@ -65,6 +65,7 @@ def main(**settings: Any) -> int:
 
 
 def _log_to_terminal() -> None:
+    """Write log lines of this process for people, unless ``BATON_LOCAL_LOGS`` is set."""
     os.environ.setdefault("BATON_LOCAL_LOGS", "text")
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     # Powertools detaches loggers from the root's handlers if their names contain its service name, "baton".

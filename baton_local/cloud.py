@@ -155,6 +155,7 @@ class LocalCloud:
         await asyncio.to_thread(self.stop)
 
     def _start(self) -> None:
+        """Start all parts. Each part is stopped before those that it needs. Raises ``LocalCloudError``."""
         settings = self.settings
         listener = claim(settings.port)
         self._running.callback(listener.close)

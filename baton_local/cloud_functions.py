@@ -52,6 +52,7 @@ class CloudFunctions:
     def _make_built(
         self, build: Path, definitions: Mapping[str, FunctionDefinition], environment: Mapping[str, str]
     ) -> None:
+        """Make the functions of a build, whose environments start with their first events. Raises ``HostProblem``."""
         from baton_local.lambda_runtime.build import BuiltFunctions
 
         maker = BuiltFunctions(build, self._settings.cache_dir, self._progress, list_local_names(definitions))

@@ -138,6 +138,7 @@ class Environment:
         return self._handler
 
     def _load(self) -> Handler:
+        """Import the function's module and return its handler. Raises ``FunctionProblem``."""
         definition = self._definition
         module_name, _, attribute = definition.handler.rpartition(".")
         path = definition.folder / f"{module_name}.py"

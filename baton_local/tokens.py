@@ -152,6 +152,7 @@ def _read_developer_keys(text: str) -> dict[str, object]:
 
 
 def _make_problem(problem: ValidationError) -> Response:
+    """Return the answer to a request that is not valid, as a problem document."""
     errors = [
         f"{'.'.join(map(str, error['loc'])) or 'body'}: {error['msg']}" for error in problem.errors(include_url=False)
     ]

@@ -61,6 +61,7 @@ def run_script(name: str) -> str:
 
 
 def _install() -> None:
+    """Install the packages of the lock file, unless they are installed."""
     modules = SOURCES / "node_modules"
     checksum = _hash_files([SOURCES / LOCK])
     if not _has_text(modules / BUILT_OF, checksum):
@@ -75,6 +76,7 @@ def _find_sources() -> Iterator[Path]:
 
 
 def _hash_files(files: Iterator[Path] | list[Path]) -> str:
+    """Return the hash of files with their names below ``SOURCES``."""
     digest = hashlib.sha256()
     for file in files:
         digest.update(f"{file.relative_to(SOURCES)}\n{file.stat().st_size}\n".encode())

@@ -170,6 +170,7 @@ def collect_cases(
 
 
 def _run(options: Options) -> int:
+    """Evaluate, report, and return the exit code. Raises ``ProjectProblem`` and ``CannotRun``."""
     from baton_client.command.process_start import seconds_since_start
     from baton_project.project import Project
     from baton_testing.evals.comparison import compare

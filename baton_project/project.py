@@ -130,6 +130,7 @@ def _describe_error(error: ErrorDetails) -> str:
 
 
 def _make_project(folder: Path, read: dict[str, dict[str, object]]) -> Project:
+    """Return the project of the tables of a ``pyproject.toml``. Raises ``ProjectProblem`` for wrong values."""
     try:
         settings = ProjectSettings.model_validate(read["tool"]["baton"])
     except ValidationError as problem:

@@ -152,6 +152,7 @@ class Preflight:
     def _check_account(
         self, account: Account, template: DeployedTemplate, who: dict[str, Any], contents: Contents | None
     ) -> Iterator[Check]:
+        """Yield the checks that call AWS."""
         stack = self.stage.stack
         checks: list[tuple[str, Callable[[], Iterator[Check]]]] = [
             (PERMISSIONS, partial(check_permissions, account, who, stack, template.values["PermissionsBoundary"])),

@@ -67,6 +67,7 @@ def _find_principal(iam: Any, arn: str) -> str | None:
 
 
 def _find_missing(iam: Any, principal: str, actions: list[Question]) -> Iterator[str]:
+    """Yield the actions of the questions that IAM would refuse. Raises errors of AWS."""
     for question in actions:
         pages = iam.get_paginator("simulate_principal_policy").paginate(
             PolicySourceArn=principal,

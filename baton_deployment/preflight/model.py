@@ -41,6 +41,7 @@ def check_model(account: Account | None, template: DeployedTemplate) -> Iterator
 
 
 def _ask(base: str, key: str, models: dict[str, str], secret: str) -> Iterator[Check]:
+    """Yield a row for each model, or the reason why the provider at ``base`` does not list its models."""
     try:
         answer = httpx.get(f"{base}/models", headers={"Authorization": f"Bearer {key}"}, timeout=SECONDS)
     except (httpx.HTTPError, ValueError) as problem:

@@ -35,6 +35,7 @@ def check_parameters(template: DeployedTemplate) -> Iterator[Check]:
 
 
 def _check_forms(template: DeployedTemplate) -> Iterator[Check]:
+    """Yield the parameters that the template does not have, and values that CloudFormation refuses."""
     for name, value in template.parameters.items():
         if name not in template.declared:
             moved = f"{name} is now the field {MOVED[name]} of the settings" if name in MOVED else ""

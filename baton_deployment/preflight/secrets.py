@@ -210,6 +210,7 @@ def _check_key(text: str) -> str:
 
 
 def _check_embed_keys(text: str) -> str:
+    """Return the faults of a secret with embed keys; empty if there are none."""
     try:
         _, problems = read_embed_keys(text)
     except ValueError:

@@ -125,6 +125,7 @@ class _Command:
         asyncio.run(self._restore(source, progress_file))
 
     async def _restore(self, source: RestoredTable, progress_file: ProgressFile) -> None:
+        """Show the plan or the progress, ask, restore, and check the result. Raises ``DeploymentError``."""
         stores = self._open_stores(source)
         progress = progress_file.read()
         if progress is not None:

@@ -100,6 +100,7 @@ class ForgottenSince:
         return {keys.user_listing(Scope(tenant_id, user_id)) for user_id in users}
 
     async def _read(self, scope: Scope) -> TenantRequests:
+        """Read the requests and the retention of a tenant. Raises ``StoreUnavailable``."""
         requests: list[PastRequest] = []
         async for page in self.live.query(keys.forgetting(scope), prefix=keys.forget_request.prefix):
             requests += [self._request(item) for item in page if self._is_since(item)]

@@ -59,6 +59,7 @@ class LiveWrites:
         return await self.table.delete(get_key(seen), **as_read(seen))
 
     async def _put(self, item: Item, **condition: object) -> bool:
+        """Write an item under a condition, and return whether the live table has it. A plan returns true."""
         if not self.are_made:
             return True
         await self.pace.wait(_count_units(item))

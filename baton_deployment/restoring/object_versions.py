@@ -73,6 +73,7 @@ class ObjectVersions:
         return _LostObject(newest["Key"], newest["VersionId"], marker_id, removes_marker=later == [latest])
 
     async def _bring_back(self, lost: _LostObject) -> None:
+        """Restore an object by removing its delete marker if that suffices, otherwise by a copy."""
         if lost.removes_marker and self.bucket == self.live_bucket:
             # This restores the object without an event for a new object.
             assert lost.marker_id is not None  # noqa: S101 - it is the marker that is removed

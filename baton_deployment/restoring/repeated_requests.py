@@ -49,6 +49,7 @@ class RepeatedRequests:
         return len(subjects)
 
     async def _begin(self, tenant_id: str, request: PastRequest) -> None:
+        """Store a request again under a new id, start it, and record it in the audit log."""
         repetition = ForgetRequest(
             self.clock.new_id(),
             tenant_id,

@@ -106,6 +106,7 @@ class Restoration:
         return total
 
     async def _restore(self, partition: str, total: Counts) -> None:
+        """Restore a partition, unless its tenant is removed, which is counted."""
         try:
             await self._removed.check_partition(partition)
             await self._restore_partition(partition, total)

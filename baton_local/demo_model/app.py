@@ -143,6 +143,7 @@ def _to_floats(vector: Array) -> list[float]:
 
 
 async def _stream_events(completion: Completion, include_usage: bool, delay: float) -> AsyncIterator[str]:
+    """Yield the events of a stream, with a pause of ``delay`` seconds before each piece."""
     yield _format_event(completion.make_first_chunk())
     for piece in completion.make_content_chunks():
         await asyncio.sleep(delay)

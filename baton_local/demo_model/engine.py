@@ -56,6 +56,7 @@ class Engine:
         return any(rule.rule.task == task for rules in self._script.scenes.values() for rule in rules)
 
     def _play(self, scene: str, situation: Situation, variables: Variables) -> Reply | None:
+        """Return the answer of the first rule of a scene that fits; None if none does. Raises ``ScriptError``."""
         for rule in self._script.scenes.get(scene, ()):
             try:
                 reply = self._play_rule(rule, situation, variables)

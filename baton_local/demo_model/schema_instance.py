@@ -98,6 +98,7 @@ def _merge(one: Schema, other: Any) -> Schema:
 
 
 def _make_text(schema: Schema) -> str:
+    """Return a text of the required format or length."""
     if schema.get("format") in FORMATS:
         return FORMATS[schema["format"]]
     least: int = schema.get("minLength", 0)
@@ -107,6 +108,7 @@ def _make_text(schema: Schema) -> str:
 
 
 def _make_number(schema: Schema, *, is_whole: bool) -> float | int:
+    """Return 0 if the limits allow it, otherwise a number within them, if possible a multiple of the step."""
     step = schema.get("multipleOf", 1)
     least = schema.get("minimum", -math.inf)
     above = schema.get("exclusiveMinimum", -math.inf)

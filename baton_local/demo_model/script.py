@@ -162,6 +162,7 @@ class _Compiler:
         return reached
 
     def _compile_rule(self, path: Sequence[str | int], rule: Rule) -> CompiledRule:
+        """Return a rule with its patterns and templates compiled, and add its mistakes to ``problems``."""
         if rule.say is None and not rule.call and rule.next is None:
             self.problems.append(self._document.problem(path, "the rule does nothing: give it say, call or next"))
         calls = [
@@ -201,6 +202,7 @@ class _Compiler:
         return self._compile(path, compile_condition, source)
 
     def _compile(self, path: Place, make: Any, source: str) -> Render:
+        """Return the result of ``make``. Add a mistake to ``problems``, and return a template without a value then."""
         try:
             render: Render = make(source)
             return render
@@ -209,6 +211,7 @@ class _Compiler:
             return lambda variables: None
 
     def _check_variables(self, path: Place, source: str) -> None:
+        """Add to ``problems`` the variables of a template that do not exist."""
         try:
             unknown = find_variables(source) - self._names
         except TemplateProblem:

@@ -116,6 +116,7 @@ def _guard(compile_source: Callable[[], Callable[..., Any]]) -> Render:
 
 
 def _make_environment() -> ImmutableSandboxedEnvironment:
+    """Return the environment of all templates, with the filters and tests that scripts use."""
     env = ImmutableSandboxedEnvironment(autoescape=False, undefined=_Unknown, trim_blocks=True, lstrip_blocks=True)
     env.filters["calculated"] = calculate
     env.filters["json"] = lambda content: json.dumps(content, ensure_ascii=False)

@@ -71,6 +71,7 @@ def _find_installer() -> list[str]:
 
 
 def _install(lines: Sequence[str], folder: Path, purpose: str) -> None:
+    """Install packages into ``folder``. Raises ``EngineFailed``."""
     requirements = folder / "requirements.txt"
     requirements.write_text("\n".join([*lines, ""]))
     completed = subprocess.run(

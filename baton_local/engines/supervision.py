@@ -51,6 +51,7 @@ class Supervisor:
             self._child.stop()
 
     def _follow(self) -> None:
+        """Start the engine again after each unexpected end, until ``stop`` or the last pause."""
         name = self._child.name
         failures = 0
         began = time.monotonic()

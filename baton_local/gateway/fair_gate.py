@@ -218,6 +218,7 @@ class FairGate:
         self._tenants.begin(caller.tenant)
 
     def _leave(self, caller: Caller) -> None:
+        """Count a request that no longer counts, and begin waiting ones."""
         tenant = self._tenants.busy[caller.tenant]
         tenant.begun -= 1
         tenant.users.busy[caller.user].begun -= 1
@@ -225,6 +226,7 @@ class FairGate:
         self._admit()
 
     def _remove_if_idle(self, caller: Caller) -> None:
+        """Remove the user and the tenant from the busy shares if they have no requests."""
         tenant = self._tenants.busy.get(caller.tenant)
         user = tenant.users.busy.get(caller.user) if tenant is not None else None
         if tenant is None or user is None:
@@ -263,6 +265,7 @@ class FairGate:
             self._watching = asyncio.create_task(self._measure_lateness())
 
     async def _measure_lateness(self) -> None:
+        """Measure the lateness of the event loop, and begin waiting requests, while there are any."""
         loop = asyncio.get_running_loop()
         while self._tenants.busy:
             due = loop.time() + PAUSE_SECONDS

@@ -95,6 +95,7 @@ class RestGateway:
         return rest_events.make_proxy_event(self._api, scope, match, context, body)
 
     async def _invoke(self, match: Match, request_id: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """Invoke a function with the request, and send its answer, or an error after the time limit or a failure."""
         event = await self._read_event(match, request_id, scope, receive, send)
         if event is None:
             return

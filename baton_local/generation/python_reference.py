@@ -65,6 +65,7 @@ def make_page() -> str:
 
 
 def _describe_class(kind: type[Any]) -> Iterator[str]:
+    """Yield the sections of a class, its methods and its decorators of hooks."""
     yield from _describe(f"## `{kind.__name__}`", kind, inspect.signature(kind.__init__))
     for name, method in inspect.getmembers(kind, inspect.isfunction):
         if not name.startswith("_"):
@@ -75,6 +76,7 @@ def _describe_class(kind: type[Any]) -> Iterator[str]:
 
 
 def _describe_context(kind: type[Any]) -> Iterator[str]:
+    """Yield the sections of a context, its properties and its methods."""
     yield from _describe(f"## `{kind.__name__}`", kind, _NO_ARGUMENTS)
     for name, member in vars(kind).items():
         if name.startswith("_") or not (isinstance(member, property) or inspect.isfunction(member)):
@@ -125,6 +127,7 @@ def _format_default(signature: inspect.Signature, name: str) -> str:
 
 
 def _describe_groups() -> Iterator[str]:
+    """Yield the sections about groups of settings and about contexts."""
     yield from ("## Groups of settings", "", "Each class takes the fields of its group in YAML as arguments.", "")
     yield from ("| name | fields |", "| --- | --- |")
     for name in GROUPS:

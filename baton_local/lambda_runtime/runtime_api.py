@@ -99,6 +99,7 @@ class RuntimeApi:
                 wire.start_next()
 
     def _dispatch(self, wire: "_Wire", method: str, path: str, headers: dict[str, str]) -> None:
+        """Answer one request of the runtime or of an extension."""
         match method, path.removeprefix(RUNTIME).split("/"):
             case "GET", ["", "invocation", "next"]:
                 wire.read_body()
@@ -121,6 +122,7 @@ class RuntimeApi:
                 wire.respond(HTTPStatus.NOT_FOUND, {"errorMessage": path, "errorType": "InvalidPath"})
 
     def _send_next(self, wire: "_Wire") -> None:
+        """Answer the runtime's request for an event, once there is one."""
         self._note_waiting(None)
         self._settle()  # after the environment is idle, so that the next event can use it
         invocation = self._events.get()
@@ -130,6 +132,7 @@ class RuntimeApi:
         wire.respond_raw(HTTPStatus.OK, invocation.make_headers(), invocation.event)
 
     def _take_response(self, wire: "_Wire", request_id: str, headers: dict[str, str]) -> None:
+        """Pass on the pieces of an answer, which ends when the runtime asks for the next event."""
         invocation = self._current
         if invocation is None or invocation.id != request_id:
             wire.read_body()
@@ -144,6 +147,7 @@ class RuntimeApi:
         wire.respond(HTTPStatus.ACCEPTED, {"status": "OK"})
 
     def _take_error(self, wire: "_Wire", request_id: str, problem: FunctionFailed) -> None:
+        """Note the error of an invocation, which fails when the runtime asks for the next event."""
         invocation = self._current
         if invocation is None or invocation.id != request_id:
             wire.respond(HTTPStatus.BAD_REQUEST, {"errorType": "InvalidRequestID", "errorMessage": request_id})

@@ -34,6 +34,7 @@ class Policies:
         return self._decided(role, request.action, request.resource)
 
     def _decide(self, role: str, action: str, resource: str) -> bool:
+        """Return the decision of ``allow``, which is cached."""
         effects = {
             statement["Effect"]
             for statement in self._statements.get(role, ())

@@ -101,6 +101,8 @@ def find_listed_bucket(service: str, operation: str, parameters: Json, names: Na
 
 
 def _find_table_requests(operation: str, parameters: Json, names: Names) -> Iterator[Request]:
+    """Yield the requests of an operation of DynamoDB, one for each table or item that it names."""
+
     def make_table_arn(name: str, index: str | None = None) -> str:
         arn = _make_arn("dynamodb", f"table/{names.aliases.get(name, name)}")
         return f"{arn}/index/{index}" if index else arn
@@ -136,6 +138,7 @@ def _find_table_requests(operation: str, parameters: Json, names: Names) -> Iter
 
 
 def _find_object_requests(operation: str, parameters: Json, names: Names) -> list[Request]:
+    """Return the requests of an operation of S3 on objects or a bucket."""
     bucket = _make_bucket_arn(parameters, names)
     if operation == "DeleteObjects":
         objects = parameters["Delete"]["Objects"]

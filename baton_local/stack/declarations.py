@@ -180,6 +180,8 @@ def read_stack(path: Path, parameters: Mapping[str, str], endpoints: Endpoints, 
 
 
 def _read_functions(template: Template, rest: RestApi, sockets: SocketApi) -> list[FunctionDefinition]:
+    """Return the functions, with local addresses in their variables."""
+
     def to_this_machine(value: str) -> str:
         """Replace the addresses of the template's APIs in the cloud by local ones."""
         for api_id, scheme, local_url in (
@@ -231,6 +233,7 @@ def _read_table(template: Template) -> dict[str, Any]:
 
 
 def _read_queues(template: Template) -> list[QueueDefinition]:
+    """Return the queues, FIFO and standard."""
     queues = []
     for name, properties in template.of_type("AWS::SQS::Queue"):
         redrive = properties.pop("RedrivePolicy", {})
@@ -300,6 +303,7 @@ def _read_schedules(template: Template) -> list[ScheduleDefinition]:
 
 
 def _read_object_rules(template: Template) -> list[ObjectRule]:
+    """Return the rules for created objects. Raises ``TemplateProblem`` for others."""
     rules = []
     for name, properties in template.of_type("AWS::Events::Rule"):
         pattern = properties["EventPattern"]

@@ -136,6 +136,7 @@ def _take_definition_files(source: dict[str, Any]) -> dict[str, str]:
 
 
 def _run_translator(source: dict[str, Any]) -> dict[str, Any]:
+    """Return CloudFormation's template for a SAM template. Raises ``TemplateProblem``."""
     from boto3.session import Session
     from samtranslator.model.exceptions import InvalidDocumentException
     from samtranslator.parser.parser import Parser

@@ -248,6 +248,7 @@ class Worker:
         self._done.put((messages, future))
 
     def _finish(self) -> None:
+        """Settle ended invocations, one after the other, and free their places."""
         while item := self._done.get():
             messages, future = item
             try:

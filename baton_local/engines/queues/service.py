@@ -83,6 +83,7 @@ class SqsService:
         raise SqsError("UnsupportedOperation", f"The local queue does not support {action}.")
 
     def _create(self, name: str, attributes: dict[str, str]) -> Json:
+        """Create a queue, unless it exists with the same attributes. Raises ``SqsError``."""
         if (attributes.get("FifoQueue") == "true") is not name.endswith(".fifo"):
             raise SqsError("InvalidParameterValue", "The name of a FIFO queue, and of no other, ends with .fifo.")
         if name not in self._queues:
@@ -92,6 +93,7 @@ class SqsService:
         return {"QueueUrl": self._make_url(name)}
 
     def _define(self, name: str, attributes: dict[str, str]) -> None:
+        """Set the attributes of a new or an existing queue. Raises ``SqsError``."""
         known = self._attributes.get(name, {})
         if known and any(known.get(fixed) != attributes.get(fixed, known.get(fixed)) for fixed in FIXED):
             raise SqsError("InvalidAttributeName", f"{', '.join(FIXED)} cannot be changed.")
@@ -106,6 +108,7 @@ class SqsService:
         self._queues.setdefault(name, FifoQueue(rules)).rules = rules
 
     def _send(self, name: str, request: Json) -> Json:
+        """Add a message, unless it was sent before under its deduplication id. Raises ``SqsError``."""
         body, group = request["MessageBody"], request.get("MessageGroupId")
         deduplication_id, delay = request.get("MessageDeduplicationId"), 0.0
         if self._attributes[name].get("FifoQueue") != "true":
@@ -138,6 +141,7 @@ class SqsService:
         }
 
     async def _receive(self, name: str, request: Json) -> list[Json]:
+        """Return messages, once there are any or the waiting time is over. Raises ``SqsError``."""
         count = int(request.get("MaxNumberOfMessages", 1))
         if not 1 <= count <= 10:
             raise SqsError("InvalidParameterValue", "MaxNumberOfMessages must be between 1 and 10.")
@@ -153,6 +157,7 @@ class SqsService:
         return [_as_received(message, attribute_names) for message in received]
 
     def _take(self, name: str, count: int, visibility: float | None) -> list[Message]:
+        """Return the messages that can be received now, after moving others to the dead-letter queue."""
         queue, now = self._queues[name], self._clock()
         received, dead = queue.receive(count, now, visibility)
         if dead:
@@ -183,6 +188,7 @@ class SqsService:
             await asyncio.wait_for(event.wait(), max(seconds, 0.001))
 
     def _with_receipt(self, request: Json, act: Callable[[FifoQueue, str, float], None]) -> Json:
+        """Do ``act`` with a queue, a receipt and the time, and save the change. Raises ``SqsError``."""
         name = self._find_by_url(request)
         try:
             act(self._queues[name], request["ReceiptHandle"], self._clock())
