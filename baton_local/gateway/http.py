@@ -101,12 +101,15 @@ class RestGateway:
             return
         name = str(match.route.function)
         invocation = asyncio.shield(asyncio.wrap_future(self._functions[name].invoke(event)))
+        limit = asyncio.timeout(self._integration_seconds)
         try:
-            result = await asyncio.wait_for(invocation, self._integration_seconds)
+            async with limit:
+                result = await invocation
             status, headers, body = rest_events.read_answer(self._api, scope, result)
-        except asyncio.TimeoutError:  # noqa: UP041  the same class from 3.11 on, but clearer
-            await self._refuse(send, "INTEGRATION_TIMEOUT", request_id)
         except Exception:
+            if limit.expired():
+                await self._refuse(send, "INTEGRATION_TIMEOUT", request_id)
+                return
             logger.exception("%s failed for %s %s", name, scope["method"], event["path"])
             await self._refuse(send, "INTEGRATION_FAILURE", request_id)
         else:

@@ -32,9 +32,9 @@ async def ask(stack: Stack, method: str, path: str, result: Future[Any], content
         return await client.request(method, path, content=content)
 
 
-def failed() -> Future[Any]:
+def failed(error: type[Exception] = RuntimeError) -> Future[Any]:
     future: Future[Any] = Future()
-    future.set_exception(RuntimeError("the function failed"))
+    future.set_exception(error("the function failed"))
     return future
 
 
@@ -43,6 +43,7 @@ def failed() -> Future[Any]:
     [
         pytest.param(Future(), b"", 504, "timeout", id="too slow"),
         pytest.param(failed(), b"", 504, "internal_error", id="fails"),
+        pytest.param(failed(TimeoutError), b"", 504, "internal_error", id="a time limit of its own"),
         pytest.param(Future(), b"x" * (MAX_BODY + 1), 413, "message_too_large", id="too much"),
     ],
 )
