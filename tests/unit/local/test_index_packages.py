@@ -56,6 +56,18 @@ def test_each_version_of_python_has_its_own_compiled_packages(log: Path, tmp_pat
     assert "cpython" not in pure.name
 
 
+def test_a_new_version_of_any_of_the_packages_is_downloaded(
+    log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    locked, folders = index_packages._read_lock_file(), set()
+    for version in ("1", "2"):
+        packages = {**locked, "flatbuffers": {**locked["flatbuffers"], "version": version}}
+        monkeypatch.setattr(index_packages, "_read_lock_file", lambda packages=packages: packages)
+        names = ["onnxruntime", "flatbuffers"]
+        folders.add(index_packages.fetch(names, tmp_path / "cache", purpose="it", progress=lambda _: None))
+    assert len(folders) == 2
+
+
 def test_a_failed_download_says_what_to_do_and_leaves_nothing(log: Path, tmp_path: Path) -> None:
     (tmp_path / "uv").write_text("#!/bin/sh\necho 'no route to the index' >&2\nexit 1\n")
     for _ in range(2):
