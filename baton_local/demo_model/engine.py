@@ -51,7 +51,7 @@ class Engine:
         reply = self._play(scene, situation, variables)
         return reply or Reply("")
 
-    def plays(self, task: str) -> bool:
+    def has_rule_for(self, task: str) -> bool:
         """Return whether the script has a rule for a task of Baton, such as ``handoff_summary``."""
         return any(rule.rule.task == task for rules in self._script.scenes.values() for rule in rules)
 

@@ -50,7 +50,7 @@ def scripted_models(script: Path, judge: str | None) -> ProjectModels:
 
     if judge is None:
         names = OF_THIS_MACHINE
-        return ProjectModels(names, make, make(OwnTime()), names.default, can_judge=engine.plays(TASK))
+        return ProjectModels(names, make, make(OwnTime()), names.default, can_judge=engine.has_rule_for(TASK))
     real = RealModel(judge)
     return ProjectModels(OF_THIS_MACHINE, make, real, judge, (real,))
 
