@@ -60,8 +60,8 @@ AUDITED_NOUNS = (
 """The first words of audited actions, as in ``thread.close``; besides there is ``handoff``."""
 NOT_AUDITED = {"background.check", "background.dropped", "desk.ask", "desk.closed", "due.dropped"}
 NOT_AUDITED |= {"skill.name", "skill.steps", *WebhookEvent}
-NOT_AUDITED |= {"workflow.id", "workflow.name", "workflow.result", "workflow.state"}
-"""Names in requests to a model, of events and of requests, and in derived ids, that look like actions."""
+NOT_AUDITED |= {"limits.places", "workflow.id", "workflow.name", "workflow.result", "workflow.state"}
+"""Names in requests to a model, of events, of requests and of use cases, and in derived ids, that look like actions."""
 ADAPTERS_OWN = re.compile(r"AWS_LAMBDA_EXEC_WRAPPER|AWS_LWA_\w+")
 """Variables the template sets for the Lambda Web Adapter; Baton reads none of them."""
 
