@@ -471,6 +471,23 @@ class TestOtherAgents:
         if not triggers:
             assert "The workshop is closed." in given_to_model(harness)
 
+    async def test_after_a_refused_handoff_the_agent_can_hand_over_to_another_agent(self) -> None:
+        repairs, sales = Agent("repairs", "Repair."), Agent("sales", "Sell.")
+        agent = clerk(handoffs=[Handoff(repairs), Handoff(sales)])
+
+        @agent.on_handoff
+        def closed(agent: str) -> Refuse | None:
+            return Refuse("The workshop is closed.") if agent == "repairs" else None
+
+        first, second = (
+            Answer.calling(call(f"transfer_to_{name}", reason="broken", context_summary="It is broken."))
+            for name in ("repairs", "sales")
+        )
+        harness = coded(agent, repairs, sales, answers=(first, second, "Buy a new one."))
+        said = await harness.say("m1", "fix it")
+        thread = await harness.store.get_thread(harness.ada, harness.thread_id)
+        assert (said.text, thread.conversation.agent_id) == ("Buy a new one.", "sales")
+
 
 class TestDefinitions:
     def test_wrong_arguments_are_refused(self) -> None:

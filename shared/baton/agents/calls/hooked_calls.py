@@ -49,17 +49,22 @@ Make = Callable[[Judge | None], Awaitable[CallOutcome]]
 class HookedCalls:
     """The calls of one agent with its hooks. The hooks before tools judge a call before it is shown or stored."""
 
-    def __init__(self, context: Attempt, hooks: Hooks | None, admit: Admit) -> None:
+    def __init__(
+        self, context: Attempt, hooks: Hooks | None, admit: Admit, undo_transfer: Callable[[], None] | None = None
+    ) -> None:
+        """``undo_transfer`` lets the agent hand over elsewhere; None for an agent without built-in tools."""
         self._context = context
         self._hooks = hooks
         self._admit = admit
+        self._undo_transfer = undo_transfer
         self._judged: dict[str, CallOutcome | AdmittedCall] = {}
         self.fatal: Exception | None = None
         """The failure that ends the run."""
 
     async def judge(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
-        """Return the calls with the arguments that hooks allow. A call that will not be made has empty arguments.
+        """Return the calls with the arguments that hooks allow.
 
+        A call that will not be made has empty arguments, or those with which an earlier attempt made it.
         When the run is stopped, calls that were not judged yet are not made.
         """
         if not calls or self._hooks is None or not self._hooks.has(HookPoint.BEFORE_TOOL):
@@ -96,7 +101,7 @@ class HookedCalls:
         if hooks is None:
             return await make(None)
         if not is_shown(call.name):
-            return await _observe_handoff(hooks, await make(None))
+            return await self._observe_handoff(hooks, await make(None))
         if not admitted.is_judged and hooks.has(HookPoint.BEFORE_TOOL):
             arguments = await _judge_arguments(hooks, call, admitted)
             if isinstance(arguments, CallOutcome):
@@ -109,6 +114,18 @@ class HookedCalls:
         outcome = await make(judge)
         is_judged = outcome.waits or admitted.offer.agent is not None
         return outcome if is_judged else await judge(outcome)
+
+    async def _observe_handoff(self, hooks: Hooks, outcome: CallOutcome) -> CallOutcome:
+        """Return the outcome of a built-in tool, or a refusal if the hooks refuse the handoff that it begins."""
+        if outcome.transfer is None or outcome.transfer.refusal is not None:
+            return outcome
+        try:
+            await hooks.observe_handoff(outcome.transfer)
+        except HookRefusal as refusal:
+            if self._undo_transfer is not None:
+                self._undo_transfer()
+            return CallOutcome.refused(f"Error: {refusal.sentence}")
+        return outcome
 
     async def _judge_one(self, call: ToolCall, hooks: Hooks) -> ToolCall:
         """Judge a call, keep the judgement for ``take``, and return the call with the arguments that hooks allow."""
@@ -153,17 +170,6 @@ async def _judge_result(hooks: Hooks, call: ToolCall, admitted: AdmittedCall, ou
         return outcome
     error = result.removeprefix("Error: ") if outcome.error is not None else None
     return replace(outcome, output=result, error=error)
-
-
-async def _observe_handoff(hooks: Hooks, outcome: CallOutcome) -> CallOutcome:
-    """Return the outcome of a built-in tool, or a refusal if the hooks refuse the handoff that it begins."""
-    if outcome.transfer is None or outcome.transfer.refusal is not None:
-        return outcome
-    try:
-        await hooks.observe_handoff(outcome.transfer)
-    except HookRefusal as refusal:
-        return CallOutcome.refused(f"Error: {refusal.sentence}")
-    return outcome
 
 
 async def _judge_arguments(hooks: Hooks, call: ToolCall, admitted: AdmittedCall) -> Mapping[str, Any] | CallOutcome:

@@ -58,7 +58,8 @@ class ToolCalls:
         self._agent = work.agent
         self._tools = work.tools
         self._budget = work.budget
-        self._hooked = HookedCalls(work.context, work.hooks, self._admit)
+        undo_transfer = work.own.undo_transfer if work.own is not None else None
+        self._hooked = HookedCalls(work.context, work.hooks, self._admit, undo_transfer)
         self._outside = OutsideCalls(work)
         self._records = CallRecords(work)
         self.outcomes: dict[str, CallOutcome] = {}

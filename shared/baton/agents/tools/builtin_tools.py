@@ -167,6 +167,10 @@ class BuiltinTools:
                 return None
             return self._begin_transfer(source, verdict.agent_id, verdict.reason, verdict.summary).transfer
 
+    def undo_transfer(self) -> None:
+        """Forget the handoff that was decided last, because a hook has refused it."""
+        self._next_agent_name = None
+
     def _begin_transfer(
         self, source: AgentDefinition, target_id: str, reason: str, summary: str | None, workflow_id: str | None = None
     ) -> CallOutcome:
