@@ -239,12 +239,12 @@ def _find_titled(text: str, documents: Sequence[Source], numbered: Collection[An
     sources: list[Source] = []
     for document_id in dict.fromkeys(source.get("id") for source in documents):
         passages = [source for source in documents if source.get("id") == document_id]
-        places = list(islice(_find_citations(text, passages[0]), MAX_CITATIONS))
+        references = list(islice(_find_citations(text, passages[0]), MAX_CITATIONS))
         if document_id in numbered:
-            places = [reference for reference in places if reference.strip(_BLANK)]
-        if places:
+            references = [reference for reference in references if reference.strip(_BLANK)]
+        if references:
             matching_passages = [
-                source for source in passages if any(_names_part(reference, source) for reference in places)
+                source for source in passages if any(_names_part(reference, source) for reference in references)
             ]
             sources += matching_passages or ([] if document_id in numbered else passages)
     return [source for source in documents if source in sources]

@@ -163,9 +163,10 @@ def make_pending_interrupts(
 
 
 def find_settled_calls(answered: PendingInterrupts) -> Mapping[str, CallOutcome]:
-    """Return the outcomes, by call id, of interrupted calls that Baton does not execute now.
+    """Return the outcomes of the interrupted calls, by call id.
 
-    They were refused, have expired, or were carried out by the application or not.
+    They are refusals, also of calls that have expired, and the results of the application. Approved calls have no
+    outcome yet, because Baton executes them now.
     """
     outcomes: dict[str, CallOutcome] = {}
     for interrupt in answered.interrupts:

@@ -137,7 +137,10 @@ class ScreenedQuestion:
         self.judged_by.append(agent.id)
 
     def apply(self, message: StoredMessage, counter: TokenCounter) -> StoredMessage:
-        """Return the message with the replacement, which agents get and the thread stores."""
+        """Return the message with the replacement of its text, which agents get and the thread stores.
+
+        Return it unchanged without a replacement, or if it is no message of the user.
+        """
         if self.text is None or message.role is not Role.USER:
             return message
         content = with_text(message.content, self.text)

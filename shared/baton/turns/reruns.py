@@ -158,6 +158,7 @@ class Reruns:
         return agents.with_change(change)
 
     async def _find_version(self, caller: Scope, agent_id: str, number: int) -> AgentDefinition:
+        """Return a version of an agent of the tenant. Raises ``UnknownAgentVersion``."""
         try:
             _, version = await self._editing.version(caller, agent_id, number)
         except UnknownAgent:

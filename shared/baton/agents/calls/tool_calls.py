@@ -171,9 +171,7 @@ class ToolCalls:
     async def settle(self, call: ToolCall, outcome: CallOutcome) -> None:
         """Record the outcome of a call that a person has refused or the user's application has carried out.
 
-        The input guardrails judge the outcome first.
-
-        Raises ``LeaseLost`` and ``StoreUnavailable``.
+        The input guardrails judge the outcome first. Raises ``LeaseLost`` and ``StoreUnavailable``.
         """
         outcome = self.outcomes[call.id] = await judge_outcome(self._work.hooks, outcome)
         await self._records.put(call, outcome, self._context.services.clock.now())

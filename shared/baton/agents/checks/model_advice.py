@@ -72,7 +72,10 @@ def advise_on_settings(dropped: tuple[str, ...], choices: Mapping[str, ModelChoi
 
 
 def advise_on_limits(name: str, learned: Mapping[str, JsonValue]) -> list[str]:
-    """Return advice to declare limits that were learned from refusals of the model with the provider's ``name``."""
+    """Return advice to declare the limits ``learned`` from refusals of a model; empty if none were learned.
+
+    ``name`` is the provider's name of the model.
+    """
     if not learned:
         return []
     profile = json.dumps({escape(name): learned}, ensure_ascii=False)

@@ -86,8 +86,8 @@ class _Answer:
         words = " ".join(self.text.split())
         if words:
             return f"it answered {words[:MAX_QUOTED]!r}"
-        cut = self.finished.reason is chat_model.FinishReason.LENGTH
-        return f"its answer was empty{' when its length limit was reached' if cut else ''}"
+        is_cut = self.finished.reason is chat_model.FinishReason.LENGTH
+        return f"its answer was empty{' when its length limit was reached' if is_cut else ''}"
 
 
 class ModelProbes:

@@ -99,7 +99,10 @@ LEFT_OUT = "[{count} more are left out: there is no room for them.]"
 
 
 async def make_context_notes(agent: AgentDefinition, client: ClientOffer | None, counter: TokenCounter) -> list[Prompt]:
-    """Return the notes on the client's handoff from another system, and on its context if the agent accepts it."""
+    """Return the notes on the client's handoff from another system, and on its context if the agent accepts it.
+
+    Return no notes if the client offers neither.
+    """
     if client is None:
         return []
     notes = []

@@ -346,15 +346,15 @@ def _list_next_states(definition: WorkflowDefinition, workflow: Workflow) -> lis
 
 def make_collected_note(definition: WorkflowDefinition, workflow: Workflow) -> str | None:
     """Return the note with the collected data, which are mostly words of users; None without data."""
-    now = workflow.data.get(workflow.state, {})
-    before = {name: fields for name, fields in workflow.data.items() if name != workflow.state and fields}
+    current_data = workflow.data.get(workflow.state, {})
+    other_data = {name: fields for name, fields in workflow.data.items() if name != workflow.state and fields}
     lines = [
-        f"Collected in this state: {_cut_data(quote_json(now))}" if now else "",
-        f"Collected in other states: {_cut_data(quote_json(before))}" if before else "",
+        f"Collected in this state: {_cut_data(quote_json(current_data))}" if current_data else "",
+        f"Collected in other states: {_cut_data(quote_json(other_data))}" if other_data else "",
         f"{PROPOSED}: {_cut_data(quote_json(workflow.proposals))}" if workflow.proposals else "",
     ]
-    filled = [line for line in lines if line]
-    return "\n".join([COLLECTED_HEAD.format(name=definition.name), *filled]) if filled else None
+    filled_lines = [line for line in lines if line]
+    return "\n".join([COLLECTED_HEAD.format(name=definition.name), *filled_lines]) if filled_lines else None
 
 
 def _cut_data(text: str) -> str:

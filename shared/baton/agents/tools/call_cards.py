@@ -88,7 +88,7 @@ def format_value_at(
 
 
 def format_result(path: str, result: str, locale: str, time_zone: str | None) -> str | None:
-    """Return a tool's result as text. If the result is JSON, ``path`` may name a value in it: ``result.format_number``.
+    """Return a tool's result as text. If the result is JSON, ``path`` may name a value in it: ``result.number``.
 
     Return None if there is no such value, or if it is an object, which does not fit in a sentence.
     """

@@ -30,9 +30,10 @@ class TaskCallbacks:
     """The API's address; None if it is not known."""
 
     def make_address(self, scope: Scope, thread_id: str, task: BackgroundTask) -> TaskCallback | None:
-        """Return the address and the token with which a tool reports the result; None without a public address.
+        """Return the address and the token with which a tool reports on its task.
 
-        A remote agent's address takes notifications, which only cause a check of its task.
+        A remote agent's address takes notifications, which only cause a check of its task. Return None without a public
+        address, and for tasks of the deployment's agents.
         """
         if self.public_url is None or task.token is None:
             return None

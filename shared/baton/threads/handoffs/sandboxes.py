@@ -38,9 +38,10 @@ class Sandboxes:
     async def make(self, scope: Scope, source: Thread, message_id: str, *, is_answered: bool) -> Thread:
         """Copy the conversation up to a user message: with it and its answer if ``is_answered``, else without both.
 
-        The copy belongs to the caller, and lacks the personal data that the caller may not see. The agent that answered
-        is its main agent, unless it is a remote agent. The caller must be allowed to read ``source``. Raises
-        ``NotFound`` for a message that does not exist (yet), ``UnknownAgent``, ``ThreadBusy`` and ``StoreUnavailable``.
+        The copy belongs to the caller, and lacks the personal data that the caller may not see. Its main agent is the
+        agent that answered, or that of ``source`` if a remote agent or a desk answered or the agent no longer exists.
+        The caller must be allowed to read ``source``. Raises ``NotFound`` for a message that does not exist (yet),
+        ``UnknownAgent``, ``ThreadBusy`` and ``StoreUnavailable``.
         """
         question = await self.store.find_message(scope, source, message_id)
         if question is None:

@@ -165,7 +165,10 @@ async def announce(
     clock: Clock,
     subscriber: Subscriber | None = None,
 ) -> None:
-    """Deliver events outside a run, which are all in the log, to the thread's connections and to ``subscriber``."""
+    """Deliver events outside a run to the thread's connections and to ``subscriber``. Connections may miss them.
+
+    All of the events are in the log, whose last number is ``last_seq``.
+    """
     delivery = Delivery(
         lease.scope, lease.thread_id, live=live, connections=connections, clock=clock, lease_until=lambda: lease.until
     )

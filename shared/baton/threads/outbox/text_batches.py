@@ -102,11 +102,11 @@ async def read_batches(
 
 async def yield_batches(read: Callable[[Take], Awaitable[None]]) -> AsyncGenerator[ModelChunk, None]:
     """Yield the chunks that ``read`` passes on, for a consumer that waits between them."""
-    waiting: asyncio.Queue[ModelChunk | None] = asyncio.Queue()
-    reader = asyncio.ensure_future(read(waiting.put_nowait))
-    reader.add_done_callback(lambda _: waiting.put_nowait(None))
+    queue: asyncio.Queue[ModelChunk | None] = asyncio.Queue()
+    reader = asyncio.ensure_future(read(queue.put_nowait))
+    reader.add_done_callback(lambda _: queue.put_nowait(None))
     try:
-        while (chunk := await waiting.get()) is not None:
+        while (chunk := await queue.get()) is not None:
             yield chunk
         await reader
     finally:

@@ -71,7 +71,10 @@ class WaitingMessages:
         return waiting_message.mode if waiting_message is not None else None
 
     async def wait(self, scope: Scope, queued: QueuedMessage, *, until: datetime) -> WhileBusy | None:
-        """Let a message wait whose lease was not free. Its sender waits ``until`` then. Returns as ``send`` does."""
+        """Let a message wait whose lease was not free. Its sender waits until the time ``until``.
+
+        Return its treatment, or None if it need not wait. Raises the errors of ``send``.
+        """
         thread = await self.store.find_own(scope, queued.thread_id, consistent=True)
         if thread is None or thread.run is None:
             return None

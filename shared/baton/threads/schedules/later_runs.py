@@ -29,20 +29,20 @@ class LaterRuns:
 
     async def has_run_of(self, scope: Scope, thread_id: str, schedule_id: str, *, besides: str) -> bool:
         """Return whether a run of a schedule waits in a conversation, other than the run of the message ``besides``."""
-        async with aclosing(self.items.of_thread(scope, thread_id)) as waiting:
-            async for later in waiting:
-                request = later.message.request
+        async with aclosing(self.items.of_thread(scope, thread_id)) as later_runs:
+            async for later_run in later_runs:
+                request = later_run.message.request
                 if _is_of_schedule(request.begun_by, schedule_id) and request.message_id != besides:
                     return True
         return False
 
     async def begin_results(self, scope: Scope, thread_id: str) -> None:
         """Begin the runs of the results that wait in a conversation. Raises ``StoreUnavailable``."""
-        async with aclosing(self.items.of_thread(scope, thread_id)) as waiting:
-            async for later in waiting:
-                cause = later.message.request.begun_by
+        async with aclosing(self.items.of_thread(scope, thread_id)) as later_runs:
+            async for later_run in later_runs:
+                cause = later_run.message.request.begun_by
                 if cause is not None and cause.kind is CauseKind.TASK:
-                    await self.begin(later)
+                    await self.begin(later_run)
 
 
 def _is_of_schedule(cause: RunSource | None, schedule_id: str) -> bool:
