@@ -63,6 +63,7 @@ class Step:
     """One call of Baton's own code on the way."""
 
     location: str
+    """The file, relative to the repository."""
     name: str
     is_generator: bool
 
@@ -103,16 +104,18 @@ class _Callers:
         self, loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, Any], **options: Any
     ) -> asyncio.Task[Any]:
         """Create a task, as the event loop's task factory, and remember the calls that created it."""
-        steps = self.current(sys._getframe(1))
+        steps = self.find_steps(sys._getframe(1))
         task = asyncio.Task(coroutine, loop=loop, **options)
         self._creators[task] = steps
         return task
 
-    def current(self, frame: FrameType | None) -> list[Step]:
+    def find_steps(self, frame: FrameType | None) -> list[Step]:
         """Return Baton's own calls that led to ``frame``, outermost first."""
         task = asyncio.current_task() if asyncio._get_running_loop() is not None else None
-        before = self._creators.get(task, []) if task is not None else _own_steps(sys._current_frames()[self._handler])
-        return [*before, *_own_steps(frame)]
+        before = (
+            self._creators.get(task, []) if task is not None else _find_own_steps(sys._current_frames()[self._handler])
+        )
+        return [*before, *_find_own_steps(frame)]
 
 
 COPIES = frozenset({"Delivery._recent", "EventLog._unlogged"})
@@ -147,7 +150,7 @@ class _Passage:
     def look(self) -> None:
         """Note the objects that hold the piece, after a step of the event loop."""
         if self._is_under_way:
-            for owner, name in _holders(gc.get_objects()):
+            for owner, name in _find_holders(gc.get_objects()):
                 self._held[id(owner), name] = owner
 
     @property
@@ -156,14 +159,14 @@ class _Passage:
 
     @property
     def buffers(self) -> list[str]:
-        entries = {(id(owner), name) for owner, name in _holders(self._held.values())}
+        entries = {(id(owner), name) for owner, name in _find_holders(self._held.values())}
         names = [
             f"{type(owner).__name__}.{name}" for (key, name), owner in self._held.items() if (key, name) not in entries
         ]
         return [name for name in names if name not in COPIES]
 
 
-def _holders(objects: Iterable[object]) -> Iterator[tuple[object, str]]:
+def _find_holders(objects: Iterable[object]) -> Iterator[tuple[object, str]]:
     """Yield the objects of Baton and the queues that hold the piece, each with the name of the attribute."""
     for owner in objects:
         kind = type(owner)
@@ -186,7 +189,7 @@ class _Endpoint(httpx.AsyncBaseTransport):
         self.depth = CallDepth()
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        self.depth.to_request = self._callers.current(sys._getframe())
+        self.depth.to_request = self._callers.find_steps(sys._getframe())
         return httpx.Response(200, headers={"content-type": "text/event-stream"}, stream=_Stream(self._lines()))
 
     async def _lines(self) -> AsyncIterator[bytes]:
@@ -194,14 +197,16 @@ class _Endpoint(httpx.AsyncBaseTransport):
             if MARK in word:
                 await asyncio.sleep(0.1)  # by then, the first words are being sent
                 self._passage.begin()
-            yield _line({"index": 0, "delta": {"role": "assistant", "content": word}})
-        self.depth.from_stream = self._callers.current(sys._getframe())
+            yield _make_line({"index": 0, "delta": {"role": "assistant", "content": word}})
+        self.depth.from_stream = self._callers.find_steps(sys._getframe())
         await asyncio.sleep(1)
-        yield _line({"index": 0, "delta": {}, "finish_reason": "stop"})
+        yield _make_line({"index": 0, "delta": {}, "finish_reason": "stop"})
         yield b"data: [DONE]\n\n"
 
 
 class _Stream(httpx.AsyncByteStream):
+    """The body of the endpoint's answer."""
+
     def __init__(self, lines: AsyncIterator[bytes]) -> None:
         self._lines = lines
 
@@ -261,7 +266,7 @@ def _followed(passage: _Passage) -> Iterator[None]:
     """Follow the piece through the outbox to the connection, and between all steps of the event loop."""
     run_step, post, send = asyncio.Handle._run, FakeConnections.post, Outbox.send
 
-    def step(handle: asyncio.Handle) -> None:
+    def run_noted(handle: asyncio.Handle) -> None:
         run_step(handle)
         passage.look()
 
@@ -276,7 +281,7 @@ def _followed(passage: _Passage) -> Iterator[None]:
         send(outbox, event)
 
     with (
-        patch.object(asyncio.Handle, "_run", step),
+        patch.object(asyncio.Handle, "_run", run_noted),
         patch.object(FakeConnections, "post", post_noted),
         patch.object(Outbox, "send", send_noted),
     ):
@@ -305,23 +310,25 @@ def _record() -> dict[str, Any]:
     return event
 
 
-def _own_steps(frame: FrameType | None) -> list[Step]:
+def _find_own_steps(frame: FrameType | None) -> list[Step]:
     """Return the frames of Baton's own code up to ``frame``, outermost first."""
     steps: list[Step] = []
     while frame is not None:
         if frame.f_code.co_filename.startswith(OWN) and frame.f_code.co_name != "<module>":
-            steps.append(_step(frame.f_code))
+            steps.append(_make_step(frame.f_code))
         frame = frame.f_back
     steps.reverse()
     return steps
 
 
-def _step(code: CodeType) -> Step:
+def _make_step(code: CodeType) -> Step:
+    """Return the step of a call of this code."""
     path = Path(code.co_filename).relative_to(ROOT)
     return Step(str(path), code.co_qualname, bool(code.co_flags & inspect.CO_ASYNC_GENERATOR))
 
 
-def _line(choice: dict[str, Any]) -> bytes:
+def _make_line(choice: dict[str, Any]) -> bytes:
+    """Return a chunk of the model's answer as a line of SSE."""
     body = {"id": "1", "object": "chat.completion.chunk", "created": 0, "model": "m", "choices": [choice]}
     return f"data: {json.dumps(body)}\n\n".encode()
 

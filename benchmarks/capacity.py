@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 KIB = 1024
+"""The bytes of a block, for which a write is charged one unit."""
 READ_OPERATIONS = frozenset({"BatchGetItem", "GetItem", "Query", "Scan", "TransactGetItems"})
 TRANSACTION_FACTOR = 2
 """A transaction prepares and commits each write, so it costs double (DynamoDB developer guide, "Transactions")."""
@@ -30,6 +31,7 @@ class Request:
     item_bytes: int = 0
     """The size of the item after a write, in bytes by DynamoDB's rules; 0 if it is unknown."""
     attempts: int = 1
+    """The number of attempts, of which all but the last were repeated."""
     refused: bool = False
     """Whether the condition of a write did not hold. Such a write is charged too."""
 
@@ -47,7 +49,7 @@ class Request:
 
 
 class CapacityMeter:
-    """A meter that records a ``Request`` for each call of boto3 DynamoDB clients.
+    """A meter that records the ``Request`` values of all calls of boto3 DynamoDB clients.
 
     Single operations are counted with ReturnConsumedCapacity=INDEXES. Three cases are counted by formula:
 
@@ -82,20 +84,20 @@ class CapacityMeter:
     def _count(self, parsed: dict[str, Any], model: Any, context: dict[str, Any], **_: Any) -> None:
         params: dict[str, Any] = context[_NOTE]
         attempts = 1 + parsed.get("ResponseMetadata", {}).get("RetryAttempts", 0)
-        self._requests += requests_of(model.name, params, parsed, attempts)
+        self._requests += find_requests(model.name, params, parsed, attempts)
 
 
-def requests_of(
+def find_requests(
     operation: str, params: Mapping[str, Any], answer: Mapping[str, Any], attempts: int = 1
 ) -> list[Request]:
     """Return the charged requests of one call: one for each item of a transaction, otherwise one."""
     if operation == "TransactWriteItems":
-        return _requests_of_transaction(params)
+        return _find_transaction_requests(params)
     written = params.get("Item") or answer.get("Attributes") or {}
-    target = target_of(params)
+    target = find_target(params)
     if answer.get("Error", {}).get("Code") == "ConditionalCheckFailedException":
-        size = max(item_size(params.get("Item", {})), item_size(answer.get("Item", {})))
-        return [Request(operation, target, float(_blocks(size)), 0.0, size, attempts, refused=True)]
+        size = max(measure_item(params.get("Item", {})), measure_item(answer.get("Item", {})))
+        return [Request(operation, target, float(_count_blocks(size)), 0.0, size, attempts, refused=True)]
     consumed = answer.get("ConsumedCapacity", [])
     entries = consumed if isinstance(consumed, list) else [consumed]
     units = sum(entry["CapacityUnits"] for entry in entries)
@@ -107,10 +109,10 @@ def requests_of(
         for kind in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes")
         for index in entry.get(kind, {}).values()
     )
-    return [Request(operation, target, float(units), float(index_units), item_size(written), attempts)]
+    return [Request(operation, target, float(units), float(index_units), measure_item(written), attempts)]
 
 
-def target_of(params: Mapping[str, Any]) -> str:
+def find_target(params: Mapping[str, Any]) -> str:
     """Return the kind of item of a request (``THREAD``, ``MSG``, ``~CONN`` and so on), or the index that it reads.
 
     It is ``other`` for a table of another project, and ``several`` for a request without one key.
@@ -131,12 +133,13 @@ def target_of(params: Mapping[str, Any]) -> str:
     return str(partition if partition.startswith("~") else sort).partition("#")[0]
 
 
-def item_size(item: Mapping[str, Any]) -> int:
+def measure_item(item: Mapping[str, Any]) -> int:
     """Return the size in bytes of an item in DynamoDB's JSON (developer guide, "Item sizes and formats")."""
-    return sum(len(name.encode()) + _value_size(value) for name, value in item.items())
+    return sum(len(name.encode()) + _measure_value(value) for name, value in item.items())
 
 
-def _value_size(value: Mapping[str, Any]) -> int:
+def _measure_value(value: Mapping[str, Any]) -> int:
+    """Return the size in bytes of a value in DynamoDB's JSON."""
     content: Any
     [(kind, content)] = value.items()
     match kind:
@@ -150,31 +153,33 @@ def _value_size(value: Mapping[str, Any]) -> int:
         case "BOOL" | "NULL":
             return 1
         case "L":
-            return 3 + sum(1 + _value_size(element) for element in content)
+            return 3 + sum(1 + _measure_value(element) for element in content)
         case "M":
-            return 3 + len(content) + item_size(content)
+            return 3 + len(content) + measure_item(content)
         case _:
-            return sum(_value_size({kind[0]: element}) for element in content)
+            return sum(_measure_value({kind[0]: element}) for element in content)
 
 
-def _requests_of_transaction(params: Mapping[str, Any]) -> list[Request]:
+def _find_transaction_requests(params: Mapping[str, Any]) -> list[Request]:
+    """Return the requests of a transaction of puts. Raises ``NotImplementedError`` for other actions."""
     requests = []
     for action in params["TransactItems"]:
-        [(kind, of)] = action.items()
+        [(kind, put)] = action.items()
         if kind != "Put":
             # Baton has no such action. To support one, measure the item before and after it.
             raise NotImplementedError(f"the size of the item of a transaction's {kind} is not in the request")
-        size = item_size(of["Item"])
-        units = float(TRANSACTION_FACTOR * _blocks(size))
-        requests.append(Request("TransactWriteItems", target_of(of), units, 0.0, size))
+        size = measure_item(put["Item"])
+        units = float(TRANSACTION_FACTOR * _count_blocks(size))
+        requests.append(Request("TransactWriteItems", find_target(put), units, 0.0, size))
     return requests
 
 
-def _blocks(size: int) -> int:
+def _count_blocks(size: int) -> int:
+    """Return the number of KiB that are charged for a size in bytes, at least one."""
     return max(1, math.ceil(size / KIB))
 
 
-def by_operation(requests: Iterable[Request]) -> dict[str, int]:
+def count_by_operation(requests: Iterable[Request]) -> dict[str, int]:
     """Return the number of requests per operation, including retries, in alphabetical order."""
     counts: dict[str, int] = {}
     for request in sorted(requests, key=lambda request: request.operation):

@@ -24,7 +24,7 @@ from baton.ports.documents.files import ThreadFiles
 from baton.threads.requests.parsing import parse_message_request
 from benchmarks.capacity import Request
 from benchmarks.instruments.metered_baton import SCOPE, MeteredPorts, started
-from benchmarks.instruments.report import machine, table
+from benchmarks.instruments.report import describe_machine, format_table
 from benchmarks.instruments.search_index import MadeUpEmbedder, SearchBucket
 from benchmarks.workload import QUESTION
 
@@ -79,6 +79,7 @@ class ClosingCost:
 
     @property
     def row(self) -> tuple[object, ...]:
+        """The cells of the report. A closing has as many state transitions as invocations."""
         writes = sum(request.write_units for request in self.requests)
         reads = sum(request.read_units for request in self.requests)
         counts = (self.invocations, self.invocations, writes, reads, len(self.requests), self.model_calls)
@@ -86,7 +87,7 @@ class ClosingCost:
 
 
 async def measure(turns: int) -> list[ClosingCost]:
-    """Close a session of ``turns`` turns in both ways, and return the costs."""
+    """Close a session of ``turns`` turns in one invocation, and another session step by step. Return both costs."""
     model, executions, bucket = LightModel(), NotedExecutions(), SearchBucket()
 
     def configure(ports: MeteredPorts) -> None:
@@ -99,7 +100,7 @@ async def measure(turns: int) -> list[ClosingCost]:
         ports = baton.make_ports()
         ports.model = model
         bucket.attach(ports.bodies.client, ports.bodies.bucket)
-        ports.search, ports.embedder = bucket.index(DIMENSIONS), MadeUpEmbedder(DIMENSIONS)
+        ports.search, ports.embedder = bucket.make_index(DIMENSIONS), MadeUpEmbedder(DIMENSIONS)
         app = build(ports)
         for name, steps in (
             ("in one invocation", ["whole"]),
@@ -115,12 +116,12 @@ async def measure(turns: int) -> list[ClosingCost]:
             execution = executions.runs[-1].described
             baton.meter.take()
             bucket.take()
-            size = bucket.size()
+            size = bucket.measure_size()
             model.calls = 0
             for step in steps:
                 await app.closing_events.step({"step": step, "session": execution}, seconds=600)
             reads, writes = bucket.take()
-            growth = bucket.size() - size
+            growth = bucket.measure_size() - size
             costs.append(ClosingCost(name, len(steps), baton.meter.take(), model.calls, reads, writes, growth))
     return costs
 
@@ -131,10 +132,10 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=3, help="turns of the session (default: 3)")
     arguments = parser.parse_args()
     costs = asyncio.run(measure(arguments.turns))
-    print(f"Measured on {machine()}. A session of {arguments.turns} plain turns.\n")
+    print(f"Measured on {describe_machine()}. A session of {arguments.turns} plain turns.\n")
     head = ["", "transitions", "invocations", "write units", "read units", "requests", "model calls"]
     head += ["S3 reads", "S3 writes", "bytes of the index"]
-    print(table(head, [cost.row for cost in costs]))
+    print(format_table(head, [cost.row for cost in costs]))
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from typing import Any
 from baton_local.cloud import LocalCloud
 from baton_local.root import ROOT, TOKENIZER
 from baton_local.stack.declarations import FunctionDefinition
-from benchmarks.instruments.report import table
+from benchmarks.instruments.report import format_table
 
 LAYERS = {"DependenciesLayer": ROOT / "layers/dependencies", "SharedLayer": ROOT / "shared"}
 OTHER_LAYERS = {"ExtractionLayer": ROOT / "layers/extraction"}
@@ -36,8 +36,9 @@ TENANT, USER = "acme", "ada"
 
 
 def main() -> None:
+    """Measure and print the report."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--runs", type=int, default=5, help="starts of each function (default: %(default)s)")
     parser.add_argument("--python", default="python3.13", help="the interpreter to start; Lambda's is 3.13")
     parser.add_argument("--only", default="", help="names of functions, separated by commas")
     parser.add_argument("--sizes", action="store_true", help="the sizes of the layers only")
@@ -48,10 +49,11 @@ def main() -> None:
         layers = _build(Path(folder), python, version)
         if not arguments.sizes:
             _report_starts(python, version, layers, arguments.runs, set(filter(None, arguments.only.split(","))))
-        print(table(("layer", "MB", "MB zipped"), _sizes(layers)))
+        print(format_table(("layer", "MB", "MB zipped"), _measure_sizes(layers)))
 
 
 def _report_starts(python: str, version: str, layers: Mapping[str, Path], runs: int, only: set[str]) -> None:
+    """Print a table of the starts of the functions named in ``only``, or of all if it is empty."""
     path = [layers[name] / "python" for name in LAYERS]
     rows = []
     with _cloud() as cloud:
@@ -59,9 +61,9 @@ def _report_starts(python: str, version: str, layers: Mapping[str, Path], runs: 
             name = logical_id.removesuffix("Function").lower()
             if only and name not in only:
                 continue
-            environment = _environment(cloud, function, path)
-            reports = [_run(python, function, environment, _request(cloud, name)) for _ in range(runs)]
-            bare = [_run(python, function, environment, None, "-X", f"pycache_prefix={path[0]}/none") for _ in range(1)]
+            environment = _make_environment(cloud, function, path)
+            reports = [_run(python, function, environment, _make_request(cloud, name)) for _ in range(runs)]
+            bare = _run(python, function, environment, None, "-X", f"pycache_prefix={path[0]}/none")
             first = min((report["first"] for report in reports), key=lambda seconds: seconds or 0.0)
             rows.append(
                 (
@@ -70,11 +72,11 @@ def _report_starts(python: str, version: str, layers: Mapping[str, Path], runs: 
                     f"{first:.2f}" if first is not None else "",
                     reports[0]["modules"],
                     reports[0]["later"] if first is not None else "",
-                    f"{bare[0]['start']:.2f}",
+                    f"{bare['start']:.2f}",
                 )
             )
     print(f"CPU seconds, {platform.machine()}, Python {version}, smallest of {runs}\n")
-    print(table(("function", "start", "first request", "modules", "more for the request", "no bytecode"), rows))
+    print(format_table(("function", "start", "first request", "modules", "more for the request", "no bytecode"), rows))
     print()
 
 
@@ -89,7 +91,7 @@ def _cloud() -> Iterator[LocalCloud]:
         cloud.stop()
 
 
-def _environment(cloud: LocalCloud, function: FunctionDefinition, path: list[Path]) -> dict[str, str]:
+def _make_environment(cloud: LocalCloud, function: FunctionDefinition, path: list[Path]) -> dict[str, str]:
     """Return a function's variables from the template, with this machine's addresses, and its Python path."""
     here = cloud.environment
     own = {name: here.get(name, value) for name, value in function.variables.items()}
@@ -110,19 +112,19 @@ def _environment(cloud: LocalCloud, function: FunctionDefinition, path: list[Pat
     }
 
 
-def _request(cloud: LocalCloud, name: str) -> Any:
+def _make_request(cloud: LocalCloud, name: str) -> Any:
     """Return the usual first request of a function; None if it has no usual one."""
     token = cloud.token(TENANT, USER)
     thread_id = str(uuid.uuid4())
     match name:
         case "authorizer":
-            event = _sample("authorizer_request")
+            event = _read_sample("authorizer_request")
             event["multiValueHeaders"]["Sec-WebSocket-Protocol"] = [f"baton.v1, {token}"]
         case "http":
-            event = _sample("rest_http") | {"path": "/v1/threads", "httpMethod": "GET"}
+            event = _read_sample("rest_http") | {"path": "/v1/threads", "httpMethod": "GET"}
             event["multiValueHeaders"]["Authorization"] = [f"Bearer {token}"]
         case "sockets":
-            event = _sample("websocket_default")
+            event = _read_sample("websocket_default")
             event["requestContext"]["authorizer"] |= {"tenant": TENANT, "expires": "4102444800"}
         case "streams":
             message = {"id": "m-1", "role": "user", "content": "Hello"}
@@ -132,9 +134,9 @@ def _request(cloud: LocalCloud, name: str) -> Any:
                 "body": {"threadId": thread_id, "runId": "r-1", "messages": [message], "tools": [], "context": []},
             }
         case "sweeper":
-            event = _sample("schedule_sweeper")
+            event = _read_sample("schedule_sweeper")
         case "turns":
-            event = _sample("sqs_turns")
+            event = _read_sample("sqs_turns")
             body = json.loads(event["Records"][0]["body"]) | {"tenantId": TENANT, "threadId": thread_id}
             event["Records"][0]["body"] = json.dumps(body)
         case _:
@@ -142,11 +144,12 @@ def _request(cloud: LocalCloud, name: str) -> Any:
     return event
 
 
-def _sample(name: str) -> Any:
+def _read_sample(name: str) -> Any:
     return json.loads((ROOT / "events" / f"{name}.json").read_text())
 
 
 def _run(python: str, function: FunctionDefinition, environment: dict[str, str], request: Any, *options: str) -> Any:
+    """Start a function once in a new process, and return its report."""
     module = Path(function.handler).stem if function.handler.endswith(".sh") else function.handler.rpartition(".")[0]
     command = [python, "-P", *options, str(PROCESS), "app" if module == "run" else module, json.dumps(request)]
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
@@ -173,7 +176,8 @@ def _build(folder: Path, python: str, version: str) -> dict[str, Path]:
     return layers
 
 
-def _sizes(layers: Mapping[str, Path]) -> list[tuple[str, str, str]]:
+def _measure_sizes(layers: Mapping[str, Path]) -> list[tuple[str, str, str]]:
+    """Return the names of layers with their sizes in MB, unpacked and zipped."""
     rows = []
     for name, folder in layers.items():
         files = [path for path in folder.rglob("*") if path.is_file()]

@@ -25,6 +25,7 @@ CONTEXT = SimpleNamespace(
 
 
 def main(module: str, request: str) -> None:
+    """Load the module, handle the request, and print the report. Raises ``SystemExit`` if the answer is an error."""
     loaded = importlib.import_module(module)
     started, modules = time.process_time(), len(sys.modules)
     parsed = json.loads(request)

@@ -35,9 +35,9 @@ from baton.domain.threads.desk_requests import (
 from baton.domain.threads.thread import Thread
 from baton.domain.threads.turn_requests import TurnRequest
 from baton.threads.requests.parsing import parse_message_request
-from benchmarks.instruments.frames import events_in
+from benchmarks.instruments.frames import parse_events
 from benchmarks.instruments.metered_baton import SCOPE, Baton, started
-from benchmarks.instruments.report import machine, table
+from benchmarks.instruments.report import describe_machine, format_table
 from benchmarks.turn_latency import Figures, local_cloud, model_endpoint
 from benchmarks.workload import QUESTION, PacedModel
 
@@ -47,6 +47,7 @@ CONVERSATIONS = 20
 WARM_UP = 1
 """The rounds of each conversation before the measured ones."""
 PATIENCE_SECONDS = 30
+"""The longest wait for an event or an answer."""
 TENANT, ANNA = "benchmark", "anna"
 TRIGGER = "talk to a human"
 MAIN = {
@@ -136,6 +137,7 @@ class Conversation:
 
     @staticmethod
     async def _measure_delay(act: Awaitable[None], other: Received, sign: Sign) -> float:
+        """Carry out an act. Return the seconds until the other side receives an event for which ``sign`` is true."""
         began = time.perf_counter()
         seen, _ = await asyncio.gather(other.find(sign), act)
         return seen - began
@@ -149,7 +151,7 @@ def _is_typing(event: Json) -> bool:
     return event["type"] == "CUSTOM" and str(event["name"]) == "typing"
 
 
-async def _token(url: str, user: str, *permissions: str) -> str:
+async def _request_token(url: str, user: str, *permissions: str) -> str:
     claims = {"tenant": TENANT, "user": user, "permissions": permissions}
     async with httpx.AsyncClient(base_url=url, trust_env=False) as client:
         answer = (await client.post("/local/token", json=claims)).raise_for_status()
@@ -158,12 +160,14 @@ async def _token(url: str, user: str, *permissions: str) -> str:
 
 
 async def _listen(socket: websocket.ClientConnection, received: Received) -> None:
+    """Note the events of a user's connection until it ends."""
     async for frame in socket:
-        for event in events_in(frame):
+        for event in parse_events(frame):
             received.take(event)
 
 
 async def _follow(anna: httpx.AsyncClient, received: Received) -> None:
+    """Note the events of the desk until the task is cancelled."""
     headers: dict[str, str] = {}
     while True:  # a stream ends after a minute
         async with anna.stream("GET", "/v1/desk/events", headers=headers, timeout=None) as answer:
@@ -182,14 +186,14 @@ async def _conversations(count: int) -> AsyncIterator[list[Conversation]]:
         for agent in (MAIN, DESK):
             (agents / f"{agent['id']}.yaml").write_text(json.dumps(agent))  # JSON is YAML
         url = stack.enter_context(local_cloud(stack.enter_context(model_endpoint()), BATON_AGENTS_DIR=agents))
-        headers = {"Authorization": f"Bearer {await _token(url, ANNA, 'desk:answer')}"}
+        headers = {"Authorization": f"Bearer {await _request_token(url, ANNA, 'desk:answer')}"}
         client = httpx.AsyncClient(base_url=url, timeout=PATIENCE_SECONDS, trust_env=False, headers=headers)
         anna, person = await stack.enter_async_context(client), Received()
         listening = await stack.enter_async_context(asyncio.TaskGroup())
         tasks = [listening.create_task(_follow(anna, person))]
         conversations = []
         for number in range(count):
-            subprotocols = [Subprotocol("baton.v1"), Subprotocol(await _token(url, f"ada-{number}"))]
+            subprotocols = [Subprotocol("baton.v1"), Subprotocol(await _request_token(url, f"ada-{number}"))]
             address = url.replace("http", "ws", 1) + "/ws"
             connecting = websocket.connect(address, subprotocols=subprotocols, ping_interval=None, proxy=None)
             socket = await stack.enter_async_context(connecting)
@@ -227,26 +231,27 @@ class Bench:
         """
         baton, anna = self.baton, Person(ANNA, "Anna")
         self._store = baton.make_ports().store
-        self._turns = baton.turns_with(PacedModel(), *(AgentDefinition.model_validate(agent) for agent in (MAIN, DESK)))
-        await self._count_units(self._message(QUESTION))
-        units = {"plain turn": await self._count_units(self._message(QUESTION))}
-        units["arrival, by a trigger"] = await self._count_units(self._message(TRIGGER))
-        thread, session = await self._state()
+        self._turns = baton.make_turns(PacedModel(), *(AgentDefinition.model_validate(agent) for agent in (MAIN, DESK)))
+        await self._count_units(self._make_message(QUESTION))
+        units = {"plain turn": await self._count_units(self._make_message(QUESTION))}
+        units["arrival, by a trigger"] = await self._count_units(self._make_message(TRIGGER))
+        thread, session = await self._read_state()
         units[TAKE] = await self._count_units(make_take_request(thread, session, anna))
-        units[MESSAGE] = await self._count_units(self._message(QUESTION))
-        thread, session = await self._state()
+        units[MESSAGE] = await self._count_units(self._make_message(QUESTION))
+        thread, session = await self._read_state()
         units[REPLY] = await self._count_units(make_reply_request(thread, anna, baton.clock.new_id(), QUESTION))
         units["note"] = await self._count_units(make_note_request(thread, anna, baton.clock.new_id(), QUESTION))
-        thread, session = await self._state()
+        thread, session = await self._read_state()
         units["return"] = await self._count_units(make_return_request(thread, session, anna, ""))
         return units
 
-    def _message(self, text: str) -> TurnRequest:
+    def _make_message(self, text: str) -> TurnRequest:
         return parse_message_request(
             SCOPE, thread_id=self.thread_id, message_id=self.baton.clock.new_id(), content=text
         )
 
-    async def _state(self) -> tuple[Thread, DeskSession]:
+    async def _read_state(self) -> tuple[Thread, DeskSession]:
+        """Return the thread and its stay at the desk. Raises ``RuntimeError`` if it is at no desk."""
         thread = await self._store.get_thread(SCOPE, self.thread_id)
         session = thread.conversation.desk
         if session is None:
@@ -265,13 +270,13 @@ async def measure_units() -> dict[str, float]:
         return await Bench(baton, str(uuid.uuid4())).measure()
 
 
-def times_table(times: Mapping[str, Sequence[float]]) -> str:
+def format_times(times: Mapping[str, Sequence[float]]) -> str:
     """Return a table with the percentiles of each act."""
     rows = []
     for act, seconds in times.items():
         figures = Figures.of(seconds)
         rows.append((act, SEEN_BY[act], *(f"{value * 1000:.0f}" for value in (figures.p50, figures.p95, max(seconds)))))
-    return table(["milliseconds", "seen by", "p50", "p95", "at most"], rows)
+    return format_table(["milliseconds", "seen by", "p50", "p95", "at most"], rows)
 
 
 def main() -> None:
@@ -281,10 +286,10 @@ def main() -> None:
     arguments = parser.parse_args()
     load = os.getloadavg()[0]
     units, times = asyncio.run(measure_units()), asyncio.run(measure_times(arguments.rounds))
-    print(f"Measured on {machine()}; load average before it {load:.1f}.\n")
-    print(times_table(times))
+    print(f"Measured on {describe_machine()}; load average before it {load:.1f}.\n")
+    print(format_times(times))
     print()
-    print(table(["", "write units"], list(units.items())))
+    print(format_table(["", "write units"], list(units.items())))
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ from baton.threads.schedules.schedule_making import ScheduleRequest
 from benchmarks.capacity import CapacityMeter
 from benchmarks.due_deployment import AGENT, ASSISTANT, HELPER, MAX_SCHEDULES, Deployment, KillFigures, measure_kills
 from benchmarks.instruments.metered_baton import started
-from benchmarks.instruments.report import machine, table
+from benchmarks.instruments.report import describe_machine, format_table
 from benchmarks.turn_latency import Figures, local_cloud, model_endpoint
 
 ITEMS, KILLS, REMINDERS = 10_000, 1_000, 200
@@ -49,7 +49,7 @@ SCOPE = Scope(TENANT, "ada@example.com", frozenset({"docs:read"}), name="Ada")
 Json = dict[str, Any]
 Units = dict[str, tuple[int, float, float, float]]
 """Requests, write units, write units of the item itself, and read units, by step."""
-OF_ITEMS = ("SCHEDULE", "BACKGROUND")
+ITEM_KINDS = ("SCHEDULE", "BACKGROUND")
 """The kinds of due items."""
 
 
@@ -62,7 +62,7 @@ async def _user(url: str, user: str) -> AsyncIterator[httpx.AsyncClient]:
         yield client
 
 
-async def _delays_of(url: str, user: str, count: int) -> list[float]:
+async def _measure_delays_of(url: str, user: str, count: int) -> list[float]:
     """Create reminders of a user at random future times. Return the delays of their runs in seconds."""
     choice, first = random.Random(user), datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=15)  # noqa: S311
     async with _user(url, user) as client:
@@ -73,10 +73,10 @@ async def _delays_of(url: str, user: str, count: int) -> list[float]:
             answer = await client.post("/v1/schedules", json=body)
             times[answer.raise_for_status().json()["threadId"]] = at
         await asyncio.sleep(max(0.0, (first - datetime.now(UTC)).total_seconds() + SPREAD_SECONDS + 10))
-        return [(await _begun_at(client, thread_id) - at).total_seconds() for thread_id, at in times.items()]
+        return [(await _read_beginning(client, thread_id) - at).total_seconds() for thread_id, at in times.items()]
 
 
-async def _begun_at(client: httpx.AsyncClient, thread_id: str) -> datetime:
+async def _read_beginning(client: httpx.AsyncClient, thread_id: str) -> datetime:
     """Return the time of the first message of a conversation, which is the beginning of its run."""
     answer = await client.get(f"/v1/threads/{thread_id}/messages")
     timestamp: str = answer.raise_for_status().json()["items"][0]["metadata"]["timestamp"]
@@ -90,7 +90,7 @@ async def measure_delays(reminders: int) -> list[float]:
         (agents / "assistant.yaml").write_text(json.dumps(AGENT))  # JSON is YAML
         url = stack.enter_context(local_cloud(stack.enter_context(model_endpoint()), BATON_AGENTS_DIR=agents))
         counts = [min(MAX_SCHEDULES, reminders - start) for start in range(0, reminders, MAX_SCHEDULES)]
-        users = (_delays_of(url, f"user-{number}", count) for number, count in enumerate(counts))
+        users = (_measure_delays_of(url, f"user-{number}", count) for number, count in enumerate(counts))
         return [delay for delays in await asyncio.gather(*users) for delay in delays]
 
 
@@ -99,7 +99,7 @@ class Bench:
 
     def __init__(self, deployment: Deployment, meter: CapacityMeter) -> None:
         self._deployment = deployment
-        self._ports = deployment.ports()
+        self._ports = deployment.make_ports()
         self._app = build(self._ports)
         self._meter = meter
         self._units: Units = {}
@@ -131,6 +131,7 @@ class Bench:
         await self._run_queue()
 
     async def _measure_task(self) -> None:
+        """Count the steps of a background task."""
         work = self._app.self_started.background_work
         begin = work.begin_agent(SCOPE, self._thread.id, "call", "Find out.", agent=HELPER, asked_by=ASSISTANT)
         await self._count("background task: beginning it", begin)
@@ -158,17 +159,19 @@ class Bench:
         return (datetime.now(UTC) + timedelta(hours=1)).isoformat()
 
     async def _run_queue(self) -> None:
+        """Run the turns of all queued messages."""
         while (record := self._deployment.records.take()) is not None:
             self._deployment.records.end(record, is_done=True)
             if isinstance(record, QueuedMessage):  # no title is needed
                 await self._app.turns.run(record.scope, record.request, lambda event: None, seconds=60)
 
     async def _count(self, name: str, act: Awaitable[Any]) -> None:
+        """Carry out an act, and note its requests and units as the step ``name``."""
         self._meter.take()
         await act
         requests = self._meter.take()
         writes = sum(request.write_units for request in requests)
-        own = sum(request.write_units for request in requests if request.target in OF_ITEMS)
+        own = sum(request.write_units for request in requests if request.target in ITEM_KINDS)
         self._units[name] = len(requests), writes, own, sum(request.read_units for request in requests)
 
 
@@ -178,7 +181,7 @@ async def measure_units() -> Units:
         return await Bench(Deployment(baton, 0, 1), baton.meter).measure()
 
 
-def kills_table(figures: KillFigures) -> str:
+def format_kills(figures: KillFigures) -> str:
     """Return a table of the outcomes of the items."""
     rows = [
         ("items", figures.items),
@@ -189,14 +192,14 @@ def kills_table(figures: KillFigures) -> str:
         ("begun without an item", figures.strange),
         ("seconds", round(figures.seconds)),
     ]
-    return table(["", "number"], rows)
+    return format_table(["", "number"], rows)
 
 
-def delays_table(delays: Sequence[float]) -> str:
+def format_delays(delays: Sequence[float]) -> str:
     """Return a table of the delays."""
     figures = Figures.of(delays)
     row = [f"{value:.2f}" for value in (figures.p50, figures.p95, max(delays), min(delays))]
-    return table(["seconds", "p50", "p95", "at most", "at least"], [("from the time to the run", *row)])
+    return format_table(["seconds", "p50", "p95", "at most", "at least"], [("from the time to the run", *row)])
 
 
 def main() -> None:
@@ -204,26 +207,28 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.due", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--items", type=int, default=ITEMS, help="due at once (default: %(default)s)")
-    parser.add_argument("--kills", type=int, default=KILLS, help="of their processes (default: %(default)s)")
-    parser.add_argument("--reminders", type=int, default=REMINDERS, help="in real time (default: %(default)s)")
+    parser.add_argument("--items", type=int, default=ITEMS, help="items that are due at once (default: %(default)s)")
+    parser.add_argument("--kills", type=int, default=KILLS, help="kills of processes (default: %(default)s)")
+    parser.add_argument(
+        "--reminders", type=int, default=REMINDERS, help="reminders in real time (default: %(default)s)"
+    )
     parser.add_argument("--only", choices=["kills", "delays", "units"], help="measure only this")
     arguments = parser.parse_args()
     logging.disable(logging.CRITICAL)  # the product's log lines about kills are not part of the report
-    print(f"Measured on {machine()}; load average before it {os.getloadavg()[0]:.1f}.")
+    print(f"Measured on {describe_machine()}; load average before it {os.getloadavg()[0]:.1f}.")
     if arguments.only in (None, "units"):
         units = asyncio.run(measure_units())
         print(
             "\n"
-            + table(
+            + format_table(
                 ["", "requests", "write units", "- of the item", "read units"],
-                [(name, *of) for name, of in units.items()],
+                [(name, *counts) for name, counts in units.items()],
             )
         )
     if arguments.only in (None, "delays"):
-        print("\n" + delays_table(asyncio.run(measure_delays(arguments.reminders))))
+        print("\n" + format_delays(asyncio.run(measure_delays(arguments.reminders))))
     if arguments.only in (None, "kills"):
-        print("\n" + kills_table(asyncio.run(measure_kills(arguments.items, arguments.kills))))
+        print("\n" + format_kills(asyncio.run(measure_kills(arguments.items, arguments.kills))))
 
 
 if __name__ == "__main__":

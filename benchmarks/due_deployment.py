@@ -38,11 +38,13 @@ WORKERS, SWEEPERS = 12, 2
 CALLS_OF_AN_ITEM = 14
 """The approximate number of calls of ports for one item and its run, from which the lengths of lives are computed."""
 KILLS_BEFORE_A_DEPLOYMENT = 50
+"""The kills after which all processes are replaced."""
 AGAIN_SECONDS = 1.0
 """The seconds until a record is delivered again after its worker was killed."""
 SHORT_LEASES = LeaseTimes(lease=3.0, renew=1.0, refresh=0.2, quiet=0.15, answered=1.0, answer=0.6)
 PORTS = ("store", "schedules", "due_items", "background_tasks", "records", "live", "log", "audit")
 MAX_SCHEDULES = 20
+"""The most schedules of a user."""
 AGENT = {
     "id": "assistant",
     "name": "Assistant",
@@ -63,7 +65,7 @@ class MovableClock(HourClock):
         return datetime.now(UTC) + self.ahead
 
 
-class Brief:
+class BriefModel:
     """A model that answers without delay."""
 
     async def stream(self, settings: ModelSettings, *_: Any, **__: Any) -> AsyncGenerator[ModelChunk, None]:
@@ -93,7 +95,7 @@ class Life:
         return result
 
 
-class Mortal:
+class MortalPort:
     """A port of a process with a limited life."""
 
     def __init__(self, port: Any, life: Life) -> None:
@@ -104,10 +106,10 @@ class Mortal:
         if not iscoroutinefunction(attribute):
             return attribute
 
-        async def passed(*arguments: Any, **options: Any) -> Any:
+        async def pass_on(*arguments: Any, **options: Any) -> Any:
             return await life.pass_on(lambda: attribute(*arguments, **options))
 
-        return passed
+        return pass_on
 
 
 @dataclass
@@ -163,35 +165,36 @@ class Deployment:
     """The average number of calls of ports in a process's life."""
     records: Records = field(default_factory=Records)
     happened: Counter[str] = field(default_factory=Counter)
+    """The numbers of ``kills`` and ``deployments`` so far."""
     release: int = 1
     is_over: bool = False
 
     def __post_init__(self) -> None:
         self.choice = random.Random(1)  # noqa: S311 - the same in every run
 
-    def ports(self, life: Life | None = None) -> MeteredPorts:
+    def make_ports(self, life: Life | None = None) -> MeteredPorts:
         """Return the ports of a process, with a limited life if ``life`` is given."""
         ports = self.baton.make_ports()
-        ports.model, ports.clock = Brief(), MovableClock()
+        ports.model, ports.clock = BriefModel(), MovableClock()
         ports.shipped_agents = AgentsInMemory(ASSISTANT, HELPER)
         own = vars(ports)
         own["lease_times"], own["delay_queue"] = SHORT_LEASES, NoDelays()
         own["store"] = DynamoThreadStore(ports.table, ports.bodies, ports.clock, SHORT_LEASES.lease)
         own["queue"], own["queue_records"], own["public_url"] = self.records, None, None
         if life is not None:
-            own |= {name: Mortal(getattr(ports, name), life) for name in PORTS}
+            own |= {name: MortalPort(getattr(ports, name), life) for name in PORTS}
         return ports
 
-    def process(self) -> tuple[App, Life, int]:
+    def start_process(self) -> tuple[App, Life, int]:
         """Return a new process, its life and its release."""
         calls = self.choice.randint(1, 2 * self.calls_of_a_life) if self.kills else 10**12
         life = Life(calls, is_carried_out=self.choice.random() < 0.5)
-        return build(self.ports(life)), life, self.release
+        return build(self.make_ports(life)), life, self.release
 
     async def live(self, step: Callable[[App], Awaitable[bool]]) -> None:
         """Repeat ``step`` in one process after the other, until the deployment is over."""
         while not self.is_over:
-            app, life, release = self.process()
+            app, life, release = self.start_process()
             while not (self.is_over or life.is_over or release != self.release):
                 if not await step(app):
                     await asyncio.sleep(0.02)
@@ -220,12 +223,13 @@ class Deployment:
         started_items = 0
         with suppress(BatonError):
             started_items = await app.self_started.due_starts.sweep(seconds=20)
-        if started_items == 0 and not self.records.waiting and not await _due(self.ports()):
+        if started_items == 0 and not self.records.waiting and not await _count_due(self.make_ports()):
             self.is_over = True
         return started_items > 0
 
 
-async def _due(ports: MeteredPorts) -> int:
+async def _count_due(ports: MeteredPorts) -> int:
+    """Return the number of items that are due."""
     return sum([len(page) async for page in ports.due_items.before(datetime.now(UTC))])
 
 
@@ -240,7 +244,7 @@ class Expected:
 
 async def fill(deployment: Deployment, items: int) -> list[Expected]:
     """Write due items: reminders, postponed messages, and completed tasks. Return the expected messages."""
-    ports = deployment.ports()
+    ports = deployment.make_ports()
     now = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=1)
     limit = asyncio.Semaphore(16)
 
@@ -257,7 +261,10 @@ async def fill(deployment: Deployment, items: int) -> list[Expected]:
 
 
 async def _add(ports: MeteredPorts, scope: Scope, thread_id: str, index: int, now: datetime) -> str:
-    """Add one due item. Return the id of the message that its run begins with."""
+    """Add the due item with an index: of five, three reminders, a postponed message and a completed task.
+
+    Return the id of the message that its run begins with.
+    """
     if index % 5 == 3:
         message_id = str(uuid.uuid4())
         run_id = derive_run_id(thread_id, message_id)
@@ -298,23 +305,27 @@ class KillFigures:
 
     items: int
     lost: int
+    """The number of items without a run."""
     twice: int
+    """The number of further runs of the same item."""
     strange: int
     """The number of messages without a due item."""
     seconds: float
     happened: Mapping[str, int]
+    """The numbers of ``kills`` and ``deployments``."""
 
 
 async def measure_kills(items: int, kills: int) -> KillFigures:
     """Start ``items`` due items under ``kills`` kills, and count the outcomes."""
     async with started() as baton:
+        # Lives are a fifth shorter than items need on average, so that all kills happen.
         calls = max(1, int(0.8 * CALLS_OF_AN_ITEM * items / max(1, kills)))
         deployment = Deployment(baton, kills, calls)
         filled = await fill(deployment, items)
         began = time.perf_counter()
         steps = [deployment.work] * WORKERS + [deployment.sweep] * SWEEPERS
         await asyncio.gather(*map(deployment.live, steps))
-        seconds, ports = time.perf_counter() - began, deployment.ports()
+        seconds, ports = time.perf_counter() - began, deployment.make_ports()
         lost = twice = strange = 0
         for conversation in filled:
             thread = await ports.store.get_thread(conversation.scope, conversation.thread_id)

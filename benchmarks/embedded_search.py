@@ -35,7 +35,7 @@ from baton_documents.chunks.chunk import Chunk
 from baton_local.engines.clients import client
 from baton_local.resources import create_bucket
 from baton_local.root import ROOT
-from benchmarks.instruments.report import machine, table
+from benchmarks.instruments.report import describe_machine, format_table
 from benchmarks.instruments.s3_process import S3Process
 from benchmarks.recall import VOCABULARY
 
@@ -47,7 +47,7 @@ LATER_SEARCHES = 60
 CHUNKS_OF_A_DOCUMENT = 1_000
 WORDS_OF_A_SENTENCE = 14
 CHARACTERS = 1_250
-"""The characters of a chunk, as in the division of Baton's own pages."""
+"""The least characters of a chunk, as many as in the division of Baton's own pages."""
 BUCKET = "search"
 SCOPE = Scope("benchmark", "ada")
 AGENT = "assistant"
@@ -55,7 +55,7 @@ AT = datetime(2026, 3, 14, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class SearchMeasurement:
     """The measurements of searches and writes of one agent's index."""
 
     chunks: int
@@ -69,10 +69,13 @@ class Measured:
     later_cpu: tuple[float, float]
     """CPU milliseconds of these searches."""
     later_bytes: int
+    """The bytes that such a search reads from S3."""
     write: tuple[float, float]
     """Milliseconds to write one more document of five chunks."""
     write_requests: int
+    """The average number of S3 requests of a write or a deletion."""
     memory_mb: float
+    """The resident memory that all searches added."""
 
 
 class _Meter:
@@ -87,27 +90,28 @@ class _Meter:
         self.bytes += int(parsed.get("ContentLength", 0))
 
     def take(self) -> tuple[int, int]:
+        """Return the numbers of requests and bytes since the previous call."""
         counts = self.requests, self.bytes
         self.requests = self.bytes = 0
         return counts
 
 
-async def measure(endpoint: str, chunks: int) -> Measured:
+async def measure(endpoint: str, chunks: int) -> SearchMeasurement:
     """Store a number of chunks of one agent, and measure searches and writes."""
     chance = np.random.default_rng(chunks)
     s3 = client("s3", endpoint)
     meter = _Meter(s3)
-    writer = _new_process(s3)
+    writer = _make_index(s3)
     for number, start in enumerate(range(0, chunks, CHUNKS_OF_A_DOCUMENT)):
         size = min(CHUNKS_OF_A_DOCUMENT, chunks - start)
-        await writer.put(SCOPE, IndexName.KNOWLEDGE, made_up(chance, number, size))
+        await writer.put(SCOPE, IndexName.KNOWLEDGE, make_chunks(chance, number, size))
     [file] = s3.list_objects_v2(Bucket=BUCKET, Prefix=f"{SCOPE.tenant_id}/")["Contents"]
     gc.collect()
-    before = _resident_mb()
+    before = _measure_resident_mb()
     meter.take()
     firsts, later, cpu = list[float](), list[float](), list[float]()
     for _ in range(FIRST_SEARCHES):
-        reader = _new_process(s3)
+        reader = _make_index(s3)
         firsts.append(await _measure_search(reader, chance))
     _, first_bytes = meter.take()
     for _ in range(LATER_SEARCHES):
@@ -115,44 +119,45 @@ async def measure(endpoint: str, chunks: int) -> Measured:
         later.append(await _measure_search(reader, chance))
         cpu.append(1_000 * (time.process_time() - cpu_began))
     _, later_bytes = meter.take()
-    memory_mb = _resident_mb() - before
+    memory_mb = _measure_resident_mb() - before
     writes = list[float]()
     for number in range(FIRST_SEARCHES):
-        documents = made_up(chance, 1_000_000 + number, 5)
+        documents = make_chunks(chance, 1_000_000 + number, 5)
         began = time.perf_counter()
         await writer.put(SCOPE, IndexName.KNOWLEDGE, documents)
         writes.append(1_000 * (time.perf_counter() - began))
         await writer.delete(SCOPE, IndexName.KNOWLEDGE, SearchFilter(agent_id=AGENT, source_id=documents[0].source_id))
     requests, _ = meter.take()
-    return Measured(
+    return SearchMeasurement(
         chunks,
         file["Size"],
-        _percentiles(firsts),
+        _find_percentiles(firsts),
         first_bytes // FIRST_SEARCHES,
-        _percentiles(later),
-        _percentiles(cpu),
+        _find_percentiles(later),
+        _find_percentiles(cpu),
         later_bytes // LATER_SEARCHES,
-        _percentiles(writes),
+        _find_percentiles(writes),
         requests // (2 * FIRST_SEARCHES),
         memory_mb,
     )
 
 
-def _resident_mb() -> float:
+def _measure_resident_mb() -> float:
     """Return the resident memory of this process in MB, including mapped parts of files (Linux only)."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize() / 1e6
 
 
-def _new_process(s3: Any) -> SqliteIndex:
+def _make_index(s3: Any) -> SqliteIndex:
     """Return the index as in a new process, which has read nothing yet."""
     return SqliteIndex(OwnerFiles(IndexObjects(s3, BUCKET)), DIMENSIONS)
 
 
 async def _measure_search(index: SqliteIndex, chance: np.random.Generator) -> float:
+    """Search for random words. Return the milliseconds. Raises ``RuntimeError`` if nothing is found."""
     clauses = (WORDS, MEANING, *PASSAGE_MEANINGS)
-    text, vector = _sentence(chance), _vectors(chance, 1)[0]
-    query = SearchQuery(text, vector, clauses, SearchFilter(agent_id=AGENT), CANDIDATES, _best)
+    text, vector = _make_sentence(chance), _make_vectors(chance, 1)[0]
+    query = SearchQuery(text, vector, clauses, SearchFilter(agent_id=AGENT), CANDIDATES, _take_best)
     began = time.perf_counter()
     result = await index.search(SCOPE, IndexName.KNOWLEDGE, query)
     taken = 1_000 * (time.perf_counter() - began)
@@ -161,42 +166,43 @@ async def _measure_search(index: SqliteIndex, chance: np.random.Generator) -> fl
     return taken
 
 
-def _best(candidates: Any) -> list[str]:
+def _take_best(candidates: Any) -> list[str]:
     return list(dict.fromkeys(candidate.id for ranking in candidates.values() for candidate in ranking))[:CANDIDATES]
 
 
-def made_up(chance: np.random.Generator, number: int, chunks: int) -> list[IndexDocument]:
+def make_chunks(chance: np.random.Generator, number: int, chunks: int) -> list[IndexDocument]:
     """Return the random chunks of one document."""
     version = DocumentVersion(1, VersionStatus.READY, f"{number}.md", "text/markdown", 1, "ada", AT)
     document = Document(f"doc_{number:032x}", AGENT, f"Page {number}", AT, AT, active=version)
-    divided = [Chunk(ordinal, _text(chance), headings=("A section",)) for ordinal in range(chunks)]
-    vectors = _vectors(chance, len(chunk_texts(document, divided)))
+    divided = [Chunk(ordinal, _make_text(chance), headings=("A section",)) for ordinal in range(chunks)]
+    vectors = _make_vectors(chance, len(chunk_texts(document, divided)))
     return chunk_documents(document, version, divided, vectors, "text-embedding-3-small")
 
 
-def _text(chance: np.random.Generator) -> str:
+def _make_text(chance: np.random.Generator) -> str:
     sentences = list[str]()
     while sum(map(len, sentences)) < CHARACTERS:
-        sentences.append(_sentence(chance))
+        sentences.append(_make_sentence(chance))
     return " ".join(sentences)
 
 
-def _sentence(chance: np.random.Generator) -> str:
+def _make_sentence(chance: np.random.Generator) -> str:
     words = [VOCABULARY[index] for index in chance.zipf(1.3, WORDS_OF_A_SENTENCE) % len(VOCABULARY)]
     return f"{' '.join(words).capitalize()}."
 
 
-def _vectors(chance: np.random.Generator, number: int) -> Any:
+def _make_vectors(chance: np.random.Generator, number: int) -> Any:
     vectors = chance.standard_normal((number, DIMENSIONS)).astype(np.float32)
     return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).tolist()
 
 
-def _percentiles(values: Sequence[float]) -> tuple[float, float]:
+def _find_percentiles(values: Sequence[float]) -> tuple[float, float]:
+    """Return the median and the 95th percentile."""
     ordered = sorted(values)
     return ordered[len(ordered) // 2], ordered[len(ordered) * 95 // 100]
 
 
-def report(results: Sequence[Measured]) -> str:
+def report(results: Sequence[SearchMeasurement]) -> str:
     """Return the table of all sizes."""
     head = [
         "chunks",
@@ -212,7 +218,7 @@ def report(results: Sequence[Measured]) -> str:
         "p95",
         "memory, MB",
     ]
-    return table(
+    return format_table(
         head,
         [
             (
@@ -249,10 +255,10 @@ def main() -> None:
             command = [sys.executable, "-m", "benchmarks.embedded_search"]
             arguments = ["--chunks", str(chunks), "--endpoint", endpoint]
             done = subprocess.run([*command, *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
-            results.append(Measured(**json.loads(done.stdout)))
+            results.append(SearchMeasurement(**json.loads(done.stdout)))
         finally:
             process.stop()
-    print(f"{machine()}; vectors of {DIMENSIONS} numbers\n\n{report(results)}")
+    print(f"{describe_machine()}; vectors of {DIMENSIONS} numbers\n\n{report(results)}")
 
 
 if __name__ == "__main__":

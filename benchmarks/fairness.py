@@ -30,21 +30,23 @@ import websockets.asyncio.client as websocket
 from websockets.exceptions import WebSocketException
 from websockets.typing import Subprotocol
 
-from benchmarks.instruments.frames import events_in
-from benchmarks.instruments.report import machine, table
+from benchmarks.instruments.frames import parse_events
+from benchmarks.instruments.report import describe_machine, format_table
 from benchmarks.turn_latency import local_cloud, model_endpoint
 from benchmarks.workload import QUESTION
 
 TURNS = 20
 AT_ONCE = 50
+"""The concurrent requests of most floods."""
 SOCKETS = 400
 PARAMETERS = 5_000
 SUBSCHEMAS = 200
+"""The parts of the schema of an offered tool."""
 PATIENCE_SECONDS = 120.0
 WARM_UP_SECONDS = 5.0
 """The seconds of a flood before the first measured turn."""
 PERMISSIONS = ["document:write"]
-FLOODED, FLOODER = "flood", "ada"
+FLOOD_TENANT, FLOOD_USER = "flood", "ada"
 
 Act = Callable[["Client"], Awaitable[str]]
 
@@ -68,7 +70,7 @@ class Client:
             http.headers["Authorization"] = f"Bearer {token}"
             yield cls(url, token, http)
 
-    def socket(self) -> websocket.connect:
+    def make_socket(self) -> websocket.connect:
         """Return a connection that is not yet opened."""
         return websocket.connect(
             self.url.replace("http", "ws", 1) + "/ws",
@@ -101,27 +103,27 @@ async def run_over_sse(client: Client, tools: Sequence[dict[str, object]] = ()) 
 
 async def run_over_socket(client: Client) -> tuple[float, str]:
     """Run a turn over a new connection. Return the seconds from the message to the first token, and the outcome."""
-    async with client.socket() as socket:
+    async with client.make_socket() as socket:
         frame = {"threadId": str(uuid.uuid4()), "messageId": str(uuid.uuid4()), "content": QUESTION}
         began, first = time.perf_counter(), 0.0
         await socket.send(json.dumps({"action": "message", **frame}))
         while True:
-            for event in events_in(await asyncio.wait_for(socket.recv(), PATIENCE_SECONDS)):
+            for event in parse_events(await asyncio.wait_for(socket.recv(), PATIENCE_SECONDS)):
                 if event["type"] == "TEXT_MESSAGE_CONTENT" and not first:
                     first = time.perf_counter() - began
                 if event["type"] in ("RUN_FINISHED", "RUN_ERROR"):
                     return first, event.get("code", "answered")
 
 
-async def _sse(client: Client) -> str:
+async def _send_over_sse(client: Client) -> str:
     return (await run_over_sse(client))[1]
 
 
-async def _websocket(client: Client) -> str:
+async def _send_over_websocket(client: Client) -> str:
     return (await run_over_socket(client))[1]
 
 
-async def _imports(client: Client) -> str:
+async def _import_session(client: Client) -> str:
     at = datetime(2026, 3, 1, tzinfo=UTC)
     messages = [
         {
@@ -136,15 +138,15 @@ async def _imports(client: Client) -> str:
     return str((await client.http.post("/v1/episodes/import", json=body)).status_code)
 
 
-async def _documents(client: Client) -> str:
+async def _upload_document(client: Client) -> str:
     content = f"{uuid.uuid4().hex}: the torque of a bolt. ".encode() * 200
-    described = {
+    description = {
         "name": f"{uuid.uuid4().hex}.txt",
         "contentType": "text/plain",
         "size": len(content),
         "sha256": hashlib.sha256(content).hexdigest(),
     }
-    response = await client.http.post("/v1/agents/knowledge/documents", json=described)
+    response = await client.http.post("/v1/agents/knowledge/documents", json=description)
     if response.is_success:
         upload = response.json()["upload"]
         async with httpx.AsyncClient(timeout=PATIENCE_SECONDS, trust_env=False) as plain:
@@ -152,51 +154,52 @@ async def _documents(client: Client) -> str:
     return str(response.status_code)
 
 
-async def _exports(client: Client) -> str:
+async def _export_user(client: Client) -> str:
     return str((await client.http.get("/v1/users/me/export")).status_code)
 
 
-async def _sockets(client: Client) -> str:
+async def _hold_socket(client: Client) -> str:
     """Open a connection, and wait until it is closed."""
-    async with client.socket() as socket:
+    async with client.make_socket() as socket:
         await asyncio.wait_for(socket.wait_closed(), None)
     return "closed"
 
 
-async def _cancels(client: Client) -> str:
+async def _cancel_run(client: Client) -> str:
     return str((await client.http.post(f"/v1/threads/{uuid.uuid4()}/cancel")).status_code)
 
 
-async def _offers(client: Client) -> str:
+async def _offer_tool(client: Client) -> str:
     parameters: dict[str, object] = {"type": "object", "allOf": [{}] * SUBSCHEMAS}
     name = f"tool_{uuid.uuid4().hex}"
     tools: list[dict[str, object]] = [{"name": name, "description": "A tool of a page.", "parameters": parameters}]
     return (await run_over_sse(client, tools))[1]
 
 
-async def _parameters(client: Client) -> str:
+async def _send_parameters(client: Client) -> str:
     query = "&".join(f"p{number}={number}" for number in range(PARAMETERS))
     return str((await client.http.get(f"/v1/threads?{query}")).status_code)
 
 
 FLOODS: dict[str, tuple[Act, int]] = {
-    "WebSocket messages": (_websocket, AT_ONCE),
-    "SSE runs": (_sse, AT_ONCE),
-    "imports": (_imports, AT_ONCE),
-    "documents": (_documents, AT_ONCE),
-    "exports": (_exports, AT_ONCE),
-    "cancels": (_cancels, AT_ONCE),
-    "offers of tools": (_offers, AT_ONCE),
-    f"{SOCKETS} sockets": (_sockets, SOCKETS),
-    f"{PARAMETERS:,} query parameters": (_parameters, AT_ONCE),
+    "WebSocket messages": (_send_over_websocket, AT_ONCE),
+    "SSE runs": (_send_over_sse, AT_ONCE),
+    "imports": (_import_session, AT_ONCE),
+    "documents": (_upload_document, AT_ONCE),
+    "exports": (_export_user, AT_ONCE),
+    "cancels": (_cancel_run, AT_ONCE),
+    "offers of tools": (_offer_tool, AT_ONCE),
+    f"{SOCKETS} sockets": (_hold_socket, SOCKETS),
+    f"{PARAMETERS:,} query parameters": (_send_parameters, AT_ONCE),
 }
 """The request that is repeated, and the number of concurrent requests, by kind of flood."""
 
 
 async def _flood(url: str, name: str, pipe: Connection) -> None:
+    """Send a flood until the pipe receives something. Then send the outcomes through the pipe."""
     act, at_once = FLOODS[name]
     outcomes: Counter[str] = Counter()
-    async with Client.of(url, FLOODED, FLOODER) as client:
+    async with Client.of(url, FLOOD_TENANT, FLOOD_USER) as client:
 
         async def go_on() -> None:
             while True:
@@ -216,7 +219,7 @@ async def _flood(url: str, name: str, pipe: Connection) -> None:
     pipe.send(dict(outcomes))
 
 
-def _flood_process(url: str, name: str, pipe: Connection) -> None:
+def _run_flood(url: str, name: str, pipe: Connection) -> None:
     with contextlib.suppress(EOFError):
         asyncio.run(_flood(url, name, pipe))
 
@@ -237,11 +240,12 @@ async def measure(url: str, turns: int, tenant: str) -> list[float]:
     return seconds
 
 
-def _row(context: SpawnContext, url: str, name: str, turns: int, tenant: str) -> list[str]:
+def _measure_flood(context: SpawnContext, url: str, name: str, turns: int, tenant: str) -> list[str]:
+    """Return the cells of the report for one kind of flood."""
     asyncio.run(measure(url, 4, tenant))  # the first turns load code
     alone = asyncio.run(measure(url, turns, tenant))
     ours, theirs = context.Pipe()
-    process = context.Process(target=_flood_process, args=(url, name, theirs))
+    process = context.Process(target=_run_flood, args=(url, name, theirs))
     process.start()
     ours.recv()
     during = asyncio.run(measure(url, turns, tenant))
@@ -253,34 +257,35 @@ def _row(context: SpawnContext, url: str, name: str, turns: int, tenant: str) ->
         text
         for quiet, busy in (
             (statistics.median(alone), statistics.median(during)),
-            (_percentile(alone), _percentile(during)),
+            (_find_p95(alone), _find_p95(during)),
         )
         for text in (f"{quiet * 1000:.0f}", f"{busy * 1000:.0f}", f"{busy / quiet:.2f}")
     ]
     return [name, *times, outcome_counts]
 
 
-def _percentile(seconds: Sequence[float]) -> float:
+def _find_p95(seconds: Sequence[float]) -> float:
+    """Return the 95th percentile of at least two times."""
     return statistics.quantiles(seconds, n=20, method="inclusive")[-1]
 
 
 def main() -> None:
     """Measure and print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fairness", description=__doc__)
-    parser.add_argument("--turns", type=int, default=TURNS, help="of the other user (default: %(default)s)")
+    parser.add_argument("--turns", type=int, default=TURNS, help="turns of the other user (default: %(default)s)")
     parser.add_argument("--only", choices=list(FLOODS), action="append", help="a kind of flood; default: all")
     parser.add_argument("--colleague", action="store_true", help="the other user is of the same tenant")
     arguments = parser.parse_args()
     context = multiprocessing.get_context("spawn")
-    tenant = FLOODED if arguments.colleague else "quiet"
+    tenant = FLOOD_TENANT if arguments.colleague else "quiet"
     rows: list[list[str]] = []
     for name in arguments.only or FLOODS:
         with model_endpoint() as model, local_cloud(model) as url:  # a new cloud is not affected by the previous flood
-            rows.append(_row(context, url, name, arguments.turns, tenant))
+            rows.append(_measure_flood(context, url, name, arguments.turns, tenant))
         print(" ".join(map(str, rows[-1])), flush=True)
-    print(f"\nMeasured on {machine()}.\n")
+    print(f"\nMeasured on {describe_machine()}.\n")
     columns = ["alone, ms", "during, ms", "ratio", "alone p95, ms", "during p95, ms", "ratio of p95"]
-    print(table(["flood", *columns, "the flood's requests"], rows))
+    print(format_table(["flood", *columns, "the flood's requests"], rows))
 
 
 if __name__ == "__main__":

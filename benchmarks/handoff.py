@@ -13,7 +13,6 @@ import asyncio
 import json
 import os
 import statistics
-import sys
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -28,7 +27,7 @@ from baton.threads.requests.parsing import parse_message_request
 from baton.turns.turns import Turns
 from benchmarks.capacity import Request
 from benchmarks.instruments.metered_baton import Baton, started
-from benchmarks.instruments.report import machine, table
+from benchmarks.instruments.report import describe_machine, format_table
 
 ROUNDS = 20
 ANSWER = "Which channel shall the alerts go to, and what shall set them off?"
@@ -50,7 +49,7 @@ MESSAGES = {
 
 
 @dataclass
-class Cast:
+class ScriptedModel:
     """A ``ChatModel`` for all agents: the main agent hands over if ``transferring``, others ask a question."""
 
     transferring: bool = False
@@ -82,7 +81,7 @@ class Cast:
 
 
 @dataclass(frozen=True, slots=True)
-class Took:
+class TurnMeasurement:
     """The measurements of one turn."""
 
     seconds: float
@@ -97,10 +96,13 @@ class Bench:
 
     baton: Baton
     turns: Turns
-    model: Cast
+    model: ScriptedModel
 
-    async def turn(self, kind: Kind) -> Took:
-        """Run a turn of this kind as the second turn of a new conversation, and return its measurements."""
+    async def run_turn(self, kind: Kind) -> TurnMeasurement:
+        """Run a turn of this kind as the second turn of a new conversation, and return its measurements.
+
+        Raises ``RuntimeError`` if the turn fails or is of another kind.
+        """
         thread_id = self.baton.clock.new_id()
         # Use a new user, because a user is shown unfinished workflows of earlier conversations.
         scope = Scope("benchmark", f"{thread_id[:8]}@example.com", frozenset({"skill:create"}))
@@ -112,9 +114,10 @@ class Bench:
         if events[-1].type != "RUN_FINISHED" or handed_over is (kind is Kind.PLAIN):
             raise RuntimeError(f"no {kind.value}: {[event.json() for event in events]}")
         took = first_text - self.model.decided_at if kind is not Kind.PLAIN else 0.0
-        return Took(took, sum(request.write_units for request in requests), requests)
+        return TurnMeasurement(took, sum(request.write_units for request in requests), requests)
 
     async def _say(self, scope: Scope, thread_id: str, text: str, *, transferring: bool) -> tuple[list[Event], float]:
+        """Run a turn. Return its events, and the event loop's time of its first token (0 without one)."""
         self.model.transferring = transferring
         events: list[Event] = []
         first_text = 0.0
@@ -134,14 +137,14 @@ class Bench:
 async def measure(rounds: int) -> tuple[str, str]:
     """Return the table of the report, and the tables of writes of one turn of each kind."""
     async with started() as baton:
-        model = Cast()
-        bench = Bench(baton, baton.turns_with(model), model)
+        model = ScriptedModel()
+        bench = Bench(baton, baton.make_turns(model), model)
         for kind in Kind:
-            await bench.turn(kind)
-        took: dict[Kind, list[Took]] = {kind: [] for kind in Kind}
+            await bench.run_turn(kind)
+        took: dict[Kind, list[TurnMeasurement]] = {kind: [] for kind in Kind}
         for _ in range(rounds):
             for kind, turns in took.items():
-                turns.append(await bench.turn(kind))
+                turns.append(await bench.run_turn(kind))
     plain = statistics.median(turn.write_units for turn in took[Kind.PLAIN])
     rows: list[tuple[object, ...]] = []
     for kind, turns in took.items():
@@ -150,33 +153,32 @@ async def measure(rounds: int) -> tuple[str, str]:
         times = (f"{statistics.median(seconds):.1f}", f"{max(seconds):.1f}") if kind is not Kind.PLAIN else ("", "")
         rows.append((kind.value, *times, units, units - plain))
     head = ["", "ms to the first token", "at most", "write units", "beyond a plain turn"]
-    return table(head, rows), "\n\n".join(_detail(kind, turns[-1]) for kind, turns in took.items())
+    return format_table(head, rows), "\n\n".join(_format_detail(kind, turns[-1]) for kind, turns in took.items())
 
 
-def _detail(kind: Kind, took: Took) -> str:
+def _format_detail(kind: Kind, took: TurnMeasurement) -> str:
     rows = [
         (f"{request.operation} {request.target}", request.write_units, request.item_bytes or "")
         for request in took.requests
         if request.write_units
     ]
-    return f"{kind.value}:\n\n" + table(["request", "write units", "item bytes"], rows)
+    return f"{kind.value}:\n\n" + format_table(["request", "write units", "item bytes"], rows)
 
 
-def main() -> int:
-    """Measure, print the report, and return the exit status."""
+def main() -> None:
+    """Measure and print the report."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.handoff", description=__doc__)
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="turns of each kind (default: %(default)s)")
     parser.add_argument("--detail", action="store_true", help="also list the writes of one turn of each kind")
     arguments = parser.parse_args()
     before = os.getloadavg()[0]
     report, detail = asyncio.run(measure(arguments.rounds))
-    print(f"Measured on {machine()}; load average before it {before:.1f}.")
+    print(f"Measured on {describe_machine()}; load average before it {before:.1f}.")
     print("Milliseconds are Baton's own, from the decision on: all models answer at once.\n")
     print(report)
     if arguments.detail:
         print(f"\n{detail}")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

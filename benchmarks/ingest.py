@@ -37,11 +37,11 @@ from baton_local.root import ROOT
 from baton_local.settings import default_cache_dir
 from baton_local.stack.declarations import read_stack
 from baton_local.stack.template import Endpoints
-from benchmarks.inputs.document_set import Made, document_set, pdf
-from benchmarks.instruments.report import machine, table
+from benchmarks.inputs.document_set import GeneratedDocument, make_document_set, make_pdf
+from benchmarks.instruments.report import describe_machine, format_table
 from benchmarks.instruments.s3_process import S3Process
 from benchmarks.instruments.search_index import embedded_index
-from benchmarks.recall import local_embedder
+from benchmarks.recall import make_local_embedder
 
 SCOPE = Scope("benchmark", "ada")
 AGENT = "knowledge"
@@ -67,7 +67,7 @@ class TimedEmbedder:
         return SentenceEmbedder.dimensions
 
     async def embed(self, texts: Sequence[str], **_: object) -> Sequence[Vector]:
-        self._embedder = self._embedder or local_embedder()
+        self._embedder = self._embedder or make_local_embedder()
         start, cpu_begun = time.perf_counter(), time.process_time()
         vectors = await self._embedder.embed(texts)
         self.seconds += time.perf_counter() - start
@@ -95,10 +95,10 @@ class _Ports(Ports):
 
 
 @dataclass(slots=True)
-class Ingested:
+class IngestionMeasurement:
     """The measurements of one document."""
 
-    document: Made
+    document: GeneratedDocument
     ref: DocumentRef
     seconds: dict[str, float] = field(default_factory=dict)
     """The seconds of each step."""
@@ -109,8 +109,10 @@ class Ingested:
     embedded: int = 0
     """The number of embedded texts."""
     pages: int | None = None
+    """The number of pages, slides or sheets; None in formats without them."""
     chunks: int = 0
     batches: int = 0
+    """The number of batches of chunks that are indexed."""
 
     @property
     def outside(self) -> float:
@@ -118,7 +120,7 @@ class Ingested:
         return sum(self.seconds.values()) - self.embedding
 
 
-async def extract_and_chunk(app: App, ports: Any, source: Made) -> Ingested:
+async def extract_and_chunk(app: App, ports: Any, source: GeneratedDocument) -> IngestionMeasurement:
     """Upload a document, and run the steps up to its division into chunks."""
     now = ports.clock.now()
     first = DocumentVersion(1, VersionStatus.WAITING, source.name, source.content_type, len(source.body), "ada", now)
@@ -126,22 +128,22 @@ async def extract_and_chunk(app: App, ports: Any, source: Made) -> Ingested:
     document = Document(document_id, AGENT, source.name, now, now, next=first, check_at=now + UPLOAD_WAIT)
     await ports.documents.create(SCOPE, document)
     await ports.document_files.write(SCOPE, document, 1, ORIGINAL, source.body)
-    done = Ingested(source, DocumentRef(SCOPE.tenant_id, AGENT, document_id, 1))
-    checked = await _step(app, done, "check")
+    done = IngestionMeasurement(source, DocumentRef(SCOPE.tenant_id, AGENT, document_id, 1))
+    checked = await _run_step(app, done, "check")
     for index, part in enumerate(checked["parts"]):
         details = {"format": checked["format"], "part": part, "index": index, "count": checked["count"]}
-        await _step(app, done, "extract", **details)
-    chunked = await _step(app, done, "chunk", parts=checked["count"])
+        await _run_step(app, done, "extract", **details)
+    chunked = await _run_step(app, done, "chunk", parts=checked["count"])
     done.batches = chunked["count"]
     return done
 
 
-async def index_chunks(app: App, ports: Any, done: Ingested, embedder: TimedEmbedder) -> None:
+async def index_chunks(app: App, ports: Any, done: IngestionMeasurement, embedder: TimedEmbedder) -> None:
     """Run the remaining steps. Raises ``RuntimeError`` if the document does not become active."""
     before, texts = embedder.seconds, embedder.texts
     for batch in range(done.batches):
-        await _step(app, done, "index", batch=batch, count=done.batches)
-    await _step(app, done, "activate")
+        await _run_step(app, done, "index", batch=batch, count=done.batches)
+    await _run_step(app, done, "activate")
     done.embedding, done.embedded = embedder.seconds - before, embedder.texts - texts
     document = await ports.documents.get(SCOPE, AGENT, done.ref.document_id)
     if document is None or document.active is None:
@@ -149,28 +151,29 @@ async def index_chunks(app: App, ports: Any, done: Ingested, embedder: TimedEmbe
     done.pages, done.chunks = document.active.pages, document.active.chunks or 0
 
 
-async def _step(app: App, done: Ingested, step: str, **details: Any) -> dict[str, Any]:
-    described = {"tenantId": done.ref.tenant_id, "agentId": AGENT, "documentId": done.ref.document_id, "version": 1}
+async def _run_step(app: App, done: IngestionMeasurement, step: str, **details: Any) -> dict[str, Any]:
+    """Run one step of the state machine, and note its times. Return its answer."""
+    description = {"tenantId": done.ref.tenant_id, "agentId": AGENT, "documentId": done.ref.document_id, "version": 1}
     start, cpu_begun = time.perf_counter(), time.process_time()
-    answer = await app.knowledge.ingestion_events.step({"step": step, "document": described, **details})
+    answer = await app.knowledge.ingestion_events.step({"step": step, "document": description, **details})
     done.seconds[step] = done.seconds.get(step, 0.0) + time.perf_counter() - start
     done.cpu_seconds += time.process_time() - cpu_begun
     return answer
 
 
-def _peak() -> int:
-    """Return the peak of this process's memory so far, in MiB."""
+def _measure_peak() -> int:
+    """Return the peak of this process's memory so far, in MiB (Linux only, whose unit is the KiB)."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
-async def measure(ports: Any, embedder: TimedEmbedder, chosen: Sequence[Made]) -> None:
+async def measure(ports: Any, embedder: TimedEmbedder, chosen: Sequence[GeneratedDocument]) -> None:
     """Ingest the documents and print the tables."""
     app = build(ports)
-    warm = Made("warm.pdf", DocumentFormat.PDF, pdf(10, tables=True))
+    warm = GeneratedDocument("warm.pdf", DocumentFormat.PDF, make_pdf(10, tables=True))
     await extract_and_chunk(app, ports, warm)  # load the libraries, as a worker does only once
-    peak_before = _peak()
+    peak_before = _measure_peak()
     done = [await extract_and_chunk(app, ports, document) for document in chosen]
-    read = _peak()
+    peak_after_reading = _measure_peak()
     for result in done:
         await index_chunks(app, ports, result, embedder)
     head = ["document", "KiB", "pages", "chunks", "extract s", "chunk s", "index s", "- of it embedder s", "other %"]
@@ -188,8 +191,8 @@ async def measure(ports: Any, embedder: TimedEmbedder, chosen: Sequence[Made]) -
     ]
     outside, embedding = sum(result.outside for result in done), sum(result.embedding for result in done)
     share = 100 * outside / (outside + embedding)
-    print(machine() + "\n")
-    print(table(head, rows))
+    print(describe_machine() + "\n")
+    print(format_table(head, rows))
     cpu = sum(result.cpu_seconds for result in done)
     cpu_share = 100 * (cpu - embedder.cpu_seconds) / cpu
     print(f"\nCPU time outside the embedder: {cpu - embedder.cpu_seconds:.1f} of {cpu:.1f} s ({cpu_share:.1f} %).")
@@ -197,17 +200,17 @@ async def measure(ports: Any, embedder: TimedEmbedder, chosen: Sequence[Made]) -
     print(f"Outside the embedder: {share:.1f} % of the time (wanted: under {WANTED_SHARE} %).")
     print(f"Embedder: {texts} texts, {1000 * embedding / texts:.1f} ms each.")
     print(
-        f"Peak of memory: {peak_before} MiB before, {read} MiB after all extraction and chunking, "
-        f"{_peak()} MiB at the end."
+        f"Peak of memory: {peak_before} MiB before, {peak_after_reading} MiB after all extraction and chunking, "
+        f"{_measure_peak()} MiB at the end."
     )
 
 
 def main() -> None:
     """Read the arguments and measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", help="the documents whose names contain this")
+    parser.add_argument("--only", help="ingest only the documents whose names contain this")
     arguments = parser.parse_args()
-    chosen = [document for document in document_set() if arguments.only is None or arguments.only in document.name]
+    chosen = [document for document in make_document_set() if arguments.only is None or arguments.only in document.name]
     nowhere = Endpoints(gateway="http://-", sockets="ws://-", connections="http://-", queues="http://-")
     stack = read_stack(ROOT / "template.yaml", {"Stage": "local"}, nowhere)
     engine, s3_process = DynamoDBLocal(default_cache_dir(), None, print), S3Process()

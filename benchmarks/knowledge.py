@@ -39,9 +39,9 @@ from baton_documents.chunks.division import divide_into_chunks
 from baton_documents.results import ExtractedText
 from baton_documents.text import markdown
 from baton_local.root import TOKENIZER
-from benchmarks.instruments.report import machine, table
+from benchmarks.instruments.report import describe_machine, format_table
 from benchmarks.instruments.search_index import search_index
-from benchmarks.recall import local_embedder
+from benchmarks.recall import make_local_embedder
 
 ROOT = Path(__file__).parent.parent
 QUESTIONS = Path(__file__).parent / "knowledge_questions.yaml"
@@ -49,7 +49,9 @@ AGENT = "knowledge"
 MEMORY = MemorySettings()
 AT = datetime(2026, 1, 5, tzinfo=UTC)
 ITEMS = (1, 3, 5, 10)
+"""The numbers of first items for which the quality is measured."""
 SHARES = (0.0, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6)
+"""The minimum shares of the best item's score that are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,28 +62,31 @@ class Question:
     file: str
     start: int
     end: int
-    """The end of the passage. Both bounds are offsets in the ``plain`` text of the document."""
+    """The end of the passage. Both bounds are offsets in the simplified text of the document."""
 
 
-def plain(text: str) -> str:
-    """Return the letters and digits of a text in lower case, so that texts with other spaces and marks are equal."""
+def simplify(text: str) -> str:
+    """Return the letters and digits of a text in lower case, without the targets of links in Markdown.
+
+    Texts that differ only in spaces and marks become equal.
+    """
     return re.sub(r"[\W_]", "", re.sub(r"\]\([^)]*\)", "]", text)).casefold()
 
 
-def questions(texts: Mapping[str, str]) -> Iterator[Question]:
+def read_questions(texts: Mapping[str, str]) -> Iterator[Question]:
     """Yield the questions whose passages the documents contain, and print the others."""
     for entry in yaml.safe_load(QUESTIONS.read_text()):
         text = texts[entry["file"]]
         for wording, first, last in entry["questions"]:
-            start = text.find(plain(first))
-            end = text.find(plain(last), start) + len(plain(last))
+            start = text.find(simplify(first))
+            end = text.find(simplify(last), start) + len(simplify(last))
             if start < 0 or end <= start:
                 print(f"{entry['file']} has no such passage any more: {wording}")
                 continue
             yield Question(wording, entry["file"], start, end)
 
 
-def files() -> list[str]:
+def list_files() -> list[str]:
     """Return the names of the files that are indexed."""
     return ["README.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))]
 
@@ -109,13 +114,13 @@ class Library:
     def __init__(self, index: SearchIndex) -> None:
         self._index = index
         self._records = _Records()
-        self._embedder = local_embedder()
+        self._embedder = make_local_embedder()
         self._scope = Scope(f"knowledge-{uuid.uuid4().hex[:8]}", "reader")
         ports = _Ports(index, cast("DocumentStore", self._records), self._embedder)
         self._search = build(ports).knowledge.search
         self._counter = TiktokenCounter(TOKENIZER)
         self.texts: dict[str, str] = {}
-        """The ``plain`` texts by file."""
+        """The simplified texts by file."""
         self._files: dict[str, str] = {}
         self.chunks: list[str] = []
 
@@ -133,7 +138,7 @@ class Library:
         vectors = await self._embedder.embed(chunk_texts(document, chunks))
         documents = chunk_documents(document, version, chunks, vectors, self._embedder.name)
         await self._index.put(self._scope, IndexName.KNOWLEDGE, documents)
-        self.texts[name] = plain("\n".join(chunk.text for chunk in chunks))
+        self.texts[name] = simplify("\n".join(chunk.text for chunk in chunks))
         self._files[document.id] = name
         self.chunks += [chunk.text for chunk in chunks]
 
@@ -141,17 +146,20 @@ class Library:
         """Return the items that a turn would find."""
         return (await self._search.search(self._scope, AGENT, question, limit=limit)).chunks
 
-    async def covered(self, question: Question) -> tuple[list[float], float | None]:
-        """Return, for each of ``ITEMS``, the per cent of the reference in the first items, and the best cosine."""
+    async def measure_covered(self, question: Question) -> tuple[list[float], float | None]:
+        """Return, for each of ``ITEMS``, the per cent of the reference in the first items, and the best cosine.
+
+        The cosine is None if nothing is found.
+        """
         items = await self.search(question.text, limit=max(ITEMS))
-        covered, shares = set[int](), []
-        for number, chunk in enumerate(items, start=1):
-            covered |= self._answering(question, chunk.source.document_id, chunk.text)
-            if number in ITEMS:
-                shares.append(100 * len(covered) / (question.end - question.start))
+        covered, counts = set[int](), [0]
+        for chunk in items:
+            covered |= self._find_answering(question, chunk.source.document_id, chunk.text)
+            counts.append(len(covered))
+        shares = [100 * counts[min(number, len(items))] / (question.end - question.start) for number in ITEMS]
         return shares, max((chunk.cosine or 0.0 for chunk in items), default=None)
 
-    async def injected(self, question: Question) -> list[tuple[float, int, int]]:
+    async def measure_injected(self, question: Question) -> list[tuple[float, int, int]]:
         """Return, for each of ``SHARES``, the per cent of the reference that a turn receives, its items and tokens."""
         items = await self.search(question.text)
         retrieval = Retrieval(tuple(items), is_asked=True)
@@ -162,36 +170,37 @@ class Library:
             ).knowledge
             covered = set[int]()
             for item in chosen.included:
-                covered |= self._answering(question, item.source.document_id, item.text)
+                covered |= self._find_answering(question, item.source.document_id, item.text)
             part = 100 * len(covered) / (question.end - question.start)
             results.append((part, len(chosen.included), chosen.tokens))
         return results
 
-    def _answering(self, question: Question, document_id: str | None, chunk: str) -> set[int]:
+    def _find_answering(self, question: Question, document_id: str | None, chunk: str) -> set[int]:
         """Return the offsets of the reference's characters that a chunk contains."""
         text = self.texts[question.file]
-        start = text.find(plain(chunk)) if self._files.get(document_id or "") == question.file else -1
+        start = text.find(simplify(chunk)) if self._files.get(document_id or "") == question.file else -1
         if start < 0:
             return set()
-        return set(range(max(start, question.start), min(start + len(plain(chunk)), question.end)))
+        return set(range(max(start, question.start), min(start + len(simplify(chunk)), question.end)))
 
 
 async def _run(options: argparse.Namespace) -> None:
-    async with search_index(options.engine, local_embedder()) as index:
+    """Measure and print the tables."""
+    async with search_index(options.engine, make_local_embedder()) as index:
         library = Library(index)
-        for name in files():
+        for name in list_files():
             await library.add(name)
-        cases = list(questions(library.texts))
-        answers = [await library.covered(question) for question in cases]
-        injected = [await library.injected(question) for question in cases]
-    print(f"{options.engine or 'embedded index'}; {machine()}\n")
+        cases = list(read_questions(library.texts))
+        answers = [await library.measure_covered(question) for question in cases]
+        injected = [await library.measure_injected(question) for question in cases]
+    print(f"{options.engine or 'embedded index'}; {describe_machine()}\n")
     shares = [[shares[index] for shares, _ in answers] for index in range(len(ITEMS))]
-    print(table([f"R@{items}, %" for items in ITEMS], [[statistics.mean(column) for column in shares]]), "\n")
+    print(format_table([f"R@{items}, %" for items in ITEMS], [[statistics.mean(column) for column in shares]]), "\n")
     rows = [
         [f"{share:g}", *(statistics.mean(result[index][column] for result in injected) for column in range(3))]
         for index, share in enumerate(SHARES)
     ]
-    print(table(["share of the best score", "reference found, %", "items", "tokens"], rows), "\n")
+    print(format_table(["share of the best score", "reference found, %", "items", "tokens"], rows), "\n")
     lengths: Sequence[int] = sorted(map(len, library.chunks))
     print(f"{len(cases)} questions, {len(library.texts)} documents, {len(lengths)} chunks;")
     print(f"characters of a chunk: median {lengths[len(lengths) // 2]}, at most {lengths[-1]}")
@@ -202,8 +211,9 @@ async def _run(options: argparse.Namespace) -> None:
 
 
 def main() -> None:
+    """Measure and print the report."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--engine", help="URL of an OpenSearch; without it the embedded index in a temporary folder")
+    parser.add_argument("--engine", help="URL of an OpenSearch; without it the embedded index")
     parser.add_argument("--missed", action="store_true", help="list the questions that five items do not answer wholly")
     asyncio.run(_run(parser.parse_args()))
 

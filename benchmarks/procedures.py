@@ -21,10 +21,11 @@ from baton.domain.documents.search import Vector
 from baton.domain.memory.procedure import Procedure, ProcedureDraft, ProcedureStatus, ProcedureStep
 from baton.domain.memory.procedure_set import ProcedureSet
 from baton.memory.recall.procedure_matching import ProcedureVectors
-from benchmarks.instruments.report import machine, table
+from benchmarks.instruments.report import describe_machine, format_table
 
 MESSAGES = 100
 WORDS = 1_500
+"""The number of different words."""
 MODELS = (384, 1_536)
 """The dimensions of the local cloud's encoder, and of the default of deployments."""
 LENGTHS = (20, 2_500)
@@ -40,9 +41,9 @@ class RandomEmbedder:
 
     async def embed(self, texts: Sequence[str], **_: object) -> Sequence[Vector]:
         """Return a vector of length 1 for each text."""
-        return [self.vector(text) for text in texts]
+        return [self.make_vector(text) for text in texts]
 
-    def vector(self, text: str) -> Vector:
+    def make_vector(self, text: str) -> Vector:
         """Return the vector of a text."""
         chance = random.Random(text)  # noqa: S311 - the same in every run
         places = [chance.gauss(0, 1) for _ in range(self.dimensions)]
@@ -60,11 +61,12 @@ class Latency:
 
     @classmethod
     def of(cls, seconds: Sequence[float]) -> Latency:
+        """Return the latency of at least two times in seconds."""
         cuts = statistics.quantiles(seconds, n=20)
         return cls(statistics.median(seconds) * 1000, cuts[18] * 1000, max(seconds) * 1000)
 
 
-def procedures(count: int, words: Sequence[str], chance: random.Random) -> list[Procedure]:
+def make_procedures(count: int, words: Sequence[str], chance: random.Random) -> list[Procedure]:
     """Return approved procedures, each with two phrases and two patterns."""
     return [
         Procedure(
@@ -91,23 +93,26 @@ def procedures(count: int, words: Sequence[str], chance: random.Random) -> list[
 
 
 async def measure(count: int, dimensions: int, length: int) -> tuple[float, Latency, Latency, float]:
-    """Return the seconds of building the index, the times of matching by triggers and by meaning, and the share of
-    messages that a trigger matches."""
+    """Match random messages of ``length`` words with ``count`` procedures.
+
+    Return the seconds of building the index, the times of matching by triggers and by meaning, and the share of
+    messages that a trigger matches.
+    """
     chance = random.Random(1)  # noqa: S311 - the same in every run
     words = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randint(4, 9))) for _ in range(WORDS)]
-    versions = procedures(count, words, chance)
+    versions = make_procedures(count, words, chance)
     began = time.process_time()
     procedure_set = ProcedureSet(versions)
     first = time.process_time() - began
     embedder = RandomEmbedder(dimensions)
     vectors = ProcedureVectors(embedder)
-    await vectors.nearest(procedure_set, embedder.vector("warm"))
+    await vectors.nearest(procedure_set, embedder.make_vector("warm"))
     by_trigger, by_meaning, hits = [], [], 0
     for number in range(MESSAGES):
         text = " ".join(chance.choices(words, k=length))
         if number % 3 == 0:
             text = f"{versions[number % count].draft.triggers[0]} {text}"
-        vector = embedder.vector(text)
+        vector = embedder.make_vector(text)
         began = time.process_time()
         hits += bool(procedure_set.find_triggered(text))
         by_trigger.append(time.process_time() - began)
@@ -118,7 +123,8 @@ async def measure(count: int, dimensions: int, length: int) -> tuple[float, Late
 
 
 async def _run(options: argparse.Namespace) -> None:
-    print(f"{machine()}\n")
+    """Measure and print the table."""
+    print(f"{describe_machine()}\n")
     rows: list[tuple[str, ...]] = []
     for count in options.procedures:
         for dimensions in MODELS:
@@ -128,13 +134,17 @@ async def _run(options: argparse.Namespace) -> None:
                 name = f"{count:,}, {dimensions} dimensions, {length} words"
                 rows.append((name, f"{share:.0%}", *(f"{figure:.2f}" for figure in figures)))
     head = ["procedures", "triggered", "triggers p50, ms", "p95", "meaning p50, ms", "p95", "both p95", "index, ms"]
-    print(table(head, rows))
+    print(format_table(head, rows))
 
 
 def main() -> None:
+    """Measure and print the report."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--procedures", type=lambda text: [int(number) for number in text.split(",")], default=[100, 1_000]
+        "--procedures",
+        type=lambda text: [int(number) for number in text.split(",")],
+        default=[100, 1_000],
+        help="numbers of procedures, separated by commas (default: 100,1000)",
     )
     asyncio.run(_run(parser.parse_args()))
 

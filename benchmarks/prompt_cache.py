@@ -17,10 +17,10 @@ from baton.adapters.agents.agent_files import AgentFiles
 from baton.adapters.models.token_counter import TiktokenCounter
 from baton.domain.agents.agent import AgentDefinition
 from baton_local.root import ROOT, TOKENIZER
-from benchmarks.inputs.long_conversation import Player, Turn, conversation
+from benchmarks.inputs.long_conversation import Player, Turn, make_conversation
 from benchmarks.inputs.sliding_history import SlidingPlayer
-from benchmarks.instruments.cache_rules import PROVIDERS, Call, PromptCache, repeated
-from benchmarks.instruments.report import table
+from benchmarks.instruments.cache_rules import PROVIDERS, Call, PromptCache, count_repeated
+from benchmarks.instruments.report import format_table
 
 COUNTED = range(2, 101)
 """The turns to which the goals apply. All 200 are reported too."""
@@ -33,34 +33,38 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class PromptMeasurement:
     """The measurements of one way to assemble prompts, over some turns."""
 
     name: str
     tokens: int
     """Input tokens of the agents' calls."""
     repeated_share: float
+    """The share of these tokens in prefixes that an earlier call had too."""
     costs: dict[str, float] = field(default_factory=dict)
     """The input cost by provider, in uncached tokens."""
     strides: int = 0
+    """The number of turns after which the window of the history began at a later message."""
 
 
-def measured(name: str, calls: Sequence[Call], turns: range, strides: Sequence[int] = ()) -> Measured:
+def measure_calls(name: str, calls: Sequence[Call], turns: range, strides: Sequence[int] = ()) -> PromptMeasurement:
     """Return the costs of calls with each provider. All calls fill the caches, but only ``turns`` are counted."""
     answers = [call for call in calls if call.price == 1.0]
-    shares = [share for call, share in zip(answers, repeated(answers), strict=True) if call.turn in turns]
+    shares = [share for call, share in zip(answers, count_repeated(answers), strict=True) if call.turn in turns]
     costs = {}
     for rules in PROVIDERS:
         cache = PromptCache(rules)
         charged = [(call, cache.charge(call)[0]) for call in calls]
         costs[rules.name] = sum(price for call, price in charged if call.turn in turns)
     total = sum(tokens for _, tokens in shares)
-    return Measured(name, total, sum(same for same, _ in shares) / total, costs, sum(turn in turns for turn in strides))
+    return PromptMeasurement(
+        name, total, sum(same for same, _ in shares) / total, costs, sum(turn in turns for turn in strides)
+    )
 
 
-def measure(turns: range, played: Sequence[Turn] | None = None) -> list[Measured]:
+def measure(turns: range, played: Sequence[Turn] | None = None) -> list[PromptMeasurement]:
     """Simulate the conversation with the sliding history and then with each setting. Return the measurements."""
-    played = played or conversation()
+    played = played or make_conversation()
     shipped_agents = AgentFiles.load(ROOT / "agents")
     counter = TiktokenCounter(TOKENIZER)
     main, specialist = shipped_agents.get("assistant"), shipped_agents.get("knowledge")
@@ -68,20 +72,21 @@ def measure(turns: range, played: Sequence[Turn] | None = None) -> list[Measured
     assert specialist is not None  # noqa: S101
     before = SlidingPlayer(main, specialist, counter)
     before.play(played)
-    results = [measured("sliding history", before.calls, turns)]
+    results = [measure_calls("sliding history", before.calls, turns)]
     for name, memory in SETTINGS.items():
-        player = Player(_with(main, memory), _with(specialist, memory), counter)
+        player = Player(_change_memory(main, memory), _change_memory(specialist, memory), counter)
         player.play(played)
-        results.append(measured(name, player.calls, turns, player.strides))
+        results.append(measure_calls(name, player.calls, turns, player.strides))
     return results
 
 
-def _with(agent: AgentDefinition, memory: dict[str, Any]) -> AgentDefinition:
+def _change_memory(agent: AgentDefinition, memory: dict[str, Any]) -> AgentDefinition:
+    """Return an agent with some other settings of memory."""
     declared = agent.model_dump()
     return AgentDefinition.model_validate({**declared, "memory": {**declared["memory"], **memory}})
 
 
-def summary(results: Sequence[Measured]) -> str:
+def format_measurements(results: Sequence[PromptMeasurement]) -> str:
     """Return a table with one row per way to assemble prompts."""
     before = results[0]
     rows = []
@@ -91,7 +96,7 @@ def summary(results: Sequence[Measured]) -> str:
         ]
         rows.append((result.name, result.tokens, f"{result.repeated_share:.1%}", *savings, result.strides))
     head = ["prompts", "input tokens", "repeated", *(rules.name for rules in PROVIDERS), "strides"]
-    return table(head, rows)
+    return format_table(head, rows)
 
 
 def main() -> None:
@@ -105,7 +110,7 @@ def main() -> None:
         return
     print("Input cost in uncached tokens, and against the sliding history.")
     for name, results in parts.items():
-        print(f"\n{name.capitalize()}:\n\n{summary(results)}")
+        print(f"\n{name.capitalize()}:\n\n{format_measurements(results)}")
 
 
 if __name__ == "__main__":

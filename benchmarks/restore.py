@@ -46,12 +46,14 @@ from baton_local.stack.declarations import read_stack
 from baton_local.stack.template import Endpoints
 from benchmarks.capacity import CapacityMeter
 from benchmarks.instruments.local_table import local_table
-from benchmarks.instruments.report import machine, table
+from benchmarks.instruments.report import describe_machine, format_table
 from benchmarks.workload import ANSWER, QUESTION
 
 SCOPE = Scope("benchmark", "ada")
 MAX_IN_ONE_WRITE = 25
+"""The most items of BatchWriteItem."""
 UNLIMITED = 1e9
+"""A rate of write units that no pass reaches."""
 _SESSION = boto3.session.Session(ACCESS_KEY_ID, SECRET_ACCESS_KEY, region_name=REGION)
 
 
@@ -95,8 +97,8 @@ class Bench:
 
     async def fill(self, conversations: int, turns: int) -> None:
         """Write conversations into the restored table."""
-        original = await self._original(turns)
-        await gather_each(range(conversations), lambda _: self._write(_copies(original, str(uuid4()))), at_once=8)
+        original = await self._write_original(turns)
+        await gather_each(range(conversations), lambda _: self._write(_copy(original, str(uuid4()))), at_once=8)
 
     async def run(self, choice: Choice, *, writes: bool, verifies: bool = False) -> Pass:
         """Run one pass: a plan, a restore (``writes``) or a verification (``verifies``)."""
@@ -114,7 +116,7 @@ class Bench:
             puts = [{"PutRequest": {"Item": item}} for item in batch]
             await self.requests.call("BatchWriteItem", {"RequestItems": {self.source.name: puts}}, seconds=120)
 
-    async def _original(self, turns: int) -> list[Item]:
+    async def _write_original(self, turns: int) -> list[Item]:
         """Write a conversation with Baton's adapters, remove it again, and return its items."""
         thread_id = str(uuid4())
         store = DynamoThreadStore(self.source, cast("Any", None), self.clock)
@@ -141,7 +143,7 @@ class Bench:
         return [serialize(item) for item in [*items, cast("Item", owner)]]
 
 
-def _copies(original: Sequence[Item], thread_id: str) -> Iterator[Item]:
+def _copy(original: Sequence[Item], thread_id: str) -> Iterator[Item]:
     """Yield the items of a conversation with another id, in DynamoDB's JSON."""
     for item in original:
         if item["SK"] == {"S": "OWNER"}:
@@ -152,7 +154,7 @@ def _copies(original: Sequence[Item], thread_id: str) -> Iterator[Item]:
 
 
 async def _ignore(counts: Counts, position: Position | None) -> None:
-    pass
+    """Store no progress."""
 
 
 async def measure(conversations: int, turns: int, rate: float) -> list[tuple[str, Pass]]:
@@ -171,7 +173,7 @@ async def measure(conversations: int, turns: int, rate: float) -> list[tuple[str
         return passes
 
 
-def summary(passes: list[tuple[str, Pass]]) -> str:
+def format_passes(passes: list[tuple[str, Pass]]) -> str:
     """Return a table with a row for each pass."""
     rows = [
         (
@@ -184,7 +186,7 @@ def summary(passes: list[tuple[str, Pass]]) -> str:
         )
         for name, measured in passes
     ]
-    return table(["", "conversations", "items", "write units", "seconds", "CPU seconds"], rows)
+    return format_table(["", "conversations", "items", "write units", "seconds", "CPU seconds"], rows)
 
 
 def main() -> None:
@@ -200,10 +202,10 @@ def main() -> None:
     )
     chosen = parser.parse_args()
     passes = asyncio.run(measure(chosen.conversations, chosen.turns, chosen.rate))
-    print(machine())
+    print(describe_machine())
     print()
     print(f"{chosen.conversations * chosen.turns * 2:,} messages")
-    print(summary(passes))
+    print(format_passes(passes))
 
 
 if __name__ == "__main__":

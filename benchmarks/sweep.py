@@ -34,29 +34,34 @@ from baton.ports.clock import SystemClock
 from baton.ports.threads.leases import Commit, LeaseRequest
 from baton.ports.threads.threads import ThreadStore
 from baton_local.engines.clients import client
-from benchmarks.capacity import CapacityMeter, by_operation
+from benchmarks.capacity import CapacityMeter, count_by_operation
 from benchmarks.instruments.local_table import local_table
-from benchmarks.instruments.report import machine, table
+from benchmarks.instruments.report import describe_machine, format_table
 
 SCOPE = Scope("benchmark", "ada@example.com")
 WANTED = 33_000
 """Checks per minute that a million active conversations need, with an idle time of half an hour."""
 MAX_IN_ONE_WRITE = 25
+"""The most items of BatchWriteItem."""
 MAX_SECONDS = 600.0
+"""The most seconds of a sweep."""
 
 
 @dataclass(frozen=True, slots=True)
-class Swept:
+class SweepMeasurement:
     """The measurements of one sweep over threads that were all due."""
 
     threads: int
     seconds: float
     cpu_seconds: float
     requests: Mapping[str, float]
+    """The requests by operation; those of one check in the results of the module's ``measure``."""
     write_units: float
+    """The write units; those of one check in the same results."""
 
     @property
-    def looks_a_minute(self) -> float:
+    def checks_a_minute(self) -> float:
+        """The number of threads that a sweeper checks in a minute."""
         return 60 * self.threads / self.seconds
 
 
@@ -77,13 +82,13 @@ class Bench:
         self._filler = client("dynamodb", endpoint, max_pool_connections=64)
         self._metered = client("dynamodb", endpoint, max_pool_connections=64)
         self.meter.attach(self._metered)
-        self.table = Table.of(client("dynamodb", endpoint, **_limits()), name, seconds=60)
+        self.table = Table.of(client("dynamodb", endpoint, **_make_client_settings()), name, seconds=60)
         self.store = DynamoThreadStore(self.table, cast("Any", None), self.clock)
         self.episodes = DynamoEpisodes(self.table, cast("Any", None))
 
     async def fill(self, count: int, *, with_session: bool) -> None:
         """Write ``count`` due threads, each like a thread that was active a moment ago."""
-        originals = await self._original(with_session=with_session)
+        originals = await self._write_original(with_session=with_session)
         items: list[Item] = []
         for _ in range(count):
             thread_id = str(uuid4())
@@ -95,7 +100,7 @@ class Bench:
             puts: Any = [{"PutRequest": {"Item": serialize(row)}} for row in items[start : start + MAX_IN_ONE_WRITE]]
             await asyncio.to_thread(self._filler.batch_write_item, RequestItems={self.table.name: puts})
 
-    async def sweep(self, count: int, *, metered: bool = False) -> Swept:
+    async def sweep(self, count: int, *, metered: bool = False) -> SweepMeasurement:
         """Sweep all threads once. The meter uses CPU time, so requests and times are measured by separate sweeps.
 
         ``count`` is the number of due threads. Raises ``RuntimeError`` unless the sweep postpones exactly these.
@@ -103,16 +108,17 @@ class Bench:
         on = Table.of(self._metered, self.table.name, seconds=60) if metered else self.table
         sweeper = build(_Ports(on, self.store)).sweeper
         self.meter.take()
-        cpu, began = _cpu_seconds(), time.perf_counter()
+        cpu, began = _measure_cpu_seconds(), time.perf_counter()
         report = await sweeper.sweep(seconds=MAX_SECONDS)
-        seconds, cpu = time.perf_counter() - began, _cpu_seconds() - cpu
+        seconds, cpu = time.perf_counter() - began, _measure_cpu_seconds() - cpu
         if (report.looked_at, report.postponed) != (count, count):
             raise RuntimeError(f"the sweep did something else: {report}")
         requests = self.meter.take()
         units = sum(request.write_units for request in requests)
-        return Swept(count, seconds, cpu, by_operation(requests), units)
+        return SweepMeasurement(count, seconds, cpu, count_by_operation(requests), units)
 
-    async def _original(self, *, with_session: bool) -> list[Item]:
+    async def _write_original(self, *, with_session: bool) -> list[Item]:
+        """Write a thread, which is not due, and with its earlier session if requested. Return their items."""
         thread_id = str(uuid4())
         request = LeaseRequest(thread_id, "r1", "m1", may_create=True, agent_id="assistant", idle_seconds=1800)
         lease = await self.store.acquire(SCOPE, request)
@@ -140,44 +146,52 @@ class Bench:
         return [row for row in items if row is not None]
 
 
-def _limits() -> dict[str, Any]:
+def _make_client_settings() -> dict[str, Any]:
     """Return the client settings of a deployment."""
     return {"max_pool_connections": aws.MAX_CONNECTIONS, "parameter_validation": False}
 
 
-def _cpu_seconds() -> float:
+def _measure_cpu_seconds() -> float:
+    """Return the CPU seconds of this process so far, in user and system mode."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
 
 
-async def measure(count: int) -> tuple[Swept, Swept]:
+async def measure(count: int) -> tuple[SweepMeasurement, SweepMeasurement]:
     """Return the measurements for threads in their first session, and for threads with an earlier session."""
     with local_table() as (endpoint, name):
         bench = Bench(endpoint, name)
         await bench.fill(200, with_session=False)
         await bench.sweep(200)  # opens connections and loads code
         swept = []
+        few = count // 4
         for with_session in (False, True):
-            await bench.fill(few := count // 4, with_session=with_session)
+            await bench.fill(few, with_session=with_session)
             cost = await bench.sweep(few, metered=True)
             await bench.fill(count, with_session=with_session)
             timed = await bench.sweep(count)
-            per_look = {name: number / few for name, number in cost.requests.items()}
-            swept.append(replace(timed, requests=per_look, write_units=cost.write_units / few))
+            per_check = {name: number / few for name, number in cost.requests.items()}
+            swept.append(replace(timed, requests=per_check, write_units=cost.write_units / few))
         return swept[0], swept[1]
 
 
-def summary(columns: tuple[Swept, Swept]) -> str:
+def format_measurements(columns: tuple[SweepMeasurement, SweepMeasurement]) -> str:
     """Return a table with one column for each kind of thread."""
     operations = sorted({name for swept in columns for name in swept.requests})
-    return table(
+    return format_table(
         ["", "first session", "later session"],
         [
             ("threads", *(swept.threads for swept in columns)),
-            ("checks per minute", *(round(swept.looks_a_minute) for swept in columns)),
-            ("seconds for 33,000 checks", *(60 * WANTED / swept.looks_a_minute for swept in columns)),
-            ("- of these, CPU seconds of the sweeper", *(WANTED * s.cpu_seconds / s.threads for s in columns)),
-            *((f"{name} per check", *(f"{s.requests.get(name, 0):.3f}" for s in columns)) for name in operations),
+            ("checks per minute", *(round(swept.checks_a_minute) for swept in columns)),
+            ("seconds for 33,000 checks", *(60 * WANTED / swept.checks_a_minute for swept in columns)),
+            (
+                "- of these, CPU seconds of the sweeper",
+                *(WANTED * swept.cpu_seconds / swept.threads for swept in columns),
+            ),
+            *(
+                (f"{name} per check", *(f"{swept.requests.get(name, 0):.3f}" for swept in columns))
+                for name in operations
+            ),
             ("write units per check", *(swept.write_units for swept in columns)),
         ],
     )
@@ -188,9 +202,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.sweep", description=__doc__)
     parser.add_argument("--threads", type=int, default=8_000, help="threads of each kind (default: %(default)s)")
     columns = asyncio.run(measure(parser.parse_args().threads))
-    print(machine())
+    print(describe_machine())
     print()
-    print(summary(columns))
+    print(format_measurements(columns))
 
 
 if __name__ == "__main__":

@@ -18,14 +18,14 @@ from baton.domain.tenants.tenant_limits import DeploymentLimits
 from benchmarks.capacity import Request
 from benchmarks.instruments.metered_baton import MeteredPorts, started
 from benchmarks.instruments.metered_conversation import Conversation
-from benchmarks.instruments.report import machine
+from benchmarks.instruments.report import describe_machine
 from benchmarks.instruments.turn_cost_tables import (
     ConversationCost,
     TurnCost,
-    beginning,
-    requests_table,
-    summary,
-    whole_table,
+    format_beginning,
+    format_conversation,
+    format_requests,
+    format_turns,
 )
 from benchmarks.workload import ANSWER, QUESTION, STREAM_SECONDS
 
@@ -80,17 +80,17 @@ async def measure(
         for turn in sorted(turns):
             done = websocket[-1].turn if websocket else 0
             await conversation.go_on(turn - done - 1, seconds=seconds_between)
-            websocket.append(await conversation.measured())
-        whole = conversation.whole()
+            websocket.append(await conversation.measure_turn())
+        whole = conversation.sum_up()
         baton.clock.ahead = timedelta(hours=1)
-        new_hour = await conversation.measured()
+        new_hour = await conversation.measure_turn()
         without_connection = Conversation(baton, SSE_THREAD_ID, connected=False, moves=moves)
-        first = await without_connection.measured()
+        first = await without_connection.measure_turn()
         await without_connection.go_on(8)
         return Results(
             tuple(websocket),
             new_hour,
-            (first, await without_connection.measured()),
+            (first, await without_connection.measure_turn()),
             tuple(conversation.summaries),
             tuple(conversation.titles),
             whole,
@@ -120,32 +120,32 @@ def main() -> None:
         )
     )
     if arguments.json:
-        print(json.dumps({"machine": machine(), **_as_json(results)}, indent=2))
+        print(json.dumps({"machine": describe_machine(), **_as_json(results)}, indent=2))
         return
-    print(f"Measured on {machine()}.")
+    print(f"Measured on {describe_machine()}.")
     print(
         f"Plain turn: question {len(QUESTION.encode())} bytes, answer {len(ANSWER.encode())} bytes, "
         f"{arguments.silence:g} s of silence, {STREAM_SECONDS:g} s of streaming.\n"
     )
     print("Over a WebSocket, one connection attached:\n")
-    print(summary(results.websocket))
+    print(format_turns(results.websocket))
     print(f"\nAll of its {results.whole.turns:,} turns, with titles and summaries, by the kind of item:\n")
-    print(whole_table(results.whole))
+    print(format_conversation(results.whole))
     print("\nBeside the turns:\n")
-    print(beginning(results.websocket[0], results.new_hour))
+    print(format_beginning(results.websocket[0], results.new_hour))
     print(f"\nIts titles ({len(results.titles)}), request by request:\n")
-    print(requests_table([request for requests in results.titles for request in requests]))
+    print(format_requests([request for requests in results.titles for request in requests]))
     if results.summaries:
         print(f"\nThe last of {len(results.summaries)} summaries of what has left the history, request by request:\n")
-        print(requests_table(results.summaries[-1]))
+        print(format_requests(results.summaries[-1]))
     print("\nOver SSE, no connection attached:\n")
-    print(summary(results.sse))
+    print(format_turns(results.sse))
     if arguments.detail:
         for cost in results.websocket:
             print(f"\nTurn {cost.turn:,} over a WebSocket, request by request:\n")
-            print(requests_table(cost.requests))
+            print(format_requests(cost.requests))
         print(f"\nTurn {results.sse[-1].turn} over SSE, request by request:\n")
-        print(requests_table(results.sse[-1].requests))
+        print(format_requests(results.sse[-1].requests))
 
 
 def _as_json(results: Results) -> dict[str, Any]:

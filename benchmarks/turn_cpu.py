@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from baton_local.root import ROOT
-from benchmarks.instruments.report import machine, table
+from benchmarks.instruments.report import describe_machine, format_table
 
 PROCESS = Path(__file__).with_name("turn_cpu_process.py")
 
@@ -34,15 +34,15 @@ class Tree:
 
     @property
     def own(self) -> list[float]:
-        """The time of the turns without the scripted model's part."""
+        """The times of the turns without the scripted model's part, in milliseconds."""
         model = statistics.median(self.model)
         return [turn - model for turn in self.turns]
 
-    def measure(self, what: str) -> float:
-        """Return the CPU time of one ``turn``, or of one stream of the ``model`` alone."""
+    def measure(self, part: str) -> float:
+        """Return the CPU milliseconds of a turn (``part`` is ``turn``) or of a stream of the model (``model``)."""
         assert self.process.stdin is not None  # noqa: S101 - both are pipes
         assert self.process.stdout is not None  # noqa: S101
-        self.process.stdin.write(f"{what}\n")
+        self.process.stdin.write(f"{part}\n")
         self.process.stdin.flush()
         return float(self.process.stdout.readline())
 
@@ -76,11 +76,12 @@ def report(trees: Sequence[Tree]) -> str:
             )
         )
     head = ["CPU ms, medians", "turn", "model alone", "own", "ratio", "median of ratios", "middle half"]
-    return table(head, rows)
+    return format_table(head, rows)
 
 
 @contextmanager
 def _running(name: str, root: Path, memory: str) -> Iterator[Tree]:
+    """Start the process of a tree. It ends with the ``with`` block. Raises ``RuntimeError`` if it does not start."""
     environment = {**os.environ, "PYTHONPATH": str(root)}
     command = [str(root / ".venv" / "bin" / "python"), "-P", str(PROCESS), memory]
     pipe = subprocess.PIPE
@@ -108,7 +109,7 @@ def main() -> None:
         processes += [(f"this tree, memory {memory}", ROOT, memory) for memory in arguments.memory.split(",")]
         trees = [running.enter_context(_running(*process)) for process in processes]
         measure(trees, arguments.rounds)
-        print(f"Measured on {machine()}, {arguments.rounds} turns each.\n")
+        print(f"Measured on {describe_machine()}, {arguments.rounds} turns each.\n")
         print(report(trees))
 
 

@@ -36,25 +36,29 @@ async def serve(memory: str) -> None:
     # Counting requests and their capacity takes CPU time.
     CapacityMeter.attach = lambda self, client: None  # type: ignore[method-assign]
     with ExitStack() as opened:
-        options: dict[str, Any] = {"configure": await _configuration(memory, opened)} if memory else {}
+        options: dict[str, Any] = {"configure": await _choose_configuration(memory, opened)} if memory else {}
         async with started(**options) as baton:
             conversation = Conversation(baton, THREAD_ID, connected=True)
             await conversation.go_on(TURNS_BEFORE)
-            await _turn(baton, conversation)  # the first turn with pauses takes longer
+            await _measure_turn(baton, conversation)  # the first turn with pauses takes longer
             sys.stdout.write("ready\n")
             sys.stdout.flush()
             while command := (await asyncio.to_thread(sys.stdin.readline)).strip():
-                taken = await (_turn(baton, conversation) if command == "turn" else _milliseconds(_read_model))
+                taken = await (
+                    _measure_turn(baton, conversation) if command == "turn" else _measure_milliseconds(_read_model)
+                )
                 sys.stdout.write(f"{taken}\n")
                 sys.stdout.flush()
 
 
-async def _turn(baton: Baton, conversation: Conversation) -> float:
+async def _measure_turn(baton: Baton, conversation: Conversation) -> float:
+    """Return the CPU milliseconds of one turn. A further turn writes a summary that is due."""
+
     async def run() -> None:
         # All trees have this method, which runs a turn without measuring it.
         await conversation._run(STREAM_SECONDS, 0.0)
 
-    taken = await _milliseconds(run)
+    taken = await _measure_milliseconds(run)
     await conversation.go_on(1)  # includes a summary that is due
     return taken
 
@@ -69,7 +73,7 @@ async def _read_model() -> None:
         pass  # the stream is only read
 
 
-async def _milliseconds(work: Callable[[], Awaitable[None]]) -> float:
+async def _measure_milliseconds(work: Callable[[], Awaitable[None]]) -> float:
     """Return the CPU milliseconds of ``work``, in all threads of this process."""
     gc.collect()  # a full collection must not occur during a measurement
     before = time.process_time()
@@ -77,7 +81,7 @@ async def _milliseconds(work: Callable[[], Awaitable[None]]) -> float:
     return 1_000 * (time.process_time() - before)
 
 
-async def _configuration(memory: str, opened: ExitStack) -> Callable[[Any], None]:
+async def _choose_configuration(memory: str, opened: ExitStack) -> Callable[[Any], None]:
     """Return the function that changes the ports so that memory is off, or recalls from an embedded index."""
     if memory == "off":
         from baton.domain.memory.found_item import InspectionPolicy, InspectorMode
@@ -92,12 +96,16 @@ async def _configuration(memory: str, opened: ExitStack) -> Callable[[Any], None
     from baton.domain.documents.search import IndexName
     from baton_local.demo_model.sentence_encoder import DIMENSIONS, NAME
     from benchmarks.instruments.search_index import embedded_index
-    from benchmarks.recall import made_up
+
+    try:
+        from benchmarks.recall import make_random_documents
+    except ImportError:  # an older tree
+        from benchmarks.recall import made_up as make_random_documents  # type: ignore[attr-defined,no-redef]
 
     chance = np.random.default_rng(1)
     index = opened.enter_context(embedded_index(DIMENSIONS))
-    await index.put(SCOPE, IndexName.EPISODES, list(made_up(chance, REMEMBERED, "turn")))
-    vector = made_up_vector(chance, DIMENSIONS)
+    await index.put(SCOPE, IndexName.EPISODES, list(make_random_documents(chance, REMEMBERED, "turn")))
+    vector = make_random_vector(chance, DIMENSIONS)
 
     class OneVector:
         """An ``Embedder`` without a model, which would run in another process."""
@@ -113,7 +121,7 @@ async def _configuration(memory: str, opened: ExitStack) -> Callable[[Any], None
     return with_memory
 
 
-def made_up_vector(chance: Any, dimensions: int) -> list[float]:
+def make_random_vector(chance: Any, dimensions: int) -> list[float]:
     """Return a random vector of length 1."""
     values = chance.standard_normal(dimensions)
     vector: list[float] = (values / (values @ values) ** 0.5).tolist()

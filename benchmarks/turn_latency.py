@@ -28,8 +28,8 @@ from websockets.typing import Subprotocol
 from baton.adapters.agents.agent_files import AgentFiles
 from baton_local.engines.process import start_on_free_port
 from baton_local.root import ROOT
-from benchmarks.instruments.frames import events_in
-from benchmarks.instruments.report import machine, table
+from benchmarks.instruments.frames import parse_events
+from benchmarks.instruments.report import describe_machine, format_table
 from benchmarks.workload import ANSWER, QUESTION
 
 TURNS = 200
@@ -52,10 +52,13 @@ class Timing:
 
 
 class Way(Protocol):
-    """One way to ask a question on one of several conversations."""
+    """A way to ask a question in one of several conversations."""
 
-    async def turn(self, thread: int) -> Timing:
-        """Ask the question, read the whole answer, and return the timing."""
+    async def run_turn(self, thread: int) -> Timing:
+        """Ask the question in the conversation with an index, read the whole answer, and return the timing.
+
+        Raises ``RuntimeError`` if the answer is not whole.
+        """
 
 
 class Direct:
@@ -67,7 +70,7 @@ class Direct:
             [{"role": "system", "content": system_prompt}] for _ in range(threads)
         ]
 
-    async def turn(self, thread: int) -> Timing:
+    async def run_turn(self, thread: int) -> Timing:
         messages = self._threads[thread]
         began = time.perf_counter()
         messages.append({"role": "user", "content": QUESTION})
@@ -92,9 +95,9 @@ class OverSse:
 
     def __init__(self, client: httpx.AsyncClient, threads: int) -> None:
         self._client = client
-        self._threads = _thread_ids(threads)
+        self._threads = _make_thread_ids(threads)
 
-    async def turn(self, thread: int) -> Timing:
+    async def run_turn(self, thread: int) -> Timing:
         body = {
             "threadId": self._threads[thread],
             "runId": str(uuid.uuid4()),
@@ -110,7 +113,7 @@ class OverSse:
             async for line in answer.aiter_lines():
                 if line.startswith("data: "):
                     clock.take(json.loads(line.removeprefix("data: ")))
-        return clock.timing()
+        return clock.make_timing()
 
 
 class OverWebSocket:
@@ -118,9 +121,9 @@ class OverWebSocket:
 
     def __init__(self, connection: websocket.ClientConnection, threads: int) -> None:
         self._connection = connection
-        self._threads = _thread_ids(threads)
+        self._threads = _make_thread_ids(threads)
 
-    async def turn(self, thread: int) -> Timing:
+    async def run_turn(self, thread: int) -> Timing:
         frame = {
             "action": "message",
             "threadId": self._threads[thread],
@@ -130,9 +133,9 @@ class OverWebSocket:
         clock = _EventClock()
         await self._connection.send(json.dumps(frame))
         while not clock.is_over:
-            for event in events_in(await asyncio.wait_for(self._connection.recv(), 30)):
+            for event in parse_events(await asyncio.wait_for(self._connection.recv(), 30)):
                 clock.take(event)
-        return clock.timing()
+        return clock.make_timing()
 
 
 class _EventClock:
@@ -145,16 +148,19 @@ class _EventClock:
 
     @property
     def is_over(self) -> bool:
+        """Whether the turn has ended."""
         return "RUN_FINISHED" in self._at
 
     def take(self, event: dict[str, Any]) -> None:
+        """Note an event that arrives now. Raises ``RuntimeError`` if the turn failed."""
         if event["type"] == "RUN_ERROR":
             raise RuntimeError(f"a turn failed: {event}")
         self._at.setdefault(event["type"], time.perf_counter() - self._began)
         if event["type"] == "TEXT_MESSAGE_CONTENT":
             self._text += event["delta"]
 
-    def timing(self) -> Timing:
+    def make_timing(self) -> Timing:
+        """Return the timing of the ended turn. Raises ``RuntimeError`` if its answer is not whole."""
         _check(self._text)
         return Timing(self._at["TEXT_MESSAGE_CONTENT"], self._at["RUN_FINISHED"], self._at["RUN_STARTED"])
 
@@ -165,7 +171,7 @@ def _check(text: str) -> None:
         raise RuntimeError(f"an answer did not arrive whole: {len(text)} of {len(ANSWER)} characters")
 
 
-def _thread_ids(count: int) -> list[str]:
+def _make_thread_ids(count: int) -> list[str]:
     return [str(uuid.uuid4()) for _ in range(count)]
 
 
@@ -173,11 +179,11 @@ def _thread_ids(count: int) -> list[str]:
 def model_endpoint() -> Iterator[str]:
     """Start the model endpoint and yield its base URL."""
 
-    def command(port: int) -> list[str]:
+    def make_command(port: int) -> list[str]:
         server = [sys.executable, "-m", "uvicorn", "benchmarks.inputs.model_server:app"]
         return [*server, "--port", str(port), "--log-level", "warning", "--no-access-log"]
 
-    child, port = start_on_free_port("the model", command, lambda port: answers(f"http://127.0.0.1:{port}/"))
+    child, port = start_on_free_port("the model", make_command, lambda port: is_answering(f"http://127.0.0.1:{port}/"))
     try:
         yield f"http://127.0.0.1:{port}/v1"
     finally:
@@ -188,7 +194,7 @@ def model_endpoint() -> Iterator[str]:
 def local_cloud(model_url: str, **variables: object) -> Iterator[str]:
     """Start the local cloud with the model at ``model_url`` and further ``variables``, and yield its URL."""
 
-    def command(port: int) -> list[str]:
+    def make_command(port: int) -> list[str]:
         settings = {
             "PORT": port,
             "OPENAI_BASE_URL": model_url,
@@ -200,7 +206,7 @@ def local_cloud(model_url: str, **variables: object) -> Iterator[str]:
         return ["env", *(f"{name}={value}" for name, value in settings.items()), sys.executable, "-m", "baton_local"]
 
     child, port = start_on_free_port(
-        "the local cloud", command, lambda port: answers(f"http://127.0.0.1:{port}/local/health"), timeout=180
+        "the local cloud", make_command, lambda port: is_answering(f"http://127.0.0.1:{port}/local/health"), timeout=180
     )
     try:
         yield f"http://127.0.0.1:{port}"
@@ -208,7 +214,7 @@ def local_cloud(model_url: str, **variables: object) -> Iterator[str]:
         child.stop()
 
 
-def answers(url: str) -> bool:
+def is_answering(url: str) -> bool:
     """Return whether a server answers at ``url``, with any status."""
     try:
         httpx.get(url, trust_env=False)
@@ -255,7 +261,7 @@ async def measure(turns: int, threads: int = THREADS, warm_up: int = WARM_UP) ->
         for number in range(warm_up * threads + turns):
             # Rotate the order, so that each way is first equally often.
             for name in (*names[number % len(names) :], *names[: number % len(names)]):
-                timing = await ways[name].turn(number % threads)
+                timing = await ways[name].run_turn(number % threads)
                 if number >= warm_up * threads:
                     timings[name].append(timing)
         return timings
@@ -274,7 +280,7 @@ class Figures:
         return cls(statistics.median(values), statistics.quantiles(values, n=100, method="inclusive")[94])
 
 
-def figures(timings: Sequence[Timing]) -> dict[str, Figures]:
+def compute_figures(timings: Sequence[Timing]) -> dict[str, Figures]:
     """Return the figures of the first token, the whole turn and, if the timings have it, RUN_STARTED."""
     started = [timing.started for timing in timings if timing.started is not None]
     return {
@@ -284,41 +290,41 @@ def figures(timings: Sequence[Timing]) -> dict[str, Figures]:
     }
 
 
-def summary(timings: dict[str, list[Timing]]) -> str:
-    """Return a table with one line per way. The ratios compare each way with the first one."""
-    results = {name: figures(values) for name, values in timings.items()}
+def format_timings(timings: dict[str, list[Timing]]) -> str:
+    """Return a table with one line per way. The ratios compare the median of each way with that of the first way."""
+    results = {name: compute_figures(values) for name, values in timings.items()}
     direct = next(iter(results.values()))
     rows = []
     for name, result in results.items():
         cells: list[str] = [name]
-        for what in ("started", "first_token", "whole"):
-            if what not in result:
+        for time_name in ("started", "first_token", "whole"):
+            if time_name not in result:
                 cells += ["", ""]
                 continue
-            cells += [_milliseconds(result[what].p50), _milliseconds(result[what].p95)]
-            if what in direct:
-                cells.append(f"{result[what].p50 / direct[what].p50:.1f}")
+            cells += [_format_milliseconds(result[time_name].p50), _format_milliseconds(result[time_name].p95)]
+            if time_name in direct:
+                cells.append(f"{result[time_name].p50 / direct[time_name].p50:.1f}")
         rows.append(cells)
     head = ["milliseconds", "RUN_STARTED p50", "p95", "first token p50", "p95", "ratio", "turn p50", "p95", "ratio"]
-    return table(head, rows)
+    return format_table(head, rows)
 
 
-def own_time(timings: dict[str, list[Timing]]) -> str:
+def format_own_time(timings: dict[str, list[Timing]]) -> str:
     """Return a table of each way's median minus that of the direct call."""
-    results = {name: figures(values) for name, values in timings.items()}
+    results = {name: compute_figures(values) for name, values in timings.items()}
     (_, direct), *others = results.items()
     rows = [
         (
             name,
-            _milliseconds(result["first_token"].p50 - direct["first_token"].p50),
-            _milliseconds(result["whole"].p50 - direct["whole"].p50),
+            _format_milliseconds(result["first_token"].p50 - direct["first_token"].p50),
+            _format_milliseconds(result["whole"].p50 - direct["whole"].p50),
         )
         for name, result in others
     ]
-    return table(["milliseconds, medians", "to first token", "whole turn"], rows)
+    return format_table(["milliseconds, medians", "to first token", "whole turn"], rows)
 
 
-def _milliseconds(seconds: float) -> str:
+def _format_milliseconds(seconds: float) -> str:
     return f"{seconds * 1000:.1f}"
 
 
@@ -336,18 +342,21 @@ def main() -> None:
     timings = asyncio.run(measure(arguments.turns, arguments.threads, arguments.warm_up))
     if arguments.json:
         values = {
-            name: [{"started": t.started, "firstToken": t.first_token, "whole": t.whole} for t in of_way]
-            for name, of_way in timings.items()
+            name: [
+                {"started": timing.started, "firstToken": timing.first_token, "whole": timing.whole}
+                for timing in way_timings
+            ]
+            for name, way_timings in timings.items()
         }
-        print(json.dumps({"machine": machine(), "load": load, "turns": values}, indent=2))
+        print(json.dumps({"machine": describe_machine(), "load": load, "turns": values}, indent=2))
         return
-    print(f"Measured on {machine()}; load average before it {load:.1f}.")
+    print(f"Measured on {describe_machine()}; load average before it {load:.1f}.")
     print(
         f"{arguments.turns} turns each way on {arguments.threads} threads, after {arguments.warm_up} turns on each.\n"
     )
-    print(summary(timings))
+    print(format_timings(timings))
     print("\nBaton's own time (less that of the direct call):\n")
-    print(own_time(timings))
+    print(format_own_time(timings))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from baton.ports.agents.chat_model import Finished, FinishReason, ModelChunk, Mo
 from baton.ports.documents.files import ThreadFiles
 
 STREAM_SECONDS = 3.0
+"""The seconds in which the answer of a plain turn is streamed."""
 
 QUESTION = (
     "We moved our house plants to the new flat last week and two of them, the big fern and the rubber tree, have begun "
@@ -47,7 +48,7 @@ ANSWER = (
 class PacedModel:
     """A ``ChatModel`` that streams ``ANSWER`` in pieces of about a token.
 
-    The pieces are spread evenly over ``seconds``, after ``silence``.
+    The first piece comes after ``silence``, and the pieces are spread evenly over ``seconds`` from then on.
     """
 
     seconds: float = 0.0
@@ -65,7 +66,7 @@ class PacedModel:
         """Stream the answer. Each piece is due at a fixed time, so that delays do not add up."""
         loop = asyncio.get_running_loop()
         began = loop.time() + self.silence
-        tokens = pieces(ANSWER)
+        tokens = split_into_pieces(ANSWER)
         for number, token in enumerate(tokens):
             due = began + self.seconds * number / (len(tokens) - 1)
             await asyncio.sleep(max(0.0, due - loop.time()))
@@ -73,7 +74,7 @@ class PacedModel:
         yield Finished(FinishReason.STOP, settings.model, Usage(0, len(tokens)))
 
 
-async def model_cpu_seconds(files: ThreadFiles) -> float:
+async def measure_model_cpu(files: ThreadFiles) -> float:
     """Return the CPU seconds of the fake model alone, which wakes up once per token."""
     before = time.process_time()
     async for _ in PacedModel(STREAM_SECONDS).stream(ModelSettings("scripted"), (), thread_files=files):
@@ -81,6 +82,6 @@ async def model_cpu_seconds(files: ThreadFiles) -> float:
     return time.process_time() - before
 
 
-def pieces(text: str) -> list[str]:
+def split_into_pieces(text: str) -> list[str]:
     """Return the text in pieces of about a token: words with the space before them, and marks."""
     return re.findall(r"\s*\w+|\s*[^\w\s]", text)

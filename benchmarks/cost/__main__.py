@@ -24,7 +24,7 @@ MAX_USERS = 10**9
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Print the tables, or write them into the page."""
+    """Print the tables, or write them into the page. Exit with 2 if an option or a file is wrong."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.cost", description=__doc__)
     parser.add_argument(
         "--users", type=_parse_users, default=USERS, help="numbers of users, such as 25000 or 1000,50000"
@@ -57,6 +57,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _parse_parameter(text: str) -> tuple[str, str]:
+    """Return the name and the value of a parameter. Raises ``ValueError`` if the value is missing."""
     name, separator, value = text.partition("=")
     if not separator:
         raise ValueError(f"--set {text} has no value. Write --set {name}=VALUE.")
@@ -64,6 +65,7 @@ def _parse_parameter(text: str) -> tuple[str, str]:
 
 
 def _parse_users(text: str) -> list[int]:
+    """Return numbers of users. Raises ``ValueError`` or ``ArgumentTypeError`` for other texts."""
     numbers = [int(part) for part in text.split(",")]
     if not all(0 < number <= MAX_USERS for number in numbers):
         raise argparse.ArgumentTypeError(f"each number must be between 1 and {MAX_USERS:,}")

@@ -81,13 +81,16 @@ class Activity:
     frames_in: float = 0.0
     """The part of ``socket_message`` that clients send."""
 
-    def seconds(self, function: str | None = None) -> float:
+    def sum_seconds(self, function: str | None = None) -> float:
         """Return the seconds that one function is busy, or all functions together."""
         return sum(call.count * call.seconds for call in self.calls if function in (None, call.function))
 
 
-def bill_units(activity: Activity, deployment: Deployment, cold_starts: float) -> dict[str, float]:
-    """Return all units of one occurrence, including Lambda's. ``cold_starts`` is their share of invocations."""
+def find_billed_units(activity: Activity, deployment: Deployment, cold_starts: float) -> dict[str, float]:
+    """Return all units of one occurrence, including Lambda's.
+
+    ``cold_starts`` is the share of invocations that start a new environment.
+    """
     units = dict(activity.units)
     for call in activity.calls:
         start = cold_starts * START_SECONDS[call.function]
@@ -100,7 +103,7 @@ def bill_units(activity: Activity, deployment: Deployment, cold_starts: float) -
 
 
 def make_activities(measured: Measured, profile: Profile, deployment: Deployment) -> dict[str, Activity]:
-    """Return the activities by short names."""
+    """Return the activities by short names, which ``Calculator.count_monthly`` uses too."""
     searches = 1.0 if deployment.uses_embedded_search else 0.0
     worker_seconds = OWN_SECONDS + profile.first_token_seconds + profile.answer_seconds
     light = profile.light_model_seconds
@@ -113,7 +116,7 @@ def make_activities(measured: Measured, profile: Profile, deployment: Deployment
     plain_desk = measured.desk
     reconnected = panel.connections
     turn_log = (METRICS_KB + ACCESS_KB) / 1e6
-    turn_units = {**_table(measured.later_turn), **recall, "log_gb": turn_log}
+    turn_units = {**_sum_table_units(measured.later_turn), **recall, "log_gb": turn_log}
     return {
         "turn": Activity(
             "turn over a WebSocket",
@@ -132,17 +135,17 @@ def make_activities(measured: Measured, profile: Profile, deployment: Deployment
             {**turn_units, "rest_request": 1, "gb_out": prompt_gb + answer_gb},
         ),
         "beginning": Activity(
-            "beginning of a conversation", units=_table(measured.first_turn.minus(measured.later_turn))
+            "beginning of a conversation", units=_sum_table_units(measured.first_turn.subtract(measured.later_turn))
         ),
         "title": Activity(
             "title",
             (Calls("Turns", 1, OWN_SECONDS + light),),
-            {**_table(measured.title), "fifo_request": SQS_OF_TITLE, "gb_out": 2_000 / 1e9},
+            {**_sum_table_units(measured.title), "fifo_request": SQS_OF_TITLE, "gb_out": 2_000 / 1e9},
         ),
         "summary": Activity(
             "summary of older messages",
             (Calls("Turns", 1, OWN_SECONDS + 2 * light),),
-            {**_table(measured.summary), "fifo_request": SQS_OF_TITLE, "gb_out": prompt_gb},
+            {**_sum_table_units(measured.summary), "fifo_request": SQS_OF_TITLE, "gb_out": prompt_gb},
         ),
         "check": Activity(
             "check whether a session is idle", units={"write_unit": measured.idle_check.write_units, "read_unit": 0.1}
@@ -151,7 +154,7 @@ def make_activities(measured: Measured, profile: Profile, deployment: Deployment
             "closing of a session",
             (Calls("Closing", 1, facts * light + WRITE_SECONDS),),
             {
-                **_table(measured.closing),
+                **_sum_table_units(measured.closing),
                 "transition": deployment.closing_transitions,
                 "s3_read": measured.closing_s3_reads * searches,
                 "s3_write": measured.closing_s3_writes * searches,
@@ -222,13 +225,17 @@ def make_activities(measured: Measured, profile: Profile, deployment: Deployment
         "reminder": Activity(
             "reminder without a turn",
             (Calls("Sweeper", 1, REQUEST_SECONDS),),
-            {**_table(due["single: creating it"], due["single: starting it"]), "queue_request": 4, "fifo_request": 1},
+            {
+                **_sum_table_units(due["single: creating it"], due["single: starting it"]),
+                "queue_request": 4,
+                "fifo_request": 1,
+            },
         ),
         "background_task": Activity(
             "task in the background without turns",
             (Calls("Sweeper", 1, REQUEST_SECONDS), Calls("Turns", TASK_CHECKS, OWN_SECONDS)),
             {
-                **_table(
+                **_sum_table_units(
                     due["background task: beginning it"],
                     *[due["background task: checking it"]] * TASK_CHECKS,
                     due["background task: its result"],
@@ -253,5 +260,6 @@ def make_activities(measured: Measured, profile: Profile, deployment: Deployment
     }
 
 
-def _table(*steps: Units) -> dict[str, float]:
+def _sum_table_units(*steps: Units) -> dict[str, float]:
+    """Return the sums of capacity units, by unit of the price list."""
     return {"write_unit": sum(step.write_units for step in steps), "read_unit": sum(step.read_units for step in steps)}

@@ -11,7 +11,7 @@ from benchmarks.cost.activities import (
     SUMMARY_FROM,
     TURNS_OF_SUMMARY,
     Activity,
-    bill_units,
+    find_billed_units,
     make_activities,
 )
 from benchmarks.cost.deployment import MONTH_MINUTES, Deployment
@@ -58,8 +58,8 @@ class Bill:
     lines: Sequence[Line]
     prices: PriceList
 
-    def usd(self, line: Line) -> float:
-        """Return the cost of a line."""
+    def price_line(self, line: Line) -> float:
+        """Return the cost of a line in USD. Raises ``UnknownPrice``."""
         return self.prices.sum(line.units)
 
     @property
@@ -73,6 +73,7 @@ class Bill:
 
     @property
     def total(self) -> float:
+        """The cost in USD of all lines."""
         return sum(self.by_service.values())
 
 
@@ -86,22 +87,21 @@ class Calculator:
         self.profile = profile
         self.activities = make_activities(measured, profile, deployment)
 
-    def units(self, activity: Activity) -> dict[str, float]:
+    def find_units(self, activity: Activity) -> dict[str, float]:
         """Return the units of one occurrence, including Lambda and cold starts."""
-        return bill_units(activity, self.deployment, self.profile.cold_starts)
+        return find_billed_units(activity, self.deployment, self.profile.cold_starts)
 
-    def usd(self, activity: Activity) -> float:
-        """Return the price of one occurrence in USD."""
-        return self.prices.sum(self.units(activity))
+    def price_activity(self, activity: Activity) -> float:
+        """Return the price of one occurrence in USD. Raises ``UnknownPrice``."""
+        return self.prices.sum(self.find_units(activity))
 
-    def monthly_counts(self) -> dict[str, float]:
+    def count_monthly(self) -> dict[str, float]:
         """Return the number of occurrences for one user in a month, by the short name of the activity."""
         profile = self.profile
         conversations = profile.conversations
         questions = conversations * profile.turns
-        own = (
-            profile.reminders + 2 * profile.background_tasks
-        )  # for each task, its own turn and the one that reports its result
+        # A background task has its own turn, and the turn that reports its result.
+        own = profile.reminders + 2 * profile.background_tasks
         summaries = max(0.0, profile.turns - SUMMARY_FROM) / TURNS_OF_SUMMARY
         stays = conversations * profile.share_at_desks
         return {
@@ -121,7 +121,7 @@ class Calculator:
             "document": profile.documents,
         }
 
-    def idle_lines(self) -> list[Line]:
+    def make_idle_lines(self) -> list[Line]:
         """Return the lines of a month without traffic."""
         deployment = self.deployment
         queues = deployment.fifo_queues + deployment.standard_queues
@@ -159,20 +159,20 @@ class Calculator:
             lines.append(Line("search domain", f"{domain.nodes} x {domain.node_type}", units))
         return lines
 
-    def bill(self, users: int) -> Bill:
+    def make_bill(self, users: int) -> Bill:
         """Return the bill of a month with traffic."""
-        lines = [*self.idle_lines(), Line("metrics", f"{METRICS} with values", {"metric": METRICS})]
-        counts = {name: users * count for name, count in self.monthly_counts().items()}
+        lines = [*self.make_idle_lines(), Line("metrics", f"{METRICS} with values", {"metric": METRICS})]
+        counts = {name: users * count for name, count in self.count_monthly().items()}
         totals: dict[str, float] = {}
         starts = rest_requests = 0.0
         for name, count in counts.items():
             activity = self.activities[name]
-            units = {unit: amount * count for unit, amount in self.units(activity).items()}
-            lines.append(Line(_plural(activity.name), f"{count:,.0f}", units))
+            units = {unit: amount * count for unit, amount in self.find_units(activity).items()}
+            lines.append(Line(_form_plural(activity.name), f"{count:,.0f}", units))
             starts += count * sum(call.count for call in activity.calls) * self.profile.cold_starts
             rest_requests += units.get("rest_request", 0.0)
             totals["log_gb"] = totals.get("log_gb", 0.0) + units.get("log_gb", 0.0)
-        lines += self._storage_lines(users, totals["log_gb"])
+        lines += self._make_storage_lines(users, totals["log_gb"])
         secrets = {"secret_request": starts * SECRET_READS_OF_START}
         lines.append(Line("reads of secrets by new environments", f"{secrets['secret_request']:,.0f}", secrets))
         if self.deployment.web_acl_rules:
@@ -180,7 +180,8 @@ class Calculator:
             lines.append(Line("requests that the firewall judges", f"{rest_requests:,.0f}", units))
         return Bill(users, lines, self.prices)
 
-    def _storage_lines(self, users: int, log_gb: float) -> list[Line]:
+    def _make_storage_lines(self, users: int, log_gb: float) -> list[Line]:
+        """Return the lines of stored data. ``log_gb`` are the GB of log lines written in the month."""
         profile, deployment = self.profile, self.deployment
         turns = users * profile.conversations * profile.turns * profile.months_stored
         chunks = users * profile.documents * profile.document_chunks * profile.months_stored
@@ -196,7 +197,7 @@ class Calculator:
         ]
 
 
-def _plural(name: str) -> str:
+def _form_plural(name: str) -> str:
     """Return the plural of an activity's name, whose first word is the noun."""
     noun, _, rest = name.partition(" ")
     return f"{noun}s {rest}".strip()

@@ -43,6 +43,7 @@ class Deployment:
     fifo_queues: int
     """The number of FIFO queues from which functions receive messages."""
     standard_queues: int
+    """The number of other queues from which functions receive messages."""
     alarm_metrics: int
     """The number of metrics that alarms watch."""
     secrets: int
@@ -57,12 +58,13 @@ class Deployment:
     """The state transitions of a closing that succeeds at the first attempt."""
     parameters: Mapping[str, str]
 
-    def limit(self, parameter: str) -> float:
+    def read_limit(self, parameter: str) -> float:
         """Return the value of a parameter as a number."""
         return float(self.parameters[parameter])
 
     @property
     def uses_embedded_search(self) -> bool:
+        """Whether the search index is in the bucket."""
         return self.parameters["SearchEngine"] == "embedded"
 
     @property
@@ -79,7 +81,8 @@ class Deployment:
 def read_deployment(parameters: Mapping[str, str] | None = None, path: Path = TEMPLATE) -> Deployment:
     """Read the template at ``path`` with ``parameters`` in place of defaults.
 
-    Raises ``UnpricedTemplate`` if a resource has another price model, or if the template lacks one of the parameters.
+    Raises ``UnpricedTemplate`` if a resource has another price model, or if the template lacks one of the parameters,
+    and ``KeyError`` if it lacks what Baton's template has.
     """
     template = DeployedTemplate.read(path, parameters or {}, "baton", "us-east-1")
     if unknown := sorted(set(parameters or {}) - set(template.declared)):
@@ -104,9 +107,9 @@ def read_deployment(parameters: Mapping[str, str] | None = None, path: Path = TE
     [architecture] = template.source["Globals"]["Function"]["Architectures"]
     recovery = table.get("PointInTimeRecoverySpecification", {})
     return Deployment(
-        memory={_short(name): properties["MemorySize"] / 1024 for name, properties in functions.items()},
+        memory={_shorten_name(name): properties["MemorySize"] / 1024 for name, properties in functions.items()},
         architecture=architecture,
-        schedules=_schedules(events),
+        schedules=_count_invocations(events),
         fifo_queues=fifo,
         standard_queues=len(polled) - fifo,
         alarm_metrics=sum(map(_count_metrics, resources.of_type("AWS::CloudWatch::Alarm").values())),
@@ -115,7 +118,7 @@ def read_deployment(parameters: Mapping[str, str] | None = None, path: Path = TE
         log_days=_read_number(template.values, "LogRetentionDays"),
         has_backups=bool(recovery.get("PointInTimeRecoveryEnabled")),
         web_acl_rules=tuple(len(acl["Rules"]) for acl in resources.of_type("AWS::WAFv2::WebACL").values()),
-        search_domain=_search_domain(resources),
+        search_domain=_find_search_domain(resources),
         closing_transitions=_count_transitions(path.parent / "statemachines/close_session.asl.json"),
         parameters=template.values,
     )
@@ -128,6 +131,7 @@ class _Resources:
         self._template = template
 
     def of_type(self, kind: str) -> dict[str, Mapping[str, Any]]:
+        """Return the properties of the resources of a type by their logical ids."""
         resolver = self._template.intrinsics
         conditions = {name: resource.get("Condition") for name, resource in self._template.source["Resources"].items()}
         return {
@@ -137,11 +141,12 @@ class _Resources:
         }
 
 
-def _short(function: str) -> str:
+def _shorten_name(function: str) -> str:
     return function.removesuffix("Function")
 
 
-def _schedules(events: list[tuple[str, Mapping[str, Any]]]) -> dict[str, float]:
+def _count_invocations(events: list[tuple[str, Mapping[str, Any]]]) -> dict[str, float]:
+    """Return the scheduled invocations in a month by function. Raises ``UnpricedTemplate`` for cron schedules."""
     invocations: dict[str, float] = {}
     for function, event in events:
         properties = event["Properties"]
@@ -152,11 +157,12 @@ def _schedules(events: list[tuple[str, Mapping[str, Any]]]) -> dict[str, float]:
         if match is None:
             raise UnpricedTemplate(f"{function} has the schedule {expression}. Only rates can be priced.")
         monthly = MONTH_MINUTES / (int(match[1]) * _MINUTES[match[2]])
-        invocations[_short(function)] = invocations.get(_short(function), 0.0) + monthly
+        invocations[_shorten_name(function)] = invocations.get(_shorten_name(function), 0.0) + monthly
     return invocations
 
 
 def _count_metrics(alarm: Mapping[str, Any]) -> int:
+    """Return the number of metrics that an alarm watches."""
     return 1 if "MetricName" in alarm else sum("MetricStat" in metric for metric in alarm["Metrics"])
 
 
@@ -165,7 +171,8 @@ def _count_named_secrets(template: DeployedTemplate) -> int:
     return sum(bool(value) for name, value in template.values.items() if name.endswith("Secret"))
 
 
-def _search_domain(resources: _Resources) -> SearchDomain | None:
+def _find_search_domain(resources: _Resources) -> SearchDomain | None:
+    """Return the search domain; None without one."""
     for domain in resources.of_type("AWS::OpenSearchService::Domain").values():
         cluster, nodes = domain["ClusterConfig"], int(domain["ClusterConfig"]["InstanceCount"])
         return SearchDomain(cluster["InstanceType"], nodes, nodes * int(domain["EBSOptions"]["VolumeSize"]))
@@ -173,6 +180,7 @@ def _search_domain(resources: _Resources) -> SearchDomain | None:
 
 
 def _count_transitions(definition: Path) -> int:
+    """Return the state transitions of an execution that follows ``Next`` from the start to the end."""
     states = json.loads(definition.read_text())
     transitions, state = 1, states["States"][states["StartAt"]]
     while "Next" in state:

@@ -20,7 +20,7 @@ class Units:
     write_units: float
     read_units: float
 
-    def minus(self, other: Units) -> Units:
+    def subtract(self, other: Units) -> Units:
         """Return the units beyond those of ``other``."""
         return Units(self.write_units - other.write_units, self.read_units - other.read_units)
 

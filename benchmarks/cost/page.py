@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from baton_local.root import ROOT
 from benchmarks.cost.bill import Bill, Calculator
 from benchmarks.cost.profile import FILE as PROFILE
-from benchmarks.cost.quotas import demand_of_chatting, demand_of_profile, find_quotas
-from benchmarks.instruments.report import table
+from benchmarks.cost.quotas import find_chatting_demand, find_profile_demand, find_quotas
+from benchmarks.instruments.report import format_table
 
 PAGE = ROOT / "docs/explanation/cost.md"
 USERS = (1_000, 10_000, 100_000)
@@ -46,51 +46,54 @@ def write_page(calculator: Calculator, text: str, users: Sequence[int] = USERS) 
 
 def make_parts(calculator: Calculator, users: Sequence[int]) -> dict[str, Callable[[], str]]:
     """Return the functions that generate the parts, by the parts' names in the page."""
-    bills = [calculator.bill(count) for count in users]
+    bills = [calculator.make_bill(count) for count in users]
     return {
-        "activities": lambda: _activities(calculator),
-        "panels": lambda: _panels(calculator),
-        "idle": lambda: _idle(calculator),
-        "services": lambda: _services(bills),
-        "items": lambda: _items(bills),
-        "open": lambda: _open_panels(calculator, bills),
-        "quotas": lambda: _quotas(calculator),
-        "tokens": lambda: _tokens(calculator),
-        "assumptions": lambda: _assumptions(calculator),
-        "prices": lambda: _prices(calculator),
+        "activities": lambda: _write_activities(calculator),
+        "panels": lambda: _write_panels(calculator),
+        "idle": lambda: _write_idle(calculator),
+        "services": lambda: _write_services(bills),
+        "items": lambda: _write_items(bills),
+        "open": lambda: _write_open_panels(calculator, bills),
+        "quotas": lambda: _write_quotas(calculator),
+        "tokens": lambda: _write_tokens(calculator),
+        "assumptions": lambda: _write_assumptions(calculator),
+        "prices": lambda: _write_prices(calculator),
     }
 
 
-def _activities(calculator: Calculator) -> str:
+def _write_activities(calculator: Calculator) -> str:
     rows = []
     for activity in calculator.activities.values():
-        units = calculator.units(activity)
+        units = calculator.find_units(activity)
         amounts = [_format_amount(sum(units.get(unit, 0.0) for unit in own)) for own in _COLUMNS.values()]
-        rows.append((activity.name, f"**{1_000 * calculator.usd(activity):.3f}**", *amounts))
-    return table(["one", "USD for 1,000", *_COLUMNS], rows)
+        rows.append((activity.name, f"**{1_000 * calculator.price_activity(activity):.3f}**", *amounts))
+    return format_table(["one", "USD for 1,000", *_COLUMNS], rows)
 
 
-def _panels(calculator: Calculator) -> str:
+def _write_panels(calculator: Calculator) -> str:
     panel, turn = calculator.activities["panel_hour"], calculator.activities["turn"]
-    hour = calculator.usd(panel)
+    hour = calculator.price_activity(panel)
     counted = calculator.measured.panel
-    minutes = 60 * calculator.prices.price("connection_minute")
+    minutes = 60 * calculator.prices.find_price("connection_minute")
+    most_panels = calculator.deployment.read_limit("SocketRequestsPerSecond") * 3_600 / counted.sent
     return _wrap(
         f"An hour of an open panel at rest takes {counted.sent:.1f} frames in and {counted.received:.1f} out. It costs "
-        f"USD {1_000 * hour:.3f} for 1,000 panels, as much as {hour / calculator.usd(turn):.1f} turns. "
+        f"USD {1_000 * hour:.3f} for 1,000 panels, as much as {hour / calculator.price_activity(turn):.1f} turns. "
         f"{minutes / hour:.0%} of it is for connection minutes. `SocketRequestsPerSecond` binds at "
-        f"{_round_users(calculator.deployment.limit('SocketRequestsPerSecond') * 3_600 / counted.sent)} open panels."
+        f"{_round_users(most_panels)} open panels."
     )
 
 
-def _idle(calculator: Calculator) -> str:
-    lines = calculator.idle_lines()
+def _write_idle(calculator: Calculator) -> str:
+    lines = calculator.make_idle_lines()
     sums = [calculator.prices.sum(line.units) for line in lines]
     rows = [(line.name, line.amount, _format_usd(usd)) for line, usd in zip(lines, sums, strict=True)]
-    return table(["what", "amount", "USD a month"], [*rows, ("**together**", "", f"**{_format_usd(sum(sums))}**")])
+    return format_table(
+        ["what", "amount", "USD a month"], [*rows, ("**together**", "", f"**{_format_usd(sum(sums))}**")]
+    )
 
 
-def _services(bills: Sequence[Bill]) -> str:
+def _write_services(bills: Sequence[Bill]) -> str:
     rows = []
     for service in bills[0].prices.services:
         sums = [bill.by_service[service] for bill in bills]
@@ -98,25 +101,25 @@ def _services(bills: Sequence[Bill]) -> str:
             rows.append((service, *map(_format_usd, sums)))
     rows.append(("**together**", *(f"**{_format_usd(bill.total)}**" for bill in bills)))
     rows.append(("for each user", *(f"{bill.total / bill.users:.4f}" for bill in bills)))
-    return table(["USD a month", *(f"{bill.users:,} users" for bill in bills)], rows)
+    return format_table(["USD a month", *(f"{bill.users:,} users" for bill in bills)], rows)
 
 
-def _items(bills: Sequence[Bill]) -> str:
+def _write_items(bills: Sequence[Bill]) -> str:
     largest = bills[-1]
-    order = sorted(range(len(largest.lines)), key=lambda number: -largest.usd(largest.lines[number]))
+    order = sorted(range(len(largest.lines)), key=lambda number: -largest.price_line(largest.lines[number]))
     rows = []
     for number in order:
-        usd = [bill.usd(bill.lines[number]) for bill in bills]
+        usd = [bill.price_line(bill.lines[number]) for bill in bills]
         if max(usd) >= SMALL_USD:
             line = largest.lines[number]
             rows.append((line.name, line.amount, *map(_format_usd, usd), f"{usd[-1] / largest.total:.0%}"))
     head = ["USD a month", f"amount for {largest.users:,}", *(f"{bill.users:,} users" for bill in bills), "share"]
-    return table(head, rows)
+    return format_table(head, rows)
 
 
-def _open_panels(calculator: Calculator, bills: Sequence[Bill]) -> str:
+def _write_open_panels(calculator: Calculator, bills: Sequence[Bill]) -> str:
     hours = OPEN_HOURS * calculator.profile.working_days
-    hour = calculator.usd(calculator.activities["panel_hour"])
+    hour = calculator.price_activity(calculator.activities["panel_hour"])
     sums = [f"USD {_format_usd(bill.users * hours * hour)} with {bill.users:,} users" for bill in bills]
     days = f"{calculator.profile.working_days:g} days"
     return _wrap(
@@ -124,8 +127,8 @@ def _open_panels(calculator: Calculator, bills: Sequence[Bill]) -> str:
     )
 
 
-def _quotas(calculator: Calculator) -> str:
-    monthly, chatting = demand_of_profile(calculator), demand_of_chatting(calculator)
+def _write_quotas(calculator: Calculator) -> str:
+    monthly, chatting = find_profile_demand(calculator), find_chatting_demand(calculator)
     quotas = sorted(find_quotas(calculator), key=lambda quota: quota.users(monthly) or float("inf"))
     rows = [
         (
@@ -137,31 +140,33 @@ def _quotas(calculator: Calculator) -> str:
         )
         for quota in quotas
     ]
-    return table(["limit", "by default", "users in a month", "users at once", "to raise it"], rows, texts=(0, 4))
+    return format_table(["limit", "by default", "users in a month", "users at once", "to raise it"], rows, texts=(0, 4))
 
 
-def _tokens(calculator: Calculator) -> str:
-    tokens = 60 * demand_of_profile(calculator).prompt_tokens
+def _write_tokens(calculator: Calculator) -> str:
+    tokens = 60 * find_profile_demand(calculator).prompt_tokens
     return _wrap(
         "Of the model's own rate limits, 1,000 users of the profile take about "
         f"{_round_users(1_000 * tokens)} prompt tokens a minute in the busiest hour."
     )
 
 
-def _assumptions(calculator: Calculator) -> str:
+def _write_assumptions(calculator: Calculator) -> str:
     values = calculator.profile.model_dump()
     meanings = [(name, meaning) for name, _, meaning in _ASSUMPTION.findall(PROFILE.read_text())]
-    return table(
+    return format_table(
         ["line", "value", "meaning"], [(f"`{name}`", f"{values[name]:g}", text) for name, text in meanings], (0, 2)
     )
 
 
-def _prices(calculator: Calculator) -> str:
+def _write_prices(calculator: Calculator) -> str:
     rows = []
     for name, service in calculator.prices.services.items():
         prices = ", ".join(f"{unit} {_format_price(usd)}" for unit, usd in service.prices.items())
         rows.append((f"[{name}]({service.source})", prices, service.checked))
-    return table([f"{calculator.prices.currency}, {calculator.prices.region}", "prices", "checked"], rows, (0, 1, 2))
+    return format_table(
+        [f"{calculator.prices.currency}, {calculator.prices.region}", "prices", "checked"], rows, (0, 1, 2)
+    )
 
 
 def _format_price(usd: float) -> str:
@@ -170,6 +175,7 @@ def _format_price(usd: float) -> str:
 
 
 def _format_amount(number: float) -> str:
+    """Return an amount with about three digits; empty for 0."""
     if not number:
         return ""
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"

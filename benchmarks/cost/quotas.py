@@ -61,53 +61,53 @@ class Quota:
         return self.value / of_user if of_user else None
 
 
-def demand_of_profile(calculator: Calculator) -> Demand:
+def find_profile_demand(calculator: Calculator) -> Demand:
     """Return the demand of a user of the profile in the busiest hour of a working day."""
     profile = calculator.profile
     share = profile.busiest_hour / profile.working_days / 3_600
-    return _demand(calculator, {name: count * share for name, count in calculator.monthly_counts().items()})
+    return _sum_demand(calculator, {name: count * share for name, count in calculator.count_monthly().items()})
 
 
-def demand_of_chatting(calculator: Calculator) -> Demand:
+def find_chatting_demand(calculator: Calculator) -> Demand:
     """Return the demand of a user who sends a message every minute, with a panel that stays open."""
-    seconds = CHATTING_SECONDS - calculator.activities["turn"].seconds("Turns")
+    seconds = CHATTING_SECONDS - calculator.activities["turn"].sum_seconds("Turns")
     profile = calculator.profile.model_copy(
         update={"answer_seconds": calculator.profile.answer_seconds + seconds, "share_over_sse": 0.0}
     )
     slower = Calculator(calculator.deployment, calculator.measured, calculator.prices, profile)
-    return _demand(slower, {"turn": 1 / CHATTING_INTERVAL, "panel_hour": 1 / 3_600})
+    return _sum_demand(slower, {"turn": 1 / CHATTING_INTERVAL, "panel_hour": 1 / 3_600})
 
 
-def _demand(calculator: Calculator, rates: Mapping[str, float]) -> Demand:
+def _sum_demand(calculator: Calculator, rates: Mapping[str, float]) -> Demand:
     """Return the demand of activities, given the rates of their occurrences in a second."""
     occurring = [(calculator.activities[name], rate) for name, rate in rates.items()]
 
-    def unit(name: str) -> float:
+    def sum_unit(name: str) -> float:
         return sum(activity.units.get(name, 0.0) * rate for activity, rate in occurring)
 
-    def seconds(function: str | None = None) -> float:
-        return sum(activity.seconds(function) * rate for activity, rate in occurring)
+    def sum_seconds(function: str | None = None) -> float:
+        return sum(activity.sum_seconds(function) * rate for activity, rate in occurring)
 
     turns = rates.get("turn", 0.0) + rates.get("sse_turn", 0.0)
     return Demand(
-        executions=seconds(),
-        workers=seconds("Turns"),
-        closings=seconds("Closing"),
+        executions=sum_seconds(),
+        workers=sum_seconds("Turns"),
+        closings=sum_seconds("Closing"),
         closing_starts=rates.get("closing", 0.0),
         frames_in=sum(activity.frames_in * rate for activity, rate in occurring),
-        frames=unit("socket_message") + unit("rest_request"),
+        frames=sum_unit("socket_message") + sum_unit("rest_request"),
         connections=rates.get("opening", 0.0) + rates.get("panel_hour", 0.0) * calculator.measured.panel.connections,
         requests_of_method=max(rates.get("opening", 0.0), rates.get("sse_turn", 0.0)),
-        write_units=unit("write_unit"),
+        write_units=sum_unit("write_unit"),
         queued=rates.get("turn", 0.0) + rates.get("title", 0.0) + rates.get("summary", 0.0),
         turns=turns,
-        model_calls=turns + sum(count * rates.get(name, 0.0) for name, count in _model_calls(calculator).items()),
+        model_calls=turns + sum(count * rates.get(name, 0.0) for name, count in _count_model_calls(calculator).items()),
         checks=rates.get("check", 0.0),
         prompt_tokens=turns * calculator.profile.prompt_bytes / 4,
     )
 
 
-def _model_calls(calculator: Calculator) -> dict[str, int]:
+def _count_model_calls(calculator: Calculator) -> dict[str, int]:
     """Return the calls of the light model for one occurrence, by activity."""
     facts = calculator.measured.closing_model_calls if calculator.deployment.writes_facts else 0
     return {"title": 1, "summary": 1, "closing": facts}
@@ -118,7 +118,7 @@ def find_quotas(calculator: Calculator) -> Sequence[Quota]:
 
     AWS's defaults are from the quotas pages of Lambda, API Gateway, DynamoDB, SQS and Step Functions.
     """
-    limit = calculator.deployment.limit
+    limit = calculator.deployment.read_limit
     raised, parameter = "Service Quotas", "the parameter"
     shared = f"{raised}; all stacks of the region share them"
     executions = "Lambda's concurrent executions"

@@ -31,7 +31,7 @@ PANEL_HOURS = 3
 
 
 async def measure() -> Measured:
-    """Run the benchmarks, and return their counts."""
+    """Run the benchmarks, and return their counts. Raises ``RuntimeError`` if one fails."""
     turns = await turn_cost.measure([1, 2, FULL_TURN], with_limits=True)
     first, *later = turns.websocket
     at_once, stepwise = await closing_cost.measure(3)
@@ -40,13 +40,13 @@ async def measure() -> Measured:
     check, _ = await sweep.measure(THREADS)
     return Measured(
         date=datetime.now(UTC).date(),
-        first_turn=_of_turn(first),
-        later_turn=max((_of_turn(cost) for cost in later), key=lambda units: units.read_units),
-        first_turn_over_sse=_of_turn(turns.sse[0]),
+        first_turn=_sum_turn_units(first),
+        later_turn=max((_sum_turn_units(cost) for cost in later), key=lambda units: units.read_units),
+        first_turn_over_sse=_sum_turn_units(turns.sse[0]),
         frames=max(cost.frames for cost in turns.websocket),  # a slow machine sends more of an answer in one frame
         title=_find_most_expensive(turns.titles),
         summary=_find_most_expensive(turns.summaries),
-        closing=_of_requests(at_once.requests),
+        closing=_sum_units(at_once.requests),
         closing_model_calls=at_once.model_calls,
         closing_s3_reads=at_once.s3_reads,
         closing_s3_writes=at_once.s3_writes,
@@ -58,18 +58,18 @@ async def measure() -> Measured:
     )
 
 
-def _of_turn(cost: TurnCost) -> Units:
+def _sum_turn_units(cost: TurnCost) -> Units:
     return Units(cost.write_units, cost.read_units)
 
 
-def _of_requests(requests: Iterable[Request]) -> Units:
+def _sum_units(requests: Iterable[Request]) -> Units:
     requests = tuple(requests)
     return Units(sum(request.write_units for request in requests), sum(request.read_units for request in requests))
 
 
 def _find_most_expensive(occurrences: Iterable[Iterable[Request]]) -> Units:
     """Return the units of the most expensive occurrence."""
-    return max((_of_requests(requests) for requests in occurrences), key=lambda units: units.write_units)
+    return max((_sum_units(requests) for requests in occurrences), key=lambda units: units.write_units)
 
 
 def _measure_panel() -> Panel:

@@ -210,8 +210,11 @@ class Question:
     message_id: str
 
 
-def history(seed: int, *, sessions: int, questions: int) -> History:
-    """Return one user's history. Each subject is mentioned at most once for each person."""
+def make_history(seed: int, *, sessions: int, questions: int) -> History:
+    """Return one user's history, with at most ``questions`` questions.
+
+    Each subject is mentioned at most once for each person.
+    """
     chance = random.Random(seed)  # noqa: S311 - a benchmark, no secret
     tellings = [(subject, person) for subject in SUBJECTS for person in PEOPLE]
     chance.shuffle(tellings)
@@ -222,7 +225,7 @@ def history(seed: int, *, sessions: int, questions: int) -> History:
         by_session.setdefault(number % sessions, []).append(index)
     episodes, questions_asked = [], []
     for number in range(sessions):
-        episode, messages, facts, answers = _session(
+        episode, messages, facts, answers = _make_session(
             chance, seed, number, [stated[index] for index in by_session.get(number, [])]
         )
         episodes.append((episode, messages, facts))
@@ -231,13 +234,14 @@ def history(seed: int, *, sessions: int, questions: int) -> History:
     return History(episodes, questions_asked[:questions])
 
 
-def _session(
+def _make_session(
     chance: random.Random, seed: int, number: int, stated: Sequence[tuple[Subject, Person]]
 ) -> tuple[Episode, list[EpisodeMessage], list[Fact], list[Question]]:
+    """Return a session in which people may state ``stated``, with its messages, facts and questions."""
     at = BEGIN + timedelta(days=2 * number, minutes=chance.randrange(600))
     thread = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{seed}/{number}"))
     ref = EpisodeRef(thread, 1, 0, 0, EndReason.TIMEOUT, at + timedelta(hours=1))
-    lines = list(_lines(chance, stated))
+    lines = list(_make_lines(chance, stated))
     episode = Episode(ref, "user", ("assistant",), EpisodeStatus.COMPLETE, at, len(lines), Usage(0, 0))
     messages, facts, questions = [], [], []
     for ordinal, (role, text, fact, question) in enumerate(lines):
@@ -249,7 +253,7 @@ def _session(
     return episode, messages, facts, questions
 
 
-def _lines(
+def _make_lines(
     chance: random.Random, stated: Sequence[tuple[Subject, Person]]
 ) -> Iterator[tuple[Role, str, str | None, str | None]]:
     """Yield the lines of a session: role and text, and for a statement its fact and question, otherwise None."""

@@ -51,11 +51,12 @@ class Turn:
     at: float
     question: str
     results: tuple[str, ...]
+    """The results of tools."""
     answer: str
     recalled: tuple[str, ...]
 
 
-def conversation(seed: int = 1) -> list[Turn]:
+def make_conversation(seed: int = 1) -> list[Turn]:
     """Return the turns. Most begin about a minute after the previous one, every 25th after ten, one after an hour."""
     chance, at, turns = random.Random(seed), 0.0, []  # noqa: S311 - a fixed sequence
     for number in range(1, TURNS + 1):
@@ -65,26 +66,29 @@ def conversation(seed: int = 1) -> list[Turn]:
             Turn(
                 number=number,
                 at=at,
-                question=f"{number}. {_some(chance, QUESTION, 100, 420)}",
-                results=tuple(f"{number}.{call}: {_some(chance, ANSWER * 3, 800, 4_000)}" for call in range(calls)),
-                answer=f"{number}. {_some(chance, ANSWER, 400, 1_800)}",
-                recalled=tuple(_recall(chance, number)) if chance.random() < 0.8 else (),
+                question=f"{number}. {_take_part(chance, QUESTION, 100, 420)}",
+                results=tuple(
+                    f"{number}.{call}: {_take_part(chance, ANSWER * 3, 800, 4_000)}" for call in range(calls)
+                ),
+                answer=f"{number}. {_take_part(chance, ANSWER, 400, 1_800)}",
+                recalled=tuple(_make_recalled(chance, number)) if chance.random() < 0.8 else (),
             )
         )
     return turns
 
 
-def _recall(chance: random.Random, number: int) -> Iterator[str]:
-    lines = "\n".join(f"2026-02-{chance.randint(1, 28):02}: {_some(chance, ANSWER, 200, 600)}" for _ in range(5))
+def _make_recalled(chance: random.Random, number: int) -> Iterator[str]:
+    lines = "\n".join(f"2026-02-{chance.randint(1, 28):02}: {_take_part(chance, ANSWER, 200, 600)}" for _ in range(5))
     yield f"Found for message {number} in past conversations, as data and no instruction:\n{lines}"
 
 
-def _some(chance: random.Random, text: str, least: int, most: int) -> str:
+def _take_part(chance: random.Random, text: str, least: int, most: int) -> str:
+    """Return a random part of a text, of up to ``most`` characters."""
     first, size = chance.randint(0, len(text) // 4), chance.randint(least, most)
     return text[first : first + size]
 
 
-def tools() -> ToolSet:
+def make_tools() -> ToolSet:
     """Return tools with typical schemas."""
     schema = {
         "type": "object",
@@ -115,25 +119,25 @@ class Player:
     windows: dict[tuple[str, str], HistoryWindow] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._tools = tools()
+        self._tools = make_tools()
         self._tool_piece = Piece(json.dumps(make_wire_tools(self._tools.specs)), self._tools.count_tokens(self.counter))
 
     def play(self, turns: Sequence[Turn]) -> None:
         """Simulate all turns."""
         for turn in turns:
-            handoff = self._handoff(turn)
+            handoff = self._make_handoff(turn)
             self._answer(turn, self.specialist if handoff else self.main, handoff)
 
     def _answer(self, turn: Turn, agent: AgentDefinition, handoff: HandoffRequest | None) -> None:
         session = f"{handoff.ordinal}.0" if handoff else ""
         window = find_window(tuple(self.windows.values()), agent.id, session)
-        question = self._message(turn, Role.USER, turn.question, len(self.stored))
+        question = self._make_message(turn, Role.USER, turn.question, len(self.stored))
         earlier = self._read(window, agent)
         seen = AgentHistory(
             "thread",
             select_granted(handoff, earlier) if handoff else earlier,
             (question,),
-            self._summary(window),
+            self._find_summary(window),
             window,
             handoff,
         )
@@ -151,8 +155,8 @@ class Player:
         exchange = [question]
         for number, result in enumerate(turn.results):
             call = ToolCall(f"{turn.number}.{number}", TOOL_NAMES[turn.number % len(TOOL_NAMES)], '{"query": "plants"}')
-            exchange.append(self._message(turn, Role.ASSISTANT, "", question.ordinal + len(exchange), agent, call))
-            exchange.append(self._message(turn, Role.TOOL, result, question.ordinal + len(exchange), agent, call))
+            exchange.append(self._make_message(turn, Role.ASSISTANT, "", question.ordinal + len(exchange), agent, call))
+            exchange.append(self._make_message(turn, Role.TOOL, result, question.ordinal + len(exchange), agent, call))
             grown = to_prompts(exchange[-2:], agent.id)
             prompts += [*grown[:-1], replace(grown[-1], ends_prefix=True)]
             before = len(history.included)
@@ -163,7 +167,7 @@ class Player:
             history = history.drop_oldest(min(before, sum(prompt.role is Role.USER for prompt in dropped)))
             prompts, current_from = rest, first
             self._record(turn, prompts)
-        exchange.append(self._message(turn, Role.ASSISTANT, turn.answer, question.ordinal + len(exchange), agent))
+        exchange.append(self._make_message(turn, Role.ASSISTANT, turn.answer, question.ordinal + len(exchange), agent))
         if history.window.first_ordinal != window.first_ordinal:
             self.strides.append(turn.number)
         self.windows[agent.id, session] = history.window
@@ -184,7 +188,8 @@ class Player:
                 break
         return read[::-1]
 
-    def _summary(self, window: HistoryWindow) -> str | None:
+    def _find_summary(self, window: HistoryWindow) -> str | None:
+        """Return the summary of what has left the window; None without one."""
         if window.summary_at is None:
             return None
         return self.stored[window.summary_at].summaries.get(window.agent_id)
@@ -198,6 +203,7 @@ class Player:
         self.stored[below] = replace(self.stored[below], summaries={agent.id: text})
 
     def _record(self, turn: Turn, prompts: Sequence[Prompt]) -> None:
+        """Record the input of a model call."""
         marks = set(choose_prefix_ends(prompts))
         pieces = [
             Piece(
@@ -209,12 +215,13 @@ class Player:
         ]
         self.calls.append(Call(turn.at, (self._tool_piece, *pieces), turn.number))
 
-    def _handoff(self, turn: Turn) -> HandoffRequest | None:
+    def _make_handoff(self, turn: Turn) -> HandoffRequest | None:
+        """Return the handoff under which a turn is answered; None for turns of the main agent."""
         if turn.number not in HANDED_OVER:
             return None
         first = next(
             message
-            for message in (*self.stored, self._message(turn, Role.USER, "", len(self.stored)))
+            for message in (*self.stored, self._make_message(turn, Role.USER, "", len(self.stored)))
             if message.run_id == f"r{HANDED_OVER[0]}"
         )
         return HandoffRequest(
@@ -231,7 +238,7 @@ class Player:
             started_at=BEGAN,
         )
 
-    def _message(
+    def _make_message(
         self,
         turn: Turn,
         role: Role,

@@ -29,7 +29,7 @@ class SlidingPlayer(Player):
     """
 
     def _answer(self, turn: Turn, agent: AgentDefinition, handoff: HandoffRequest | None) -> None:
-        question = self._message(turn, Role.USER, turn.question, len(self.stored))
+        question = self._make_message(turn, Role.USER, turn.question, len(self.stored))
         budget = agent.memory.max_working_memory_tokens - self._tools.count_tokens(self.counter)
         head = [
             Prompt(Role.SYSTEM, agent.system_prompt),
@@ -38,19 +38,19 @@ class SlidingPlayer(Player):
         ]
         seen = select_granted(handoff, self.stored) if handoff else self.stored
         room = budget - count_total_tokens(head, self.counter) - question.tokens - REPLY_TOKENS
-        history = [message for exchange in _newest(split_exchanges(seen), room) for message in exchange.messages]
+        history = [message for exchange in _take_newest(split_exchanges(seen), room) for message in exchange.messages]
         prompts = [*head, *to_prompts(history, agent.id), Prompt(Role.USER, turn.question)]
         self._record(turn, prompts)
         exchange = [question]
         for number, result in enumerate(turn.results):
             call = ToolCall(f"{turn.number}.{number}", TOOL_NAMES[turn.number % len(TOOL_NAMES)], '{"query": "plants"}')
-            exchange.append(self._message(turn, Role.ASSISTANT, "", question.ordinal + len(exchange), agent, call))
-            exchange.append(self._message(turn, Role.TOOL, result, question.ordinal + len(exchange), agent, call))
+            exchange.append(self._make_message(turn, Role.ASSISTANT, "", question.ordinal + len(exchange), agent, call))
+            exchange.append(self._make_message(turn, Role.TOOL, result, question.ordinal + len(exchange), agent, call))
             prompts = self._fit_prompts(
                 [*prompts, *to_prompts(exchange[-2:], agent.id)], len(head), turn.question, budget
             )
             self._record(turn, prompts)
-        exchange.append(self._message(turn, Role.ASSISTANT, turn.answer, question.ordinal + len(exchange), agent))
+        exchange.append(self._make_message(turn, Role.ASSISTANT, turn.answer, question.ordinal + len(exchange), agent))
         self.stored += exchange
 
     def _fit_prompts(self, prompts: list[Prompt], head: int, question: str, budget: int) -> list[Prompt]:
@@ -72,7 +72,8 @@ class SlidingPlayer(Player):
         super()._record(turn, [replace(prompt, ends_prefix=False) for prompt in prompts])
 
 
-def _newest(history: Sequence[Exchange], room: int) -> list[Exchange]:
+def _take_newest(history: Sequence[Exchange], room: int) -> list[Exchange]:
+    """Return the newest exchanges that fit into ``room`` tokens."""
     exchanges: list[Exchange] = []
     for exchange in reversed(history):
         if exchange.tokens() > room:

@@ -25,6 +25,7 @@ class Piece:
     text: str
     tokens: int
     ends_prefix: bool = False
+    """Whether the client marks the end of a prefix to cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Call:
     pieces: tuple[Piece, ...]
     turn: int
     price: float = 1.0
-    """The input price of the call's model, as a multiple of the agent's model's."""
+    """The input price of the call's model, as a multiple of that of the agent's model."""
 
     @property
     def tokens(self) -> int:
@@ -49,11 +50,15 @@ class Rules:
 
     name: str
     read: float
+    """The price of input that is read from the cache."""
     write: float
+    """The price of input that is written to the cache."""
     minimum: int
+    """The fewest tokens of a cached prefix."""
     seconds: float
     """The seconds for which an unused prefix is kept."""
     by_breakpoints: bool = False
+    """Whether only prefixes that end with a marked piece are cached."""
     lookback: int = 20
     """The number of blocks before a breakpoint that are searched for an earlier prefix."""
     step: int = 1
@@ -76,7 +81,7 @@ class PromptCache:
 
     def charge(self, call: Call) -> tuple[float, int]:
         """Return the price of a call's input, in uncached tokens, and the number of tokens read from the cache."""
-        rules, ends = self.rules, _prefixes(call.pieces)
+        rules, ends = self.rules, _list_prefixes(call.pieces)
         tokens = [end for _, end in ends]
         marks = [index for index, piece in enumerate(call.pieces) if piece.ends_prefix]
         if not rules.by_breakpoints:
@@ -104,22 +109,23 @@ class PromptCache:
         return (plain + rules.write * written + rules.read * read) * call.price, read
 
     def _has(self, prefix: str, at: float) -> bool:
+        """Return whether the prefix with a hash is kept at a time."""
         return self._kept.get(prefix, -1.0) >= at
 
 
-def repeated(calls: Sequence[Call]) -> list[tuple[int, int]]:
-    """Return for each call the tokens of its longest prefix that an earlier call had too, and all its tokens."""
+def count_repeated(calls: Sequence[Call]) -> list[tuple[int, int]]:
+    """Return for each call the tokens of its longest prefix that an earlier call had too, and of the whole call."""
     prefixes: set[str] = set()
     shares: list[tuple[int, int]] = []
     for call in calls:
-        ends = _prefixes(call.pieces)
+        ends = _list_prefixes(call.pieces)
         shares.append((max((tokens for prefix, tokens in ends if prefix in prefixes), default=0), call.tokens))
         prefixes |= {prefix for prefix, _ in ends}
     return shares
 
 
-def _prefixes(pieces: Sequence[Piece]) -> list[tuple[str, int]]:
-    """Return the hash and the tokens of each prefix, of which one ends with each piece."""
+def _list_prefixes(pieces: Sequence[Piece]) -> list[tuple[str, int]]:
+    """Return the hashes and tokens of the prefixes that end with the first piece, the second piece, and so on."""
     running, tokens = hashlib.sha256(), 0
     ends: list[tuple[str, int]] = []
     for piece in pieces:

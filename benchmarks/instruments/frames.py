@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 
-def events_in(frame: str | bytes) -> list[dict[str, Any]]:
+def parse_events(frame: str | bytes) -> list[dict[str, Any]]:
     """Return the events of a server's frame, which is one event or a JSON array of several."""
     received = json.loads(frame)
     return received if isinstance(received, list) else [received]

@@ -49,10 +49,14 @@ from benchmarks.instruments.s3_process import S3Process
 from benchmarks.workload import PacedModel
 
 SCOPE = Scope("benchmark", "ada@example.com")
+"""The user of measured turns."""
 
 
 class HourClock(SystemClock):
-    """The system clock, set back to the full hour, so that the hour only changes if ``ahead`` is set."""
+    """The system clock, set back to the full hour at its creation, so that no new hour begins in the first 60 minutes.
+
+    ``ahead`` is added.
+    """
 
     def __init__(self) -> None:
         now = datetime.now(UTC)
@@ -90,6 +94,7 @@ class MeteredPorts(Ports):
 
 
 Configure = Callable[[MeteredPorts], None]
+"""A function that replaces ports before Baton is built on them."""
 
 
 class Baton:
@@ -110,13 +115,13 @@ class Baton:
         self._make_ports = partial(MeteredPorts, table, s3, bucket, self.clock, self.client, self.queue)
         self._configure = configure
         self._ports: list[MeteredPorts] = []
-        self.turns = self.turns_with(self.model)
+        self.turns = self.make_turns(self.model)
         ports = self.make_ports()
         ports.model = self.model
         app = build(ports)
         self.summaries, self.made_titles = app.memory.history_summaries, app.sessions.made_titles
 
-    def turns_with(self, model: ChatModel, *agents: AgentDefinition) -> Turns:
+    def make_turns(self, model: ChatModel, *agents: AgentDefinition) -> Turns:
         """Return ``Turns`` with this model. ``agents`` replace the shipped agents; the first one is the main agent."""
         ports = self.make_ports()
         ports.model = model

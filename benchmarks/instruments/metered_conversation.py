@@ -15,16 +15,17 @@ from benchmarks.capacity import Request
 from benchmarks.instruments.metered_baton import SCOPE, Baton
 from benchmarks.instruments.ports import Record
 from benchmarks.instruments.turn_cost_tables import ConversationCost, TurnCost
-from benchmarks.workload import QUESTION, STREAM_SECONDS, model_cpu_seconds
+from benchmarks.workload import QUESTION, STREAM_SECONDS, measure_model_cpu
 
 CONNECTION_ID = "L0SM9cOFvHcCIhw="
+"""An id of the length of API Gateway's."""
 
 
 class Conversation:
     """Turns of one thread on a metered Baton, with or without a connection."""
 
     def __init__(self, baton: Baton, thread_id: str, *, connected: bool, moves: bool = False) -> None:
-        """Prepare turns. If ``moves``, another worker runs each turn, so that none has the history in memory."""
+        """Prepare turns. If ``moves``, another worker runs each turn, so that no worker has the history in memory."""
         self._moves = moves
         self._baton = baton
         self._thread_id = thread_id
@@ -38,7 +39,7 @@ class Conversation:
         """The requests of each title."""
 
     async def go_on(self, turns: int, *, seconds: float = 0.0) -> None:
-        """Run turns whose answers are streamed for ``seconds``. They count only in ``whole``."""
+        """Run turns whose answers are streamed for ``seconds``. They count only in ``sum_up``."""
         for _ in range(turns):
             self._baton.meter.take()
             self._baton.s3_requests = 0
@@ -46,8 +47,8 @@ class Conversation:
             self._add(self._baton.meter.take(), self._baton.s3_requests)
             await self._summarise()
 
-    async def measured(self) -> TurnCost:
-        """Run a plain turn, and return its cost."""
+    async def measure_turn(self) -> TurnCost:
+        """Run a plain turn, and return its cost. Raises ``RuntimeError`` if it fails."""
         baton = self._baton
         baton.meter.take()
         baton.s3_requests = 0
@@ -60,11 +61,11 @@ class Conversation:
         requests, frames = baton.meter.take(), len(baton.client.frames)
         self._add(requests, baton.s3_requests)
         files = baton.files.of_thread(SCOPE, self._thread_id)
-        of_model = await model_cpu_seconds(files)
+        model_cpu = await measure_model_cpu(files)
         await self._summarise()
-        return TurnCost(self._turn, requests, baton.s3_requests, frames, seconds, cpu_seconds, of_model)
+        return TurnCost(self._turn, requests, baton.s3_requests, frames, seconds, cpu_seconds, model_cpu)
 
-    def whole(self) -> ConversationCost:
+    def sum_up(self) -> ConversationCost:
         """Return the cost of all turns so far, with their titles and summaries."""
         aside = (request for requests in (*self.titles, *self.summaries) for request in requests)
         return ConversationCost(self._turn, (*self._requests, *aside), self._s3_requests)
@@ -88,6 +89,10 @@ class Conversation:
             self.summaries.append(baton.meter.take())
 
     async def _run(self, seconds: float, silence: float) -> None:
+        """Run a turn. Its answer begins after ``silence`` and takes ``seconds``.
+
+        Raises ``RuntimeError`` if the turn fails.
+        """
         self._turn += 1
         baton = self._baton
         if self._moves:

@@ -47,20 +47,20 @@ class PriceList(BaseModel):
         except KeyError:
             raise UnknownPrice(f"The file of prices has no price for {unit}. Add it to its service.") from None
 
-    def price(self, unit: str) -> float:
-        """Return the price of one unit. Raises ``UnknownPrice``."""
+    def find_price(self, unit: str) -> float:
+        """Return the price of one unit in USD. Raises ``UnknownPrice``."""
         return self.services[self.find_service(unit)].prices[unit]
 
     def sum_by_service(self, units: Mapping[str, float]) -> dict[str, float]:
-        """Return the costs of ``units`` by service. Raises ``UnknownPrice``."""
+        """Return the costs in USD of amounts by unit, by service. Raises ``UnknownPrice``."""
         sums: dict[str, float] = {}
         for unit, amount in units.items():
             service = self.find_service(unit)
-            sums[service] = sums.get(service, 0.0) + amount * self.price(unit)
+            sums[service] = sums.get(service, 0.0) + amount * self.find_price(unit)
         return sums
 
     def sum(self, units: Mapping[str, float]) -> float:
-        """Return the total cost of ``units``. Raises ``UnknownPrice``."""
+        """Return the total cost in USD of amounts by unit. Raises ``UnknownPrice``."""
         return sum(self.sum_by_service(units).values())
 
 

@@ -33,9 +33,9 @@ class MadeUpEmbedder:
 
     async def embed(self, texts: Sequence[str], **_: Any) -> Sequence[Vector]:
         """Return a vector for each text."""
-        return [self._vector(text) for text in texts]
+        return [self._make_vector(text) for text in texts]
 
-    def _vector(self, text: str) -> Vector:
+    def _make_vector(self, text: str) -> Vector:
         chance = np.random.default_rng(list(text.encode(errors="surrogatepass")))
         vector = chance.standard_normal(self.dimensions)
         numbers: list[float] = (vector / np.linalg.norm(vector)).tolist()
@@ -46,23 +46,23 @@ class SearchBucket:
     """The embedded index in the bucket of a client whose requests are counted."""
 
     def attach(self, s3: Any, bucket: str) -> None:
-        """Begin to count the requests of a client."""
+        """Begin to count the requests of a client. Other methods need this call."""
         self._s3, self._bucket = s3, bucket
         self._reads = self._writes = 0
         s3.meta.events.register("after-call.s3.GetObject", self._count_read)
         s3.meta.events.register("after-call.s3.PutObject", self._count_write)
 
-    def index(self, dimensions: int) -> SqliteIndex:
+    def make_index(self, dimensions: int) -> SqliteIndex:
         """Return the index of a process that has read nothing yet."""
         return SqliteIndex(OwnerFiles(IndexObjects(self._s3, self._bucket)), dimensions)
 
     def take(self) -> tuple[int, int]:
-        """Return the reads and writes since the previous call, including those of other objects."""
+        """Return the numbers of reads and writes since the previous call, including those of other objects."""
         counts = self._reads, self._writes
         self._reads = self._writes = 0
         return counts
 
-    def size(self) -> int:
+    def measure_size(self) -> int:
         """Return the size of all index files in bytes."""
         answer = self._s3.list_objects_v2(Bucket=self._bucket)
         return sum(item["Size"] for item in answer.get("Contents", []) if item["Key"].endswith(SUFFIX))

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
 
-from benchmarks.capacity import Request, by_operation
+from benchmarks.capacity import Request, count_by_operation
 from benchmarks.instruments.prices import PriceList, read_prices
-from benchmarks.instruments.report import table
+from benchmarks.instruments.report import format_table
 
 BEGINNING = frozenset({"~CONN", "~THREAD"})
 """The kinds of items that only the beginning of a conversation writes: its connection, and the owner of its id."""
@@ -22,9 +22,11 @@ class TurnCost:
     """The requests of one turn, the frames of its client, and its time."""
 
     turn: int
+    """The number of the turn in its conversation, from 1."""
     requests: tuple[Request, ...]
     s3_requests: int
     frames: int
+    """The frames that the client received."""
     seconds: float
     cpu_seconds: float
     """CPU seconds of this process with all its threads, including the fake model's part."""
@@ -51,13 +53,13 @@ class TurnCost:
     @property
     def storage_usd(self) -> float:
         """The list price of ``PRICED_TURNS`` such turns in DynamoDB and S3, in USD."""
-        return PRICED_TURNS * usd(self.write_units, self.read_units, self.s3_requests)
+        return PRICED_TURNS * compute_usd(self.write_units, self.read_units, self.s3_requests)
 
     @property
     def beginning_units(self) -> float:
-        """The write units that only a new conversation or connection needs, including those of indexes."""
+        """The write units that only a new conversation or connection needs, including of_kind of indexes."""
         return sum(
-            request.write_units if _begins(request) else request.index_units
+            request.write_units if _is_of_beginning(request) else request.index_units
             for request in self.requests
             if not request.reads
         )
@@ -71,7 +73,7 @@ class TurnCost:
             "read_requests": self.read_requests,
             "storage_usd": self.storage_usd,
             "own_cpu_seconds": self.own_cpu_seconds,
-            "operations": by_operation(self.requests),
+            "operations": count_by_operation(self.requests),
         }
 
 
@@ -87,38 +89,38 @@ class ConversationCost:
     def thousand_usd(self) -> float:
         """The list price of a thousand such conversations in DynamoDB and S3, in USD."""
         write_units = sum(request.write_units for request in self.requests)
-        return 1_000 * usd(write_units, sum(request.read_units for request in self.requests), self.s3_requests)
+        return 1_000 * compute_usd(write_units, sum(request.read_units for request in self.requests), self.s3_requests)
 
     def as_json(self) -> dict[str, Any]:
         return {**asdict(self), "thousand_usd": self.thousand_usd}
 
 
-def whole_table(cost: ConversationCost) -> str:
+def format_conversation(cost: ConversationCost) -> str:
     """Return a table of a conversation's requests by operation and kind of item, and of its price."""
     kinds = sorted({(request.operation, request.target) for request in cost.requests})
     rows: list[tuple[object, ...]] = []
     for operation, target in kinds:
-        those = [r for r in cost.requests if (r.operation, r.target) == (operation, target)]
-        units = sum(r.write_units for r in those), sum(r.read_units for r in those)
-        rows.append((f"{operation} {target}", len(those), *units, f"{1_000 * usd(*units):.4f}"))
-    rows.append(("S3", cost.s3_requests, 0, 0, f"{1_000 * usd(0, 0, cost.s3_requests):.4f}"))
+        of_kind = [request for request in cost.requests if (request.operation, request.target) == (operation, target)]
+        units = sum(request.write_units for request in of_kind), sum(request.read_units for request in of_kind)
+        rows.append((f"{operation} {target}", len(of_kind), *units, f"{1_000 * compute_usd(*units):.4f}"))
+    rows.append(("S3", cost.s3_requests, 0, 0, f"{1_000 * compute_usd(0, 0, cost.s3_requests):.4f}"))
     totals = (sum(row[column] for row in rows) for column in (1, 2, 3))  # type: ignore[misc]
     rows.append(("together", *totals, f"{cost.thousand_usd:.4f}"))
-    return table(["", "requests", "write units", "read units", "USD for 1,000 conversations"], rows)
+    return format_table(["", "requests", "write units", "read units", "USD for 1,000 conversations"], rows)
 
 
-def summary(costs: Iterable[TurnCost]) -> str:
-    """Return a table with one column per turn."""
+def format_turns(costs: Iterable[TurnCost]) -> str:
+    """Return a table of the costs of turns, with one column per turn."""
     costs = list(costs)
-    operations = sorted({name for cost in costs for name in by_operation(cost.requests)})
+    operations = sorted({name for cost in costs for name in count_by_operation(cost.requests)})
     rows: list[tuple[str, Sequence[object]]] = [
         ("write units", [cost.write_units for cost in costs]),
         ("- of these, to begin the thread", [cost.beginning_units for cost in costs]),
         ("- the turn itself", [cost.write_units - cost.beginning_units for cost in costs]),
         ("read units", [cost.read_units for cost in costs]),
         ("read requests", [cost.read_requests for cost in costs]),
-        *((name, [by_operation(cost.requests).get(name, 0) for cost in costs]) for name in operations),
-        ("requests in all", [sum(by_operation(cost.requests).values()) for cost in costs]),
+        *((name, [count_by_operation(cost.requests).get(name, 0) for cost in costs]) for name in operations),
+        ("requests in all", [sum(count_by_operation(cost.requests).values()) for cost in costs]),
         ("refused writes", [sum(request.refused for request in cost.requests) for cost in costs]),
         ("S3 requests", [cost.s3_requests for cost in costs]),
         (f"USD for {PRICED_TURNS:,} such turns", [f"{cost.storage_usd:.2f}" for cost in costs]),
@@ -127,19 +129,21 @@ def summary(costs: Iterable[TurnCost]) -> str:
         ("CPU, ms", [cost.own_cpu_seconds * 1000 for cost in costs]),
         ("- ratio to CPU of the stand-in", [f"{cost.own_cpu_seconds / cost.model_cpu_seconds:.2f}" for cost in costs]),
     ]
-    return table(["", *(f"turn {cost.turn:,}" for cost in costs)], [(name, *cells) for name, cells in rows])
+    return format_table(["", *(f"turn {cost.turn:,}" for cost in costs)], [(name, *cells) for name, cells in rows])
 
 
-def beginning(first: TurnCost, new_hour: TurnCost) -> str:
-    """Return a table of a conversation's costs besides its turns."""
+def format_beginning(first: TurnCost, new_hour: TurnCost) -> str:
+    """Return a table of a conversation's write units besides its turns: those that occur once, or in a new hour."""
     writes = [request for request in first.requests if not request.reads]
     owner = sum(request.write_units for request in writes if request.target == "~THREAD")
     attached = sum(
-        r.write_units for r in writes if r.target == "~CONN" or (r.target, r.operation) == ("LIVE", "PutItem")
+        request.write_units
+        for request in writes
+        if request.target == "~CONN" or (request.target, request.operation) == ("LIVE", "PutItem")
     )
     indexes = sum(request.index_units for request in writes if request.target == "THREAD")
     moved = sum(request.index_units for request in new_hour.requests if request.target == "THREAD")
-    return table(
+    return format_table(
         ["once", "write units"],
         [
             ("a thread: the item of its owner, with the tenant's listing", owner),
@@ -150,7 +154,7 @@ def beginning(first: TurnCost, new_hour: TurnCost) -> str:
     )
 
 
-def requests_table(requests: Sequence[Request]) -> str:
+def format_requests(requests: Sequence[Request]) -> str:
     """Return a table of requests, in order."""
     rows = [
         (
@@ -162,19 +166,20 @@ def requests_table(requests: Sequence[Request]) -> str:
         )
         for number, request in enumerate(requests, start=1)
     ]
-    return table(["request", "write units", "read units", "in indexes", "item bytes"], rows)
+    return format_table(["request", "write units", "read units", "in indexes", "item bytes"], rows)
 
 
-def usd(write_units: float, read_units: float, s3_requests: int = 0, s3_reads: int = 0) -> float:
-    """Return the list price in USD. ``s3_requests`` are writes and listings, ``s3_reads`` are gets."""
+def compute_usd(write_units: float, read_units: float, s3_requests: int = 0, s3_reads: int = 0) -> float:
+    """Return the list price in USD. ``s3_requests`` counts writes and listings, ``s3_reads`` counts gets."""
     units = {"write_unit": write_units, "read_unit": read_units, "s3_write": s3_requests, "s3_read": s3_reads}
-    return _prices().sum(units)
+    return _read_prices().sum(units)
 
 
 @cache
-def _prices() -> PriceList:
+def _read_prices() -> PriceList:
     return read_prices()
 
 
-def _begins(request: Request) -> bool:
+def _is_of_beginning(request: Request) -> bool:
+    """Return whether only a new conversation or connection makes a request."""
     return request.target in BEGINNING or (request.target, request.operation) == ("LIVE", "PutItem")

@@ -11,11 +11,11 @@ import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from benchmarks.instruments.report import machine, table
+from benchmarks.instruments.report import describe_machine, format_table
 from benchmarks.peers import scenarios
 from benchmarks.peers.catalogue import PEERS, Peer
 from benchmarks.peers.setting import in_setting, setting
-from benchmarks.peers.tables import Result, cost_table, fault_table, time_table
+from benchmarks.peers.tables import Result, format_costs, format_faults, format_times
 
 TURNS = 100
 ROUNDS = 5
@@ -41,9 +41,13 @@ def measure(peers: Sequence[Peer], turns: int = TURNS, rounds: int = ROUNDS) -> 
 
 def report(results: Sequence[Result]) -> str:
     """Return all tables."""
-    versions = table(["", "version", "stored in"], [(r.peer.name, r.peer.version(), r.peer.stored_in) for r in results])
+    versions = format_table(
+        ["", "version", "stored in"], [(r.peer.name, r.peer.find_version(), r.peer.stored_in) for r in results]
+    )
     problems = "".join(f"\n{r.peer.name} was not measured to the end: {r.problem}" for r in results if r.problem)
-    return "\n\n".join([versions, cost_table(results), time_table(results), fault_table(results)]) + "\n" + problems
+    return (
+        "\n\n".join([versions, format_costs(results), format_times(results), format_faults(results)]) + "\n" + problems
+    )
 
 
 def main() -> None:
@@ -51,9 +55,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__)
     parser.add_argument("--peers", help="comma-separated parts of names, such as baton,langgraph (default: all)")
     parser.add_argument(
-        "--turns", type=int, default=TURNS, help="of the conversation, at least 25 (default: %(default)s)"
+        "--turns", type=int, default=TURNS, help="turns of the conversation, at least 25 (default: %(default)s)"
     )
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help="of two writers (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="rounds of two writers (default: %(default)s)")
     arguments = parser.parse_args()
     words = [word.strip().lower() for word in (arguments.peers or "").split(",")]
     peers = [peer for peer in PEERS if any(word in peer.name.lower() for word in words)]
@@ -62,7 +66,7 @@ def main() -> None:
         parser.error(f"unknown: {', '.join(unknown)}. Peers are: {'; '.join(peer.name for peer in PEERS)}")
     if arguments.turns < 25 or arguments.rounds < 1:
         parser.error("--turns must be at least 25 and --rounds at least 1")
-    print(f"Measured on {datetime.now(UTC):%Y-%m-%d}, {machine()}.\n")
+    print(f"Measured on {datetime.now(UTC):%Y-%m-%d}, {describe_machine()}.\n")
     print(report(measure(peers, arguments.turns, arguments.rounds)))
 
 

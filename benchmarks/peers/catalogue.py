@@ -38,13 +38,14 @@ class Peer:
     """The Python of its environment, as an argument of ``uv venv -p``."""
     stored_in: str = "DynamoDB"
     package: str = ""
+    """The package whose version is shown; empty for Baton."""
 
     @property
     def has_metered_store(self) -> bool:
         """Whether requests to its store cost units of DynamoDB or S3."""
         return self.stored_in != "SQLite"
 
-    def version(self) -> str:
+    def find_version(self) -> str:
         """Return the package and its pinned version, or Baton's commit."""
         if not self.requirements:
             commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
@@ -161,7 +162,7 @@ class Driver:
         self.send("ask", session, message, text)
         return self.read()
 
-    def history(self, session: str) -> list[tuple[str, str]]:
+    def read_history(self, session: str) -> list[tuple[str, str]]:
         """Return the role and text of each stored message. Raises ``RuntimeError`` if they cannot be read."""
         self.send("history", session)
         report = self.read()

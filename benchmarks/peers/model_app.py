@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from benchmarks.inputs.model_server import TOKENS, USAGE, choice, chunk
+from benchmarks.inputs.model_server import TOKENS, USAGE, make_choice, make_chunk
 from benchmarks.workload import ANSWER
 
 SELECTED = {"userinput": "", "selected_agent": "assistant", "confidence": 1}
@@ -24,7 +24,7 @@ class Model:
     seconds = 0.0
     answers = 0
 
-    async def pace(self, request: Request) -> Response:
+    async def set_pace(self, request: Request) -> Response:
         """Set the seconds of the following answers. Return the number of answers streamed so far."""
         self.seconds = (await request.json())["seconds"]
         return JSONResponse({"answers": self.answers})
@@ -45,14 +45,14 @@ class Model:
         return JSONResponse({**whole, "choices": [end], "usage": USAGE})
 
     async def _stream(self, with_usage: bool) -> AsyncIterator[str]:
-        yield chunk([choice({"role": "assistant", "content": ""})])
+        yield make_chunk([make_choice({"role": "assistant", "content": ""})])
         for token in TOKENS:
-            yield chunk([choice({"content": token})])
+            yield make_chunk([make_choice({"content": token})])
             if self.seconds:
                 await asyncio.sleep(self.seconds / len(TOKENS))
-        yield chunk([choice({}, "stop")])
+        yield make_chunk([make_choice({}, "stop")])
         if with_usage:
-            yield chunk([], usage=USAGE)
+            yield make_chunk([], usage=USAGE)
         yield "data: [DONE]\n\n"
 
 
@@ -60,6 +60,6 @@ model = Model()
 app = Starlette(
     routes=[
         Route("/v1/chat/completions", model.complete, methods=["POST"]),
-        Route("/pace", model.pace, methods=["POST"]),
+        Route("/pace", model.set_pace, methods=["POST"]),
     ]
 )

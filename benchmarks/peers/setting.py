@@ -26,7 +26,7 @@ from baton_local.settings import default_cache_dir
 from benchmarks.instruments.s3_process import S3Process
 from benchmarks.peers.catalogue import ENVIRONMENTS, Driver, Peer
 from benchmarks.peers.storage_proxy import StorageProxy
-from benchmarks.turn_latency import answers
+from benchmarks.turn_latency import is_answering
 
 MODEL = "benchmark"
 START_SECONDS = 180.0
@@ -42,7 +42,7 @@ class Setting:
     folder: Path
     """A folder for files of peers, removed after the run."""
 
-    def pace(self, seconds: float) -> int:
+    def set_pace(self, seconds: float) -> int:
         """Set the seconds of the model's answers. Return the number of answers streamed so far."""
         answer = httpx.post(f"{self.model}/pace", json={"seconds": seconds}, trust_env=False)
         return int(answer.raise_for_status().json()["answers"])
@@ -52,13 +52,13 @@ class Setting:
 def setting() -> Iterator[Setting]:
     """Start the model, DynamoDB Local, the local S3 and the proxy in front of them."""
 
-    def command(port: int) -> list[str]:
+    def make_command(port: int) -> list[str]:
         server = [sys.executable, "-m", "uvicorn", "benchmarks.peers.model_app:app"]
         return [*server, "--port", str(port), "--log-level", "warning", "--no-access-log"]
 
     ENVIRONMENTS.mkdir(parents=True, exist_ok=True)
     engine, objects = DynamoDBLocal(default_cache_dir(), progress=lambda text: None), S3Process()
-    model, port = start_on_free_port("the model", command, lambda port: answers(f"http://127.0.0.1:{port}/"))
+    model, port = start_on_free_port("the model", make_command, lambda port: is_answering(f"http://127.0.0.1:{port}/"))
     try:
         storage = StorageProxy(engine.start(), objects.start())
         with TemporaryDirectory() as folder:
@@ -100,11 +100,11 @@ class PeerInSetting:
     def stop(self) -> None:
         """Do nothing, because only drivers run."""
 
-    def driver(self) -> Driver:
+    def start_driver(self) -> Driver:
         """Return a new process of the peer."""
-        return Driver(self._python, self.peer, {**self.environment(), **self.addresses()})
+        return Driver(self._python, self.peer, {**self.make_environment(), **self.make_addresses()})
 
-    def environment(self) -> dict[str, str]:
+    def make_environment(self) -> dict[str, str]:
         """Return the variables with the addresses of the storage and the model, which their SDKs read."""
         return {
             "AWS_ACCESS_KEY_ID": ACCESS_KEY_ID,
@@ -117,7 +117,7 @@ class PeerInSetting:
             "OPENAI_API_KEY": "no-key",
         }
 
-    def addresses(self) -> dict[str, str]:
+    def make_addresses(self) -> dict[str, str]:
         """Return the variables that a driver reads itself."""
         return {
             "PEER_MODEL": MODEL,
@@ -151,7 +151,7 @@ class BatonInSetting(PeerInSetting):
         driver.kill()
         self._run()
 
-    def addresses(self) -> dict[str, str]:
+    def make_addresses(self) -> dict[str, str]:
         return {"BATON_URL": self._url, "BATON_TOKEN": self._token}
 
     def _run(self) -> None:
@@ -167,13 +167,13 @@ class BatonInSetting(PeerInSetting):
             self._cloud = subprocess.Popen(
                 [sys.executable, "-m", "baton_local"],
                 cwd=ROOT,
-                env={**os.environ, **self.environment(), **variables},
+                env={**os.environ, **self.make_environment(), **variables},
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
             )
         deadline = time.monotonic() + START_SECONDS
-        while not answers(f"{self._url}/local/health"):
+        while not is_answering(f"{self._url}/local/health"):
             if self._cloud.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"The local cloud did not start; see {ENVIRONMENTS / 'cloud.log'}")
             time.sleep(0.2)

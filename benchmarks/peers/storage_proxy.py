@@ -13,8 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
-from benchmarks.capacity import Request, requests_of
-from benchmarks.instruments.turn_cost_tables import usd
+from benchmarks.capacity import Request, find_requests
+from benchmarks.instruments.turn_cost_tables import compute_usd
 
 TARGET = "X-Amz-Target"
 UNCHARGED = frozenset({"CreateTable", "DescribeTable", "DescribeTimeToLive", "ListTables", "UpdateTimeToLive"})
@@ -46,7 +46,7 @@ class Usage:
     @property
     def usd(self) -> float:
         """The list price in USD."""
-        return usd(self.write_units, self.read_units, self.s3_writes, self.s3_reads)
+        return compute_usd(self.write_units, self.read_units, self.s3_writes, self.s3_reads)
 
 
 class StorageProxy:
@@ -82,18 +82,18 @@ class StorageProxy:
             server.server_close()
 
     def count_dynamodb(self, operation: str, params: dict[str, Any], status: int, answer: dict[str, Any]) -> None:
-        """Count an answered request of DynamoDB."""
+        """Count an answered request of DynamoDB, unless it is free, or was refused except by its condition."""
         if operation in UNCHARGED:
             return
         code = str(answer.get("__type", "")).rpartition("#")[2]
         if status >= 400 and code != "ConditionalCheckFailedException":
             return  # cancelled transactions and invalid requests are not counted; no peer sends them
-        requests = requests_of(operation, params, {**answer, "Error": {"Code": code}} if code else answer)
+        requests = find_requests(operation, params, {**answer, "Error": {"Code": code}} if code else answer)
         with self._lock:
             self._usage.requests += requests
 
     def count_s3(self, method: str, query: str) -> None:
-        """Count a request of S3."""
+        """Count a request of S3. Deletions are free."""
         with self._lock:
             if method in ("PUT", "POST") or "list-type" in query or "prefix=" in query:
                 self._usage.s3_writes += 1
@@ -130,7 +130,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Print nothing."""
 
     def _pass_on(self) -> None:
-        body = self._body()
+        body = self._read_body()
         service, _, operation = self.headers.get(TARGET, "").partition(".")
         counted = service == "DynamoDB_20120810"
         if counted and operation not in UNCHARGED:
@@ -138,10 +138,10 @@ class _Handler(BaseHTTPRequestHandler):
         time.sleep(self.proxy.delay)
         headers = {name: value for name, value in self.headers.items() if name.lower() not in NOT_PASSED_ON}
         try:
-            response = self._response(headers, body)
+            response = self._ask_engine(headers, body)
         except ConnectionError:  # the engine had closed the idle connection
             self._engine.close()
-            response = self._response(headers, body)
+            response = self._ask_engine(headers, body)
         answer = response.read()
         if counted:
             answered = json.loads(answer, object_hook=_decode)
@@ -153,11 +153,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _pass_on  # noqa: N815 - the names of http.server
 
-    def _response(self, headers: dict[str, str], body: bytes) -> HTTPResponse:
+    def _ask_engine(self, headers: dict[str, str], body: bytes) -> HTTPResponse:
         self._engine.request(self.command, self.path, body or None, {**headers, "Content-Length": str(len(body))})
         return self._engine.getresponse()
 
-    def _body(self) -> bytes:
+    def _read_body(self) -> bytes:
         if self.headers.get("Transfer-Encoding", "").lower() != "chunked":
             return self.rfile.read(int(self.headers.get("Content-Length", 0)))
         parts = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from benchmarks.instruments.report import table
+from benchmarks.instruments.report import format_table
 from benchmarks.peers.catalogue import Peer
 from benchmarks.peers.scenarios import Conversation, Kill, Repeat, Writers
 
@@ -24,7 +24,7 @@ class Result:
     problem: str = ""
 
 
-def cost_table(results: Iterable[Result]) -> str:
+def format_costs(results: Iterable[Result]) -> str:
     """Return a table of the storage of a conversation, and of the price of ``CONVERSATIONS`` conversations."""
     rows: list[tuple[object, ...]] = []
     for result in results:
@@ -38,10 +38,10 @@ def cost_table(results: Iterable[Result]) -> str:
             usd = f"{CONVERSATIONS * usage.usd:,.2f}"
             rows.append((result.peer.name, usage.count, usage.write_units, usage.read_units, s3, usd))
     head = ["", "requests", "write units", "read units", "S3 put and list / get", f"USD, {CONVERSATIONS:,} such"]
-    return table(head, rows)
+    return format_table(head, rows)
 
 
-def time_table(results: Iterable[Result]) -> str:
+def format_times(results: Iterable[Result]) -> str:
     """Return a table of the median times to the first token and of whole turns, without and with the delay."""
     rows = []
     for result in results:
@@ -54,10 +54,10 @@ def time_table(results: Iterable[Result]) -> str:
         rows.append((result.peer.name, *cells))
     last = next((result.conversation.turns for result in results if result.conversation), 0)
     head = ["ms, without / with the delay", "first, turn 10", "whole, turn 10"]
-    return table([*head, f"first, turn {last}", f"whole, turn {last}"], rows)
+    return format_table([*head, f"first, turn {last}", f"whole, turn {last}"], rows)
 
 
-def fault_table(results: Iterable[Result]) -> str:
+def format_faults(results: Iterable[Result]) -> str:
     """Return a table of the outcomes of two writers, a kill and a repeated message."""
     rows: list[tuple[object, ...]] = []
     for result in results:
@@ -83,4 +83,4 @@ def fault_table(results: Iterable[Result]) -> str:
         )
     killed = [f"killed: {what}" for what in ("question stored", "answer stored", "next message")]
     twice = [f"twice: {what}" for what in ("questions stored", "answers stored", "asked of the model")]
-    return table(["", "two writers: messages lost", *killed, *twice], rows)
+    return format_table(["", "two writers: messages lost", *killed, *twice], rows)

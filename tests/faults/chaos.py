@@ -28,7 +28,7 @@ from baton_local.root import ROOT
 from baton_local.settings import default_cache_dir
 from baton_local.stack.declarations import read_stack
 from baton_local.stack.template import Endpoints
-from benchmarks.instruments.report import machine, table
+from benchmarks.instruments.report import describe_machine, format_table
 from tests.engines import TableAt
 from tests.faults.counts import summed
 from tests.faults.generated.case import Outcome, run_case
@@ -90,7 +90,7 @@ def report(cases: Counter[tuple[str, str]], turns: Counter[str], violations: Cou
     rows.append(("together", *together, turns.total(), violations.total()))
     head = ["kind of case", *(f"{sort} cases" for sort in SORTS), "messages", "violations"]
     happened = summed(faults).most_common()
-    return "\n\n".join((table(head, rows), table(["what happened", "times"], happened)))
+    return "\n\n".join((format_table(head, rows), format_table(["what happened", "times"], happened)))
 
 
 def main() -> int:
@@ -105,7 +105,9 @@ def main() -> int:
     logging.disable(logging.CRITICAL)  # what the product says about faults is not the result
     if arguments.rounds:
         results = asyncio.run(recovery.measure(arguments.rounds))
-        print(f"Measured on {machine()}; load average {os.getloadavg()[0]:.1f}.\n\n{recovery.report(results)}\n")
+        print(
+            f"Measured on {describe_machine()}; load average {os.getloadavg()[0]:.1f}.\n\n{recovery.report(results)}\n"
+        )
     if not arguments.minutes:
         return 0
     kinds = tuple(arguments.kind or KINDS)
@@ -125,7 +127,7 @@ def main() -> int:
                 file=sys.stderr,
                 flush=True,
             )
-    print(f"Measured on {machine()}; {arguments.minutes:g} minutes, load average {os.getloadavg()[0]:.1f}.\n")
+    print(f"Measured on {describe_machine()}; {arguments.minutes:g} minutes, load average {os.getloadavg()[0]:.1f}.\n")
     print(report(cases, turns, violations, faults))
     return 1 if violations else 0
 

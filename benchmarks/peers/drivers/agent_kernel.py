@@ -29,14 +29,14 @@ async def ask(session, message, text):
             yield chunk.delta
 
 
-async def history(session):
+async def read_history(session):
     stored = Runtime.current().sessions().load(session).get("openai")
     items = await stored.get_items() if stored else []
-    return [(item["role"], text_of(item["content"])) for item in items]
+    return [(item["role"], read_text(item["content"])) for item in items]
 
 
-def text_of(content):
+def read_text(content):
     return content if isinstance(content, str) else "".join(part["text"] for part in content)
 
 
-serve(ask, history)
+serve(ask, read_history)

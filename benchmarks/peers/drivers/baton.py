@@ -34,7 +34,7 @@ async def ask(session, message, text):
                 return
 
 
-async def history(session):
+async def read_history(session):
     async with httpx.AsyncClient(base_url=URL, trust_env=False, headers={"Authorization": f"Bearer {TOKEN}"}) as client:
         answer = await client.get(f"/v1/threads/{session}/messages")
         if answer.status_code == httpx.codes.NOT_FOUND:
@@ -43,4 +43,4 @@ async def history(session):
     return [(item["role"], item.get("content") or "") for item in items]
 
 
-serve(ask, history)
+serve(ask, read_history)

@@ -31,20 +31,20 @@ builder.add_edge("model", END)
 graph = builder.compile(checkpointer=saver)
 
 
-def config(session):
+def make_config(session):
     return {"configurable": {"thread_id": session}}
 
 
 async def ask(session, message, text):
     entry = {"messages": [{"role": "user", "content": text, "id": message}]}
-    async for chunk, _ in graph.astream(entry, config(session), stream_mode="messages"):
+    async for chunk, _ in graph.astream(entry, make_config(session), stream_mode="messages"):
         if isinstance(chunk, AIMessageChunk) and chunk.content:
             yield chunk.content
 
 
-async def history(session):
-    state = await graph.aget_state(config(session))
+async def read_history(session):
+    state = await graph.aget_state(make_config(session))
     return [(message.type, message.content) for message in state.values.get("messages", [])]
 
 
-serve(ask, history)
+serve(ask, read_history)

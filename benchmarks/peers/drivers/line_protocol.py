@@ -16,7 +16,7 @@ History = Callable[[str], Awaitable[list[tuple[str, str]]]]
 """Return role and text of each stored message of a session, read again from the storage."""
 
 
-def serve(ask: Ask, history: History) -> None:
+def serve(ask: Ask, read_history: History) -> None:
     """Carry out commands until the standard input ends."""
     reports, sys.stdout = sys.stdout, sys.stderr  # a library may print
 
@@ -40,7 +40,7 @@ def serve(ask: Ask, history: History) -> None:
                 if command["do"] == "ask":
                     await answer(command["session"], command["message"], command["text"])
                 else:
-                    report(event="end", messages=await history(command["session"]))
+                    report(event="end", messages=await read_history(command["session"]))
             except Exception as problem:  # noqa: BLE001 - the benchmark reports what a library raises
                 traceback.print_exc()
                 report(event="end", error=f"{type(problem).__name__}: {problem}")

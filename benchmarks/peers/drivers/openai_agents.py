@@ -23,7 +23,7 @@ engine = create_async_engine(f"sqlite+aiosqlite:///{os.environ['PEER_FILE']}")
 clients = []
 
 
-async def stored_session(session):
+async def open_session(session):
     if os.environ["PEER_STORE"] == "sqlite":
         return SQLAlchemySession(session, engine=engine, create_tables=True)
     if not clients:
@@ -32,19 +32,19 @@ async def stored_session(session):
 
 
 async def ask(session, message, text):
-    result = Runner.run_streamed(agent, text, session=await stored_session(session))
+    result = Runner.run_streamed(agent, text, session=await open_session(session))
     async for event in result.stream_events():
         if event.type == "raw_response_event" and isinstance(event.data, ResponseTextDeltaEvent):
             yield event.data.delta
 
 
-async def history(session):
-    items = await (await stored_session(session)).get_items()
-    return [(item["role"], text_of(item["content"])) for item in items]
+async def read_history(session):
+    items = await (await open_session(session)).get_items()
+    return [(item["role"], read_text(item["content"])) for item in items]
 
 
-def text_of(content):
+def read_text(content):
     return content if isinstance(content, str) else "".join(part["text"] for part in content)
 
 
-serve(ask, history)
+serve(ask, read_history)

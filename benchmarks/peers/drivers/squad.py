@@ -29,9 +29,9 @@ async def ask(session, message, text):
             yield chunk.text
 
 
-async def history(session):
+async def read_history(session):
     messages = await storage.fetch_chat("ada", session, agent.id)
     return [(message.role, message.content[0]["text"]) for message in messages]
 
 
-serve(ask, history)
+serve(ask, read_history)

@@ -18,7 +18,7 @@ model = OpenAIModel(client_args=client, model_id=os.environ["PEER_MODEL"])
 storage = DynamoDBStorage(os.environ["PEER_TABLE"], region_name=REGION)
 
 
-def agent(session):
+def make_agent(session):
     if os.environ["PEER_STORE"] == "s3":
         manager = S3SessionManager(session_id=session, bucket=os.environ["PEER_BUCKET"], region_name=REGION)
     else:
@@ -27,14 +27,14 @@ def agent(session):
 
 
 async def ask(session, message, text):
-    async for event in agent(session).stream_async(text):
+    async for event in make_agent(session).stream_async(text):
         if "data" in event:
             yield event["data"]
 
 
-async def history(session):
-    messages = agent(session).messages
+async def read_history(session):
+    messages = make_agent(session).messages
     return [(message["role"], "".join(part.get("text", "") for part in message["content"])) for message in messages]
 
 
-serve(ask, history)
+serve(ask, read_history)

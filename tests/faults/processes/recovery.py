@@ -32,8 +32,8 @@ import httpx
 from websockets.exceptions import ConnectionClosed
 
 from baton_local.root import ROOT
-from benchmarks.instruments.frames import events_in
-from benchmarks.instruments.report import table
+from benchmarks.instruments.frames import parse_events
+from benchmarks.instruments.report import format_table
 from tests.e2e.cloud import RunningCloud
 from tests.e2e.sockets import SUBPROTOCOL, connect_with
 from tests.e2e.users import run_input
@@ -132,7 +132,7 @@ async def over_websocket(place: Place, waiting: Waiting) -> None:
         await connection.send(json.dumps(message))
         with contextlib.suppress(ConnectionClosed):
             async for frame in connection:
-                for event in events_in(frame):
+                for event in parse_events(frame):
                     if waiting.take(event):
                         return
 
@@ -255,7 +255,7 @@ def report(results: dict[str, list[float]]) -> str:
         (way, len(seconds), statistics.median(seconds), percentile(seconds, 0.95), max(seconds))
         for way, seconds in results.items()
     ]
-    return table(["kill -9 to the next event, seconds", "kills", "p50", "p95", "longest"], rows)
+    return format_table(["kill -9 to the next event, seconds", "kills", "p50", "p95", "longest"], rows)
 
 
 def percentile(values: list[float], share: float) -> float:

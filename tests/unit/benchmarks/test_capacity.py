@@ -8,7 +8,7 @@ import boto3
 import pytest
 from botocore.stub import Stubber
 
-from benchmarks.capacity import CapacityMeter, Request, by_operation, item_size, requests_of, target_of
+from benchmarks.capacity import CapacityMeter, Request, count_by_operation, find_requests, find_target, measure_item
 
 MESSAGE = {"PK": {"S": "acme#1"}, "SK": {"S": "MSG#000000000007"}}
 THREAD = {"PK": {"S": "acme#1"}, "SK": {"S": "THREAD"}}
@@ -22,33 +22,33 @@ def consumed(total: float, **indexes: float) -> dict[str, Any]:
 
 
 def test_units_of_indexes_are_part_of_the_total() -> None:
-    [request] = requests_of("UpdateItem", {"Key": THREAD}, {"ConsumedCapacity": consumed(3.0, idle=1.0, listing=1.0)})
+    [request] = find_requests("UpdateItem", {"Key": THREAD}, {"ConsumedCapacity": consumed(3.0, idle=1.0, listing=1.0)})
     assert (request.write_units, request.index_units, request.read_units) == (3.0, 2.0, 0.0)
 
 
 def test_a_read_spends_no_write_units() -> None:
-    [request] = requests_of("GetItem", {"Key": THREAD}, {"ConsumedCapacity": consumed(1.5)})
+    [request] = find_requests("GetItem", {"Key": THREAD}, {"ConsumedCapacity": consumed(1.5)})
     assert (request.read_units, request.write_units) == (1.5, 0.0)
 
 
 @pytest.mark.parametrize(("consistent", "units"), [(True, 1.0), (False, 0.5)])
 def test_finding_nothing_is_not_free(consistent: bool, units: float) -> None:
     params = {"Key": THREAD, "ConsistentRead": consistent}
-    [request] = requests_of("GetItem", params, {"ConsumedCapacity": consumed(0.0)})
+    [request] = find_requests("GetItem", params, {"ConsumedCapacity": consumed(0.0)})
     assert request.read_units == units
 
 
 def test_a_refused_write_is_charged_for_the_larger_item() -> None:
     old, new = {"a": {"S": "x" * 2500}}, {**MESSAGE, "a": {"S": "x"}}
     answer = {"Error": {"Code": "ConditionalCheckFailedException"}, "Item": old}
-    [request] = requests_of("PutItem", {"Item": new}, answer)
+    [request] = find_requests("PutItem", {"Item": new}, answer)
     assert request.refused
     assert request.write_units == 3.0
 
 
 def test_a_transaction_is_charged_twice() -> None:
     large = {**MESSAGE, "body": {"B": b"x" * 1500}}
-    requests = requests_of(
+    requests = find_requests(
         "TransactWriteItems", {"TransactItems": [{"Put": {"Item": large}}, {"Put": {"Item": THREAD}}]}, {}
     )
     assert [request.write_units for request in requests] == [4.0, 2.0]
@@ -56,7 +56,7 @@ def test_a_transaction_is_charged_twice() -> None:
 
 def test_several_tables_are_added_up() -> None:
     answer = {"ConsumedCapacity": [consumed(2.0), consumed(0.5)]}
-    [request] = requests_of("BatchGetItem", {"RequestItems": {}}, answer)
+    [request] = find_requests("BatchGetItem", {"RequestItems": {}}, answer)
     assert (request.read_units, request.target) == (2.5, "several")
 
 
@@ -70,7 +70,7 @@ def test_an_item_is_as_large_as_its_names_and_values() -> None:
         "map": {"M": {"k": {"S": "v"}}},  # 3 + 3 + 1 + 2
         "set": {"SS": ["ab", "c"]},  # 3 + 3
     }
-    assert item_size(item) == 8 + 6 + 9 + 3 + 12 + 9 + 6
+    assert measure_item(item) == 8 + 6 + 9 + 3 + 12 + 9 + 6
 
 
 @pytest.mark.parametrize(
@@ -84,12 +84,12 @@ def test_an_item_is_as_large_as_its_names_and_values() -> None:
     ],
 )
 def test_requests_are_named_after_the_kind_of_item(params: dict[str, Any], target: str) -> None:
-    assert target_of(params) == target
+    assert find_target(params) == target
 
 
 def test_retries_are_requests_too() -> None:
     requests = [Request("PutItem", "MSG", 1.0), Request("GetItem", "THREAD", 1.0, attempts=3)]
-    assert by_operation(requests) == {"GetItem": 3, "PutItem": 1}
+    assert count_by_operation(requests) == {"GetItem": 3, "PutItem": 1}
 
 
 def test_a_watched_client_asks_for_capacity_and_is_counted() -> None:

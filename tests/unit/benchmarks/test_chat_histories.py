@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from benchmarks.inputs.chat_histories import history
+from benchmarks.inputs.chat_histories import make_history
 
 
 def test_a_history_is_the_same_each_time_and_another_for_another_user() -> None:
-    assert history(1, sessions=10, questions=10) == history(1, sessions=10, questions=10)
-    assert history(1, sessions=10, questions=10) != history(2, sessions=10, questions=10)
+    assert make_history(1, sessions=10, questions=10) == make_history(1, sessions=10, questions=10)
+    assert make_history(1, sessions=10, questions=10) != make_history(2, sessions=10, questions=10)
 
 
 def test_every_question_is_answered_by_one_message_of_its_episode() -> None:
-    sample = history(3, sessions=30, questions=40)
+    sample = make_history(3, sessions=30, questions=40)
     assert len(sample.questions) == 40
     assert len({question.text for question in sample.questions}) >= 39
     messages = {
@@ -23,7 +23,7 @@ def test_every_question_is_answered_by_one_message_of_its_episode() -> None:
 
 
 def test_ids_of_messages_are_unique_and_times_grow() -> None:
-    sample = history(4, sessions=20, questions=5)
+    sample = make_history(4, sessions=20, questions=5)
     messages = [message for _, messages, _ in sample.sessions for message in messages]
     assert len({message.id for message in messages}) == len(messages)
     assert [message.timestamp for message in messages] == sorted(message.timestamp for message in messages)

@@ -10,7 +10,7 @@ from benchmarks.capacity import Request
 from benchmarks.peers.catalogue import PEERS, Peer
 from benchmarks.peers.scenarios import Conversation, Kill, Repeat, Times, Writers
 from benchmarks.peers.storage_proxy import StorageProxy, Usage
-from benchmarks.peers.tables import Result, cost_table, fault_table, time_table
+from benchmarks.peers.tables import Result, format_costs, format_faults, format_times
 
 
 @pytest.fixture
@@ -31,19 +31,19 @@ def conversation() -> Conversation:
 
 
 def test_the_price_is_that_of_a_thousand_such_conversations() -> None:
-    table = cost_table([Result(PEERS[0], conversation())])
+    table = format_costs([Result(PEERS[0], conversation())])
     usd = 1_000 * (400 * 0.000000625 + 800 * 0.000000125 + 100 * 0.000005 + 1_000 * 0.0000004)
     assert cells(table) == ["Baton", "1,102", "400", "800", "100 / 1,000", f"{usd:.2f}"]
 
 
 def test_a_store_that_costs_no_units_has_no_price() -> None:
-    table = cost_table([Result(Peer("P", "p", stored_in="SQLite"), conversation()), Result(Peer("Q", "q"))])
+    table = format_costs([Result(Peer("P", "p", stored_in="SQLite"), conversation()), Result(Peer("Q", "q"))])
     assert cells(table)[1:] == ["none"] * 5
     assert cells(table, 1)[1:] == ["-"] * 5
 
 
 def test_times_are_shown_without_and_with_the_delay() -> None:
-    table = time_table([Result(PEERS[0], conversation())])
+    table = format_times([Result(PEERS[0], conversation())])
     assert cells(table) == ["Baton", "10 / 20", "100 / 250", "20 / 20", "250 / 250"]
     assert "first, turn 100" in table
 
@@ -56,7 +56,7 @@ def test_messages_are_lost_that_are_not_stored() -> None:
         Kill(question=True, answer="part", next_turn="answered"),
         Repeat(2, 1, 2),
     )
-    row = cells(fault_table([result]))
+    row = cells(format_faults([result]))
     assert row[1:] == ["7 of 20 (1 got an error)", "yes", "part", "answered", "2", "1", "2"]
 
 
@@ -76,4 +76,4 @@ def test_charged_requests_of_any_table_are_counted(proxy: StorageProxy) -> None:
 
 @pytest.mark.parametrize("peer", PEERS[1:], ids=lambda peer: peer.name)
 def test_the_version_of_a_peer_is_pinned(peer: Peer) -> None:
-    assert peer.version().removeprefix(peer.package).strip()
+    assert peer.find_version().removeprefix(peer.package).strip()

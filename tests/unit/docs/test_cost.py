@@ -67,8 +67,8 @@ def test_a_bill_is_the_sum_that_one_computes_by_hand(tmp_path: Path) -> None:
     changes.write_text(NOTHING_ELSE)
     counts = {"later_turn": Units(7, 5), "frames": 13, "closing": Units(8, 9), "closing_model_calls": 2}
     counts |= {"closing_s3_reads": 4, "closing_s3_writes": 2}
-    bill = calculator(profile=changes, measured=read_measured().model_copy(update=counts)).bill(1_000)
-    usd = {line.name: bill.usd(line) for line in bill.lines}
+    bill = calculator(profile=changes, measured=read_measured().model_copy(update=counts)).make_bill(1_000)
+    usd = {line.name: bill.price_line(line) for line in bill.lines}
     # 45,000 turns: 4.15 s of 1 GB and a cold start of 1.18 s in a hundred; 25 ms of 0.5 GB and one of 0.67 s.
     gb_seconds = 4.15 + 0.0118 + 0.5 * (0.025 + 0.0067)
     turn = 7 * 0.625 + 5 * 0.125 + 14 * 1 + 5 * 0.5 + 2 * 0.2 + gb_seconds * 13.3334 + 2 * 0.4 + 100 * 0.02
@@ -82,7 +82,7 @@ def test_a_bill_is_the_sum_that_one_computes_by_hand(tmp_path: Path) -> None:
 
 
 def test_a_month_without_traffic_is_that_of_the_alarms_secrets_queues_and_schedules() -> None:
-    lines = calculator().idle_lines()
+    lines = calculator().make_idle_lines()
     assert [line.name for line in lines] == ["alarms", "secrets", "pollers of 4 queues", "schedules"]
     assert sum(map(read_prices().sum, (line.units for line in lines))) == pytest.approx(10.9, abs=0.1)
 
@@ -91,12 +91,12 @@ def test_an_hour_of_an_open_panel_costs_less_than_half_a_turn_and_ten_frames_at_
     panel = read_measured().panel
     assert panel.sent + panel.received <= 10
     own = calculator()
-    assert own.usd(own.activities["panel_hour"]) < own.usd(own.activities["turn"]) / 2
+    assert own.price_activity(own.activities["panel_hour"]) < own.price_activity(own.activities["turn"]) / 2
 
 
 def test_parameters_add_what_they_deploy() -> None:
     parameters = {"RestRequestLimit": "1000", "CreateSearchDomain": "true", "Dashboard": "true"}
-    default, more = calculator().idle_lines(), calculator(read_deployment(parameters)).idle_lines()
+    default, more = calculator().make_idle_lines(), calculator(read_deployment(parameters)).make_idle_lines()
     assert {line.name for line in more} - {line.name for line in default} == {"dashboard", "firewall", "search domain"}
 
 
@@ -115,7 +115,7 @@ def test_a_template_with_another_price_model_is_refused(tmp_path: Path, old: str
 def test_a_unit_without_a_price_is_named() -> None:
     domain = read_deployment({"CreateSearchDomain": "true", "SearchInstanceType": "m7g.large.search"})
     with pytest.raises(UnknownPrice, match=r"node_hour_m7g\.large\.search"):
-        assert calculator(domain).bill(1_000).total
+        assert calculator(domain).make_bill(1_000).total
 
 
 @pytest.mark.parametrize(

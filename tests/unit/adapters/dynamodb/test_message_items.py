@@ -20,7 +20,7 @@ from baton.domain.runs.usage import Usage
 from baton.domain.threads.message import Role, StoredMessage
 from baton.domain.threads.run_end import OutcomeType, RunEnd
 from baton.domain.times import from_millis
-from benchmarks.workload import ANSWER, pieces
+from benchmarks.workload import ANSWER, split_into_pieces
 from tests.unit.adapters.dynamodb.strategies import json_values
 
 THREAD = "7d444840-9dc0-41d1-b245-5ffdce74fad2"
@@ -153,7 +153,7 @@ def test_a_damaged_tail_is_a_failure_of_the_store() -> None:
 
 
 def test_an_answer_of_a_few_paragraphs_takes_one_write_unit_with_its_events() -> None:
-    assert len(pieces(ANSWER)) > 300
+    assert len(split_into_pieces(ANSWER)) > 300
     item = item_of(answer(*whole_tail()))
     size = sum(len(name) + (len(value) if isinstance(value, str | bytes) else 3) for name, value in item.items())
     assert size <= 1024, size
