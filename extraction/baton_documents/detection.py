@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 
 from baton_documents import refusals
 from baton_documents.formats import DocumentFormat
-from baton_documents.media_types import TEXTS, MediaType, formats_of, is_page, text_format
+from baton_documents.media_types import TEXTS, MediaType, choose_text_format, find_formats, is_page
 from baton_documents.text import foreign_texts, plain_text
 
 _PDF_MARK_WITHIN = 1024
@@ -29,10 +29,10 @@ def detect(body: bytes, name: str, content_type: str) -> DocumentFormat:
     if PurePosixPath(name).suffix.lower() in _MACRO_SUFFIXES:
         raise refusals.with_macros()
     media_type = MediaType.parse(content_type)
-    formats = formats_of(media_type, name)
+    formats = find_formats(media_type, name)
     if not formats:
         raise refusals.unsupported(content_type)
-    form = _detect_binary_format(body) or text_format(formats, body)
+    form = _detect_binary_format(body) or choose_text_format(formats, body)
     if form is not None and not isinstance(form, DocumentFormat) and len(formats) > 1:
         raise refusals.unsupported(form[0].upper() + form[1:])  # the type announced no format that could be wrong
     if not isinstance(form, DocumentFormat) or form not in formats:

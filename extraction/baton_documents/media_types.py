@@ -156,13 +156,13 @@ _PAGE = re.compile(
 )
 
 
-def formats_of(media_type: MediaType, name: str) -> tuple[DocumentFormat, ...]:
+def find_formats(media_type: MediaType, name: str) -> tuple[DocumentFormat, ...]:
     """Return the formats that a document may have; empty if it is not a document.
 
     If the type stands for several formats, the ending of ``name``, which may be a path, decides between texts. Without
     a known ending, plain text has the format TEXT, and XML is not a document.
     """
-    essence = standard(media_type.essence)
+    essence = standardise_type(media_type.essence)
     formats = _VAGUE.get(essence)
     if formats is None:
         return (MEDIA_TYPES[essence],) if essence in MEDIA_TYPES else ()
@@ -176,15 +176,15 @@ def formats_of(media_type: MediaType, name: str) -> tuple[DocumentFormat, ...]:
     return () if is_other or essence.endswith("/xml") else formats
 
 
-def type_of(media_type: MediaType, name: str) -> MediaType | None:
+def find_type(media_type: MediaType, name: str) -> MediaType | None:
     """Return the registered type of a document, with its charset; None if it is not a document.
 
     It is ``application/octet-stream`` if only the content can show the type.
     """
-    formats = formats_of(media_type, name)
+    formats = find_formats(media_type, name)
     if not formats:
         return None
-    essence, by_name = standard(media_type.essence), type_by_name(name)
+    essence, by_name = standardise_type(media_type.essence), type_by_name(name)
     if essence not in _VAGUE:
         standard_type = essence
     elif MEDIA_TYPES.get(by_name) is formats[0]:
@@ -205,7 +205,7 @@ def type_by_name(name: str) -> str:
     return "application/gzip" if packed else other_type or ""
 
 
-def text_format(formats: tuple[DocumentFormat, ...], body: bytes) -> DocumentFormat | None:
+def choose_text_format(formats: tuple[DocumentFormat, ...], body: bytes) -> DocumentFormat | None:
     """Return the format of a text: HTML for a page if ``formats`` has it, otherwise their first format of texts.
 
     None if they have none.
@@ -216,7 +216,7 @@ def text_format(formats: tuple[DocumentFormat, ...], body: bytes) -> DocumentFor
     return texts[0] if texts else None
 
 
-def standard(essence: str) -> str:
+def standardise_type(essence: str) -> str:
     """Return the registered type for a synonym, and any other type itself."""
     return SYNONYMS.get(essence, essence)
 

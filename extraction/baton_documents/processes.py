@@ -85,7 +85,7 @@ class ReaderProcesses:
         task = {"work": "extract", "format": form.value, "part": list(part), "charset": charset}
         return await self._run(ExtractedText, task, body)
 
-    async def sitemap(
+    async def read_sitemap(
         self, body: bytes, *, limit: int, charset: str | None = None, seconds: float | None = None
     ) -> Sitemap:
         """Return the first ``limit`` addresses of a sitemap or of an index of sitemaps.
@@ -100,7 +100,7 @@ class ReaderProcesses:
         task = {"work": "read", "name": name, "format": form.value}
         return await self._run(DocumentText, task, body, seconds)
 
-    async def document(
+    async def read_document(
         self, body: bytes, name: str = "", content_type: str = "", *, seconds: float | None = None
     ) -> Document:
         """Return the document in a file's bytes, like ``reader.read``."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from baton.domain.errors import DocumentUnreadable
 from baton_documents.errors import DocumentRefused
 from baton_documents.formats import DocumentFormat
-from baton_documents.media_types import MediaType, formats_of, text_format
+from baton_documents.media_types import MediaType, choose_text_format, find_formats
 from baton_documents.results import BlockKind, ExtractedText, Inspection, PageError, Sitemap, TextBlock
 from baton_documents.text.sitemaps import read_sitemap
 
@@ -29,8 +29,8 @@ class PlainTextExtractor:
             raise DocumentUnreadable(reason="document_empty", detail="The file is empty.")
         count = len(_pages(body, media_type.charset))
         parts = ((first, min(first + PAGES_AT_ONCE - 1, count)) for first in range(1, count + 1, PAGES_AT_ONCE))
-        formats = formats_of(media_type, name)
-        return Inspection(text_format(formats, body) or formats[0], tuple(parts))
+        formats = find_formats(media_type, name)
+        return Inspection(choose_text_format(formats, body) or formats[0], tuple(parts))
 
     async def extract(
         self, body: bytes, form: DocumentFormat, part: tuple[int, int], charset: str | None = None

@@ -10,7 +10,7 @@ from baton.domain.tenants.identity import is_printable
 from baton.domain.web_url import CREDENTIALS, has_credentials, is_web_url
 from baton.knowledge.documents import Details, DocumentRequest
 from baton_documents.formats import MEDIA_TYPES
-from baton_documents.media_types import MediaType, formats_of
+from baton_documents.media_types import MediaType, find_formats
 
 MAX_NAME_BYTES = 255
 MAX_TITLE = 300
@@ -79,7 +79,7 @@ def document_type(content_type: str, name: str) -> MediaType:
     The upload's content is checked against it later.
     """
     media_type = MediaType.parse(content_type)
-    if (content_type.strip() and not media_type.essence) or not formats_of(media_type, name):
+    if (content_type.strip() and not media_type.essence) or not find_formats(media_type, name):
         raise UnsupportedDocument(
             f"contentType must be one of those of {READABLE}: {', '.join(MEDIA_TYPES)}, or application/octet-stream "
             "with a name that has such an ending."

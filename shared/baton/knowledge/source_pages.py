@@ -31,7 +31,7 @@ from baton.ports.documents.documents import TextExtractor
 from baton.ports.documents.sources import PageContent, PageUnavailable, SourceObjects, SourceStore, WebPages
 from baton_documents.encodings.text_encoding import GUESSING, find_encoding
 from baton_documents.formats import MEDIA_TYPES, DocumentFormat
-from baton_documents.media_types import HTML, MediaType, is_page, type_of
+from baton_documents.media_types import HTML, MediaType, find_type, is_page
 from baton_documents.results import Sitemap
 
 MAX_SITEMAPS = 50
@@ -237,7 +237,7 @@ class PageRefreshes:
         self, scope: Scope, source: Source, page: SourcePage, content: PageContent, number: int
     ) -> PageResult:
         """Make the content the document's newest version. Raises ``PageUnavailable``."""
-        media_type = type_of(MediaType.parse(content.content_type), read_path(page.url))
+        media_type = find_type(MediaType.parse(content.content_type), read_path(page.url))
         if media_type is None:
             media_name = content.content_type[:100] or "of no known type"
             raise PageUnavailable(f"It is {media_name}, which is no type of document that can be read.")

@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from baton_documents.formats import MEDIA_TYPES, DocumentFormat
-from baton_documents.media_types import SYNONYMS, TEXTS, MediaType, formats_of, is_media_type, text_format, type_of
+from baton_documents.media_types import (
+    SYNONYMS,
+    TEXTS,
+    MediaType,
+    choose_text_format,
+    find_formats,
+    find_type,
+    is_media_type,
+)
 
 PDF, DOCX, PPTX, XLSX = DocumentFormat.PDF, DocumentFormat.DOCX, DocumentFormat.PPTX, DocumentFormat.XLSX
 HTML, MARKDOWN, TEXT, CSV = DocumentFormat.HTML, DocumentFormat.MARKDOWN, DocumentFormat.TEXT, DocumentFormat.CSV
@@ -44,12 +52,12 @@ def test_a_media_type_is_read_with_its_charset(sent: str | None, essence: str, c
 @pytest.mark.parametrize("essence", MEDIA_TYPES)
 def test_a_registered_type_stands_for_its_format_whatever_the_name(essence: str) -> None:
     for name in ("", "a", "a.png", "a.pdf"):
-        assert formats_of(MediaType(essence), name) == (MEDIA_TYPES[essence],)
+        assert find_formats(MediaType(essence), name) == (MEDIA_TYPES[essence],)
 
 
 @pytest.mark.parametrize("essence", SYNONYMS)
 def test_a_synonym_stands_for_a_registered_type(essence: str) -> None:
-    assert formats_of(MediaType(essence), "") == (MEDIA_TYPES[SYNONYMS[essence]],)
+    assert find_formats(MediaType(essence), "") == (MEDIA_TYPES[SYNONYMS[essence]],)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +91,7 @@ def test_a_synonym_stands_for_a_registered_type(essence: str) -> None:
 def test_a_type_that_stands_for_several_leaves_it_to_the_name_and_the_content(
     essence: str, name: str, texts: tuple[DocumentFormat, ...], others: set[DocumentFormat]
 ) -> None:
-    formats = formats_of(MediaType(essence), name)
+    formats = find_formats(MediaType(essence), name)
     assert tuple(each for each in formats if each in TEXTS) == texts
     assert {each for each in formats if each not in TEXTS} == others
 
@@ -106,8 +114,8 @@ def test_a_type_that_stands_for_several_leaves_it_to_the_name_and_the_content(
     ],
 )
 def test_other_files_are_no_documents(essence: str, name: str) -> None:
-    assert formats_of(MediaType(essence), name) == ()
-    assert type_of(MediaType(essence), name) is None
+    assert find_formats(MediaType(essence), name) == ()
+    assert find_type(MediaType(essence), name) is None
 
 
 @pytest.mark.parametrize(
@@ -125,7 +133,7 @@ def test_other_files_are_no_documents(essence: str, name: str) -> None:
     ],
 )
 def test_a_document_has_a_registered_type_as_soon_as_it_is_known(essence: str, name: str, registered: str) -> None:
-    assert type_of(MediaType(essence, "gbk"), name) == MediaType(registered, "gbk")
+    assert find_type(MediaType(essence, "gbk"), name) == MediaType(registered, "gbk")
 
 
 @pytest.mark.parametrize(
@@ -143,4 +151,4 @@ def test_a_document_has_a_registered_type_as_soon_as_it_is_known(essence: str, n
 def test_the_content_distinguishes_pages_from_other_texts(
     essence: str, name: str, body: bytes, form: DocumentFormat | None
 ) -> None:
-    assert text_format(formats_of(MediaType(essence), name), body) is form
+    assert choose_text_format(find_formats(MediaType(essence), name), body) is form

@@ -62,7 +62,7 @@ class ChildProcessExtractor:
     async def sitemap(self, body: bytes, *, limit: int, charset: str | None = None) -> Sitemap:
         """See ``TextExtractor``."""
         with _as_baton_errors("sitemap", len(body), Metric.DOCUMENTS_UNREAD):
-            return await self._processes.sitemap(body, limit=limit, charset=charset, seconds=SITEMAP_SECONDS)
+            return await self._processes.read_sitemap(body, limit=limit, charset=charset, seconds=SITEMAP_SECONDS)
 
 
 @contextmanager

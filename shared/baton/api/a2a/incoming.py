@@ -15,7 +15,7 @@ from baton.api.a2a.delegation import plain_json, read_extension
 from baton.api.a2a.json_text import with_whole_numbers
 from baton.domain.runs.interrupt import APPROVED, DecisionStatus, PendingInterrupts
 from baton.domain.tenants.identity import MAX_EXTERNAL_ID, MAX_MESSAGE_ID, is_printable
-from baton_documents.media_types import OCTETS, MediaType, standard, type_of
+from baton_documents.media_types import OCTETS, MediaType, find_type, standardise_type
 
 DATA = "a2aData"
 """The key in a text part's metadata that marks the text as the JSON of a data part."""
@@ -135,9 +135,13 @@ def _check_type(part: Part) -> None:
     """Raise ``ContentTypeNotSupportedError`` unless the media type, or the type that it is an alias of, is accepted."""
     essence = part.media_type.partition(";")[0].strip().lower()
     is_recording = essence.startswith(("audio/", "video/"))  # ``domain.threads.content`` refuses audio and video
-    if not essence or is_recording or any(fnmatchcase(standard(essence), file_type) for file_type in FILE_TYPES):
+    if (
+        not essence
+        or is_recording
+        or any(fnmatchcase(standardise_type(essence), file_type) for file_type in FILE_TYPES)
+    ):
         return
-    media_type = type_of(MediaType.parse(part.media_type), part.filename)
+    media_type = find_type(MediaType.parse(part.media_type), part.filename)
     if media_type is None or media_type.essence == OCTETS:
         raise ContentTypeNotSupportedError(f"Files of the type {part.media_type[:100]!r} are not supported.")
 
