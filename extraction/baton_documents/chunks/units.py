@@ -29,7 +29,7 @@ The blocks may be headers and footers of the pages.
 
 
 class Border(IntEnum):
-    """A kind of border before a unit. The best place for a cut is the first one."""
+    """A kind of border before a unit, from the best place for a cut to the worst."""
 
     HEADING = 0
     BLOCK = 1

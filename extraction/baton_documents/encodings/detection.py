@@ -60,7 +60,7 @@ _WIDE = ("utf-16-le", "utf-16-be")
 _DAMAGED = 50
 """One of this many characters may be damaged."""
 _LEAST_UNSPACED = 6
-"""The fewest characters of a text in UTF-16 without spaces. In a shorter text, two ASCII letters may look like one."""
+"""The fewest characters of a text in UTF-16 without spaces. Pairs of ASCII letters look like ideographs too."""
 
 _HIGH = re.compile(rb"[\x80-\xff]")
 _HIGH_RUN = re.compile(rb"[\x80-\xff]{3,}")

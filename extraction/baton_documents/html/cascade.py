@@ -18,7 +18,7 @@ MAX_HIDING_RULES = 500
 MAX_STEPS = 20_000_000
 """The approximate number of comparisons of elements with selectors. If a page needs more, its sheets are ignored."""
 _STEPS_OF_A_MATCH = 10
-"""The cost of an element that matches, which takes more time than one that does not."""
+"""The cost of an element that matches, which takes more time than an element that does not."""
 _STEPS_OF_A_WALK = 5
 """The cost of an ancestor or previous sibling that is examined."""
 _COMPARED_IN_A_STEP = 200
@@ -75,7 +75,7 @@ def _apply_rules(rules: Iterable[Rule], matcher: _Matcher, elements: set[int]) -
     styles: dict[int, SheetStyle] = {}
     for _, rule, selector in sorted(applied, key=lambda match: match[0]):
         chosen = matcher.find(selector)
-        # Inside an invisible element, others may be visible.
+        # Elements inside an invisible element may be visible.
         for element in chosen if "visibility" in rule.style else chosen & elements:
             style = styles.setdefault(element, SheetStyle())
             matcher.count(_STEPS_OF_A_MATCH + len(rule.style))

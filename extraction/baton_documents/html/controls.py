@@ -28,7 +28,7 @@ def read_input(attributes: Mapping[str, str | None]) -> str:
 
 
 def find_box_mark(tag: str, attributes: Mapping[str, str | None]) -> str:
-    """Return the mark of an element that acts as a checkbox, or of a task in Confluence; empty for others."""
+    """Return the mark of an element that acts as a checkbox, or of a task in Confluence; empty for other elements."""
     if attributes.get("role") in ("checkbox", "menuitemcheckbox", "radio", "switch"):
         return CHECKED if (attributes.get("aria-checked") or "").lower() == "true" else UNCHECKED
     if tag == "li" and "data-inline-task-id" in attributes:
@@ -37,7 +37,7 @@ def find_box_mark(tag: str, attributes: Mapping[str, str | None]) -> str:
 
 
 def read_selection(select: Any) -> str:
-    """Return the selected options, joined with commas. A list that shows one option has its first one by default."""
+    """Return the selected options, joined with commas; by default the first enabled option of a list that shows one."""
     options = select.css("option")
     chosen = [option for option in options if "selected" in option.attributes]
     shows_one = "multiple" not in select.attributes and (select.attributes.get("size") or "1").strip() in ("0", "1")

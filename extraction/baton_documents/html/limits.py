@@ -10,15 +10,15 @@ from baton_documents import refusals
 MAX_DEPTH = 1_000
 """The deepest nesting of elements. The time to build a tree grows with the square of its depth."""
 MAX_TAGS = 1_000_000
-"""The most tags of a page. A tree takes about 300 bytes for each."""
+"""The most tags of a page. A tree takes about 300 bytes for a tag."""
 MAX_TABLES = 50
 """The deepest nesting of tables."""
 MAX_ATTRIBUTES = 1_000
-"""The most attributes of one element. A parser compares each with all others."""
+"""The most attributes of one element. A parser compares all of them with each other."""
 MAX_REPEATED = 1_000_000
 """The most elements that a parser adds, because formatting without an end tag continues in the next blocks."""
 MAX_OPTION_STEPS = 20_000_000
-"""The most options that a parser passes: for each option, all before it. One select may have about 6,000."""
+"""The most steps of a parser, which passes all earlier options of a select at each option. About 6,000 fit in one."""
 
 _TAG = re.compile(r"<(?:(!--)|(/?)([A-Za-z][^\s/>]*))")
 _COMMENT_END = re.compile(r"(?<=<!--)-?>|--!?>")
@@ -54,11 +54,11 @@ class _OpenElements:
     formatting: list[list[str]] = field(default_factory=lambda: [[]])
     """Tags of formatting elements with their attributes: a list for the page, and one for each open table."""
     repeated: int = 0
-    """The elements that a parser adds so far, because formatting continues."""
+    """The elements that a parser has added so far, because formatting continues."""
     options: int = 0
     """The options of the current select."""
     option_steps: int = 0
-    """The options that a parser passes so far."""
+    """The options that a parser has passed so far."""
 
     def begin(self, name: str, tag: str) -> None:
         """Open an element. ``tag`` is its name with its attributes. Raises ``DocumentRefused`` at a limit."""

@@ -28,7 +28,7 @@ _LEFT_OUT = frozenset({
 })  # fmt: skip
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _BUTTONS_OF = _HEADINGS | {"summary", "dt"}
-"""Elements in which a button is read: it opens the content below, and its text is the heading."""
+"""Elements in which a button is read, because the button opens the content below, and its text is the heading."""
 _LISTS = frozenset({"ol", "ul", "menu"})
 # fmt: off
 _BLOCKS = _HEADINGS | _LISTS | frozenset({
@@ -83,7 +83,7 @@ class _Reader:
     script_starts: list[int] = field(default_factory=list)
     """The numbers of parts before each superscript or subscript around the text."""
     visibilities: list[bool] = field(default_factory=lambda: [True])
-    """Whether text is visible, by each element around the text that sets the visibility."""
+    """Whether text is visible, for each element around the text that sets the visibility, outermost first."""
 
     def read(self, root: Any) -> list[TextBlock]:
         """Return the blocks below ``root``."""

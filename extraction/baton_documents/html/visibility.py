@@ -18,7 +18,7 @@ _CLEAR = frozenset({"transparent", "rgba(0,0,0,0)", "#0000", "#00000000"})
 
 
 COMPANIONS = frozenset({"position", "overflow", "animation", "animation-name"})
-"""Properties on which it depends whether other properties hide an element, and for how long."""
+"""Properties that decide whether other properties hide an element, and for how long."""
 _SHORTHANDS = {"background": "background-color", "overflow-y": "overflow"}
 """Properties that are read as other ones."""
 
@@ -41,7 +41,7 @@ def is_hidden(attributes: Mapping[str, str | None], sheet: SheetStyle | None = N
 
 
 def find_visibility(attributes: Mapping[str, str | None], sheet: SheetStyle | None = None) -> bool | None:
-    """Return whether an element makes its text visible; None if it inherits this. Elements in it may differ."""
+    """Return whether an element makes its text visible; None if it inherits the visibility. Its content may differ."""
     keyword = _merge_styles(attributes, sheet).get("visibility")
     return keyword not in ("hidden", "collapse") if keyword and keyword != "inherit" else None
 

@@ -153,7 +153,7 @@ def _find_format(package: OfficePackage, entries: Sequence[zipfile.ZipInfo]) -> 
     room = XmlRoom()
 
     def count(*names: str) -> None:
-        """Count entries of XML that become trees, each once. Their total size is checked before they are read."""
+        """Count entries of XML that become trees, unless they are counted already. Their sizes are checked first."""
         counted.update(dict.fromkeys(new := set(names) & sizes.keys() - counted.keys(), ""))
         if sum(sizes[part] for part in counted) > MAX_XML:
             raise refusals.bomb()

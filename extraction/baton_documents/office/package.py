@@ -20,7 +20,7 @@ _CORE_PROPERTIES = "http://schemas.openxmlformats.org/package/2006/relationships
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A reference from one part to another one."""
+    """A reference from one part to another part."""
 
     kind: str
     """The last segment of the type, such as ``styles``, for types of Office; otherwise the whole type."""

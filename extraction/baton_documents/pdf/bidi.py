@@ -151,7 +151,7 @@ def compare_pairs(brackets: Sequence[tuple[str, bool]]) -> int:
 
 
 def _count_pairs(brackets: Sequence[str]) -> int:
-    """Return the number of pairs of brackets, of which one may contain others."""
+    """Return the number of pairs of brackets, which may be nested."""
     count, opened = 0, list[str]()
     for bracket in brackets:
         if unicodedata.category(bracket[0]) in ("Ps", "Pi"):

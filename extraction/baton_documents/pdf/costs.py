@@ -104,7 +104,7 @@ class PageCosts:
         return pages
 
     def _measure_page(self, page: Mapping[str, Any]) -> Cost:
-        """Return the cost of a page; one that is too high if it has too many annotations or a bomb."""
+        """Return the cost of a page; ``BOUNDLESS`` if it has too many annotations or a bomb."""
         contents = self.graph.resolve(page.get("Contents"))
         streams = contents if isinstance(contents, list) else [contents]
         by_identity = {identify(stream): stream for stream in streams}
@@ -119,7 +119,7 @@ class PageCosts:
         return total
 
     def _measure_stream(self, reference: Any, resources: Any, level: int) -> Cost:
-        """Return the cost of a stream at a level of calls. A form without resources has those of the caller."""
+        """Return the cost of a stream at a level of calls. A form without resources uses those of the caller."""
         stream = self.graph.resolve(reference)
         if not isinstance(stream, PDFStream):
             return Cost()
@@ -175,7 +175,7 @@ class PageCosts:
                 if identify(reference) in passed:
                     continue
                 passed.add(identify(reference))
-                # A font without resources has those of the page, which include the font.
+                # A font without resources uses those of the page, which include the font.
                 own = font.get("Resources", resources)
                 cost, is_written = self._measure_font(reference, font, own)
                 total, written = total.add(cost), written + is_written

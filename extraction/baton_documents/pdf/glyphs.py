@@ -29,7 +29,7 @@ _KINDS = {
     **dict.fromkeys(("R", "AL"), _RIGHT),
 }
 _FORMS = (0xFB1D, 0xFE00), (0xFE70, 0xFF00)
-"""Ranges of presentation forms. PDFium replaces each by its letters, which it does not reverse."""
+"""Ranges of presentation forms. PDFium replaces a form by its letters, which it does not reverse."""
 _FULL = re.compile("[{}]".format("".join(f"{chr(first)}-{chr(last)}" for first, last in FULL)))
 _QUOTES = str.maketrans("\u2018\u2019\u201c\u201d", "\u2019\u2018\u201d\u201c")
 """Quotes that PDFium mirrors like brackets."""

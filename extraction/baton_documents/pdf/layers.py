@@ -116,7 +116,7 @@ def _hides_form(call: FormCall) -> bool:
 
 
 def _add_states(off: _Off, resources: Any, states: dict[str, list[bool]], level: int) -> None:
-    """Add to ``states``, by name, whether each layer is hidden that resources name, or resources of their forms."""
+    """Add to ``states``, by name, whether layers are hidden that resources, or resources of their forms, refer to."""
     graph = off.graph
     for reference in graph.read_dictionary(graph.read_dictionary(resources).get("Properties")).values():
         content = graph.read_dictionary(reference)

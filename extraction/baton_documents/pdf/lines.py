@@ -13,7 +13,7 @@ _SCANNED = 0.5
 _ADJACENT = 0.1
 """The largest distance between letters of one word, as a multiple of their size."""
 _HARDLY = 5
-"""On a scanned page, the visible text, such as a stamp or footer, has fewer than one in this many of all letters."""
+"""A scanned page has more than this many times as many letters as visible letters, such as those of a stamp."""
 
 
 def read(reader: Reader, add_lines: Callable[[Reader, PageText], None]) -> PageText:

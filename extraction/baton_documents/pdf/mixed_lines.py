@@ -85,7 +85,7 @@ def _make_turned_line(reader: Reader, glyphs: Sequence[Glyph]) -> Line:
 
 
 def _sort_vertical(lines: list[Line]) -> None:
-    """Sort vertical lines from right to left if the file has the other order."""
+    """Sort vertical lines from right to left if the file has the opposite order."""
     tops = [line.box.top for line in lines if line.is_upright]
     steps = [below > above for above, below in pairwise(tops)]
     if sum(steps) < len(steps) / 2:

@@ -15,7 +15,7 @@ from baton_documents.sheets.shared_formulas import MAX_COLUMNS, MAX_ROWS, SheetF
 from baton_documents.sheets.shared_texts import SharedTexts, unescape
 
 MAX_CELLS = 20_000_000
-"""The most cells of a sheet from the first one to the last one, including empty ones."""
+"""The most cells of a sheet up to its last row and column, including empty cells."""
 MAX_TEXT_ROOM = 128 * 1024 * 1024
 """The most bytes of memory for the texts of cells, and for the lines made from them, in one part."""
 _MAX_LISTED = 5

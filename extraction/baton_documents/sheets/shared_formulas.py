@@ -1,4 +1,4 @@
-"""Formulas that cells of a sheet share: the file stores them for one cell, and they are adapted for the others."""
+"""Formulas that cells of a sheet share: the file stores them for one cell, and they are adapted for the other cells."""
 
 from __future__ import annotations
 

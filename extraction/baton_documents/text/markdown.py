@@ -17,7 +17,7 @@ from baton_documents.text.plain_text import divide_into_paragraphs, read_text
 _LINES_AT_ONCE = 2_000
 """The lines after which a heading begins a new piece. A parsed piece takes many times the memory of its text."""
 _MOST_LINES = 20_000
-"""The most lines of a piece. A longer one, without headings, is read as paragraphs of plain text."""
+"""The most lines of a piece. A longer piece, without headings, is read as paragraphs of plain text."""
 _MOST_CELLS = 200_000
 """The most cells of tables in a piece, counted by bars. Each becomes three tokens. A piece with more is not parsed."""
 _HEADING = re.compile(r"#{1,6}\s")

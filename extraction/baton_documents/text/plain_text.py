@@ -14,7 +14,7 @@ from baton_documents.results import BlockKind, ExtractedText, TextBlock
 _CHARACTERS_PER_ZERO = 1000
 """The fewest characters for each zero byte of a text. Logs contain zero bytes after a crash."""
 MAX_REPEATED = 200
-"""The most characters of a cell over several rows that is repeated in all of them. A longer one is in the first."""
+"""The most characters of a cell that is repeated in all rows that it covers. A longer cell is only in the first row."""
 
 
 def format_table(rows: Iterable[Sequence[str | None]]) -> str:

@@ -239,7 +239,7 @@ class _Document:
 
 
 def _make_block(text: str, number: str, style: WordStyle, properties: Any | None, *, is_item: bool) -> TextBlock:
-    """Return the block of a paragraph. ``number`` is empty without one; ``is_item`` is True in a list."""
+    """Return the block of a paragraph. ``number`` may be empty; ``is_item`` is True in a list."""
     numbered = f"{number} {text}" if number else text
     level = style.heading_level
     direct = read_number(properties, "w:outlineLvl")

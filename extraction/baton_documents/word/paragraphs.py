@@ -166,7 +166,7 @@ class WordTextReader:
             self._found.parts[start:] = [mark_script(text, before, is_raised=direction == "superscript")]
 
     def _hides(self, properties: Any | None, style: WordStyle) -> bool:
-        """Return whether text is hidden. Two styles that both hide it show it (ISO/IEC 29500-1 section 17.7.3)."""
+        """Return whether text is hidden. Text that two styles hide is shown (ISO/IEC 29500-1 section 17.7.3)."""
         direct = read_toggle(properties, "w:vanish")
         if direct is not None:
             return direct
