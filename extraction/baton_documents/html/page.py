@@ -140,7 +140,7 @@ class _Reader:
             self.parts.append(text)
 
     def _is_control(self, tag: str, attributes: Mapping[str, str | None]) -> bool:
-        """Return whether an element is a button or a closed dialog, or repeats the formula before it."""
+        """Return whether an element is a button outside headings or a closed dialog, or repeats the formula before."""
         if tag == "button":
             return not _BUTTONS_OF.intersection(self.open_blocks)
         if tag == "dialog":

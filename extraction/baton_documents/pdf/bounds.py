@@ -45,6 +45,8 @@ class PdfGraph:
     _pages: list[Mapping[str, Any]] = field(default_factory=list)
     _small: set[int] = field(default_factory=set)
     """The numbers of objects that were examined and are not too large."""
+    _forms: dict[object, Mapping[str, Any]] = field(default_factory=dict)
+    """The forms of dictionaries of XObjects, which many resources may share."""
 
     @classmethod
     def of(cls, body: bytes) -> PdfGraph | None:
@@ -135,12 +137,18 @@ class PdfGraph:
                 ahead += [child for child in value if isinstance(child, (PDFObjRef, PDFStream, dict, list))]
         return False
 
-    def find_forms(self, resources: Any) -> Iterator[tuple[str, Any]]:
-        """Yield the names of the form XObjects of resources, each with the reference to the form."""
-        for name, reference in self.read_dictionary(self.read_dictionary(resources).get("XObject")).items():
-            stream = self.resolve(reference)
-            if isinstance(stream, PDFStream) and read_name(self.resolve(stream.attrs.get("Subtype"))) != "Image":
-                yield str(name), reference
+    def find_forms(self, resources: Any) -> Mapping[str, Any]:
+        """Return the references to the form XObjects of resources, by the names of the forms."""
+        objects = self.read_dictionary(resources).get("XObject")
+        key = identify(objects)
+        if key not in self._forms:
+            references = self.read_dictionary(objects).items()
+            self._forms[key] = {name: reference for name, reference in references if self._is_form(reference)}
+        return self._forms[key]
+
+    def _is_form(self, reference: Any) -> bool:
+        stream = self.resolve(reference)
+        return isinstance(stream, PDFStream) and read_name(self.resolve(stream.attrs.get("Subtype"))) != "Image"
 
     def resolve(self, value: Any) -> Any:
         """Return the object of a reference, and other values unchanged; None if the object is missing."""
@@ -174,3 +182,11 @@ def identify(value: Any) -> object:
 def read_name(value: Any) -> str:
     """Return the text of a name object; empty for any other object."""
     return str(value.name) if isinstance(value, PSLiteral) else ""
+
+
+def decode_name(name: bytes) -> str:
+    """Return a name in the content of a stream in the form in which pdfminer has the keys of dictionaries."""
+    try:
+        return name.decode()
+    except UnicodeDecodeError:
+        return str(name)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from pdfminer.pdftypes import PDFStream
 
-from baton_documents.pdf.bounds import CALL, MAX_TREE, PdfGraph, identify, read_name
+from baton_documents.pdf.bounds import CALL, MAX_TREE, PdfGraph, decode_name, identify, read_name
 from baton_documents.pdf.streams import unpack
 
 MAX_EXECUTIONS = 10_000
@@ -145,19 +145,19 @@ class PageCosts:
 
     def _measure_calls(self, content: bytes, resources: Any, level: int) -> Cost:
         """Return the cost of the calls in the content of a page (level 0) or form."""
-        calls = Counter(match[1] for match in CALL.finditer(content))
-        forms = {
-            name.encode("latin-1", "replace"): form
-            for name, form in (self.graph.find_forms(resources) if calls else ())
-        }  # fmt: skip
-        costs = {name: self._measure_stream(form, resources, level + 1) for name, form in forms.items()}
+        names = (match[1] for match in CALL.finditer(content))
+        calls = Counter(decode_name(name) if name is not None else None for name in names)
+        forms = self.graph.find_forms(resources) if calls else {}
+        # A name that is written in an unusual way may be that of any form.
+        called = forms.keys() if None in calls else forms.keys() & calls.keys()
+        costs = {name: self._measure_stream(forms[name], resources, level + 1) for name in called}
         if not level:
             costs = {name: _as_marker(cost) for name, cost in costs.items()}
         total = Cost()
         for name, times in calls.items():
             if name in costs:
                 total = total.add(costs[name], times)
-            elif name is None and costs:  # a name that is written in an unusual way may be any of them
+            elif name is None and costs:
                 total = total.add(max(costs.values()), times)
         return total._replace(levels=total.levels + 1) if calls and costs else total
 
@@ -180,8 +180,9 @@ class PageCosts:
                 cost, is_written = self._measure_font(reference, font, own)
                 total, written = total.add(cost), written + is_written
                 ahead.append(own)
-            for _, form in self.graph.find_forms(resources):
-                ahead.append(self.graph.read_dictionary(form).get("Resources"))
+            ahead += [
+                self.graph.read_dictionary(form).get("Resources") for form in self.graph.find_forms(resources).values()
+            ]
         return BOUNDLESS if written > MAX_WRITTEN_GLYPHS else total
 
     def _find_glyph_fonts(self, resources: Any) -> Iterator[tuple[Any, Mapping[str, Any]]]:

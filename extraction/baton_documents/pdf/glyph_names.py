@@ -49,7 +49,7 @@ class GlyphNames:
             if identify(resources) in passed:
                 continue
             passed.add(identify(resources))
-            ahead += [graph.read_dictionary(form).get("Resources") for _, form in graph.find_forms(resources)]
+            ahead += [graph.read_dictionary(form).get("Resources") for form in graph.find_forms(resources).values()]
             for reference in graph.read_dictionary(graph.read_dictionary(resources).get("Font")).values():
                 font: Mapping[str, Any] = graph.read_dictionary(reference)
                 encoding = graph.read_dictionary(font.get("Encoding"))

@@ -9,13 +9,13 @@ from typing import Any
 from pdfminer.pdftypes import PDFObjRef, PDFStream
 from pdfminer.utils import decode_text
 
-from baton_documents.pdf.bounds import CALL, PdfGraph, read_name
+from baton_documents.pdf.bounds import CALL, PdfGraph, decode_name, identify, read_name
 from baton_documents.pdf.streams import unpack
 
 _MAX_LEVELS = 10
-"""The deepest nesting of forms that are examined."""
+"""The deepest nesting of calls of forms that are examined."""
 _MAX_NAMES = 1_000
-"""The number of names of layers after which no further forms are examined."""
+"""The number of names of layers after which no further resources are examined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,7 @@ def find_hidden(graph: PdfGraph | None, number: int) -> Layers:
     if off is None:
         return SHOWN
     page = graph.find_page(number)
-    states: dict[str, list[bool]] = {}
-    _add_states(off, page.get("Resources"), states, 0)
+    states = _find_states(off, page.get("Resources"))
     calls = tuple(_find_calls(off, _read_content(graph, page), page.get("Resources"), 0))
     # If one of several layers with the same name is shown, all of them are read.
     return Layers(
@@ -115,32 +114,32 @@ def _hides_form(call: FormCall) -> bool:
     return call.is_hidden or any(map(_hides_form, call.inner))
 
 
-def _add_states(off: _Off, resources: Any, states: dict[str, list[bool]], level: int) -> None:
-    """Add to ``states``, by name, whether layers are hidden that resources, or resources of their forms, refer to."""
+def _find_states(off: _Off, resources: Any) -> dict[str, list[bool]]:
+    """Return, by name, whether layers are hidden that resources, or resources of their forms, refer to."""
     graph = off.graph
-    for reference in graph.read_dictionary(graph.read_dictionary(resources).get("Properties")).values():
-        content = graph.read_dictionary(reference)
-        if read_name(content.get("Type")) in ("OCG", "OCMD"):
-            name = graph.resolve(content.get("Name"))
-            text = decode_text(name) if isinstance(name, bytes) else ""
-            states.setdefault(text, []).append(off.hides(reference))
-    if level < _MAX_LEVELS and len(states) < _MAX_NAMES:
-        for form in _map_forms(graph, resources).values():
-            inner = graph.resolve(form).attrs.get("Resources")
-            if inner is not None:
-                _add_states(off, inner, states, level + 1)
-
-
-def _map_forms(graph: PdfGraph, resources: Any) -> Mapping[str, Any]:
-    return dict(graph.find_forms(resources))
+    states: dict[str, list[bool]] = {}
+    ahead, passed = [resources], set[object]()
+    while ahead and len(states) < _MAX_NAMES:
+        resources = ahead.pop()
+        if identify(resources) in passed:
+            continue
+        passed.add(identify(resources))
+        for reference in graph.read_dictionary(graph.read_dictionary(resources).get("Properties")).values():
+            content = graph.read_dictionary(reference)
+            if read_name(content.get("Type")) in ("OCG", "OCMD"):
+                name = graph.resolve(content.get("Name"))
+                text = decode_text(name) if isinstance(name, bytes) else ""
+                states.setdefault(text, []).append(off.hides(reference))
+        ahead += [graph.resolve(form).attrs.get("Resources") for form in graph.find_forms(resources).values()]
+    return states
 
 
 def _find_calls(off: _Off, content: bytes, resources: Any, level: int) -> Iterator[FormCall]:
     """Yield the calls of forms in the content of a page or form, in their order."""
     graph = off.graph
-    forms = _map_forms(graph, resources)
+    forms = graph.find_forms(resources)
     for match in CALL.finditer(content):
-        reference = forms.get((match[1] or b"").decode("latin-1"))
+        reference = forms.get(decode_name(match[1] or b""))
         stream = graph.resolve(reference)
         if isinstance(stream, PDFStream):
             is_hidden = off.hides(stream.attrs.get("OC"))

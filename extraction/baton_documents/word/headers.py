@@ -32,7 +32,7 @@ def find_used_parts(body: Any, settings: Any | None, relations: Mapping[str, Rel
 
 
 def remove_page_numbers(root: Any) -> None:
-    """Remove the paragraphs that only number pages."""
+    """Remove the paragraphs that only number pages: with a field of ``COUNTS``, and few other words."""
     for paragraph in list(root.iter(qname("w:p"))):
         instructions = [element.text or "" for element in paragraph.iter(qname("w:instrText"))]
         instructions += [field.get(qname("w:instr"), "") for field in paragraph.iter(qname("w:fldSimple"))]

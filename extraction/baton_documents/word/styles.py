@@ -70,7 +70,10 @@ class WordStyles:
         return self._found[style_id]
 
     def find_paragraph_style(self, properties: Any | None) -> tuple[str | None, WordStyle]:
-        """Return the id and the style of a paragraph with these properties (``w:pPr``)."""
+        """Return the id and the style of a paragraph with these properties (``w:pPr``).
+
+        The id is None if the paragraph has no known style, and the document has no default style.
+        """
         style_id = read_value(properties, "w:pStyle")
         if style_id is None or style_id not in self._elements:
             style_id = self._default

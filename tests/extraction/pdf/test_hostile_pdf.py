@@ -96,6 +96,14 @@ FILES = {
     "calls with comments": (one_page(b"/X %\nDo " * 200, FIRST, nested(2, 200, b"/X%a\rDo\n")), BOMB),
     "calls by other spellings": (one_page(b"/#58 Do " * 200, FIRST, nested(2, 200, b"/#58 Do ")), BOMB),
     "calls over more operands": (one_page(b"/X/X(a)/X Do " * 200, FIRST, nested(2, 200, b"/Y[]/X Do ")), BOMB),
+    "calls by names of another script": (
+        one_page("/Ж Do ".encode() * 200, "/XObject<</Ж 10 0 R>>".encode(), nested(2, 200)),
+        BOMB,
+    ),
+    "calls by names in an older encoding": (
+        one_page(b"/\xe9 Do " * 200, b"/XObject<</\xe9 10 0 R>>", nested(2, 200)),
+        BOMB,
+    ),
     "calls with the caller's resources": (
         one_page(
             b"/A Do",
@@ -299,6 +307,16 @@ HARMLESS = {
         HELLO,
         objects={10: b"<</First 11 0 R/Last 11 0 R>>", 11: b"<</Title(a)/Next 11 0 R/First 11 0 R/Parent 11 0 R>>"},
         catalog=b"/Outlines 10 0 R",
+    ),
+    "forms that know all forms": one_page(
+        HELLO,
+        b"/XObject 9 0 R",
+        {
+            9: b"<<%s>>" % b"".join(b"/%c %d 0 R" % (65 + n, 10 + n) for n in range(20)),
+            **{10 + n: form(b"", b"/XObject 9 0 R/Properties<</L 30 0 R>>") for n in range(20)},
+            30: b"<</Type/OCG/Name(a)>>",
+        },
+        catalog=b"/OCProperties<</OCGs[30 0 R]/D<</OFF[30 0 R]>>>>",
     ),
     "names in a circle": one_page(HELLO, objects={10: b"<</Kids[10 0 R 10 0 R]>>"}, catalog=b"/Names<</Dests 10 0 R>>"),
 }

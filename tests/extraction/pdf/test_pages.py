@@ -86,6 +86,11 @@ def test_text_in_a_layer_that_is_off_and_has_a_name_of_another_script_is_left_ou
     assert text(one_page(content, RESOURCES, objects, catalog=LAYERS)) == "shown"
 
 
+def test_text_in_a_form_that_is_off_and_has_a_name_of_another_script_is_left_out() -> None:
+    resources = RESOURCES.replace(b"/Y 14", "/Ж 14".encode())
+    assert text(one_page(SHOWN + "/Ж Do".encode(), resources, OBJECTS, catalog=LAYERS)) == "shown"
+
+
 @pytest.mark.parametrize("up", [5, -3])
 def test_letters_above_and_below_the_line_are_on_it(up: int) -> None:
     assert text(one_page(b"BT /F 12 Tf 10 700 Td (x) Tj /F 8 Tf 6 %d Td (2) Tj ET" % up)) == "x2"
