@@ -174,10 +174,15 @@ class _Slide:
             self.problems.append(problem)
 
     def _read_speaker_notes(self) -> Iterator[TextBlock]:
+        """Yield the blocks of the speaker's notes, if there are any. Report notes that cannot be read."""
         name = self._package.find_related(self._name, "notesSlide")
         if name is None:
             return
-        shapes = _order_shapes(_find_shape_tree(self._package.read_tree(name)), {})
+        try:
+            shapes = list(_order_shapes(_find_shape_tree(self._package.read_tree(name)), {}))
+        except _PROBLEMS:
+            self._report("The speaker's notes cannot be read.")
+            return
         notes = next((shape for shape in shapes if _find_placeholder(shape).get("type") == "body"), None)
         if notes is not None:
             yield from self._read_paragraphs(notes)

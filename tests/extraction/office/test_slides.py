@@ -146,6 +146,14 @@ def test_a_diagram_is_a_list() -> None:
     ]
 
 
+def test_notes_without_content_leave_their_slide() -> None:
+    parts = slide_parts(shape(line("a")), linked={"rId5": ("notesSlide", "../notesSlides/notes1.xml")})
+    parts["ppt/notesSlides/notes1.xml"] = f"<p:notes {NAMES}/>"
+    text = read(archive(parts))
+    assert [block.text for block in text.blocks] == ["a"]
+    assert [error.message for error in text.page_errors] == ["The speaker's notes cannot be read."]
+
+
 def test_notes_follow_their_slide() -> None:
     parts = slide_parts(shape(line("a")), linked={"rId5": ("notesSlide", "../notesSlides/notes1.xml")})
     notes = shape(line("7"), place='<p:ph type="sldNum"/>') + shape(line("Speak slowly."), place='<p:ph type="body"/>')
