@@ -43,6 +43,7 @@ PARAMETERS = 5_000
 SUBSCHEMAS = 200
 """The parts of the schema of an offered tool."""
 PATIENCE_SECONDS = 120.0
+"""The longest wait for an answer or the next event."""
 WARM_UP_SECONDS = 5.0
 """The seconds of a flood before the first measured turn."""
 PERMISSIONS = ["document:write"]
@@ -102,7 +103,10 @@ async def run_over_sse(client: Client, tools: Sequence[dict[str, object]] = ()) 
 
 
 async def run_over_socket(client: Client) -> tuple[float, str]:
-    """Run a turn over a new connection. Return the seconds from the message to the first token, and the outcome."""
+    """Run a turn over a new connection. Return the seconds to the first token (0 without one), and the outcome.
+
+    Raises ``TimeoutError`` if no event arrives for ``PATIENCE_SECONDS``.
+    """
     async with client.make_socket() as socket:
         frame = {"threadId": str(uuid.uuid4()), "messageId": str(uuid.uuid4()), "content": QUESTION}
         began, first = time.perf_counter(), 0.0
