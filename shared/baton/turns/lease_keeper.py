@@ -88,7 +88,7 @@ class LeaseHolder:
             self.lease = await self._store.renew(self.lease, used_seq=used_seq, without_record=self.is_losing_record)
             self._renewed_at = self._vouched_at = at
 
-    async def ensure(self, used_seq: int) -> None:
+    async def ensure_held(self, used_seq: int) -> None:
         """Renew the lease if another worker may have taken it over: a delayed worker must not send more events.
 
         Raises ``LeaseLost`` if another worker has taken it over.
@@ -190,7 +190,7 @@ class LeaseKeeper:
     async def flush(self) -> None:
         """Send the events that were held back. Raises ``LeaseLost``."""
         if self._is_paused:
-            await self._holder.ensure(self._log.last_seq)
+            await self._holder.ensure_held(self._log.last_seq)
             self._is_paused = False
             self._outbox.open()
 

@@ -308,7 +308,7 @@ class RunExecution:
             self._services.agents,
             snapshot,
             lease=lambda: self._holder.lease,
-            ensure_lease=lambda: self._holder.ensure(self._outbox.log.last_seq),
+            ensure_lease=lambda: self._holder.ensure_held(self._outbox.log.last_seq),
             emit=emit,
             today=Today.at(facts.question.timestamp, self._zone.name),
             incoming=self._incoming,

@@ -45,38 +45,44 @@ class RunMessages:
     async def load(self) -> None:
         """Find the messages that earlier attempts have taken. Raises ``StoreUnavailable``."""
         facts = self._facts
-        for waiting in self._waiting():
-            if waiting.run_id != facts.run.run_id or waiting.queued is None:
+        for waiting_message in self._waiting():
+            if waiting_message.run_id != facts.run.run_id or waiting_message.queued is None:
                 continue
-            record = await self._services.store.get_turn(facts.scope, facts.thread.id, waiting.message_id)
+            record = await self._services.store.get_turn(facts.scope, facts.thread.id, waiting_message.message_id)
             if record is not None and record.entered is not None and record.is_entered_in(facts.run.run_id):
-                self._taken[waiting.message_id] = record.entered, waiting
-                self._seen.add(waiting.message_id)
+                self._taken[waiting_message.message_id] = record.entered, waiting_message
+                self._seen.add(waiting_message.message_id)
 
     async def take(self, at: EntryPoint, admit: Admit, *, only_earlier: bool = False) -> Sequence[StoredMessage]:
         """See ``Incoming.take``."""
-        entered = [
+        entered_messages = [
             await self._take_again(message_id, admit)
             for message_id, (point, _) in list(self._taken.items())
             if only_earlier or (point.agent_id == at.agent_id and point.results <= at.results)
         ]
         if only_earlier:
-            return entered
+            return entered_messages
         await self._look()
-        for waiting in self._waiting():
-            if not self._may_enter(waiting):
+        for waiting_message in self._waiting():
+            if not self._may_enter(waiting_message):
                 continue
-            self._seen.add(waiting.message_id)
+            self._seen.add(waiting_message.message_id)
             # A message that is refused here gets a separate turn, in which it is refused again.
-            message = await admit(self._make_message(waiting))
-            if message is not None and await self._count_message(waiting) and await self._claim(waiting, at):
-                entered.append(message)
-        return entered
+            message = await admit(self._make_message(waiting_message))
+            if (
+                message is not None
+                and await self._count_message(waiting_message)
+                and await self._claim(waiting_message, at)
+            ):
+                entered_messages.append(message)
+        return entered_messages
 
     def enter_again(self, ids: Container[str]) -> Sequence[StoredMessage]:
         """See ``Incoming.enter_again``."""
         messages = [
-            self._make_message(waiting) for message_id, (_, waiting) in self._taken.items() if message_id in ids
+            self._make_message(waiting_message)
+            for message_id, (_, waiting_message) in self._taken.items()
+            if message_id in ids
         ]
         for message in messages:
             del self._taken[message.id]
@@ -84,7 +90,7 @@ class RunMessages:
 
     def list_remaining(self) -> Sequence[StoredMessage]:
         """See ``Incoming.list_remaining``."""
-        return [self._make_message(waiting) for _, waiting in self._taken.values()]
+        return [self._make_message(waiting_message) for _, waiting_message in self._taken.values()]
 
     def _may_enter(self, waiting: WaitingMessage) -> bool:
         """Return whether the message was sent to enter this run, by a sender who has all permissions of the run."""
@@ -97,11 +103,11 @@ class RunMessages:
 
     async def _take_again(self, message_id: str, admit: Admit) -> StoredMessage:
         """Return a message that an earlier attempt took. ``REFUSED_NOTE`` replaces its text if it is refused now."""
-        _, waiting = self._taken.pop(message_id)
-        message = self._make_message(waiting)
-        admitted = await admit(message)
-        if admitted is not None:
-            return admitted
+        _, waiting_message = self._taken.pop(message_id)
+        message = self._make_message(waiting_message)
+        admitted_message = await admit(message)
+        if admitted_message is not None:
+            return admitted_message
         content = with_text(message.content, REFUSED_NOTE)
         tokens = count_message_tokens(content, self._services.agents.counter)
         return replace(message, content=content, tokens=tokens, is_rewritten=True)

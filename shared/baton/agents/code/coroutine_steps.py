@@ -157,7 +157,7 @@ class CoroutineSteps:
         self, name: str, work: Callable[..., Coroutine[Any, Any, Any]], *about: object
     ) -> Awaitable[Any]:
         """Return an awaitable that carries out ``work`` at the caller's next place. ``name`` is for its error."""
-        return AwaitedStep(partial(work, self._places.next(), *about), name, self._not_awaited)
+        return AwaitedStep(partial(work, self._places.take_next(), *about), name, self._not_awaited)
 
     # Control by the agent
 
@@ -263,7 +263,7 @@ class CoroutineSteps:
             self.end(RunLimitReached(f"gather takes at most {MAX_BRANCHES} branches, and has {len(branches)}."))
             await self.never()
         tasks = [
-            asyncio.ensure_future(self._places.within(branch, position, number, owner))
+            asyncio.ensure_future(self._places.run_branch(branch, position, number, owner))
             for number, branch in enumerate(branches)
         ]
         self._tasks.update(tasks)

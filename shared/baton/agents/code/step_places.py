@@ -67,7 +67,7 @@ class StepPlaces:
         _current.set(StepBranch(self, "", self._seed, began_at, asyncio.current_task()))
         return await work
 
-    async def within(self, work: Awaitable[Any], position: StepPosition, number: int, owner: Owner | None) -> Any:
+    async def run_branch(self, work: Awaitable[Any], position: StepPosition, number: int, owner: Owner | None) -> Any:
         """Await ``work``, which is code of ``owner``, as branch ``number`` of the step at ``position``.
 
         The current task must do nothing else.
@@ -88,8 +88,8 @@ class StepPlaces:
             raise RuntimeError(FOREIGN)
         return branch
 
-    def next(self) -> StepPosition | None:
-        """Return the place of the next step in the branch of the current task; None in a task without a branch."""
+    def take_next(self) -> StepPosition | None:
+        """Count a step in the branch of the current task, and return its place; None in a task without a branch."""
         branch = self._find_branch()
         if branch is None:
             return None

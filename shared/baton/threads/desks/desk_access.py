@@ -83,8 +83,9 @@ class DeskAccess:
     async def find(self, scope: Scope, thread_id: str, action: str) -> AtDesk:
         """Return a conversation at one of the caller's desks; refusals are audited as ``action``.
 
-        Raises ``Forbidden``, ``NotAtDesk`` for a conversation that has left them, and ``ThreadUnavailable`` for any
-        other. Both cases make the same reads, so that the time of a refusal reveals nothing.
+        Raises ``Forbidden``, ``NotAtDesk`` for a conversation that has left them, or that the caller may read and that
+        is at no desk, and ``ThreadUnavailable`` for any other. These cases make the same reads, so that the time of a
+        refusal reveals nothing.
         """
         scope.require(Permission.DESK_ANSWER, action)
         agents, outcome = await self.agents.in_force(scope), "denied"

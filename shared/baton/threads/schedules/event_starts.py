@@ -79,7 +79,10 @@ class EventStarts:
         return request
 
     async def _find_agent(self, owner: Scope, thread: ThreadRef, agent_id: str | None) -> AgentDefinition:
-        """Return the main agent of the conversation."""
+        """Return the main agent of the conversation, or the agent that would begin it.
+
+        Raises ``ThreadUnavailable``, ``ThreadLed``, ``AgentMismatch`` and ``UnknownAgent``.
+        """
         try:
             current = await self.store.get_thread(owner, thread.id)
         except ThreadUnavailable as unavailable:

@@ -92,7 +92,7 @@ class ThreadPointer:
             return None, None
         # Check the lease first. The change has its own fences, and a worker that took over may not have raised
         # them yet.
-        await self.holder.ensure(self.outbox.log.last_seq)
+        await self.holder.ensure_held(self.outbox.log.last_seq)
         lease = self.holder.lease
         conversation = await self.services.conversations.keep(lease, end.change)
         check_at = await self.services.conversations.find_desk_check_time(lease.scope, lease.thread, conversation)

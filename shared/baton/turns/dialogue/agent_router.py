@@ -66,7 +66,7 @@ class AgentRouter:
             case ConversationAction.EXIT:
                 self._end_session(HandoffOutcome.EXITED)
             case ConversationAction.MERGE:
-                await self._merge(*request.named_answer)
+                await self._merge_answer(*request.named_answer)
             case ConversationAction.DESK_ASK:
                 await self._ask_desk(request.about or "")
             case _:
@@ -127,7 +127,7 @@ class AgentRouter:
             self._tracker.current = conversation.mark_offered()
             if all(workflow.updated_at <= conversation.offer.updated_at for workflow in conversation.resumable):
                 # Only the newest workflow is mentioned. Clients show the others as buttons.
-                self.handoffs.welcome(conversation.offer)
+                self.handoffs.offer_workflow(conversation.offer)
         if conversation.redefined is not None:
             self.handoffs.say_redefined(conversation.redefined)
         locale = (
@@ -159,7 +159,7 @@ class AgentRouter:
         if not self._desks.refuse_closed(transfer.target, transfer.target.desk):
             await self.handoffs.hand_over(transfer, None)
             states = self._services.conversations
-            self._desks.arrive(
+            self._desks.begin_waiting(
                 transfer.target.desk, await states.count_waiting(self._attempt.scope, transfer.target.id)
             )
 
@@ -223,7 +223,7 @@ class AgentRouter:
         await self.handoffs.hand_over(transfer, workflow)
         return transfer.refusal is None
 
-    async def _merge(self, fork_thread_id: str, answer_id: str) -> None:
+    async def _merge_answer(self, fork_thread_id: str, answer_id: str) -> None:
         """Copy an answer of a fork into this thread. The fork may have newer answers by now."""
         answer = await self._services.forks.find_answer(self._attempt.scope, fork_thread_id, answer_id)
         conversation = self._tracker.current

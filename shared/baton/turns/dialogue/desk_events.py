@@ -53,7 +53,7 @@ class DeskEvents:
         self._say(self._tracker.current.agent, self._write_opening_sentence("desk_closed", target, desk))
         return True
 
-    def arrive(self, desk: DeskDefinition, ahead: int | None, previous: DeskSession | None = None) -> None:
+    def begin_waiting(self, desk: DeskDefinition, ahead: int | None, previous: DeskSession | None = None) -> None:
         """Begin to wait at the desk that has just become active.
 
         ``ahead`` is the number of conversations that wait there already; None if it is not known. ``previous`` is the
@@ -96,11 +96,11 @@ class DeskEvents:
         """Carry out what a person of the desk does, or what Baton does in their place. Raises ``NotAtDesk``."""
         match request.action:
             case ConversationAction.DESK_TAKE:
-                self._take(request)
+                self._take_conversation(request)
             case ConversationAction.DESK_REPLY:
-                self._reply(request)
+                self._send_reply(request)
             case ConversationAction.DESK_NOTE:
-                self._note(request)
+                self._add_note(request)
                 self._audit("note")
             case ConversationAction.DESK_TRANSFER:
                 await self._transfer_conversation(request)
@@ -113,7 +113,7 @@ class DeskEvents:
             self.return_without_desk(SpecialistProblem.UNAVAILABLE)
             return
         if request is not None and request.content:
-            self._note(request)
+            self._add_note(request)
         conversation, session, locale = self._tracker.current, self._session, locale or self._locale
         outcome = _OUTCOMES.get(reason, HandoffOutcome.FAILED)
         self._note_return(reason, outcome)
@@ -167,7 +167,7 @@ class DeskEvents:
         self._tracker.current = replace(self._tracker.current, desk=session)
         self._attempt.emit_all(self._tracker.list_changes_since(before))
 
-    def _take(self, request: ActionRequest) -> None:
+    def _take_conversation(self, request: ActionRequest) -> None:
         person, agent = request.author, self._tracker.current.agent
         if person is None:
             raise NotAtDesk
@@ -178,7 +178,7 @@ class DeskEvents:
         waiting_time = self._facts.question.timestamp - self._session.arrived_at
         count(Metric.TIME_TO_PERSON, max(0, round(waiting_time.total_seconds() * 1000)))
 
-    def _reply(self, request: ActionRequest) -> None:
+    def _send_reply(self, request: ActionRequest) -> None:
         person, agent, transcript = request.author, self._tracker.current.agent, self._attempt.transcript
         if person is None:
             raise NotAtDesk
@@ -192,7 +192,7 @@ class DeskEvents:
         self._change_session(self._session.answer(make_preview(request.content)))
         self._audit("reply")
 
-    def _note(self, request: ActionRequest) -> None:
+    def _add_note(self, request: ActionRequest) -> None:
         transcript = self._attempt.transcript
         if request.author is not None:
             text = text_of(request.content)
@@ -205,12 +205,12 @@ class DeskEvents:
             raise NotAtDesk
         self._audit("transfer", deskId=target.id)
         if request.content:
-            self._note(request)
+            self._add_note(request)
         self._handoffs.give_back(HandoffOutcome.RETURNED, goes_on=True)
         handoff = HandoffDefinition(agent=target.id)
         # The user can read a handoff's summary, so the note is not in it.
         await self._handoffs.hand_over(Transfer(target, handoff, "transferred", ""), None)
-        self.arrive(target.desk, None, before)
+        self.begin_waiting(target.desk, None, before)
 
     def _write_opening_sentence(self, name: str, agent: AgentDefinition, desk: DeskDefinition) -> str:
         """Return the sentence ``name`` with the next opening, in the user's time zone if it is known.

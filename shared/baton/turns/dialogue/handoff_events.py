@@ -111,7 +111,7 @@ class HandoffEvents:
             if transfer.target.desk is not None:  # its people may not read earlier sessions
                 first = self._facts.thread.episode_first_ordinal
                 messages = [message for message in messages if message.ordinal >= first]
-            summary, usage = await summarise(self._attempt, messages, text)
+            summary, usage = await summarise_conversation(self._attempt, messages, text)
             self.usage += usage
             if judges_questions(transfer.target):
                 hooks = Hooks(self._attempt, transfer.target)
@@ -282,7 +282,7 @@ class HandoffEvents:
         label = at.label if at is not None else changed.goes_on_in
         self.say(agent, sentence(agent, "workflow_changed", label=label))
 
-    def welcome(self, offer: Workflow) -> None:
+    def offer_workflow(self, offer: Workflow) -> None:
         """Offer to continue a workflow that was left."""
         conversation = self._tracker.current
         text_owner = conversation.describe(offer.agent_id) or conversation.main
@@ -338,7 +338,7 @@ SUMMARISE = (
 )
 
 
-async def summarise(context: Attempt, history: Sequence[StoredMessage], text: str) -> tuple[str, Usage]:
+async def summarise_conversation(context: Attempt, history: Sequence[StoredMessage], text: str) -> tuple[str, Usage]:
     """Return the light model's summary of the conversation and its usage.
 
     If the model fails, writes nothing, or takes longer than ``PATIENCE_SECONDS``, the summary is ``text`` itself.
